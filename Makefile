@@ -1,0 +1,190 @@
+# statrec. `make help` lists what there is to make.
+#
+# Each folder of src/ becomes one static library; CLOSURE_x names the libraries that x may link,
+# which is also the dependency rule that tests/layers.sh checks on the #include lines.
+
+VERSION := 0.1.0
+MODE    ?= release
+BUILD   ?= build/$(MODE)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= gcc
+ARCH    ?= native
+DNNL    ?= 1
+V       ?= 0
+
+LAYERS := base record engine norm nets data train
+CLOSURE_base   := base
+CLOSURE_record := record base
+CLOSURE_engine := engine base
+CLOSURE_norm   := norm engine base
+CLOSURE_nets   := nets norm engine base
+CLOSURE_data   := data base
+CLOSURE_train  := train nets norm engine data record base
+CLOSURE_cli    := $(CLOSURE_train)
+
+OPT_release := -O3 -g -DNDEBUG
+OPT_debug   := -O1 -g3
+OPT_asan    := -O1 -g3 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_double  := -O2 -g -DREAL_DOUBLE
+ifeq ($(OPT_$(MODE)),)
+$(error MODE is one of release, debug, asan, double; got '$(MODE)')
+endif
+ifeq ($(MODE),double)
+override DNNL := 0
+endif
+
+HDF5_CFLAGS := $(shell pkg-config --cflags hdf5-serial 2>/dev/null)
+HDF5_LIBS   := $(shell pkg-config --libs hdf5-serial 2>/dev/null)
+BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
+BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
+
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
+CFLAGS   ?=
+CPPFLAGS += -Iinclude -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(BLAS_CFLAGS)
+ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(ARCH) -ffp-contract=on -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) -lz -lm
+ifeq ($(DNNL),1)
+CPPFLAGS += -DUSE_DNNL
+LIBS     += -ldnnl
+endif
+LDFLAGS  += -Wl,--as-needed
+
+Q := $(if $(filter 1,$(V)),,@)
+
+lib_of   = $(BUILD)/lib/lib$(1).a
+libs_of  = $(foreach l,$(CLOSURE_$(1)),$(call lib_of,$(l)))
+srcs_of  = $(wildcard src/$(1)/*.c)
+objs     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/stat-*.c))
+ANALYSIS_SHARED := $(filter-out $(wildcard analyses/stat-*.c),$(wildcard analyses/*.c))
+PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
+TESTS    := $(foreach l,$(LAYERS) cli,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
+BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+
+all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so ## build every program and the recorder library
+.PHONY: all
+
+# -- libraries and programs --------------------------------------------------------------------
+
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS))' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@$(if $(Q),printf '  CC   %s\n' $<,:)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+define layer_rule
+$(call lib_of,$(1)): $(call objs,$(call srcs_of,$(1)))
+	@mkdir -p $$(@D)
+	$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
+
+# libstatrec for other people's loops: the record layer and the few base files under it.
+STATREC_OBJS := $(call objs,$(call srcs_of,record) src/base/status.c)
+$(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
+	$(Q)$(CC) -shared -Wl,-soname,libstatrec.so.1 -Wl,--version-script=src/record/libstatrec.map \
+	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lm -o $@
+
+LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c)) $(call libs_of,cli)
+	@mkdir -p $(@D)
+	$(LINK)
+
+$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c $(wildcard src/cli/plot_*.c)) $(call libs_of,record)
+	@mkdir -p $(@D)
+	$(LINK)
+
+$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call objs,$(ANALYSIS_SHARED)) $(call libs_of,record)
+	@mkdir -p $(@D)
+	$(LINK)
+
+# -- tests -------------------------------------------------------------------------------------
+
+define test_rule
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,tests/check.c $(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(call libs_of,$(1))
+	@mkdir -p $$(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
+endef
+$(foreach l,$(LAYERS) cli,$(eval $(call test_rule,$(l))))
+
+tests: $(TESTS) ## build the test programs of this MODE
+.PHONY: tests
+
+unit: tests ## run the test programs of this MODE
+	$(Q)sh tests/run_unit.sh $(TESTS)
+.PHONY: unit
+
+check: ## install what is missing, build, run all quick tests (under 3 minutes)
+	$(Q)sh tests/install_packages.sh check
+	$(Q)$(MAKE) --no-print-directory check-installed
+check-installed:
+	$(Q)sh tests/layers.sh
+	$(Q)$(MAKE) --no-print-directory MODE=release all unit
+	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
+	$(Q)sh tests/run_cli.sh build/release
+check-all: check ## everything of check, and the same tests under the address sanitizer
+	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
+	$(Q)sh tests/run_cli.sh build/asan
+.PHONY: check check-installed check-all
+
+# Only the layers that compute in `real` have something to say in the double build.
+DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/tests/nets/%,$(TESTS))
+unit-double: $(DOUBLE_TESTS)
+	$(Q)sh tests/run_unit.sh $(DOUBLE_TESTS)
+.PHONY: unit-double
+
+check-vectors: $(BUILD)/tests/norm/test_vectors ## VECTORS=DIR: check every vector file of DIR
+	$(Q)$(BUILD)/tests/norm/test_vectors $(VECTORS)
+.PHONY: check-vectors
+
+# -- bench, demo, install ----------------------------------------------------------------------
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call libs_of,train)
+	@mkdir -p $(@D)
+	$(LINK)
+
+bench: $(BENCHES) ## build and run the programs behind the performance figures
+	$(Q)sh bench/run.sh $(BUILD)
+.PHONY: bench
+
+demo: ## install what is missing, build, train both demo models, draw fig2 and fig3 into demo/
+	$(Q)sh tests/install_packages.sh build
+	$(Q)$(MAKE) --no-print-directory MODE=release all
+	$(Q)sh sample_runs/demo.sh build/release/bin
+.PHONY: demo
+
+format: ## reformat every C file
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+.PHONY: format
+
+HEADERS := $(wildcard include/statrec/*.h)
+install: all ## copy programs, library, headers and plots under DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec/plots
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1
+	ln -sf libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/libstatrec.so
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
+	install -m 644 $(wildcard plots/*.gp) $(DESTDIR)$(PREFIX)/share/statrec/plots
+	printf 'prefix=%s\nName: statrec\nDescription: recorder for normalization statistics\nVersion: %s\nLibs: -L$${prefix}/lib -lstatrec\nCflags: -I$${prefix}/include\n' '$(PREFIX)' '$(VERSION)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
+uninstall: ## remove what install copied
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
+	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec
+clean: ## remove build/ and demo/
+	rm -rf build demo
+.PHONY: install uninstall clean
+
+help: ## print this list
+	@printf 'usage: make [MODE=release|debug|asan|double] [DNNL=0] [V=1] TARGET\n\n'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+.PHONY: help FORCE
+FORCE:
+
+.SECONDARY:
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,33 @@
+/* arena.h -- memory of one step: allocated piece by piece, given back all at once.
+ *
+ * Blocks are kept over arena_reset, so that a training loop allocates from the system in its first
+ * steps only. Under the address sanitizer a reset arena is poisoned: a pointer kept from an
+ * earlier step is caught at its first use.
+ */
+#ifndef STATNET_ARENA_H
+#define STATNET_ARENA_H
+
+#include <stddef.h>
+
+typedef struct arena arena;
+
+enum { ARENA_ALIGN = 64 };
+
+/* block_bytes: size of the blocks asked from the system (larger requests get their own block);
+ * 0 means 16 MiB. NULL when out of memory. Free with arena_free (NULL is fine). */
+arena *arena_create(size_t block_bytes);
+void arena_free(arena *a);
+
+/* bytes, aligned to ARENA_ALIGN, contents undefined (arena_zeroed: zero). NULL when out of memory;
+ * the arena stays usable. Lives until arena_reset. */
+void *arena_alloc(arena *a, size_t bytes);
+void *arena_zeroed(arena *a, size_t bytes);
+
+/* Forgets every allocation; keeps the blocks. */
+void arena_reset(arena *a);
+
+/* Bytes handed out since the last reset, and held from the system. */
+size_t arena_used(const arena *a);
+size_t arena_held(const arena *a);
+
+#endif

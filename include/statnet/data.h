@@ -1,0 +1,58 @@
+/* data.h -- data sets: one file read_*.c or synth_*.c and one row of the table each.
+ *
+ * A batch is a function of (options, seed, split, epoch, index) alone: the same bytes whatever was
+ * asked before and on any number of threads.
+ */
+#ifndef STATNET_DATA_H
+#define STATNET_DATA_H
+
+#include <stdbool.h>
+
+#include "statnet/batch.h"
+#include "statrec/base.h"
+
+typedef enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST } data_split;
+enum { DATA_TEXT = 512 };
+
+typedef struct data_options {
+    char name[DATA_TEXT];      /* row of the table: "cifar10" */
+    char dir[DATA_TEXT];       /* "" for embedded sets */
+    int64_t batch_size;        /* images */
+    bool augment;              /* images: pad-4 random crop and mirror in training */
+    int64_t max_tokens;        /* pairs: padded positions of the longer side per batch */
+    int64_t vocab_size;        /* pairs: joint dictionary with specials; 0 = every word */
+    char source[DATA_TEXT], target[DATA_TEXT];         /* pairs: "de", "en" */
+    char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
+    bool shuffle_sources;      /* pairs: control experiment, sources permuted among training pairs */
+    int64_t limit;             /* use the first N training records only; 0 = all */
+    uint64_t seed;
+} data_options;
+
+typedef struct dataset dataset;
+
+/* Reads (or generates) everything; NULL and *why ("DIR/data_batch_1.bin: byte 30730: ...") on
+ * failure. */
+dataset *data_open(const data_options *options, sr_failure *why);
+void data_close(dataset *d);
+
+const data_shape *data_get_shape(const dataset *d);
+/* One line: counts, vocabulary, share of <unk> per split, file names. */
+const char *data_describe(const dataset *d);
+bool data_has_split(const dataset *d, data_split split);
+/* Share of target tokens of the split that are <unk> (NaN for images). */
+double data_unknown_share(const dataset *d, data_split split);
+/* Known entropy of the target given the source, nats per token ("synth-pairs"); else NaN. */
+double data_entropy(const dataset *d);
+
+/* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), the others keep their order. */
+int64_t data_batches(const dataset *d, data_split split);
+/* Makes batch `index` (0 .. data_batches-1) of the given pass. */
+sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,
+                     sr_failure *why);
+
+/* Table: names and one-line descriptions for `statrec list data`. */
+const char *data_name(int i);        /* NULL past the end */
+const char *data_summary(int i);
+task data_task(int i);
+
+#endif

@@ -1,0 +1,178 @@
+/* norm.h -- normalization layers.
+ *
+ * A method (norm_method) is a file of mathematics on plain arrays: forward, backward, the
+ * persistent vectors it wants, its citation. norm.c does for all of them what is not mathematics:
+ * valid rows, parameters, tape, layer scale, observers. Formulas and names: reference norms.md
+ * (quoted by section in each method's file).
+ *
+ * Contract for padded rows: the layer behaves as if the valid rows had been gathered into an
+ * n x d matrix, normalised and scattered back; y and dx are 0 in padded rows. n = 0: y and dx are
+ * 0 and all running state is left alone.
+ */
+#ifndef STATNET_NORM_H
+#define STATNET_NORM_H
+
+#include "statnet/params.h"
+#include "statnet/tape.h"
+
+/* -- statistics ------------------------------------------------------------------------------ */
+
+/* Vectors [features], in double, that a method leaves in norm_call.stat for observers. */
+#define NORM_VECTORS(X)                                                                            \
+    X(mu_B)     /* mean over valid rows */                                                         \
+    X(sigma2_B) /* biased variance */                                                              \
+    X(psi2_B)   /* mean square */                                                                  \
+    X(mu)       /* running values from BEFORE this call's update */                                \
+    X(sigma2)                                                                                      \
+    X(psi2)                                                                                        \
+    X(gamma)    /* gain of this call (1 where there is none) */                                    \
+    X(sum_g)    /* sum over valid rows of g = dL/dy; also dbeta */                                 \
+    X(sum_gx)   /* sum over valid rows of g * xhat; also dgamma */                                 \
+    X(nu)       /* pn: before the update */                                                        \
+    X(Gamma_t)  /* pn: mean of xhat^2 */                                                           \
+    X(Lambda_t) /* pn: mean of gamma g xhat */
+
+/* Scalars a method leaves in norm_call.scalar; NaN where it has none. */
+#define NORM_SCALARS(X)                                                                            \
+    X(row_grad_mean)    /* LN family, Theorem 1: mean over valid rows of the row mean of dx, */    \
+    X(row_grad_var)     /* of the row's biased variance of dx, */                                  \
+    X(row_g_mean)       /* and the same of q = gamma g */                                          \
+    X(row_g_var)                                                                                   \
+    X(g_sigma2_rowmean) /* mean over rows of the row norm of this part of dx, divided by d; */     \
+    X(g_psi2_rowmean)   /* only when norm_call.want_rows */                                        \
+    X(Gamma_max)        /* pn: largest Gamma_t */
+
+#define NORM_ENUM_VECTOR(name) NORM_##name,
+#define NORM_ENUM_SCALAR(name) NORM_SCALAR_##name,
+typedef enum { NORM_VECTORS(NORM_ENUM_VECTOR) NORM_VECTOR_COUNT } norm_vector;
+typedef enum { NORM_SCALARS(NORM_ENUM_SCALAR) NORM_SCALAR_COUNT } norm_scalar;
+
+/* -- one batch, as every layer of a model sees it ---------------------------------------------- */
+
+typedef enum {
+    NORM_TRAIN,   /* batch statistics, running state advances */
+    NORM_BATCH,   /* batch statistics, running state stays */
+    NORM_RUNNING, /* inference: running statistics */
+} norm_mode;
+
+/* Adds up `count` doubles over the ranks of a synchronised layer; NULL: one process. */
+typedef sr_status norm_reduce_fn(void *context, double *sum, int64_t count);
+
+typedef struct norm_rows {
+    int64_t rows;          /* all rows, padded ones too */
+    int64_t valid;         /* n */
+    const uint8_t *mask;   /* [rows], 1 = valid; NULL: all valid */
+    const int32_t *index;  /* [valid] numbers of the valid rows, ascending; NULL: all valid */
+    const int32_t *sample; /* [rows] sample of each row, ascending from 0; NULL: each row its own */
+    int64_t samples;
+    norm_mode mode;
+    double tokens;         /* token count that the loss will be divided by (norms.md 11, 14) */
+    double *penalty;       /* RBN adds its loss here; may be NULL */
+    norm_reduce_fn *reduce;
+    void *reduce_context;
+} norm_rows;
+
+/* Fills rows, valid, mask, index from a mask (NULL: all valid); the index is memory of the tape.
+ * Other fields are zeroed, mode as given. */
+sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode);
+
+/* -- options ----------------------------------------------------------------------------------- */
+
+typedef struct norm_options {
+    double eps;          /* inside the root unless the method's file says otherwise */
+    double alpha;        /* weight of the OLD running value */
+    int64_t layer_scale; /* groups of a layer scale in front of the method; 0 = none */
+} norm_options;
+
+/* -- one call of one layer ---------------------------------------------------------------------- */
+
+typedef struct norm_call {
+    const norm_rows *rows;
+    int64_t features;            /* d */
+    const norm_options *options;
+    int64_t calls;               /* training-mode calls of this layer, this one included */
+    int threads;
+    bool want_rows;              /* an observer asked for the scalars that need the rows again */
+    const real *gamma, *beta;    /* [d], never NULL (ones and zeros where the method has none) */
+    double *const *state;        /* the method's persistent vectors [d] in declared order */
+    double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
+    double scalar[NORM_SCALAR_COUNT];
+    void *kept;                  /* kept_bytes(call) of the method, zeroed, from forward to backward */
+    tape *tape;                  /* scratch memory and failures; no ops */
+} norm_call;
+
+typedef struct norm_state_row {
+    const char *name; /* "mu" */
+    double initial;
+} norm_state_row;
+
+enum { NORM_STATE_MAX = 4 };
+
+typedef struct norm_method {
+    const char *name;     /* "bn" */
+    const char *citation; /* "Ioffe and Szegedy, ICML 2015" */
+    const char *axis;     /* what a statistic is taken over: "batch" "row" "sample" "-" */
+    const char *summary;  /* one line for `statrec list norms` */
+    bool affine;          /* has gamma and beta */
+    bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
+    norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
+    /* Statistics recorded for this method: 0-terminated bit sets over the two enums. */
+    uint32_t vectors, scalars;
+    size_t (*kept_bytes)(const norm_call *c); /* NULL: none */
+    /* x, y [rows, d]. Writes y in every valid row (norm.c zeroes padded ones), fills its forward
+     * statistics, advances state when mode is NORM_TRAIN. n >= 1. */
+    sr_status (*forward)(norm_call *c, const real *x, real *y);
+    /* x, dy [rows, d] -> dx (overwritten in every valid row), stat sum_g and sum_gx; state only
+     * where the method's backward has one (PN). */
+    sr_status (*backward)(norm_call *c, const real *x, const real *dy, real *dx);
+} norm_method;
+
+const norm_method *norm_find(const char *name);   /* NULL when unknown */
+const norm_method *norm_at(int i);                /* i-th row of the table; NULL past the end */
+
+/* -- a layer ------------------------------------------------------------------------------------- */
+
+typedef struct norm_site norm_site;
+
+/* What an observer sees. Pointers are valid during the call only. */
+typedef struct norm_observation {
+    const norm_site *site;
+    const norm_call *call;
+    const real *x;  /* [rows, d] the tensor that the method normalises (after a layer scale) */
+    const real *y;  /* [rows, d] forward only */
+    const real *dy; /* [rows, d] backward only */
+    const real *dx; /* [rows, d] backward only: this layer's own, before any sum */
+} norm_observation;
+
+typedef void norm_observer_fn(void *context, const norm_observation *o);
+
+struct norm_site {
+    char name[PARAM_NAME]; /* "encoder.0.norm1" */
+    char kind[16];         /* "conv", "encoder", "decoder" */
+    int depth;             /* place in the order of the forward pass, from 0 */
+    int64_t features;
+    const norm_method *method;
+    norm_options options;
+    tensor *gamma, *beta;  /* parameters, or NULL */
+    double *state[NORM_STATE_MAX]; /* [features] each; owned */
+    real *ones, *zeros;    /* [features]; owned */
+    int64_t calls;
+    norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
+    void *observer_context;
+    bool want_rows;
+};
+
+/* Makes a layer; its parameters go into p as NAME.gamma and NAME.beta. */
+sr_status norm_site_init(norm_site *s, params *p, const char *name, const char *kind, int depth,
+                         int64_t features, const norm_method *method, const norm_options *options,
+                         sr_failure *why);
+void norm_site_free(norm_site *s);
+
+/* y = method(x). x [..., d]; rows->rows must be tensor_rows(x). rows must stay until backward. */
+tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows);
+
+/* The weight in front of a site as its method wants it: w, or w minus its mean over the inputs of
+ * each output unit (MABN). */
+tensor *norm_weight(const norm_site *s, tape *t, tensor *w);
+
+#endif

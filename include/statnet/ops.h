@@ -1,0 +1,73 @@
+/* ops.h -- the operations of the tape, one file op_*.c each.
+ *
+ * Every op returns a new tensor of the tape, or NULL after a failure (kept in the tape). Inputs
+ * are tensors of the tape or parameters. Formulas and what is kept for backward stand in the
+ * op's file. Sizes: B sentences, T positions, N images or rows, d features, V classes.
+ */
+#ifndef STATNET_OPS_H
+#define STATNET_OPS_H
+
+#include "statnet/tape.h"
+
+/* y = x w^T + b. x [..., in], w [out, in], b [out] or NULL -> [..., out]. */
+tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b);
+
+/* Element-wise. op_add needs equal counts; op_scale multiplies by the constant c. */
+tensor *op_relu(tape *t, tensor *x);
+tensor *op_add(tape *t, tensor *a, tensor *b);
+tensor *op_scale(tape *t, tensor *x, double c);
+
+/* Training: y = x * m/(1-p), m = 1 with probability 1-p, drawn from the tape's stream by element
+ * number. Evaluation or p = 0: returns x. 0 <= p < 1. */
+tensor *op_dropout(tape *t, tensor *x, double p);
+
+/* Rows of table [V, d] by number: y[b,i] = scale * table[token[b*T+i]] + position_table[pos], where
+ * positions [P, d] may be NULL and pos = pad for pad tokens, else pad + 1 + (number of non-pad tokens
+ * before it in its sentence) (models.md 2.2). The pad row of the table gets no gradient.
+ * token [B*T] must stay until backward. -> [B, T, d]. */
+tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, int64_t T, double scale,
+                     const tensor *positions, int32_t pad);
+
+/* Fills value [count x d] with sinusoidal positions, halves not interleaved, frequency
+ * exp(-i ln(10000)/(d/2-1)), row `pad` zero (models.md 2.2). */
+void op_embedding_positions(real *value, int64_t count, int64_t d, int32_t pad);
+
+/* Over the last dimension. */
+tensor *op_softmax(tape *t, tensor *x);
+
+/* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k and v [B, Tk, d], head h =
+ * columns h*d/heads .. ; key_valid [B*Tk] (1 = attend) or NULL; causal: key j > query i is hidden.
+ * Dropout p on the attention weights. A query with every key hidden gives 0. -> [B, Tq, d]. */
+tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
+                     bool causal, double p);
+
+typedef enum {
+    SMOOTHING_ALL,   /* form 0: eps/V on every class, target included (models.md 2.5) */
+    SMOOTHING_OTHERS /* form 1: eps/(V-1) on the other classes (later fairseq) */
+} smoothing_form;
+
+typedef struct cross_entropy_report {
+    double loss;     /* sum over counted rows, nats, smoothing included */
+    double nll;      /* sum over counted rows, nats, no smoothing */
+    int64_t tokens;  /* counted rows */
+    int64_t correct; /* rows whose target has the largest logit (lowest index on ties) */
+    int64_t unknown; /* counted rows whose target is `unk` */
+} cross_entropy_report;
+
+/* Summed loss, count 1. logits [..., V], target [rows]; rows with target == ignore are not
+ * counted (ignore = -1: all are). unk = -1: none. report may be NULL; filled at the call. */
+tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t ignore, int32_t unk,
+                         double eps, smoothing_form form, cross_entropy_report *report);
+
+/* x [N, H, W, Ci], w [Co, kh, kw, Ci] -> [N, Ho, Wo, Co], zero padding `pad` on each side,
+ * Ho = (H + 2 pad - kh)/stride + 1. No bias. */
+tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad);
+
+/* Option-A shortcut (models.md 1.1): every stride-th row and column from index 0, channels zero
+ * padded to `channels`, half in front and half behind. stride 1 and equal channels: returns x. */
+tensor *op_shortcut(tape *t, tensor *x, int stride, int64_t channels);
+
+/* Mean over all positions: [N, H, W, C] -> [N, C]. */
+tensor *op_average_pool(tape *t, tensor *x);
+
+#endif

@@ -1,0 +1,79 @@
+/* options.h -- one table of options: parser, --help, range messages and the copy in the run file
+ * all come from its rows.
+ *
+ * A row names a key, the type and place of its value in a struct of the caller's, its default (as
+ * text, exactly as a user would type it), range, unit and help. Values are written as
+ * `--key value` or `--key=value` on a command line and `key = value` in a .conf file ('#' starts a
+ * comment); a flag takes no value on the command line (`--flag`, `--no-flag`) and yes/no in a
+ * file. A repeated option: the last one wins.
+ */
+#ifndef STATNET_OPTIONS_H
+#define STATNET_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "statrec/base.h"
+
+typedef enum {
+    OPTION_FLAG,   /* bool */
+    OPTION_INT,    /* int64_t, low <= value <= high */
+    OPTION_REAL,   /* double,  low <= value <= high; nan is refused */
+    OPTION_TEXT,   /* char[OPTION_TEXT_SIZE] */
+    OPTION_CHOICE, /* char[OPTION_TEXT_SIZE], one of the words in `choices` */
+} option_type;
+
+enum { OPTION_TEXT_SIZE = 512 };
+typedef char option_text[OPTION_TEXT_SIZE];
+
+typedef struct option {
+    const char *group;   /* heading in --help; the same pointer text for neighbours */
+    const char *key;     /* "max-tokens" */
+    char letter;         /* 'o' for -o, 0 for none */
+    option_type type;
+    size_t offset;       /* of the value in the struct */
+    const char *preset;  /* default, as text */
+    double low, high;    /* INT and REAL; both 0: any value */
+    const char *unit;    /* "tokens", "steps", "nats" ... or "" */
+    const char *choices; /* CHOICE: words separated by '|' */
+    const char *help;    /* one line, starts lower case, no full stop */
+} option;
+
+typedef struct option_table {
+    const option *row;
+    int count;
+} option_table;
+
+/* Fills `values` with the defaults of all rows. */
+void options_preset(option_table table, void *values);
+
+/* Sets one option from text. `where` ("train.conf:12" or "--lr") begins the message on failure:
+ * where: value 'x' of key is not ...; range low to high. */
+sr_status options_set(option_table table, void *values, const char *key, const char *text,
+                      const char *where, sr_failure *why);
+
+/* Reads argv[first..argc-1]. Arguments that are not options are gathered to the front of
+ * argv[first..] in their order and counted in *positional; "--" ends the options. An option
+ * `config` (letter 'c') in the table is obeyed where it stands: its file is read at that place. */
+sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
+                        int *positional, sr_failure *why);
+
+/* Reads `key = value` lines. Errors carry path:line. */
+sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why);
+
+/* True when the row's value differs from its default. */
+bool options_changed(const option *row, const void *values);
+
+/* Writes the value of one row as options_set would read it back (reals round-trip). */
+void options_format(const option *row, const void *values, char *text, size_t size);
+
+/* All values as `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when
+ * out of memory. */
+char *options_dump(option_table table, const void *values);
+
+/* The --help section: groups, keys, types, live defaults, ranges, units. */
+void options_help(option_table table, FILE *out);
+
+#endif

@@ -1,0 +1,40 @@
+/* params.h -- the trainable tensors of a model, in order of creation.
+ *
+ * A parameter is a tensor outside any tape: its value and gradient live as long as the params. The
+ * gradient always exists and always adds (has_grad stays true); params_zero_grad clears it.
+ */
+#ifndef STATNET_PARAMS_H
+#define STATNET_PARAMS_H
+
+#include "statnet/tape.h"
+
+enum { PARAM_NAME = 64 };
+
+typedef struct param {
+    char name[PARAM_NAME]; /* "encoder.0.attention.wq" */
+    tensor t;
+    real *slot[2];         /* optimizer state [count] each, zero at first, NULL until asked for */
+} param;
+
+typedef struct params {
+    param **item;          /* pointers stay valid while more are added */
+    int count, room;
+    rng random;            /* initialisation; each parameter draws from the split of its number */
+    sr_failure failure;    /* sticky, as in the tape */
+} params;
+
+void params_init(params *p, uint64_t seed);
+void params_free(params *p);
+
+/* Initial values. a is the bound, standard deviation or constant. */
+typedef enum { INIT_CONSTANT, INIT_UNIFORM /* U(a): [-a, a] */, INIT_NORMAL /* N(a) */ } init_kind;
+
+/* A new parameter; NULL after a failure. */
+tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, init_kind kind, double a);
+param *params_find(const params *p, const char *name); /* NULL when absent */
+int64_t params_total(const params *p);                 /* number of trainable numbers */
+void params_zero_grad(params *p);
+/* Makes slots 0..count-1 of every parameter. */
+sr_status params_slots(params *p, int count, sr_failure *why);
+
+#endif

@@ -1,0 +1,22 @@
+/* progress.h -- one line on stderr: what, how far, rate, time left. Rewritten in place on a
+ * terminal, otherwise a plain line per interval. */
+#ifndef STATNET_PROGRESS_H
+#define STATNET_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct progress {
+    const char *label, *unit;
+    int64_t total; /* 0: unknown */
+    double start, last, interval; /* seconds */
+    bool terminal, quiet;
+} progress;
+
+double progress_clock(void); /* monotonic seconds */
+void progress_begin(progress *p, const char *label, const char *unit, int64_t total, bool quiet);
+/* `done` of total; `detail` ("loss 4.21") may be NULL. Cheap when it is not yet time to print. */
+void progress_show(progress *p, int64_t done, const char *detail);
+void progress_end(progress *p); /* leaves the cursor on a fresh line */
+
+#endif

@@ -1,0 +1,112 @@
+/* tape.h -- define-by-run differentiation over an arena.
+ *
+ * One step = one arena. An op computes its value when it is called and, while the tape records,
+ * leaves a node; tape_backward walks the nodes from the last to the first. Nothing is done in
+ * place. What must outlive the step is copied out before the next tape_reset.
+ *
+ * Failure is sticky: the first one is kept, ops given a NULL tensor return NULL, so a model is
+ * written as one expression and the loop asks tape_failure once.
+ *
+ * Gradients add. To spare zeroing and re-reading large buffers the first contribution to a
+ * tensor's gradient may overwrite it: tape_grad says which.
+ */
+#ifndef STATNET_TAPE_H
+#define STATNET_TAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "statnet/arena.h"
+#include "statnet/real.h"
+#include "statnet/rng.h"
+#include "statrec/base.h"
+
+/* Row-major, contiguous. Images (N, H, W, C), text (B, T, C), anything as (rows, features). */
+typedef struct tensor {
+    int rank;         /* 1..4 */
+    int64_t dim[4];   /* [0..rank-1]; the rest are 1 */
+    int64_t count;    /* product of dim */
+    real *value;      /* [count] */
+    real *grad;       /* [count], dL/dvalue; NULL until the first contribution */
+    bool wants_grad;  /* false: backward functions skip it */
+    bool has_grad;    /* grad holds a value: the next contribution adds */
+} tensor;
+
+typedef struct tape tape;
+typedef struct tape_node tape_node;
+typedef void tape_backward_fn(tape *t, const tape_node *node);
+
+enum { NODE_INPUTS = 5 };
+
+struct tape_node {
+    const char *op;              /* "linear", for messages */
+    tape_backward_fn *backward;  /* adds to the gradients of in[] from out->grad */
+    tensor *out;
+    tensor *in[NODE_INPUTS];     /* NULL where unused */
+    void *kept;                  /* in the arena, or what outlives the step; the op's own struct */
+    tape_node *before;
+};
+
+struct tape {
+    arena *arena;
+    int threads;       /* OpenMP regions name it: num_threads(t->threads) */
+    bool recording;    /* false: evaluation, no nodes, no gradients */
+    bool training;     /* dropout active, norms use batch statistics */
+    rng random;        /* of this step; each op that draws takes its own split (tape_random) */
+    uint64_t draws;    /* ops that drew so far */
+    tape_node *last;
+    sr_failure failure;
+};
+
+/* NULL and *why on failure. threads >= 1. */
+tape *tape_create(int threads, sr_failure *why);
+void tape_free(tape *t);
+
+/* Starts a step: forgets all tensors and nodes and clears the failure. */
+void tape_reset(tape *t, rng random, bool training, bool recording);
+
+/* First failure since the reset, or NULL. */
+const sr_failure *tape_failure(const tape *t);
+/* Keeps a failure; returns NULL so that ops can `return tape_fail(...)`. */
+void *tape_fail(tape *t, sr_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A tensor whose value is undefined memory of the arena. dim[rank]. NULL (and failure) when out
+ * of memory or when a dim is < 1. */
+tensor *tape_tensor(tape *t, int rank, const int64_t *dim);
+/* The same shape as x. */
+tensor *tape_like(tape *t, const tensor *x);
+/* Wraps memory of the caller's ([product of dim], not copied, no gradient wanted). */
+tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value);
+/* The same numbers under another shape (count must agree); shares value and gradient flow. */
+tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim);
+/* Scratch memory of this step; NULL and a failure when out of memory. */
+void *tape_alloc(tape *t, size_t bytes);
+
+/* Finishes an op: when the tape records and any input wants a gradient, out->wants_grad is set and
+ * a node is kept. in is terminated by NULL or NODE_INPUTS. Returns out (NULL when out of memory). */
+tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
+                  tensor *const *in, void *kept);
+
+/* Where to put dL/dx. NULL when x wants none (or memory ran out). *add false: the buffer is
+ * undefined and the caller writes every element; true: it adds to what is there. */
+real *tape_grad(tape *t, tensor *x, bool *add);
+/* The same, zeroed when fresh, for scattered contributions: always adds. */
+real *tape_grad_zeroed(tape *t, tensor *x);
+
+/* dL/dloss = seed, then every node backwards. loss has count 1. */
+void tape_backward(tape *t, tensor *loss, real seed);
+
+/* The stream of random numbers of the next op that draws. */
+uint64_t tape_random(tape *t);
+
+/* Rows and features of x seen as a matrix: the last dimension is the features. */
+static inline int64_t tensor_features(const tensor *x) {
+    return x->dim[x->rank - 1];
+}
+static inline int64_t tensor_rows(const tensor *x) {
+    return x->count / tensor_features(x);
+}
+
+#endif

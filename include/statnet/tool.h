@@ -1,0 +1,49 @@
+/* tool.h -- the frame of every main(): errors, signals, checked output.
+ *
+ * Exit status everywhere: 0 done, 1 failed, 2 usage, 128+n after signal n.
+ */
+#ifndef STATNET_TOOL_H
+#define STATNET_TOOL_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "statrec/base.h"
+
+enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
+
+typedef struct tool {
+    const char *name; /* "statrec train": begins every message */
+    int argc;
+    char **argv;
+} tool;
+
+/* Prints `name: text` (and `name: hint: ...`) to stderr; returns the exit status that goes with
+ * why->status: 2 for SR_USAGE, else 1. */
+int tool_report(const tool *t, const sr_failure *why);
+
+/* The same for a message of the tool's own. Returns `exit_status`. */
+int tool_error(const tool *t, int exit_status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tool_warn(const tool *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Flushes and closes stdout; a full disk or closed pipe becomes one line and TOOL_FAILED. Call as
+ * the last thing: `return tool_finish(&t, status);` */
+int tool_finish(const tool *t, int exit_status);
+
+/* True when --help or -h is among the arguments, before any "--". */
+bool tool_wants_help(const tool *t);
+
+/* The command line as typed, arguments quoted where a shell would need it. malloc'd. */
+char *tool_command(const tool *t);
+
+/* Name nearest to `given` in names[count] (edit distance at most 2), or NULL: for hints. */
+const char *tool_nearest(const char *given, const char *const *names, int count);
+
+/* SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills. SIGPIPE is
+ * ignored, so that a closed pipe is seen as a write error. */
+void tool_catch_signals(void);
+int tool_signal(void); /* the signal that arrived, or 0 */
+
+#endif

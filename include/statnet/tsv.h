@@ -1,0 +1,38 @@
+/* tsv.h -- self-describing tables on a stream: provenance and column definitions in `#` lines,
+ * then one header line of column names, then tab-separated rows.
+ *
+ *   # program: stat-distance 0.1.0
+ *   # command: stat-distance cv.h5
+ *   # run: cv.h5  resnet20 bn cifar10 seed 1 complete
+ *   # column dist_mu: ||mu_B - mu||_2 / d ...
+ *   run     site    step    dist_mu
+ */
+#ifndef STATNET_TSV_H
+#define STATNET_TSV_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* Text is written with tabs, newlines, backslashes and other control bytes as \t \n \\ \xNN, so
+ * that a table stays a table whatever a run file holds. */
+typedef struct tsv {
+    FILE *out;
+    int columns, at; /* declared columns; next column of the current row */
+    const char *name[64];
+} tsv;
+
+void tsv_begin(tsv *t, FILE *out, const char *program, const char *command);
+/* `# key: formatted text`. Before the first row only. */
+void tsv_note(tsv *t, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Declares the next column; name must outlive the table. At most 64. */
+void tsv_column(tsv *t, const char *name, const char *definition);
+/* Writes the header line. */
+void tsv_header(tsv *t);
+/* Cells, in the order of the columns; the last one ends the line. */
+void tsv_text(tsv *t, const char *text);
+void tsv_int(tsv *t, int64_t value);
+void tsv_real(tsv *t, double value); /* %.9g; nan, inf, -inf */
+/* Writes text with the escapes above. */
+void tsv_escape(FILE *out, const char *text);
+
+#endif

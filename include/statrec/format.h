@@ -1,0 +1,91 @@
+/* format.h -- the run file, format version 1: every name, type and definition in one place.
+ *
+ * Recorder and reader know each other only through these tables. A new field is a row here, a line
+ * in docs/file-format.md and a test. S sites, T steps, V recorded vector steps, W = sum of widths, E
+ * evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalised value
+ * before gain, s = sqrt(statistic + eps).
+ */
+#ifndef STATREC_FORMAT_H
+#define STATREC_FORMAT_H
+
+#define SR_FORMAT_NAME    "statrec-run"
+#define SR_FORMAT_VERSION 1
+
+/* X(name, definition): int64 columns of /steps. */
+#define SR_STEP_INTS(X)                                                                            \
+    X(step, "forward and backward passes so far, this one included; unique, increasing")           \
+    X(update, "optimizer update that this pass belongs to, from 1")                                \
+    X(tokens, "images, or non-pad target tokens with </s>, of this pass")
+
+/* X(name, unit, definition): float64 columns of /steps. */
+#define SR_STEP_REALS(X)                                                                           \
+    X(epoch, "epochs", "passes over the training data so far")                                     \
+    X(loss, "nats per token or image", "training loss of this pass, with smoothing and penalties") \
+    X(lr, "1", "learning rate of the update; NaN except in an update's last row")                  \
+    X(grad_norm, "1", "Euclidean norm of all gradients before clipping; NaN except in an update's last row") \
+    X(seconds, "s", "wall time since the start of the run")
+
+/* X(name, definition): float32 [V, W] under /vectors. Sums and means run over valid rows. */
+#define SR_VECTORS(X)                                                                              \
+    X(mu_B, "mean over valid rows")                                                                \
+    X(sigma2_B, "biased variance over valid rows")                                                 \
+    X(psi2_B, "mean square over valid rows")                                                       \
+    X(mu, "running mean from before the update")                                                   \
+    X(sigma2, "running variance from before the update")                                           \
+    X(psi2, "running mean square from before the update")                                          \
+    X(gamma, "gain")                                                                               \
+    X(sum_g, "sum over valid rows of g")                                                           \
+    X(sum_gx, "sum over valid rows of g * xhat")                                                   \
+    X(nu, "PN backward estimate, before the update")                                               \
+    X(Gamma_t, "PN: mean over valid rows of xhat^2")                                               \
+    X(Lambda_t, "PN: mean over valid rows of gamma * g * xhat")
+
+/* X(name, definition): float32 [T, S] under /scalars. dist(a, b) = ||a - b||_2 / d. */
+#define SR_SCALARS(X)                                                                              \
+    X(rows, "valid rows n")                                                                        \
+    X(nonfinite, "NaN and infinite values among this site's vectors of this step")                 \
+    X(dist_mu, "||mu_B - mu||_2 / d")                                                              \
+    X(dist_sigma, "||sqrt(sigma2_B) - sqrt(sigma2)||_2 / d")                                       \
+    X(dist_sigma2, "||sigma2_B - sigma2||_2 / d")                                                  \
+    X(dist_psi, "||sqrt(psi2_B) - sqrt(psi2)||_2 / d")                                             \
+    X(dist_psi2, "||psi2_B - psi2||_2 / d")                                                        \
+    X(tid_mean, "||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                                            \
+    X(tid_var, "||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")                         \
+    X(g_mu, "||c_mu||_2 / d, c_mu = gamma/s * sum_g/n: the part of dx due to mu_B")                \
+    X(g_sigma2, "sqrt(sum c_sig^2 Q) / d, c_sig = gamma/s * sum_gx/n, Q = sigma2_B/(sigma2_B+eps)") \
+    X(g_psi2, "sqrt(sum c_psi^2 Q) / d, c_psi = gamma/s * sum_gx/n, Q = psi2_B/(psi2_B+eps); PN: |nu|/psi*sqrt(Gamma)") \
+    X(g_sigma2_rowmean, "mean over rows of ||c_sig * xhat_i||_2, divided by d")                    \
+    X(g_psi2_rowmean, "mean over rows of ||c_psi * xhat_i||_2, divided by d")                      \
+    X(Gamma_max, "PN: largest Gamma_t")                                                            \
+    X(row_grad_mean, "LN family: mean over rows of the mean over features of dx")                  \
+    X(row_grad_var, "LN family: mean over rows of the biased variance over features of dx")        \
+    X(row_g_mean, "LN family: mean over rows of the mean over features of gamma * g")              \
+    X(row_g_var, "LN family: mean over rows of the biased variance over features of gamma * g")
+
+/* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. */
+#define SR_EVALS(X)                                                                                \
+    X(epoch, "epochs", "passes over the training data at this evaluation")                         \
+    X(valid_loss, "nats per token or image", "validation loss with smoothing, running statistics") \
+    X(valid_nll, "nats per token or image", "validation negative log-likelihood without smoothing") \
+    X(valid_ppl, "1", "exp(valid_nll)")                                                            \
+    X(valid_accuracy, "percent", "validation targets with the largest logit")
+
+#define SR_ENUM_VECTOR1(name, ...) SR_##name,
+#define SR_ENUM_SCALAR1(name, ...) SR_SCALAR_##name,
+#define SR_ENUM_EVAL1(name, ...)   SR_EVAL_##name,
+typedef enum { SR_VECTORS(SR_ENUM_VECTOR1) SR_VECTOR_COUNT } sr_vector;
+typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
+typedef enum { SR_EVALS(SR_ENUM_EVAL1) SR_EVAL_COUNT } sr_eval;
+
+/* Which formulas of SR_SCALARS hold at a site. */
+typedef enum {
+    SR_FAMILY_NONE,  /* no batch statistic divides: rows and nonfinite only */
+    SR_FAMILY_SIGMA, /* bn, rbn, brn: centred, divided by the batch deviation */
+    SR_FAMILY_PSI,   /* pnv, mabn: divided by the root of the batch mean square */
+    SR_FAMILY_PN,    /* pn: divided by the root of the running mean square */
+    SR_FAMILY_ROW,   /* LN family */
+} sr_family;
+
+enum { SR_NAME_SIZE = 64, SR_KIND_SIZE = 16, SR_STATUS_SIZE = 16, SR_REASON_SIZE = 256, SR_DIGEST_SIZE = 32 };
+
+#endif

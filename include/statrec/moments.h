@@ -1,0 +1,40 @@
+/* moments.h -- statistics of a tensor, and the scalars of format.h from vectors. Plain C and libm.
+ *
+ * Two-pass inside blocks, merged after Chan et al. (1979) in a fixed order; sums over rows in
+ * double. A tensor is element (o, c, i) of [outer, channels, inner]; a row is one (o, i).
+ */
+#ifndef STATREC_MOMENTS_H
+#define STATREC_MOMENTS_H
+
+#include <stdint.h>
+
+#include "statrec/base.h"
+#include "statrec/format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rows that count; mean, biased variance and mean square [channels] (NaN when there is no row). */
+int64_t sr_moments(const float *x, int64_t outer, int64_t channels, int64_t inner,
+                   const uint8_t *valid, double *mean, double *variance, double *mean_square);
+
+/* sum_g[c] = sum g, sum_gx[c] = sum g * (x - center[c]) * scale[c] over valid rows. */
+void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t channels,
+                      int64_t inner, const uint8_t *valid, const double *center,
+                      const double *scale, double *sum_g, double *sum_gx);
+
+/* ||a - b||_2 / d, and the same of the roots. norms.md 18.1 */
+double sr_dist(const double *a, const double *b, int64_t d);
+double sr_dist_root(const double *a, const double *b, int64_t d);
+
+/* Scalars that follow from a site's vectors: vector[v] is [d] or NULL where absent; scalar
+ * [SR_SCALAR_COUNT] is written where the family has the scalar and its vectors are there, and left
+ * alone elsewhere. rows = n. */
+void sr_derive_scalars(sr_family family, int64_t d, double eps, int64_t rows,
+                       const double *const vector[SR_VECTOR_COUNT], double scalar[SR_SCALAR_COUNT]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

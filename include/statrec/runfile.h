@@ -1,0 +1,101 @@
+/* runfile.h -- read a run file, finished or still growing.
+ *
+ * An unfinished file (PATH.part, or a file whose writer is alive or was killed) is opened with
+ * SWMR_READ; counts are min(committed, extent of every dataset). Row ranges are
+ * [first, first + count).
+ */
+#ifndef STATREC_RUNFILE_H
+#define STATREC_RUNFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "statrec/base.h"
+#include "statrec/format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sr_runfile sr_runfile;
+
+typedef struct sr_run_site {
+    char name[SR_NAME_SIZE], norm[SR_NAME_SIZE], kind[SR_KIND_SIZE];
+    int64_t offset, width, depth, layer_scale; /* columns offset .. offset+width-1 of /vectors */
+    double eps, alpha;
+} sr_run_site;
+
+typedef struct sr_run_info {
+    const char *path;     /* as opened, ".part" included */
+    const char *program, *version, *command, *config, *host, *created, *git, *model, *data, *task;
+    const char *loss_reduction, *parent;
+    uint64_t seed;
+    int threads;
+    int64_t sites, width;             /* S, W */
+    int64_t steps, vectors, evals;    /* readable rows T, V, E */
+    const char *status;               /* "running" "complete" "interrupted" "failed" */
+    const char *reason, *weights_digest, *finished;
+    double wall_seconds;
+} sr_run_info;
+
+/* path; when it does not exist, path.part. NULL and *why on failure. Free with sr_run_close. */
+sr_runfile *sr_run_open(const char *path, sr_failure *why);
+void sr_run_close(sr_runfile *f);
+const sr_run_info *sr_run_get_info(const sr_runfile *f);
+const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */
+int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 when absent */
+
+/* True when the dataset exists in this file (names of format.h). */
+bool sr_run_has_scalar(const sr_runfile *f, const char *name);
+bool sr_run_has_vector(const sr_runfile *f, const char *name);
+bool sr_run_has_eval(const sr_runfile *f, const char *name);
+/* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid until
+ * close. */
+const char *sr_run_name(const sr_runfile *f, const char *group, int i);
+/* The `definition` attribute of "scalars/dist_mu"; "" when there is none. Valid until close. */
+const char *sr_run_definition(const sr_runfile *f, const char *dataset);
+
+/* /steps/<name> as int64 (step, update, tokens) or double (all). */
+sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                           int64_t *value, sr_failure *why);
+sr_status sr_run_step_reals(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                            double *value, sr_failure *why);
+/* value [count]: one site; or all sites, value [count, S] (site = -1). */
+sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int64_t first,
+                        int64_t count, float *value, sr_failure *why);
+/* Rows of /vectors: steps of the rows, and value [count, width] of one site ([count, W] for -1). */
+sr_status sr_run_vector_steps(const sr_runfile *f, int64_t first, int64_t count, int64_t *step,
+                              sr_failure *why);
+sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int64_t first,
+                        int64_t count, float *value, sr_failure *why);
+/* /evals; name "step" gives the step as double. */
+sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                      double *value, sr_failure *why);
+
+typedef struct sr_run_embedding {
+    int64_t rows, cols, values, records; /* values = min(rows, cols); records = M */
+} sr_run_embedding;
+sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                               sr_failure *why);
+/* step and value [values] of record i (0 .. records-1). */
+sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
+                                 double *value, sr_failure *why);
+
+/* Walks the whole file: every dataset present, of its declared type and shape, steps increasing,
+ * vector steps among steps, counts consistent, status complete. First fault in *why. */
+sr_status sr_run_check(const char *path, sr_failure *why);
+
+typedef struct sr_recovery {
+    int64_t steps, vectors, evals;                 /* rows copied */
+    int64_t lost_steps, lost_vectors, lost_evals;  /* rows present or counted but unreadable */
+} sr_recovery;
+
+/* Copies the readable rows of `broken` into the new file `path`, status "interrupted". up_to_step
+ * < 0: all; else only rows with step <= up_to_step. */
+sr_status sr_run_recover(const char *broken, const char *path, bool force, int64_t up_to_step,
+                         sr_recovery *result, sr_failure *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,118 @@
+/* arena.c -- a list of blocks filled front to back; see arena.h. */
+#include "statnet/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+enum { REDZONE = ARENA_ALIGN };
+#else
+#define POISON(p, n)   ((void)0)
+#define UNPOISON(p, n) ((void)0)
+enum { REDZONE = 0 };
+#endif
+
+typedef struct block {
+    struct block *next;
+    unsigned char *bytes;
+    size_t size, used;
+} block;
+
+struct arena {
+    block *first, *current;
+    size_t block_bytes;
+};
+
+static size_t round_up(size_t bytes) {
+    return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+}
+
+static block *block_create(size_t size) {
+    block *b = malloc(sizeof *b);
+    if (!b) return NULL;
+    *b = (block){.bytes = aligned_alloc(ARENA_ALIGN, size), .size = size};
+    if (!b->bytes) {
+        free(b);
+        return NULL;
+    }
+    POISON(b->bytes, size);
+    return b;
+}
+
+arena *arena_create(size_t block_bytes) {
+    arena *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->block_bytes = round_up(block_bytes ? block_bytes : (size_t)16 << 20);
+    return a;
+}
+
+void arena_free(arena *a) {
+    if (!a) return;
+    for (block *b = a->first, *next; b; b = next) {
+        next = b->next;
+        UNPOISON(b->bytes, b->size);
+        free(b->bytes);
+        free(b);
+    }
+    free(a);
+}
+
+/* Inserts a block behind the current one and makes it current. */
+static block *add_block(arena *a, size_t need) {
+    block *b = block_create(need > a->block_bytes ? need : a->block_bytes);
+    if (!b) return NULL;
+    if (a->current) {
+        b->next = a->current->next;
+        a->current->next = b;
+    } else {
+        a->first = b;
+    }
+    return a->current = b;
+}
+
+void *arena_alloc(arena *a, size_t bytes) {
+    if (bytes > SIZE_MAX / 2) return NULL;
+    size_t need = round_up(bytes ? bytes : 1) + REDZONE;
+    while (a->current && a->current->size - a->current->used < need) {
+        if (!a->current->next || a->current->next->size < need) {
+            if (!add_block(a, need)) return NULL;
+        } else {
+            a->current = a->current->next;
+        }
+    }
+    if (!a->current && !add_block(a, need)) return NULL;
+    void *p = a->current->bytes + a->current->used;
+    a->current->used += need;
+    UNPOISON(p, bytes);
+    return p;
+}
+
+void *arena_zeroed(arena *a, size_t bytes) {
+    void *p = arena_alloc(a, bytes);
+    if (p) memset(p, 0, bytes);
+    return p;
+}
+
+void arena_reset(arena *a) {
+    for (block *b = a->first; b; b = b->next) {
+        b->used = 0;
+        POISON(b->bytes, b->size);
+    }
+    a->current = a->first;
+}
+
+size_t arena_used(const arena *a) {
+    size_t sum = 0;
+    for (const block *b = a->first; b; b = b->next) sum += b->used;
+    return sum;
+}
+
+size_t arena_held(const arena *a) {
+    size_t sum = 0;
+    for (const block *b = a->first; b; b = b->next) sum += b->size;
+    return sum;
+}

@@ -1,0 +1,29 @@
+#include "statrec/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
+    if (!why || why->status != SR_OK) return status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->text, sizeof why->text, format, args);
+    va_end(args);
+    why->status = status;
+    return status;
+}
+
+void sr_hint(sr_failure *why, const char *format, ...) {
+    if (!why || why->status == SR_OK || why->hint[0]) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->hint, sizeof why->hint, format, args);
+    va_end(args);
+}
+
+const char *sr_status_name(sr_status status) {
+    static const char *const names[] = {"ok",     "usage", "memory",  "io",
+                                        "format", "exists", "state", "library"};
+    if ((unsigned)status >= sizeof names / sizeof names[0]) return "unknown";
+    return names[status];
+}

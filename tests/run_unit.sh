@@ -1,0 +1,23 @@
+#!/bin/sh
+# Runs the test programs named as arguments. cmocka prints to the log; here one line each, the whole log
+# of a program that fails, and a closing count of tests that ran, failed and were skipped.
+failed=0 passed=0 skipped=0 programs=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+for program in "$@"; do
+    programs=$((programs + 1))
+    OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} "$program" >"$log" 2>&1
+    status=$?
+    p=$(grep -c '^\[       OK \]' "$log")
+    s=$(grep -c '^\[  SKIPPED \] [a-z]' "$log")
+    f=$(grep -c '^\[  FAILED  \] [a-z].*' "$log")
+    [ $status -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    [ $status -eq 0 ] && f=0
+    passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + f))
+    printf '%-44s %3d passed, %d failed, %d skipped\n' "${program#build/}" "$p" "$f" "$s"
+    grep '^skipped' "$log" | sort -u | sed 's/^/    /'
+    [ $status -eq 0 ] || { printf -- '---- %s (exit status %d)\n' "$program" $status; cat "$log"; }
+done
+[ $programs -gt 0 ] || { echo "run_unit: no test program given"; exit 1; }
+printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
+[ $failed -eq 0 ]
