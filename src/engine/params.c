@@ -1,0 +1,120 @@
+/* params.c -- see params.h. */
+#include "statnet/params.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void params_init(params *p, uint64_t seed) {
+    *p = (params){.random = rng_create(seed)};
+}
+
+static void param_free(param *x) {
+    if (!x) return;
+    free(x->t.value);
+    free(x->t.grad);
+    free(x->slot[0]);
+    free(x->slot[1]);
+    free(x);
+}
+
+void params_free(params *p) {
+    for (int i = 0; i < p->count; i++) param_free(p->item[i]);
+    free(p->item);
+    *p = (params){0};
+}
+
+/* 64-byte aligned and zeroed. */
+static real *numbers(int64_t count) {
+    size_t bytes = ((size_t)count * sizeof(real) + 63) / 64 * 64;
+    real *x = aligned_alloc(64, bytes);
+    if (x) memset(x, 0, bytes);
+    return x;
+}
+
+static void fill(real *x, int64_t count, init_kind kind, double a, rng r) {
+    for (int64_t i = 0; i < count; i++) {
+        switch (kind) {
+        case INIT_CONSTANT:
+            x[i] = (real)a;
+            break;
+        case INIT_UNIFORM:
+            x[i] = (real)(a * (2 * rng_uniform(&r) - 1));
+            break;
+        case INIT_NORMAL:
+            x[i] = (real)(a * rng_normal(&r));
+            break;
+        }
+    }
+}
+
+static param *param_create(const char *name, int rank, const int64_t *dim) {
+    param *x = calloc(1, sizeof *x);
+    if (!x) return NULL;
+    snprintf(x->name, sizeof x->name, "%s", name);
+    x->t = (tensor){
+        .rank = rank, .dim = {1, 1, 1, 1}, .count = 1, .wants_grad = true, .has_grad = true};
+    for (int i = 0; i < rank; i++) x->t.count *= x->t.dim[i] = dim[i];
+    x->t.value = numbers(x->t.count);
+    x->t.grad = numbers(x->t.count);
+    if (x->t.value && x->t.grad) return x;
+    param_free(x);
+    return NULL;
+}
+
+static bool make_room(params *p) {
+    if (p->count < p->room) return true;
+    int room = p->room ? 2 * p->room : 64;
+    param **item = realloc(p->item, (size_t)room * sizeof(*item));
+    if (!item) return false;
+    p->item = item;
+    p->room = room;
+    return true;
+}
+
+tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, init_kind kind,
+                   double a) {
+    if (p->failure.status != SR_OK) return NULL;
+    if (strlen(name) >= PARAM_NAME || params_find(p, name)) {
+        sr_fail(&p->failure, SR_USAGE, "parameter name %s is too long or taken", name);
+        return NULL;
+    }
+    param *x = make_room(p) ? param_create(name, rank, dim) : NULL;
+    if (!x) {
+        sr_fail(&p->failure, SR_MEMORY, "out of memory for parameter %s", name);
+        return NULL;
+    }
+    fill(x->t.value, x->t.count, kind, a, rng_split(&p->random, (uint64_t)p->count));
+    p->item[p->count++] = x;
+    return &x->t;
+}
+
+param *params_find(const params *p, const char *name) {
+    for (int i = 0; i < p->count; i++)
+        if (!strcmp(p->item[i]->name, name)) return p->item[i];
+    return NULL;
+}
+
+int64_t params_total(const params *p) {
+    int64_t sum = 0;
+    for (int i = 0; i < p->count; i++) sum += p->item[i]->t.count;
+    return sum;
+}
+
+void params_zero_grad(params *p) {
+    for (int i = 0; i < p->count; i++)
+        memset(p->item[i]->t.grad, 0, (size_t)p->item[i]->t.count * sizeof(real));
+}
+
+sr_status params_slots(params *p, int count, sr_failure *why) {
+    for (int i = 0; i < p->count; i++) {
+        for (int s = 0; s < count; s++) {
+            param *x = p->item[i];
+            if (!x->slot[s]) x->slot[s] = numbers(x->t.count);
+            if (!x->slot[s])
+                return sr_fail(why, SR_MEMORY, "out of memory for the optimizer state of %s",
+                               x->name);
+        }
+    }
+    return SR_OK;
+}

@@ -1,0 +1,158 @@
+/* tape.c -- see tape.h. */
+#include "statnet/tape.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+tape *tape_create(int threads, sr_failure *why) {
+    if (threads < 1) {
+        sr_fail(why, SR_USAGE, "threads: %d is not positive", threads);
+        return NULL;
+    }
+    tape *t = calloc(1, sizeof *t);
+    if (t) t->arena = arena_create(0);
+    if (!t || !t->arena) {
+        free(t);
+        sr_fail(why, SR_MEMORY, "out of memory for a tape");
+        return NULL;
+    }
+    t->threads = threads;
+    return t;
+}
+
+void tape_free(tape *t) {
+    if (!t) return;
+    arena_free(t->arena);
+    free(t);
+}
+
+void tape_reset(tape *t, rng random, bool training, bool recording) {
+    arena_reset(t->arena);
+    t->random = random;
+    t->draws = 0;
+    t->training = training;
+    t->recording = recording;
+    t->last = NULL;
+    t->failure = (sr_failure){0};
+}
+
+const sr_failure *tape_failure(const tape *t) {
+    return t->failure.status == SR_OK ? NULL : &t->failure;
+}
+
+void *tape_fail(tape *t, sr_status status, const char *format, ...) {
+    char text[SR_FAILURE_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    sr_fail(&t->failure, status, "%s", text);
+    return NULL;
+}
+
+void *tape_alloc(tape *t, size_t bytes) {
+    void *p = arena_alloc(t->arena, bytes);
+    return p ? p : tape_fail(t, SR_MEMORY, "out of memory for %zu bytes of a step", bytes);
+}
+
+/* A tensor of this shape without a value. */
+static tensor *shaped(tape *t, int rank, const int64_t *dim) {
+    if (rank < 1 || rank > 4) return tape_fail(t, SR_USAGE, "tensor of rank %d", rank);
+    tensor *x = tape_alloc(t, sizeof *x);
+    if (!x) return NULL;
+    *x = (tensor){.rank = rank, .dim = {1, 1, 1, 1}, .count = 1};
+    for (int i = 0; i < rank; i++) {
+        if (dim[i] < 1 || x->count > INT64_MAX / (int64_t)sizeof(real) / dim[i])
+            return tape_fail(t, SR_USAGE, "tensor dimension %d is %lld", i, (long long)dim[i]);
+        x->dim[i] = dim[i];
+        x->count *= dim[i];
+    }
+    return x;
+}
+
+tensor *tape_tensor(tape *t, int rank, const int64_t *dim) {
+    tensor *x = shaped(t, rank, dim);
+    if (x) x->value = tape_alloc(t, (size_t)x->count * sizeof *x->value);
+    return x && x->value ? x : NULL;
+}
+
+tensor *tape_like(tape *t, const tensor *x) {
+    return x ? tape_tensor(t, x->rank, x->dim) : NULL;
+}
+
+tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value) {
+    tensor *x = shaped(t, rank, dim);
+    if (x) x->value = value;
+    return x;
+}
+
+tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
+                  tensor *const *in, void *kept) {
+    if (!out || !t->recording) return out;
+    tape_node node = {.op = op, .backward = backward, .out = out, .kept = kept, .before = t->last};
+    for (int i = 0; i < NODE_INPUTS && in[i]; i++) {
+        node.in[i] = in[i];
+        out->wants_grad |= in[i]->wants_grad;
+    }
+    if (!out->wants_grad) return out;
+    t->last = tape_alloc(t, sizeof node);
+    if (!t->last) return NULL;
+    *t->last = node;
+    return out;
+}
+
+real *tape_grad(tape *t, tensor *x, bool *add) {
+    if (!x || !x->wants_grad) return NULL;
+    if (!x->grad) {
+        x->grad = tape_alloc(t, (size_t)x->count * sizeof *x->grad);
+        if (!x->grad) return NULL;
+    }
+    *add = x->has_grad;
+    x->has_grad = true;
+    return x->grad;
+}
+
+real *tape_grad_zeroed(tape *t, tensor *x) {
+    bool add;
+    real *g = tape_grad(t, x, &add);
+    if (g && !add) memset(g, 0, (size_t)x->count * sizeof *g);
+    return g;
+}
+
+/* A view shares the value; its gradient is copied or added back. */
+static void reshape_backward(tape *t, const tape_node *node) {
+    bool add;
+    real *g = tape_grad(t, node->in[0], &add);
+    if (!g) return;
+    if (!add) {
+        memcpy(g, node->out->grad, (size_t)node->out->count * sizeof *g);
+        return;
+    }
+    for (int64_t i = 0; i < node->out->count; i++) g[i] += node->out->grad[i];
+}
+
+tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim) {
+    if (!x) return NULL;
+    tensor *y = tape_wrap(t, rank, dim, x->value);
+    if (!y) return NULL;
+    if (y->count != x->count)
+        return tape_fail(t, SR_USAGE, "reshape of %lld numbers to %lld", (long long)x->count,
+                         (long long)y->count);
+    return tape_push(t, "reshape", reshape_backward, y, (tensor *[]){x, NULL}, NULL);
+}
+
+void tape_backward(tape *t, tensor *loss, real seed) {
+    if (!loss || tape_failure(t)) return;
+    bool add;
+    real *g = tape_grad(t, loss, &add);
+    if (!g) return;
+    g[0] = add ? g[0] + seed : seed;
+    for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before)
+        if (n->out->has_grad) n->backward(t, n);
+}
+
+uint64_t tape_random(tape *t) {
+    return rng_split(&t->random, t->draws++).key;
+}
