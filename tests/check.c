@@ -17,8 +17,8 @@ static double excess(double got, double want, double rtol, double atol) {
     return allowed > 0 ? error / allowed : INFINITY;
 }
 
-bool check_close(const char *name, const double *got, const double *want, int64_t count, double rtol,
-                 double atol) {
+bool check_close(const char *name, const double *got, const double *want, int64_t count,
+                 double rtol, double atol) {
     int64_t bad = 0, worst = -1;
     double most = 1;
     for (int64_t i = 0; i < count; i++) {
@@ -28,18 +28,21 @@ bool check_close(const char *name, const double *got, const double *want, int64_
         if (worst < 0 || e > most) most = e, worst = i;
     }
     if (!bad) return true;
-    fprintf(stderr, "%s: %lld of %lld elements differ; worst [%lld]: got %.17g want %.17g, %.3g times the tolerance\n",
-            name, (long long)bad, (long long)count, (long long)worst, got[worst], want[worst], most);
+    fprintf(stderr,
+            "%s: %lld of %lld elements differ; worst [%lld]: got %.17g want %.17g, %.3g times the "
+            "tolerance\n",
+            name, (long long)bad, (long long)count, (long long)worst, got[worst], want[worst],
+            most);
     return false;
 }
 
-void check_near_double(const char *name, const double *got, const double *want, int64_t count, double rtol,
-                       double atol) {
+void check_near_double(const char *name, const double *got, const double *want, int64_t count,
+                       double rtol, double atol) {
     if (!check_close(name, got, want, count, rtol, atol)) fail_msg("%s differs", name);
 }
 
-void check_near_float(const char *name, const float *got, const double *want, int64_t count, double rtol,
-                      double atol) {
+void check_near_float(const char *name, const float *got, const double *want, int64_t count,
+                      double rtol, double atol) {
     double *wide = malloc((size_t)count * sizeof *wide + 1);
     assert_non_null(wide);
     for (int64_t i = 0; i < count; i++) wide[i] = (double)got[i];

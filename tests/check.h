@@ -12,16 +12,16 @@
 
 #include "statrec/base.h"
 
-/* |got - want| <= atol + rtol * |want| for every element (NaN equals NaN, inf equals inf of its sign).
- * On failure prints the name, the number of bad elements, and the worst one: its index, both values and
- * the error in units of the tolerance; then fails the test. */
-void check_near_double(const char *name, const double *got, const double *want, int64_t count, double rtol,
-                       double atol);
-void check_near_float(const char *name, const float *got, const double *want, int64_t count, double rtol,
-                      double atol);
+/* |got - want| <= atol + rtol * |want| for every element (NaN equals NaN, inf equals inf of its
+ * sign). On failure prints the name, the number of bad elements, and the worst one: its index, both
+ * values and the error in units of the tolerance; then fails the test. */
+void check_near_double(const char *name, const double *got, const double *want, int64_t count,
+                       double rtol, double atol);
+void check_near_float(const char *name, const float *got, const double *want, int64_t count,
+                      double rtol, double atol);
 /* The same without failing: true when all agree; what is wrong goes to stderr. */
-bool check_close(const char *name, const double *got, const double *want, int64_t count, double rtol,
-                 double atol);
+bool check_close(const char *name, const double *got, const double *want, int64_t count,
+                 double rtol, double atol);
 
 /* Fails with the failure's text unless the status is SR_OK. */
 void check_ok(sr_status status, const sr_failure *why);
@@ -32,7 +32,8 @@ void check_failure(const sr_failure *why, sr_status status, const char *part);
  * (the caller then calls skip()). Static storage, overwritten by the next call. */
 const char *check_shared(const char *below);
 
-/* A fresh directory under $TMPDIR or /tmp, removed with everything in it at exit. Static storage. */
+/* A fresh directory under $TMPDIR or /tmp, removed with everything in it at exit. Static storage.
+ */
 const char *check_temporary(void);
 
 #endif

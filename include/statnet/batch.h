@@ -14,18 +14,18 @@ enum { TOKEN_BOS = 0, TOKEN_PAD = 1, TOKEN_EOS = 2, TOKEN_UNK = 3, TOKEN_FIRST_W
  * TOKEN_PAD; a source ends with </s>, target_in starts with </s>, target_out ends with it. */
 typedef struct batch {
     task task;
-    int64_t count;            /* images or pairs */
+    int64_t count; /* images or pairs */
     /* TASK_IMAGES */
     int64_t height, width, channels;
-    const real *image;        /* [count, height, width, channels], normalised */
-    const int32_t *label;     /* [count] */
+    const real *image;    /* [count, height, width, channels], normalised */
+    const int32_t *label; /* [count] */
     /* TASK_PAIRS */
-    int64_t source_length, target_length; /* padded */
-    const int32_t *source;     /* [count, source_length] */
-    const int32_t *target_in;  /* [count, target_length] */
-    const int32_t *target_out; /* [count, target_length] */
+    int64_t source_length, target_length;     /* padded */
+    const int32_t *source;                    /* [count, source_length] */
+    const int32_t *target_in;                 /* [count, target_length] */
+    const int32_t *target_out;                /* [count, target_length] */
     const uint8_t *source_mask, *target_mask; /* 1 = not padding */
-    int64_t tokens;           /* images, or non-pad target tokens with </s> */
+    int64_t tokens;                           /* images, or non-pad target tokens with </s> */
 } batch;
 
 /* What a model must know of a data set before it is built. */

@@ -15,16 +15,16 @@ typedef enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST } data_split;
 enum { DATA_TEXT = 512 };
 
 typedef struct data_options {
-    char name[DATA_TEXT];      /* row of the table: "cifar10" */
-    char dir[DATA_TEXT];       /* "" for embedded sets */
-    int64_t batch_size;        /* images */
-    bool augment;              /* images: pad-4 random crop and mirror in training */
-    int64_t max_tokens;        /* pairs: padded positions of the longer side per batch */
-    int64_t vocab_size;        /* pairs: joint dictionary with specials; 0 = every word */
-    char source[DATA_TEXT], target[DATA_TEXT];         /* pairs: "de", "en" */
+    char name[DATA_TEXT]; /* row of the table: "cifar10" */
+    char dir[DATA_TEXT];  /* "" for embedded sets */
+    int64_t batch_size;   /* images */
+    bool augment;         /* images: pad-4 random crop and mirror in training */
+    int64_t max_tokens;   /* pairs: padded positions of the longer side per batch */
+    int64_t vocab_size;   /* pairs: joint dictionary with specials; 0 = every word */
+    char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
-    bool shuffle_sources;      /* pairs: control experiment, sources permuted among training pairs */
-    int64_t limit;             /* use the first N training records only; 0 = all */
+    bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
+    int64_t limit;        /* use the first N training records only; 0 = all */
     uint64_t seed;
 } data_options;
 
@@ -51,7 +51,7 @@ sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index,
                      sr_failure *why);
 
 /* Table: names and one-line descriptions for `statrec list data`. */
-const char *data_name(int i);        /* NULL past the end */
+const char *data_name(int i); /* NULL past the end */
 const char *data_summary(int i);
 task data_task(int i);
 

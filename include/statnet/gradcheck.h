@@ -11,8 +11,8 @@
 typedef tensor *gradcheck_fn(tape *t, tensor *const *in, void *context);
 
 typedef struct gradcheck_result {
-    double worst;      /* largest |analytic - numeric| / max(1, largest |numeric| of that input) */
-    int input;         /* where */
+    double worst; /* largest |analytic - numeric| / max(1, largest |numeric| of that input) */
+    int input;    /* where */
     int64_t element;
     double analytic, numeric;
 } gradcheck_result;

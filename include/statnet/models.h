@@ -19,7 +19,7 @@ typedef struct model_options {
     int64_t layer_scale;           /* groups; 0 = none */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
-    char placement[MODEL_TEXT];    /* "pre", "post" or "" = the preset's */
+    char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
     double dropout, attention_dropout, relu_dropout;
     double label_smoothing;
     smoothing_form smoothing;
@@ -32,7 +32,8 @@ typedef struct model_row {
     task task;
     const char *presets; /* "mini|transformer|..." or "" */
     sr_status (*build)(model *m, const model_options *o, const data_shape *shape, sr_failure *why);
-    tensor *(*loss)(model *m, tape *t, const batch *b, norm_mode mode, cross_entropy_report *report);
+    tensor *(*loss)(model *m, tape *t, const batch *b, norm_mode mode,
+                    cross_entropy_report *report);
     void (*free)(model *m);
 } model_row;
 

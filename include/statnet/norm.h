@@ -34,9 +34,9 @@
 
 /* Scalars a method leaves in norm_call.scalar; NaN where it has none. */
 #define NORM_SCALARS(X)                                                                            \
-    X(row_grad_mean)    /* LN family, Theorem 1: mean over valid rows of the row mean of dx, */    \
-    X(row_grad_var)     /* of the row's biased variance of dx, */                                  \
-    X(row_g_mean)       /* and the same of q = gamma g */                                          \
+    X(row_grad_mean) /* LN family, Theorem 1: mean over valid rows of the row mean of dx, */       \
+    X(row_grad_var)  /* of the row's biased variance of dx, */                                     \
+    X(row_g_mean)    /* and the same of q = gamma g */                                             \
     X(row_g_var)                                                                                   \
     X(g_sigma2_rowmean) /* mean over rows of the row norm of this part of dx, divided by d; */     \
     X(g_psi2_rowmean)   /* only when norm_call.want_rows */                                        \
@@ -66,8 +66,8 @@ typedef struct norm_rows {
     const int32_t *sample; /* [rows] sample of each row, ascending from 0; NULL: each row its own */
     int64_t samples;
     norm_mode mode;
-    double tokens;         /* token count that the loss will be divided by (norms.md 11, 14) */
-    double *penalty;       /* RBN adds its loss here; may be NULL */
+    double tokens;   /* token count that the loss will be divided by (norms.md 11, 14) */
+    double *penalty; /* RBN adds its loss here; may be NULL */
     norm_reduce_fn *reduce;
     void *reduce_context;
 } norm_rows;
@@ -84,21 +84,22 @@ typedef struct norm_options {
     int64_t layer_scale; /* groups of a layer scale in front of the method; 0 = none */
 } norm_options;
 
-/* -- one call of one layer ---------------------------------------------------------------------- */
+/* -- one call of one layer ----------------------------------------------------------------------
+ */
 
 typedef struct norm_call {
     const norm_rows *rows;
-    int64_t features;            /* d */
+    int64_t features; /* d */
     const norm_options *options;
-    int64_t calls;               /* training-mode calls of this layer, this one included */
+    int64_t calls; /* training-mode calls of this layer, this one included */
     int threads;
-    bool want_rows;              /* an observer asked for the scalars that need the rows again */
-    const real *gamma, *beta;    /* [d], never NULL (ones and zeros where the method has none) */
-    double *const *state;        /* the method's persistent vectors [d] in declared order */
+    bool want_rows;           /* an observer asked for the scalars that need the rows again */
+    const real *gamma, *beta; /* [d], never NULL (ones and zeros where the method has none) */
+    double *const *state;     /* the method's persistent vectors [d] in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
-    void *kept;                  /* kept_bytes(call) of the method, zeroed, from forward to backward */
-    tape *tape;                  /* scratch memory and failures; no ops */
+    void *kept; /* kept_bytes(call) of the method, zeroed, from forward to backward */
+    tape *tape; /* scratch memory and failures; no ops */
 } norm_call;
 
 typedef struct norm_state_row {
@@ -127,10 +128,11 @@ typedef struct norm_method {
     sr_status (*backward)(norm_call *c, const real *x, const real *dy, real *dx);
 } norm_method;
 
-const norm_method *norm_find(const char *name);   /* NULL when unknown */
-const norm_method *norm_at(int i);                /* i-th row of the table; NULL past the end */
+const norm_method *norm_find(const char *name); /* NULL when unknown */
+const norm_method *norm_at(int i);              /* i-th row of the table; NULL past the end */
 
-/* -- a layer ------------------------------------------------------------------------------------- */
+/* -- a layer -------------------------------------------------------------------------------------
+ */
 
 typedef struct norm_site norm_site;
 
@@ -153,9 +155,9 @@ struct norm_site {
     int64_t features;
     const norm_method *method;
     norm_options options;
-    tensor *gamma, *beta;  /* parameters, or NULL */
+    tensor *gamma, *beta;          /* parameters, or NULL */
     double *state[NORM_STATE_MAX]; /* [features] each; owned */
-    real *ones, *zeros;    /* [features]; owned */
+    real *ones, *zeros;            /* [features]; owned */
     int64_t calls;
     norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
     void *observer_context;

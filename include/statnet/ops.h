@@ -22,11 +22,11 @@ tensor *op_scale(tape *t, tensor *x, double c);
 tensor *op_dropout(tape *t, tensor *x, double p);
 
 /* Rows of table [V, d] by number: y[b,i] = scale * table[token[b*T+i]] + position_table[pos], where
- * positions [P, d] may be NULL and pos = pad for pad tokens, else pad + 1 + (number of non-pad tokens
- * before it in its sentence) (models.md 2.2). The pad row of the table gets no gradient.
+ * positions [P, d] may be NULL and pos = pad for pad tokens, else pad + 1 + (number of non-pad
+ * tokens before it in its sentence) (models.md 2.2). The pad row of the table gets no gradient.
  * token [B*T] must stay until backward. -> [B, T, d]. */
-tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, int64_t T, double scale,
-                     const tensor *positions, int32_t pad);
+tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, int64_t T,
+                     double scale, const tensor *positions, int32_t pad);
 
 /* Fills value [count x d] with sinusoidal positions, halves not interleaved, frequency
  * exp(-i ln(10000)/(d/2-1)), row `pad` zero (models.md 2.2). */
@@ -56,8 +56,9 @@ typedef struct cross_entropy_report {
 
 /* Summed loss, count 1. logits [..., V], target [rows]; rows with target == ignore are not
  * counted (ignore = -1: all are). unk = -1: none. report may be NULL; filled at the call. */
-tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t ignore, int32_t unk,
-                         double eps, smoothing_form form, cross_entropy_report *report);
+tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t ignore,
+                         int32_t unk, double eps, smoothing_form form,
+                         cross_entropy_report *report);
 
 /* x [N, H, W, Ci], w [Co, kh, kw, Ci] -> [N, Ho, Wo, Co], zero padding `pad` on each side,
  * Ho = (H + 2 pad - kh)/stride + 1. No bias. */

@@ -29,9 +29,9 @@ enum { OPTION_TEXT_SIZE = 512 };
 typedef char option_text[OPTION_TEXT_SIZE];
 
 typedef struct option {
-    const char *group;   /* heading in --help; the same pointer text for neighbours */
-    const char *key;     /* "max-tokens" */
-    char letter;         /* 'o' for -o, 0 for none */
+    const char *group; /* heading in --help; the same pointer text for neighbours */
+    const char *key;   /* "max-tokens" */
+    char letter;       /* 'o' for -o, 0 for none */
     option_type type;
     size_t offset;       /* of the value in the struct */
     const char *preset;  /* default, as text */

@@ -13,14 +13,14 @@ enum { PARAM_NAME = 64 };
 typedef struct param {
     char name[PARAM_NAME]; /* "encoder.0.attention.wq" */
     tensor t;
-    real *slot[2];         /* optimizer state [count] each, zero at first, NULL until asked for */
+    real *slot[2]; /* optimizer state [count] each, zero at first, NULL until asked for */
 } param;
 
 typedef struct params {
-    param **item;          /* pointers stay valid while more are added */
+    param **item; /* pointers stay valid while more are added */
     int count, room;
-    rng random;            /* initialisation; each parameter draws from the split of its number */
-    sr_failure failure;    /* sticky, as in the tape */
+    rng random;         /* initialisation; each parameter draws from the split of its number */
+    sr_failure failure; /* sticky, as in the tape */
 } params;
 
 void params_init(params *p, uint64_t seed);
@@ -30,7 +30,8 @@ void params_free(params *p);
 typedef enum { INIT_CONSTANT, INIT_UNIFORM /* U(a): [-a, a] */, INIT_NORMAL /* N(a) */ } init_kind;
 
 /* A new parameter; NULL after a failure. */
-tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, init_kind kind, double a);
+tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, init_kind kind,
+                   double a);
 param *params_find(const params *p, const char *name); /* NULL when absent */
 int64_t params_total(const params *p);                 /* number of trainable numbers */
 void params_zero_grad(params *p);

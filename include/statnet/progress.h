@@ -8,7 +8,7 @@
 
 typedef struct progress {
     const char *label, *unit;
-    int64_t total; /* 0: unknown */
+    int64_t total;                /* 0: unknown */
     double start, last, interval; /* seconds */
     bool terminal, quiet;
 } progress;

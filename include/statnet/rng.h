@@ -29,10 +29,10 @@ rng rng_create(uint64_t seed);
  * always gives the same stream. */
 rng rng_split(const rng *r, uint64_t stream);
 
-uint64_t rng_next(rng *r);                /* 64 uniform bits */
-double rng_uniform(rng *r);               /* [0, 1), 53 bits */
-double rng_normal(rng *r);                /* mean 0, standard deviation 1 (Box-Muller, two draws) */
-uint64_t rng_below(rng *r, uint64_t n);   /* 0 .. n-1, unbiased; n >= 1 */
+uint64_t rng_next(rng *r);              /* 64 uniform bits */
+double rng_uniform(rng *r);             /* [0, 1), 53 bits */
+double rng_normal(rng *r);              /* mean 0, standard deviation 1 (Box-Muller, two draws) */
+uint64_t rng_below(rng *r, uint64_t n); /* 0 .. n-1, unbiased; n >= 1 */
 void rng_shuffle(rng *r, int64_t *items, int64_t count); /* Fisher-Yates, in place */
 
 #endif

@@ -24,13 +24,13 @@
 
 /* Row-major, contiguous. Images (N, H, W, C), text (B, T, C), anything as (rows, features). */
 typedef struct tensor {
-    int rank;         /* 1..4 */
-    int64_t dim[4];   /* [0..rank-1]; the rest are 1 */
-    int64_t count;    /* product of dim */
-    real *value;      /* [count] */
-    real *grad;       /* [count], dL/dvalue; NULL until the first contribution */
-    bool wants_grad;  /* false: backward functions skip it */
-    bool has_grad;    /* grad holds a value: the next contribution adds */
+    int rank;        /* 1..4 */
+    int64_t dim[4];  /* [0..rank-1]; the rest are 1 */
+    int64_t count;   /* product of dim */
+    real *value;     /* [count] */
+    real *grad;      /* [count], dL/dvalue; NULL until the first contribution */
+    bool wants_grad; /* false: backward functions skip it */
+    bool has_grad;   /* grad holds a value: the next contribution adds */
 } tensor;
 
 typedef struct tape tape;
@@ -40,21 +40,21 @@ typedef void tape_backward_fn(tape *t, const tape_node *node);
 enum { NODE_INPUTS = 5 };
 
 struct tape_node {
-    const char *op;              /* "linear", for messages */
-    tape_backward_fn *backward;  /* adds to the gradients of in[] from out->grad */
+    const char *op;             /* "linear", for messages */
+    tape_backward_fn *backward; /* adds to the gradients of in[] from out->grad */
     tensor *out;
-    tensor *in[NODE_INPUTS];     /* NULL where unused */
-    void *kept;                  /* in the arena, or what outlives the step; the op's own struct */
+    tensor *in[NODE_INPUTS]; /* NULL where unused */
+    void *kept;              /* in the arena, or what outlives the step; the op's own struct */
     tape_node *before;
 };
 
 struct tape {
     arena *arena;
-    int threads;       /* OpenMP regions name it: num_threads(t->threads) */
-    bool recording;    /* false: evaluation, no nodes, no gradients */
-    bool training;     /* dropout active, norms use batch statistics */
-    rng random;        /* of this step; each op that draws takes its own split (tape_random) */
-    uint64_t draws;    /* ops that drew so far */
+    int threads;    /* OpenMP regions name it: num_threads(t->threads) */
+    bool recording; /* false: evaluation, no nodes, no gradients */
+    bool training;  /* dropout active, norms use batch statistics */
+    rng random;     /* of this step; each op that draws takes its own split (tape_random) */
+    uint64_t draws; /* ops that drew so far */
     tape_node *last;
     sr_failure failure;
 };
@@ -85,7 +85,8 @@ tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim);
 void *tape_alloc(tape *t, size_t bytes);
 
 /* Finishes an op: when the tape records and any input wants a gradient, out->wants_grad is set and
- * a node is kept. in is terminated by NULL or NODE_INPUTS. Returns out (NULL when out of memory). */
+ * a node is kept. in is terminated by NULL or NODE_INPUTS. Returns out (NULL when out of memory).
+ */
 tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
                   tensor *const *in, void *kept);
 

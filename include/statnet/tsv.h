@@ -23,7 +23,8 @@ typedef struct tsv {
 
 void tsv_begin(tsv *t, FILE *out, const char *program, const char *command);
 /* `# key: formatted text`. Before the first row only. */
-void tsv_note(tsv *t, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tsv_note(tsv *t, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Declares the next column; name must outlive the table. At most 64. */
 void tsv_column(tsv *t, const char *name, const char *definition);
 /* Writes the header line. */

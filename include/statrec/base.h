@@ -13,13 +13,13 @@ extern "C" {
 
 typedef enum sr_status {
     SR_OK = 0,
-    SR_USAGE,    /* the caller asked for something impossible */
-    SR_MEMORY,   /* an allocation failed */
-    SR_IO,       /* the system refused: open, read, write, rename; text holds strerror */
-    SR_FORMAT,   /* a file is not what it claims to be */
-    SR_EXISTS,   /* would overwrite */
-    SR_STATE,    /* call out of order */
-    SR_LIBRARY,  /* HDF5, LAPACK or another library failed */
+    SR_USAGE,   /* the caller asked for something impossible */
+    SR_MEMORY,  /* an allocation failed */
+    SR_IO,      /* the system refused: open, read, write, rename; text holds strerror */
+    SR_FORMAT,  /* a file is not what it claims to be */
+    SR_EXISTS,  /* would overwrite */
+    SR_STATE,   /* call out of order */
+    SR_LIBRARY, /* HDF5, LAPACK or another library failed */
 } sr_status;
 
 enum { SR_FAILURE_TEXT = 768 };

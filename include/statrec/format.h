@@ -1,8 +1,8 @@
 /* format.h -- the run file, format version 1: every name, type and definition in one place.
  *
  * Recorder and reader know each other only through these tables. A new field is a row here, a line
- * in docs/file-format.md and a test. S sites, T steps, V recorded vector steps, W = sum of widths, E
- * evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalised value
+ * in docs/file-format.md and a test. S sites, T steps, V recorded vector steps, W = sum of widths,
+ * E evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalised value
  * before gain, s = sqrt(statistic + eps).
  */
 #ifndef STATREC_FORMAT_H
@@ -22,7 +22,8 @@
     X(epoch, "epochs", "passes over the training data so far")                                     \
     X(loss, "nats per token or image", "training loss of this pass, with smoothing and penalties") \
     X(lr, "1", "learning rate of the update; NaN except in an update's last row")                  \
-    X(grad_norm, "1", "Euclidean norm of all gradients before clipping; NaN except in an update's last row") \
+    X(grad_norm, "1",                                                                              \
+      "Euclidean norm of all gradients before clipping; NaN except in an update's last row")       \
     X(seconds, "s", "wall time since the start of the run")
 
 /* X(name, definition): float32 [V, W] under /vectors. Sums and means run over valid rows. */
@@ -52,8 +53,10 @@
     X(tid_mean, "||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                                            \
     X(tid_var, "||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")                         \
     X(g_mu, "||c_mu||_2 / d, c_mu = gamma/s * sum_g/n: the part of dx due to mu_B")                \
-    X(g_sigma2, "sqrt(sum c_sig^2 Q) / d, c_sig = gamma/s * sum_gx/n, Q = sigma2_B/(sigma2_B+eps)") \
-    X(g_psi2, "sqrt(sum c_psi^2 Q) / d, c_psi = gamma/s * sum_gx/n, Q = psi2_B/(psi2_B+eps); PN: |nu|/psi*sqrt(Gamma)") \
+    X(g_sigma2,                                                                                    \
+      "sqrt(sum c_sig^2 Q) / d, c_sig = gamma/s * sum_gx/n, Q = sigma2_B/(sigma2_B+eps)")          \
+    X(g_psi2, "sqrt(sum c_psi^2 Q) / d, c_psi = gamma/s * sum_gx/n, Q = psi2_B/(psi2_B+eps); PN: " \
+              "|nu|/psi*sqrt(Gamma)")                                                              \
     X(g_sigma2_rowmean, "mean over rows of ||c_sig * xhat_i||_2, divided by d")                    \
     X(g_psi2_rowmean, "mean over rows of ||c_psi * xhat_i||_2, divided by d")                      \
     X(Gamma_max, "PN: largest Gamma_t")                                                            \
@@ -66,7 +69,8 @@
 #define SR_EVALS(X)                                                                                \
     X(epoch, "epochs", "passes over the training data at this evaluation")                         \
     X(valid_loss, "nats per token or image", "validation loss with smoothing, running statistics") \
-    X(valid_nll, "nats per token or image", "validation negative log-likelihood without smoothing") \
+    X(valid_nll, "nats per token or image",                                                        \
+      "validation negative log-likelihood without smoothing")                                      \
     X(valid_ppl, "1", "exp(valid_nll)")                                                            \
     X(valid_accuracy, "percent", "validation targets with the largest logit")
 
@@ -86,6 +90,12 @@ typedef enum {
     SR_FAMILY_ROW,   /* LN family */
 } sr_family;
 
-enum { SR_NAME_SIZE = 64, SR_KIND_SIZE = 16, SR_STATUS_SIZE = 16, SR_REASON_SIZE = 256, SR_DIGEST_SIZE = 32 };
+enum {
+    SR_NAME_SIZE = 64,
+    SR_KIND_SIZE = 16,
+    SR_STATUS_SIZE = 16,
+    SR_REASON_SIZE = 256,
+    SR_DIGEST_SIZE = 32
+};
 
 #endif

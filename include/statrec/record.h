@@ -3,20 +3,19 @@
  *   sr_options o = SR_OPTIONS_DEFAULT;
  *   o.program = "mytrainer"; o.planned_steps = 1000;
  *   sr_recorder *r = sr_create("run.h5", &o, &why);
- *   int site = sr_add_site(r, &(sr_site){.name = "encoder.0.norm1", .norm = "bn", .kind = "encoder",
- *                                        .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95});
- *   for (...) {
+ *   int site = sr_add_site(r, &(sr_site){.name = "encoder.0.norm1", .norm = "bn", .kind =
+ * "encoder", .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95}); for (...) {
  *       sr_begin_step(r, step);
  *       sr_observe_forward(r, site, &x); ... sr_observe_backward(r, site, &dy);    (raw tensors)
- *    or sr_put_rows(r, site, n); sr_put_vector(r, site, SR_mu_B, mu_B); ...          (ready statistics)
- *       sr_end_step(r, &row);
+ *    or sr_put_rows(r, site, n); sr_put_vector(r, site, SR_mu_B, mu_B); ...          (ready
+ * statistics) sr_end_step(r, &row);
  *   }
  *   if (sr_close(r, &finish, &why) != SR_OK) ...
  *
  * The recorder never prints, never exits and never stops its host: the first failure is kept,
  * later calls do nothing and return it, sr_close reports it. Sites are declared before the first
- * step. While recording the file is PATH.part (readable as it grows: HDF5 SWMR); sr_close renames it
- * to PATH without replacing a file that appeared there meanwhile. One recorder is used by one
+ * step. While recording the file is PATH.part (readable as it grows: HDF5 SWMR); sr_close renames
+ * it to PATH without replacing a file that appeared there meanwhile. One recorder is used by one
  * thread at a time; its file belongs to it alone.
  */
 #ifndef STATREC_RECORD_H
@@ -37,32 +36,35 @@ typedef struct sr_recorder sr_recorder;
 
 /* NULL text is stored as "". Texts are copied. */
 typedef struct sr_options {
-    size_t size;             /* sizeof(sr_options): lets the struct grow */
-    bool force;              /* replace PATH and PATH.part */
+    size_t size; /* sizeof(sr_options): lets the struct grow */
+    bool force;  /* replace PATH and PATH.part */
     const char *program, *version, *command, *config, *host, *git, *model, *data, *task;
     const char *loss_reduction; /* "sum" or "mean": of the loss whose gradient sites see */
-    const char *parent;      /* "file step" a resumed run continues, or "" */
+    const char *parent;         /* "file step" a resumed run continues, or "" */
     uint64_t seed;
     int threads;
-    bool scalars, vectors;   /* what to record */
-    int64_t vectors_every;   /* record vectors in steps divisible by it; 0 = never;
-                                -1 = every step while the projected file stays under size_limit, else spaced */
-    int64_t planned_steps;   /* for the projection; 0 = unknown */
-    int64_t size_limit;      /* bytes; default 2e9 */
-    int64_t flush_steps;     /* default 64 */
-    double flush_seconds;    /* default 5 */
-    double started;          /* seconds since the epoch; 0 = now */
+    bool scalars, vectors; /* what to record */
+    int64_t vectors_every; /* record vectors in steps divisible by it; 0 = never;
+                              -1 = every step while the projected file stays under size_limit, else
+                              spaced */
+    int64_t planned_steps; /* for the projection; 0 = unknown */
+    int64_t size_limit;    /* bytes; default 2e9 */
+    int64_t flush_steps;   /* default 64 */
+    double flush_seconds;  /* default 5 */
+    double started;        /* seconds since the epoch; 0 = now */
 } sr_options;
 
 #define SR_OPTIONS_DEFAULT                                                                         \
-    { .size = sizeof(sr_options), .loss_reduction = "sum", .scalars = true, .vectors = true,       \
-      .vectors_every = -1, .size_limit = 2000000000, .flush_steps = 64, .flush_seconds = 5 }
+    {                                                                                              \
+        .size = sizeof(sr_options), .loss_reduction = "sum", .scalars = true, .vectors = true,     \
+        .vectors_every = -1, .size_limit = 2000000000, .flush_steps = 64, .flush_seconds = 5       \
+    }
 
 typedef struct sr_site {
     const char *name, *norm, *kind;
     sr_family family;
     int width, depth;
-    int layer_scale; /* groups, 0 = none */
+    int layer_scale;   /* groups, 0 = none */
     double eps, alpha; /* alpha weighs the OLD running value; NaN where there is none */
 } sr_site;
 
@@ -77,7 +79,8 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
 
 /* Number of the new site (0, 1, ...), or -1. */
 int sr_add_site(sr_recorder *r, const sr_site *site);
-/* Declares /embeddings/<name> with room for min(rows, cols) singular values. Before the first step. */
+/* Declares /embeddings/<name> with room for min(rows, cols) singular values. Before the first step.
+ */
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols);
 
 /* Projected bytes of the finished file (options.planned_steps steps), and the spacing of vectors
@@ -89,8 +92,9 @@ int64_t sr_vectors_every(const sr_recorder *r);
 sr_status sr_begin_step(sr_recorder *r, int64_t step);
 bool sr_wants_vectors(const sr_recorder *r);
 
-/* Ready statistics of the current step. value [width of the site], double. Scalars of SR_SCALARS that
- * follow from the vectors (and rows) are computed by sr_end_step; sr_put_scalar is for the rest. */
+/* Ready statistics of the current step. value [width of the site], double. Scalars of SR_SCALARS
+ * that follow from the vectors (and rows) are computed by sr_end_step; sr_put_scalar is for the
+ * rest. */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 sr_status sr_put_scalar(sr_recorder *r, int site, sr_scalar which, double value);
@@ -114,7 +118,8 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 /* One row of /evals; value [SR_EVAL_COUNT], NaN where there is none. */
 sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value);
 /* values [min(rows, cols)] of an embedding declared before. */
-sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step, const double *values);
+sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
+                                 const double *values);
 
 sr_status sr_flush(sr_recorder *r);
 /* The failure kept so far, or NULL. */

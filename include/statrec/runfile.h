@@ -26,14 +26,14 @@ typedef struct sr_run_site {
 } sr_run_site;
 
 typedef struct sr_run_info {
-    const char *path;     /* as opened, ".part" included */
+    const char *path; /* as opened, ".part" included */
     const char *program, *version, *command, *config, *host, *created, *git, *model, *data, *task;
     const char *loss_reduction, *parent;
     uint64_t seed;
     int threads;
-    int64_t sites, width;             /* S, W */
-    int64_t steps, vectors, evals;    /* readable rows T, V, E */
-    const char *status;               /* "running" "complete" "interrupted" "failed" */
+    int64_t sites, width;          /* S, W */
+    int64_t steps, vectors, evals; /* readable rows T, V, E */
+    const char *status;            /* "running" "complete" "interrupted" "failed" */
     const char *reason, *weights_digest, *finished;
     double wall_seconds;
 } sr_run_info;
@@ -49,8 +49,8 @@ int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 whe
 bool sr_run_has_scalar(const sr_runfile *f, const char *name);
 bool sr_run_has_vector(const sr_runfile *f, const char *name);
 bool sr_run_has_eval(const sr_runfile *f, const char *name);
-/* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid until
- * close. */
+/* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid
+ * until close. */
 const char *sr_run_name(const sr_runfile *f, const char *group, int i);
 /* The `definition` attribute of "scalars/dist_mu"; "" when there is none. Valid until close. */
 const char *sr_run_definition(const sr_runfile *f, const char *dataset);
@@ -86,8 +86,8 @@ sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t 
 sr_status sr_run_check(const char *path, sr_failure *why);
 
 typedef struct sr_recovery {
-    int64_t steps, vectors, evals;                 /* rows copied */
-    int64_t lost_steps, lost_vectors, lost_evals;  /* rows present or counted but unreadable */
+    int64_t steps, vectors, evals;                /* rows copied */
+    int64_t lost_steps, lost_vectors, lost_evals; /* rows present or counted but unreadable */
 } sr_recovery;
 
 /* Copies the readable rows of `broken` into the new file `path`, status "interrupted". up_to_step
