@@ -7,7 +7,9 @@
  *
  * Contract for padded rows: the layer behaves as if the valid rows had been gathered into an
  * n x d matrix, normalised and scattered back; y and dx are 0 in padded rows. n = 0: y and dx are
- * 0 and all running state is left alone.
+ * 0, all running state is left alone and the call is not counted; observers are called with
+ * statistics that are NaN. A method whose row says `padded` reproduces a release that does not
+ * follow this contract, and writes the padded rows itself.
  */
 #ifndef STATNET_NORM_H
 #define STATNET_NORM_H
@@ -55,7 +57,10 @@ typedef enum {
     NORM_RUNNING, /* inference: running statistics */
 } norm_mode;
 
-/* Adds up `count` doubles over the ranks of a synchronised layer; NULL: one process. */
+/* Replaces sum[0..count-1] by its sum over the ranks of a synchronised layer; NULL: one process.
+ * Every rank calls it the same number of times with the same count, a rank without valid rows too.
+ * Layers give each rank its own slots and zeros elsewhere, so any order of adding gives the same
+ * bytes. */
 typedef sr_status norm_reduce_fn(void *context, double *sum, int64_t count);
 
 typedef struct norm_rows {
@@ -63,26 +68,52 @@ typedef struct norm_rows {
     int64_t valid;         /* n */
     const uint8_t *mask;   /* [rows], 1 = valid; NULL: all valid */
     const int32_t *index;  /* [valid] numbers of the valid rows, ascending; NULL: all valid */
-    const int32_t *sample; /* [rows] sample of each row, ascending from 0; NULL: each row its own */
+    const int32_t *sample; /* [rows] sample of each row, 0 .. samples-1, in any order; NULL: each
+                              row is its own sample */
     int64_t samples;
     norm_mode mode;
     double tokens;   /* token count that the loss will be divided by (norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
     norm_reduce_fn *reduce;
     void *reduce_context;
+    int rank, ranks; /* of reduce */
 } norm_rows;
 
 /* Fills rows, valid, mask, index from a mask (NULL: all valid); the index is memory of the tape.
- * Other fields are zeroed, mode as given. */
+ * A mask of ones leaves mask and index NULL. Other fields are zeroed, mode as given. */
 sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode);
 
 /* -- options ----------------------------------------------------------------------------------- */
 
+enum { NORM_PARAM_MAX = 6 };
+
+/* A parameter of one method, declared in its row. */
+typedef struct norm_param_row {
+    const char *name; /* "lambda" */
+    double preset;
+    double low, high;  /* accepted range, both ends included */
+    const char *words; /* "diff diff2": the value is the number of a word, from 0; NULL: a number */
+    const char *help;
+} norm_param_row;
+
 typedef struct norm_options {
-    double eps;          /* inside the root unless the method's file says otherwise */
-    double alpha;        /* weight of the OLD running value */
-    int64_t layer_scale; /* groups of a layer scale in front of the method; 0 = none */
+    double eps;                   /* inside the root unless the method's file says otherwise */
+    double alpha;                 /* weight of the OLD running value */
+    int64_t layer_scale;          /* groups of a layer scale in front of the method; 0 = none */
+    double param[NORM_PARAM_MAX]; /* the method's own, in the order of its row */
+    uint32_t given; /* bit i: param[i] was set; the others take their presets in norm_site_init */
 } norm_options;
+
+typedef struct norm_method norm_method;
+
+/* eps, alpha and every param of the method at their presets, no layer scale. */
+norm_options norm_options_preset(const norm_method *m);
+/* Sets one parameter of the method by name; text is a number or one of its words. SR_USAGE for an
+ * unknown name, a malformed value or one out of range. */
+sr_status norm_options_set(norm_options *o, const norm_method *m, const char *name,
+                           const char *text, sr_failure *why);
+/* Place of a parameter in norm_options.param, or -1. */
+int norm_param_find(const norm_method *m, const char *name);
 
 /* -- one call of one layer ----------------------------------------------------------------------
  */
@@ -93,9 +124,10 @@ typedef struct norm_call {
     const norm_options *options;
     int64_t calls; /* training-mode calls of this layer, this one included */
     int threads;
-    bool want_rows;           /* an observer asked for the scalars that need the rows again */
+    bool observed;            /* an observer will look at stat and scalar */
+    bool want_rows;           /* and asked for the scalars that need the rows again */
     const real *gamma, *beta; /* [d], never NULL (ones and zeros where the method has none) */
-    double *const *state;     /* the method's persistent vectors [d] in declared order */
+    double *const *state;     /* the method's persistent vectors in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
     void *kept; /* kept_bytes(call) of the method, zeroed, from forward to backward */
@@ -105,28 +137,36 @@ typedef struct norm_call {
 typedef struct norm_state_row {
     const char *name; /* "mu" */
     double initial;
+    const char *rows; /* [rows, d] where this names the parameter with the rows; NULL: [d] */
 } norm_state_row;
 
 enum { NORM_STATE_MAX = 4 };
 
-typedef struct norm_method {
+#define NORM_BIT(name)        (1u << NORM_##name)
+#define NORM_SCALAR_BIT(name) (1u << NORM_SCALAR_##name)
+
+struct norm_method {
     const char *name;     /* "bn" */
     const char *citation; /* "Ioffe and Szegedy, ICML 2015" */
     const char *axis;     /* what a statistic is taken over: "batch" "row" "sample" "-" */
     const char *summary;  /* one line for `statrec list norms` */
     bool affine;          /* has gamma and beta */
     bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
+    bool padded;          /* writes y and dx of padded rows too, as its release does */
+    double eps, alpha;    /* presets; alpha 0 where nothing runs */
+    norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
-    /* Statistics recorded for this method: 0-terminated bit sets over the two enums. */
-    uint32_t vectors, scalars;
+    uint32_t vectors, scalars;            /* statistics of this method: NORM_BIT, NORM_SCALAR_BIT */
+    /* Refuses features or options that do not fit each other; NULL: everything fits. */
+    sr_status (*check)(int64_t features, const norm_options *o, sr_failure *why);
     size_t (*kept_bytes)(const norm_call *c); /* NULL: none */
     /* x, y [rows, d]. Writes y in every valid row (norm.c zeroes padded ones), fills its forward
-     * statistics, advances state when mode is NORM_TRAIN. n >= 1. */
+     * statistics, advances state when mode is NORM_TRAIN. n >= 1, or a synchronised layer. */
     sr_status (*forward)(norm_call *c, const real *x, real *y);
     /* x, dy [rows, d] -> dx (overwritten in every valid row), stat sum_g and sum_gx; state only
      * where the method's backward has one (PN). */
     sr_status (*backward)(norm_call *c, const real *x, const real *dy, real *dx);
-} norm_method;
+};
 
 const norm_method *norm_find(const char *name); /* NULL when unknown */
 const norm_method *norm_at(int i);              /* i-th row of the table; NULL past the end */
@@ -143,7 +183,7 @@ typedef struct norm_observation {
     const real *x;  /* [rows, d] the tensor that the method normalises (after a layer scale) */
     const real *y;  /* [rows, d] forward only */
     const real *dy; /* [rows, d] backward only */
-    const real *dx; /* [rows, d] backward only: this layer's own, before any sum */
+    const real *dx; /* [rows, d] backward only: dL/dx of the x above, before any sum */
 } norm_observation;
 
 typedef void norm_observer_fn(void *context, const norm_observation *o);
@@ -156,8 +196,9 @@ struct norm_site {
     const norm_method *method;
     norm_options options;
     tensor *gamma, *beta;          /* parameters, or NULL */
-    double *state[NORM_STATE_MAX]; /* [features] each; owned */
-    real *ones, *zeros;            /* [features]; owned */
+    double *state[NORM_STATE_MAX]; /* [state_count] each; owned; NULL past the method's last */
+    int64_t state_count[NORM_STATE_MAX]; /* features, or rows * features */
+    real *ones, *zeros;                  /* [features]; owned */
     int64_t calls;
     norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
     void *observer_context;
@@ -174,7 +215,7 @@ void norm_site_free(norm_site *s);
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows);
 
 /* The weight in front of a site as its method wants it: w, or w minus its mean over the inputs of
- * each output unit (MABN). */
+ * each output unit (MABN). w [outputs, ...]: the first dimension is the output units. */
 tensor *norm_weight(const norm_site *s, tape *t, tensor *w);
 
 #endif
