@@ -3,9 +3,10 @@
  *
  * A row names a key, the type and place of its value in a struct of the caller's, its default (as
  * text, exactly as a user would type it), range, unit and help. Values are written as
- * `--key value` or `--key=value` on a command line and `key = value` in a .conf file ('#' starts a
- * comment); a flag takes no value on the command line (`--flag`, `--no-flag`) and yes/no in a
- * file. A repeated option: the last one wins.
+ * `--key value` or `--key=value` on a command line and `key = value` in a .conf file ('#' at the
+ * start of a line or after a blank starts a comment; "..." quotes a value); a flag takes no value on
+ * the command line (`--flag`, `--no-flag`) and yes/no in a file. A repeated option: the last one
+ * wins.
  */
 #ifndef STATNET_OPTIONS_H
 #define STATNET_OPTIONS_H
@@ -34,7 +35,7 @@ typedef struct option {
     char letter;       /* 'o' for -o, 0 for none */
     option_type type;
     size_t offset;       /* of the value in the struct */
-    const char *preset;  /* default, as text */
+    const char *preset;  /* default, as text; allowed even outside the range (0 or nan: "unset") */
     double low, high;    /* INT and REAL; both 0: any value */
     const char *unit;    /* "tokens", "steps", "nats" ... or "" */
     const char *choices; /* CHOICE: words separated by '|' */
@@ -50,12 +51,12 @@ typedef struct option_table {
 void options_preset(option_table table, void *values);
 
 /* Sets one option from text. `where` ("train.conf:12" or "--lr") begins the message on failure:
- * where: value 'x' of key is not ...; range low to high. */
+ * where: value 'x' of key is too large; range low to high. */
 sr_status options_set(option_table table, void *values, const char *key, const char *text,
                       const char *where, sr_failure *why);
 
-/* Reads argv[first..argc-1]. Arguments that are not options are gathered to the front of
- * argv[first..] in their order and counted in *positional; "--" ends the options. An option
+/* Reads argv[first..argc-1]. Arguments that are not options are moved to the front of argv[first..]
+ * in their order and counted in *positional; "--" ends the options. An option
  * `config` (letter 'c') in the table is obeyed where it stands: its file is read at that place. */
 sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
                         int *positional, sr_failure *why);
@@ -69,7 +70,7 @@ bool options_changed(const option *row, const void *values);
 /* Writes the value of one row as options_set would read it back (reals round-trip). */
 void options_format(const option *row, const void *values, char *text, size_t size);
 
-/* All values as `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when
+/* All values but `config` as `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when
  * out of memory. */
 char *options_dump(option_table table, const void *values);
 

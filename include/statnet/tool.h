@@ -35,14 +35,16 @@ int tool_finish(const tool *t, int exit_status);
 /* True when --help or -h is among the arguments, before any "--". */
 bool tool_wants_help(const tool *t);
 
-/* The command line as typed, arguments quoted where a shell would need it. malloc'd. */
+/* The command line, program without its folder, arguments quoted where a shell would need it.
+ * Call before options_parse, which moves arguments. malloc'd. */
 char *tool_command(const tool *t);
 
-/* Name nearest to `given` in names[count] (edit distance at most 2), or NULL: for hints. */
+/* Name nearest to `given` in names[count] (edit distance at most 2 and half of the longer name,
+ * capitals equal to small letters), or NULL: for hints. */
 const char *tool_nearest(const char *given, const char *const *names, int count);
 
 /* SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills. SIGPIPE is
- * ignored, so that a closed pipe is seen as a write error. */
+ * ignored, so that a closed pipe is seen as a write error; so is SIGXFSZ (`ulimit -f`). */
 void tool_catch_signals(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 

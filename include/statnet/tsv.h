@@ -21,6 +21,7 @@ typedef struct tsv {
     const char *name[64];
 } tsv;
 
+/* program: the bare name; the version is added here. */
 void tsv_begin(tsv *t, FILE *out, const char *program, const char *command);
 /* `# key: formatted text`. Before the first row only. */
 void tsv_note(tsv *t, const char *key, const char *format, ...)

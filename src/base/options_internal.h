@@ -1,0 +1,17 @@
+/* options_internal.h -- what options.c, options_read.c and options_help.c share. */
+#ifndef BASE_OPTIONS_INTERNAL_H
+#define BASE_OPTIONS_INTERNAL_H
+
+#include "statnet/options.h"
+
+/* The key of the option whose value names a config file. */
+#define OPTIONS_CONFIG_KEY "config"
+
+const option *options_find(option_table table, const char *key);
+const option *options_find_letter(option_table table, char letter);
+/* The key nearest to a misspelt one, or NULL. */
+const char *options_nearest(option_table table, const char *key);
+/* "1 to 100 steps", "at least 0", "any value". */
+void options_range_text(const option *row, char *text, size_t size);
+
+#endif

@@ -1,0 +1,18 @@
+/* commands.h -- the subcommands of statrec.
+ *
+ * A command gets the whole command line: t->argv[1] is its own name, its arguments begin at
+ * t->argv[2] (options_parse with first = 2), t->name is "statrec NAME". It returns the exit
+ * status and prints its own --help; main closes standard output (tool_finish).
+ */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "statnet/tool.h"
+
+int cmd_train(const tool *t);
+int cmd_info(const tool *t);
+int cmd_check(const tool *t);
+int cmd_recover(const tool *t);
+int cmd_list(const tool *t);
+
+#endif
