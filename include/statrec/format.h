@@ -41,10 +41,11 @@
     X(Gamma_t, "PN: mean over valid rows of xhat^2")                                               \
     X(Lambda_t, "PN: mean over valid rows of gamma * g * xhat")
 
-/* X(name, definition): float32 [T, S] under /scalars. dist(a, b) = ||a - b||_2 / d. */
+/* X(name, definition): float32 [T, S] under /scalars. sqrt(sigma2), sqrt(psi2) are without eps.
+ * Every definition holds at one site and step; NaN where the site has none. */
 #define SR_SCALARS(X)                                                                              \
     X(rows, "valid rows n")                                                                        \
-    X(nonfinite, "NaN and infinite values among this site's vectors of this step")                 \
+    X(nonfinite, "NaN and infinite values, as float32, among this site's vectors of this step")    \
     X(dist_mu, "||mu_B - mu||_2 / d")                                                              \
     X(dist_sigma, "||sqrt(sigma2_B) - sqrt(sigma2)||_2 / d")                                       \
     X(dist_sigma2, "||sigma2_B - sigma2||_2 / d")                                                  \
@@ -72,7 +73,11 @@
     X(valid_nll, "nats per token or image",                                                        \
       "validation negative log-likelihood without smoothing")                                      \
     X(valid_ppl, "1", "exp(valid_nll)")                                                            \
-    X(valid_accuracy, "percent", "validation targets with the largest logit")
+    X(valid_accuracy, "percent", "validation targets with the largest logit")                      \
+    X(bleu, "percent", "BLEU of the decoded validation set")                                       \
+    X(f1, "percent", "span F1 of the validation set")                                              \
+    X(uas, "percent", "validation tokens with the right head")                                     \
+    X(las, "percent", "validation tokens with the right head and label")
 
 #define SR_ENUM_VECTOR1(name, ...) SR_##name,
 #define SR_ENUM_SCALAR1(name, ...) SR_SCALAR_##name,

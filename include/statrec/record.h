@@ -83,6 +83,10 @@ int sr_add_site(sr_recorder *r, const sr_site *site);
  */
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols);
 
+/* Tells the projection which vectors (bits 1u << SR_mu_B ...) the host will put at a site, where
+ * these are not the ones of its family. Before the first step. */
+sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
+
 /* Projected bytes of the finished file (options.planned_steps steps), and the spacing of vectors
  * that follows. Valid once all sites are declared; -1 when planned_steps is unknown. */
 int64_t sr_projected_bytes(const sr_recorder *r);
@@ -109,19 +113,29 @@ typedef struct sr_tensor {
 
 /* x is what the layer normalises. Keeps mu_B, sigma2_B, psi2_B and a copy of nothing: x must stay
  * unchanged until sr_observe_backward of the same site and step. Running statistics are kept by
- * the recorder with the site's alpha. gamma [channels] or NULL (ones). */
+ * the recorder with the site's alpha (none when it is NaN). gamma [channels] or NULL (ones). xhat
+ * of sum_gx: SIGMA, ROW, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps); PN x /
+ * sqrt(psi2 + eps), psi2 from before the update. */
 sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
 sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 
-/* One row of /evals; value [SR_EVAL_COUNT], NaN where there is none. */
+/* One row of /evals; step not smaller than the last one's; value [SR_EVAL_COUNT], NaN where there
+ * is none. Allowed before the first step. */
 sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value);
 /* values [min(rows, cols)] of an embedding declared before. */
 sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                                  const double *values);
 
 sr_status sr_flush(sr_recorder *r);
+/* Copies the readable rows with step <= up_to_step (< 0: all) of the run file `from`, whose sites
+ * and embeddings must be those of r, before the first step of r. result may be NULL. The running
+ * statistics that sr_observe_forward keeps are not in the file and start anew. */
+struct sr_recovery; /* statrec/runfile.h */
+sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
+                       struct sr_recovery *result);
+
 /* The failure kept so far, or NULL. */
 const sr_failure *sr_failed(const sr_recorder *r);
 

@@ -38,14 +38,16 @@ typedef struct sr_run_info {
     double wall_seconds;
 } sr_run_info;
 
-/* path; when it does not exist, path.part. NULL and *why on failure. Free with sr_run_close. */
+/* path; when it does not exist, path.part. A file that is growing has the rows it had when it was
+ * opened. NULL and *why on failure. Free with sr_run_close. */
 sr_runfile *sr_run_open(const char *path, sr_failure *why);
 void sr_run_close(sr_runfile *f);
 const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */
 int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 when absent */
 
-/* True when the dataset exists in this file (names of format.h). */
+/* True when the dataset exists (names of format.h) and holds values; every run file declares all of
+ * them, and one that nobody put anything into takes no space and reads as NaN. */
 bool sr_run_has_scalar(const sr_runfile *f, const char *name);
 bool sr_run_has_vector(const sr_runfile *f, const char *name);
 bool sr_run_has_eval(const sr_runfile *f, const char *name);
