@@ -1,0 +1,30 @@
+/* file_bytes.h -- whole files in memory, plain or gzip. */
+#ifndef STATNET_FILE_BYTES_H
+#define STATNET_FILE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "statrec/base.h"
+
+enum { FILE_PATH = 2048 };
+
+typedef struct file_bytes {
+    uint8_t *byte; /* [size], one zero byte follows */
+    size_t size;   /* after decompression */
+    char path[FILE_PATH];
+} file_bytes;
+
+/* Looks for DIR/NAME, then DIR/NAME.gz (dir "" means the current directory) and leaves what is
+ * there in path. *found false: neither exists, path holds DIR/NAME. SR_IO when the system refuses
+ * to look ("Permission denied"), SR_USAGE when the path is too long. */
+sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], bool *found,
+                    sr_failure *why);
+
+/* Reads all of path; a name ending in .gz must be gzip from its first to its last byte (several
+ * members are fine). The message names the byte of the file. Free with file_free. */
+sr_status file_read(const char *path, file_bytes *f, sr_failure *why);
+void file_free(file_bytes *f);
+
+#endif

@@ -1,0 +1,48 @@
+/* dataset.h -- what the files of src/data know of each other. */
+#ifndef STATNET_DATASET_H
+#define STATNET_DATASET_H
+
+#include "image_set.h"
+#include "pair_set.h"
+#include "statnet/data.h"
+
+enum { DATA_DESCRIBE = 4096 };
+
+/* A row of the table: one data set. open fills images or pairs, shape and the description; what it
+ * has allocated when it fails is freed by its caller. */
+typedef struct dataset_row {
+    const char *name, *summary;
+    task task;
+    sr_status (*open)(dataset *d, const data_options *o, sr_failure *why);
+} dataset_row;
+
+struct dataset {
+    const dataset_row *row;
+    data_shape shape;
+    image_set images; /* TASK_IMAGES */
+    pair_set pairs;   /* TASK_PAIRS */
+    char describe[DATA_DESCRIBE];
+};
+
+/* Adds to the description; what does not fit is left out. */
+void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Finish sets of either task: tables, batches, shape. */
+sr_status dataset_finish_images(dataset *d, sr_failure *why);
+sr_status dataset_finish_pairs(dataset *d, sr_failure *why);
+
+sr_status cifar10_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);
+
+/* Streams of random numbers of one seed, so that no two uses share one. */
+enum {
+    STREAM_ORDER = 1, /* split again by epoch */
+    STREAM_AUGMENT,   /* split again by epoch; position = image number */
+    STREAM_PLAN,      /* split again by split: order before sorting into batches */
+    STREAM_SOURCES,   /* split again by split: permutation of sources */
+    STREAM_GENERATE,  /* split again by split, then by record */
+    STREAM_GRAMMAR,
+};
+
+#endif

@@ -1,0 +1,149 @@
+/* file_bytes.c -- see file_bytes.h. */
+#include "statnet/file_bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { GZIP_ONLY = 15 + 16, CHUNK = 1 << 30, DEFLATE_RATIO = 1032 };
+
+static sr_status probe(const char *path, bool *found, sr_failure *why) {
+    *found = access(path, F_OK) == 0;
+    if (*found || errno == ENOENT) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+}
+
+sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], bool *found,
+                    sr_failure *why) {
+    *found = false;
+    const char *slash = !*dir || dir[strlen(dir) - 1] == '/' ? "" : "/";
+    int length = snprintf(path, FILE_PATH, "%s%s%s", dir, slash, name);
+    if (length < 0 || length + 4 > FILE_PATH)
+        return sr_fail(why, SR_USAGE, "%.200s...: the path is longer than %d bytes", path,
+                       FILE_PATH);
+    sr_status status = probe(path, found, why);
+    if (status != SR_OK || *found) return status;
+    strcpy(path + length, ".gz");
+    status = probe(path, found, why);
+    if (status == SR_OK && !*found) path[length] = 0;
+    return status;
+}
+
+/* Makes room for `room` bytes and the closing zero. */
+static sr_status make_room(file_bytes *f, size_t room, sr_failure *why) {
+    uint8_t *larger = room < SIZE_MAX ? realloc(f->byte, room + 1) : NULL;
+    if (!larger) return sr_fail(why, SR_MEMORY, "%s: no memory for %zu bytes", f->path, room);
+    f->byte = larger;
+    return SR_OK;
+}
+
+static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *why) {
+    size_t room = expected + 1; /* one more, to see the end without growing */
+    sr_status status = make_room(f, room, why);
+    while (status == SR_OK) {
+        ssize_t got = read(fd, f->byte + f->size, room - f->size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            return sr_fail(why, SR_IO, "%s: byte %zu: %s", f->path, f->size, strerror(errno));
+        if (got == 0) break;
+        f->size += (size_t)got;
+        if (f->size == room) status = make_room(f, room *= 2, why);
+    }
+    return status;
+}
+
+static sr_status read_raw(const char *path, file_bytes *f, sr_failure *why) {
+    *f = (file_bytes){0};
+    snprintf(f->path, sizeof f->path, "%s", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    struct stat st;
+    sr_status status = SR_OK;
+    if (fstat(fd, &st) != 0) status = sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (status == SR_OK) status = read_all(fd, st.st_size > 0 ? (size_t)st.st_size : 0, f, why);
+    close(fd);
+    if (status == SR_OK) f->byte[f->size] = 0;
+    return status;
+}
+
+/* The size that the last member says it has, as far as deflate could reach it at all. */
+static size_t expected_size(const file_bytes *raw) {
+    if (raw->size < 18) return 64;
+    const uint8_t *p = raw->byte + raw->size - 4;
+    size_t said = p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
+    size_t most = raw->size < SIZE_MAX / DEFLATE_RATIO ? raw->size * DEFLATE_RATIO : SIZE_MAX / 2;
+    return (said < most ? said : most) + 1;
+}
+
+/* What is wrong at compressed byte `at` after inflate returned `code`. */
+static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, const char *text,
+                                 sr_failure *why) {
+    if (code == Z_MEM_ERROR) return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", raw->path);
+    if (code != Z_DATA_ERROR)
+        return sr_fail(why, SR_FORMAT, "%s: byte %zu: the gzip data are cut off here", raw->path,
+                       raw->size);
+    if (at <= 2) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", raw->path);
+    return sr_fail(why, SR_FORMAT, "%s: byte %zu: corrupt gzip data: %s", raw->path, at,
+                   text ? text : "unknown");
+}
+
+/* Inflates all members of raw into f. */
+static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, sr_failure *why) {
+    size_t at = 0, room = expected_size(raw);
+    sr_status status = make_room(f, room, why);
+    while (status == SR_OK) {
+        size_t in = raw->size - at < CHUNK ? raw->size - at : CHUNK;
+        size_t out = room - f->size < CHUNK ? room - f->size : CHUNK;
+        z->next_in = raw->byte + at, z->avail_in = (uInt)in;
+        z->next_out = f->byte + f->size, z->avail_out = (uInt)out;
+        int code = inflate(z, Z_NO_FLUSH);
+        at += in - z->avail_in;
+        f->size += out - z->avail_out;
+        if (code == Z_STREAM_END && at == raw->size) break;
+        if (code == Z_STREAM_END && (raw->byte[at] != 0x1f || inflateReset(z) != Z_OK))
+            return sr_fail(why, SR_FORMAT, "%s: byte %zu: something else follows the gzip data",
+                           raw->path, at);
+        bool starved = at == raw->size && z->avail_out > 0 && code != Z_STREAM_END;
+        if (starved || (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END))
+            return inflate_failure(raw, at, code, z->msg, why);
+        if (f->size == room) status = make_room(f, room *= 2, why);
+    }
+    return status;
+}
+
+static sr_status unpack(file_bytes *raw, file_bytes *f, sr_failure *why) {
+    if (raw->size == 0)
+        return sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", raw->path);
+    z_stream z = {0};
+    if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
+        return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", raw->path);
+    sr_status status = inflate_all(&z, raw, f, why);
+    inflateEnd(&z);
+    if (status == SR_OK) f->byte[f->size] = 0;
+    return status;
+}
+
+sr_status file_read(const char *path, file_bytes *f, sr_failure *why) {
+    sr_status status = read_raw(path, f, why);
+    size_t length = strlen(path);
+    if (status == SR_OK && length > 3 && strcmp(path + length - 3, ".gz") == 0) {
+        file_bytes raw = *f;
+        f->byte = NULL;
+        f->size = 0;
+        status = unpack(&raw, f, why);
+        free(raw.byte);
+    }
+    if (status != SR_OK) file_free(f);
+    return status;
+}
+
+void file_free(file_bytes *f) {
+    free(f->byte);
+    f->byte = NULL;
+    f->size = 0;
+}

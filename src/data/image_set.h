@@ -1,0 +1,44 @@
+/* image_set.h -- labelled images in memory and the batches made of them; what read_*.c and
+ * synth_*.c of images fill. */
+#ifndef STATNET_IMAGE_SET_H
+#define STATNET_IMAGE_SET_H
+
+#include "statnet/data.h"
+
+enum { IMAGE_CHANNELS = 3, IMAGE_PAD = 4, IMAGE_SPLITS = 3 };
+
+typedef struct image_split {
+    int64_t count;  /* 0: no such split */
+    uint8_t *pixel; /* [count, height, width, IMAGE_CHANNELS] */
+    uint8_t *label; /* [count] */
+} image_split;
+
+typedef struct image_set {
+    int64_t height, width, classes;
+    image_split split[IMAGE_SPLITS];
+    /* Of the training pixels scaled to [0, 1], per channel. */
+    double mean[IMAGE_CHANNELS], deviation[IMAGE_CHANNELS];
+    /* What a byte becomes: (byte / 255 - mean) / deviation. */
+    real value[IMAGE_CHANNELS][256];
+    int64_t batch_size;
+    bool augment;
+    uint64_t seed;
+    int64_t *order;      /* [training count], shuffled for order_epoch */
+    int64_t order_epoch; /* -1: none yet */
+    real *image;         /* [batch_size, height, width, IMAGE_CHANNELS], the current batch */
+    int32_t *label;      /* [batch_size] */
+} image_set;
+
+/* Sizes and options of an empty set. */
+sr_status image_set_create(image_set *s, const data_options *o, int64_t height, int64_t width,
+                           int64_t classes, sr_failure *why);
+void image_set_free(image_set *s);
+/* Memory for `more` further images of a split, contents undefined; they begin at the old count. */
+sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failure *why);
+/* After the last image: mean, deviation, table, buffers. SR_FORMAT without training images. */
+sr_status image_set_finish(image_set *s, sr_failure *why);
+
+int64_t image_set_batches(const image_set *s, data_split split);
+void image_set_batch(image_set *s, data_split split, int64_t epoch, int64_t index, batch *b);
+
+#endif

@@ -1,0 +1,30 @@
+/* data_files.h -- small files for the tests of data sets. */
+#ifndef TESTS_DATA_FILES_H
+#define TESTS_DATA_FILES_H
+
+#include "../check.h"
+#include "statnet/data.h"
+
+/* A fresh directory below check_temporary(). Static storage of a few results. */
+const char *make_folder(void);
+/* DIR/NAME with these bytes; a name ending in .gz is compressed. Returns the path (static). */
+const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t size);
+/* The bytes as they are, whatever the name. */
+const char *write_raw(const char *dir, const char *name, const void *bytes, size_t size);
+const char *write_text(const char *dir, const char *name, const char *text);
+/* malloc'd bytes of a file. */
+unsigned char *read_raw(const char *path, size_t *size);
+
+/* Options with usable defaults. */
+data_options preset_options(const char *name, const char *dir);
+/* Opens or fails the test; refuses: opening must fail with this status and text. */
+dataset *open_data(const data_options *o);
+void refuse_data(const data_options *o, sr_status status, const char *part);
+
+/* FNV-1a over everything a batch holds. */
+uint64_t digest_batch(const batch *b);
+/* Every batch of the pass in order, then some again in another order and after another pass: all
+ * the same bytes. */
+void check_pure(const data_options *o, data_split split);
+
+#endif
