@@ -8,12 +8,13 @@
 #include "statnet/real.h"
 
 /* c = op(a) op(b) + beta c, row-major. op(a) is [m x k] (a stored [k x m] when ta), op(b) [k x n]
- * (stored [n x k] when tb), c [m x n]; lda, ldb, ldc row strides. Cut into pieces that depend on
- * the sizes only: the same bytes for any number of threads. */
+ * (stored [n x k] when tb), c [m x n]; lda, ldb, ldc row strides. c is not read when beta is 0.
+ * Cut into pieces that depend on the sizes only: the same bytes for any number of threads. */
 void gemm(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
           int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
-/* One single-threaded product, for use inside a parallel region. */
+/* c = alpha op(a) op(b) + beta c as one single-threaded product, for use inside a parallel
+ * region. */
 void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
@@ -21,10 +22,15 @@ void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, c
  * single-threaded, denormals are flushed on this and every OpenMP thread. */
 void gemm_setup(int threads);
 
-/* Nanoseconds spent in gemm and in convolutions since the start, for bench and --profile. */
-typedef struct engine_times {
-    double gemm, conv;
-} engine_times;
-engine_times engine_times_get(void);
+/* Name of the BLAS kernels chosen for this CPU ("Haswell"), for the run file and bench. */
+const char *gemm_library(void);
+
+/* Nanoseconds of a steady clock: ops add differences to their tape's engine_times. */
+double engine_clock(void);
+
+/* The float product of oneDNN (dnnl.c, with USE_DNNL only); false when the library refused and c
+ * is as before. */
+bool gemm_dnnl(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+               int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
 #endif

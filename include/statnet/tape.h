@@ -39,6 +39,12 @@ typedef void tape_backward_fn(tape *t, const tape_node *node);
 
 enum { NODE_INPUTS = 5 };
 
+/* Nanoseconds spent by kind of work since tape_create, for bench and --profile; each op adds its
+ * own (engine_clock of gemm.h). */
+typedef struct engine_times {
+    double gemm, conv;
+} engine_times;
+
 struct tape_node {
     const char *op;             /* "linear", for messages */
     tape_backward_fn *backward; /* adds to the gradients of in[] from out->grad */
@@ -57,6 +63,11 @@ struct tape {
     uint64_t draws; /* ops that drew so far */
     tape_node *last;
     sr_failure failure;
+    engine_times times;
+    /* What op_conv2d prepares once per shape. Outlives the steps; tape_free calls the function
+     * (when set), so that the tape need not know what it is. */
+    void *conv_cache;
+    void (*conv_cache_free)(void *cache);
 };
 
 /* NULL and *why on failure. threads >= 1. */

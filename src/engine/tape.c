@@ -24,6 +24,7 @@ tape *tape_create(int threads, sr_failure *why) {
 
 void tape_free(tape *t) {
     if (!t) return;
+    if (t->conv_cache_free) t->conv_cache_free(t->conv_cache);
     arena_free(t->arena);
     free(t);
 }

@@ -1,0 +1,212 @@
+/* gemm.c -- matrix products, cut into fixed pieces and spread over our own threads.
+ *
+ * c = op(a) op(b) + beta c. Each piece is one single-threaded library call:
+ *   float, with oneDNN:  dnnl_sgemm, except products of fewer than SMALL_WORK multiply-adds
+ *   otherwise:           cblas (OpenBLAS)
+ * Why two libraries: OpenBLAS 0.3.21 does not know CPUs newer than itself and falls back to AVX2
+ * kernels there (half the speed), while oneDNN asks for the instructions alone; tiny products are
+ * faster in OpenBLAS. bench/bench_gemm.c measures both. A product of the same sizes takes the same
+ * library, so the bytes do not depend on who calls.
+ *
+ * Cutting depends on m, n, k alone:
+ *   rows or columns  blocks of the longer side of c, at least NARROWEST wide
+ *   depth            when c is too small for that but k is long (weight gradients): partial sums of
+ *                    k blocks, added up in the order of the blocks
+ */
+#include "statnet/gemm.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <time.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+enum {
+    SMALL_WORK = 16 * 1024,   /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
+    PIECE_WORK = 1024 * 1024, /* multiply-adds a piece should have: some ten microseconds */
+    MOST_PIECES = 16,
+    NARROWEST = 48, /* rows or columns of a piece */
+    SHORTEST = 128  /* depth of a piece */
+};
+
+typedef struct product {
+    bool ta, tb;
+    int64_t m, n, k;
+    const real *a;
+    int64_t lda;
+    const real *b;
+    int64_t ldb;
+    real beta;
+    real *c;
+    int64_t ldc;
+} product;
+
+typedef enum { CUT_NOT, CUT_ROWS, CUT_COLUMNS, CUT_DEPTH } cut_side;
+
+typedef struct cut {
+    cut_side side;
+    int64_t pieces, width; /* the last piece may be narrower */
+} cut;
+
+static void blas_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
+                       int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
+    CBLAS_TRANSPOSE opa = ta ? CblasTrans : CblasNoTrans, opb = tb ? CblasTrans : CblasNoTrans;
+#ifdef REAL_DOUBLE
+    cblas_dgemm(CblasRowMajor, opa, opb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb,
+                beta, c, (int)ldc);
+#else
+    cblas_sgemm(CblasRowMajor, opa, opb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb,
+                beta, c, (int)ldc);
+#endif
+}
+
+static void library_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha,
+                          const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
+                          real *c, int64_t ldc) {
+#ifdef USE_DNNL
+    if (m * n * k >= SMALL_WORK && gemm_dnnl(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
+        return;
+#endif
+    blas_piece(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
+                int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
+    /* Both libraries ask OpenMP how many threads they may take, and a region of one thread does not
+     * count as parallel for them. */
+    int allowed = omp_get_max_threads();
+    if (allowed != 1) omp_set_num_threads(1);
+    library_piece(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (allowed != 1) omp_set_num_threads(allowed);
+}
+
+static void product_run(const product *p) {
+    gemm_piece(p->ta, p->tb, p->m, p->n, p->k, 1, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
+               p->ldc);
+}
+
+static int64_t shorter(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Blocks of equal width (rounded up to a multiple of `grain`) along `length`. */
+static cut cut_evenly(cut_side side, int64_t length, int64_t pieces, int64_t grain) {
+    int64_t width = (length + pieces - 1) / pieces;
+    width = (width + grain - 1) / grain * grain;
+    return (cut){side, (length + width - 1) / width, width};
+}
+
+static cut product_cut(const product *p) {
+    int64_t wanted = shorter(p->m * p->n * p->k / PIECE_WORK, MOST_PIECES);
+    if (wanted < 2) return (cut){CUT_NOT, 1, 0};
+    int64_t longest = p->m > p->n ? p->m : p->n;
+    int64_t across = shorter(wanted, longest / NARROWEST);
+    int64_t deep = shorter(wanted, p->k / SHORTEST);
+    if (across < 4 && deep > across) return cut_evenly(CUT_DEPTH, p->k, deep, 16);
+    if (across < 2) return (cut){CUT_NOT, 1, 0};
+    return cut_evenly(p->m >= p->n ? CUT_ROWS : CUT_COLUMNS, longest, across, 16);
+}
+
+static product product_rows(product p, int64_t from, int64_t width) {
+    p.a += p.ta ? from : from * p.lda;
+    p.c += from * p.ldc;
+    p.m = shorter(width, p.m - from);
+    return p;
+}
+
+static product product_columns(product p, int64_t from, int64_t width) {
+    p.b += p.tb ? from * p.ldb : from;
+    p.c += from;
+    p.n = shorter(width, p.n - from);
+    return p;
+}
+
+/* Overwrites `sum` [m x n] instead of c. */
+static product product_depth(product p, int64_t from, int64_t width, real *sum) {
+    p.a += p.ta ? from * p.lda : from;
+    p.b += p.tb ? from : from * p.ldb;
+    p.k = shorter(width, p.k - from);
+    p.c = sum;
+    p.ldc = p.n;
+    p.beta = 0;
+    return p;
+}
+
+/* c = beta c + partial[0] + partial[1] + ... in this order. */
+static void merge_row(const product *p, const real *partial, int64_t pieces, int64_t row) {
+    real *restrict c = p->c + row * p->ldc;
+    if (p->beta == 0)
+        for (int64_t j = 0; j < p->n; j++) c[j] = 0;
+    else if (p->beta != 1)
+        for (int64_t j = 0; j < p->n; j++) c[j] *= p->beta;
+    for (int64_t i = 0; i < pieces; i++) {
+        const real *restrict x = partial + (i * p->m + row) * p->n;
+        for (int64_t j = 0; j < p->n; j++) c[j] += x[j];
+    }
+}
+
+static void product_by_depth(const product *p, const cut *by, int threads) {
+    int64_t size = p->m * p->n;
+    real *partial = malloc((size_t)(by->pieces * size) * sizeof *partial);
+    if (!partial) {
+        product_run(p);
+        return;
+    }
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < by->pieces; i++) {
+            product part = product_depth(*p, i * by->width, by->width, partial + i * size);
+            product_run(&part);
+        }
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < p->m; row++) merge_row(p, partial, by->pieces, row);
+    }
+    free(partial);
+}
+
+void gemm(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+          int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
+    product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
+    cut by = product_cut(&p);
+    if (by.side == CUT_NOT) {
+        product_run(&p);
+    } else if (by.side == CUT_DEPTH) {
+        product_by_depth(&p, &by, threads);
+    } else {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t i = 0; i < by.pieces; i++) {
+            product part = by.side == CUT_ROWS ? product_rows(p, i * by.width, by.width)
+                                               : product_columns(p, i * by.width, by.width);
+            product_run(&part);
+        }
+    }
+}
+
+/* Activations that die out end in denormal numbers, which cost a hundred times a normal one. */
+static void flush_denormals(void) {
+#if defined(__SSE2__)
+    enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
+    _mm_setcsr(_mm_getcsr() | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
+#endif
+}
+
+void gemm_setup(int threads) {
+    openblas_set_num_threads(1); /* its OpenMP build calls omp_set_num_threads(1) in here */
+    omp_set_num_threads(threads);
+    flush_denormals(); /* threads started later inherit it */
+#pragma omp parallel num_threads(threads)
+    flush_denormals();
+}
+
+const char *gemm_library(void) {
+    return openblas_get_corename();
+}
+
+double engine_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}

@@ -1,0 +1,160 @@
+/* Products against a triple loop in double, for every way of cutting; same bytes for any number of
+ * threads. */
+#include "statnet/gemm.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "reals.h"
+
+typedef struct sizes {
+    int64_t m, n, k;
+} sizes;
+
+/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last piece is a part. */
+static const sizes cases[] = {
+    {1, 1, 1},      {3, 5, 7},       {16, 16, 32},     {33, 31, 29},
+    {37, 41, 130},  {1000, 65, 70},  {1023, 128, 127}, {64, 1001, 80},
+    {127, 4000, 9}, {16, 27, 20000}, {128, 128, 1030}, {130, 70, 2049},
+};
+
+enum { CASES = sizeof cases / sizeof cases[0], PAD = 3 };
+
+/* a, b and c with rows PAD numbers longer than needed. */
+typedef struct trial {
+    sizes s;
+    bool ta, tb;
+    int64_t lda, ldb, ldc;
+    real *a, *b, *c;
+} trial;
+
+static trial trial_create(sizes s, bool ta, bool tb) {
+    trial t = {.s = s, .ta = ta, .tb = tb};
+    t.lda = (ta ? s.m : s.k) + PAD, t.ldb = (tb ? s.k : s.n) + PAD, t.ldc = s.n + PAD;
+    t.a = reals_random((ta ? s.k : s.m) * t.lda, 1);
+    t.b = reals_random((tb ? s.n : s.k) * t.ldb, 2);
+    t.c = reals_random(s.m * t.ldc, 3);
+    return t;
+}
+
+static void trial_free(trial *t) {
+    free(t->a), free(t->b), free(t->c);
+}
+
+/* The whole of c, padding untouched. */
+static double *trial_want(const trial *t, double alpha, double beta) {
+    double *want = malloc((size_t)(t->s.m * t->ldc) * sizeof *want);
+    assert_non_null(want);
+    for (int64_t i = 0; i < t->s.m; i++)
+        for (int64_t j = 0; j < t->ldc; j++) {
+            double sum = 0, c = (double)t->c[i * t->ldc + j];
+            if (j < t->s.n) {
+                for (int64_t p = 0; p < t->s.k; p++)
+                    sum += (double)t->a[t->ta ? p * t->lda + i : i * t->lda + p] *
+                           (double)t->b[t->tb ? j * t->ldb + p : p * t->ldb + j];
+                sum = alpha * sum + (beta != 0 ? beta * c : 0);
+            }
+            want[i * t->ldc + j] = j < t->s.n ? sum : c;
+        }
+    return want;
+}
+
+static void trial_gemm(const trial *t, int threads, double beta, real *c) {
+    memcpy(c, t->c, (size_t)(t->s.m * t->ldc) * sizeof *c);
+    gemm(threads, t->ta, t->tb, t->s.m, t->s.n, t->s.k, t->a, t->lda, t->b, t->ldb, (real)beta, c,
+         t->ldc);
+}
+
+static void run_trial(sizes s, bool ta, bool tb, double beta) {
+    trial t = trial_create(s, ta, tb);
+    if (beta == 0) /* c must not be read */
+        for (int64_t i = 0; i < s.m; i++)
+            for (int64_t j = 0; j < s.n; j++) t.c[i * t.ldc + j] = (real)NAN;
+    double *want = trial_want(&t, 1, beta);
+    int64_t count = s.m * t.ldc;
+    real *one = malloc((size_t)count * sizeof *one), *more = malloc((size_t)count * sizeof *more);
+    assert_true(one && more);
+    trial_gemm(&t, 1, beta, one);
+    /* Partial sums of k products of normal numbers are about sqrt(k) large. */
+    double atol = (sizeof(real) == 4 ? 2e-6 : 2e-14) * sqrt((double)s.k);
+    reals_check("gemm", one, want, count, sizeof(real) == 4 ? 1e-5 : 1e-13, atol);
+    for (int threads = 2; threads <= 5; threads++) {
+        trial_gemm(&t, threads, beta, more);
+        reals_check_bytes("gemm, more threads", more, one, count);
+    }
+    free(want), free(one), free(more);
+    trial_free(&t);
+}
+
+static void check_values_and_threads(void **state) {
+    (void)state;
+    for (int i = 0; i < CASES; i++)
+        for (int t = 0; t < 4; t++)
+            for (int beta = 0; beta < 3; beta++) run_trial(cases[i], t & 1, t & 2, beta * 0.5);
+}
+
+static void piece_with_alpha(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        trial t = trial_create(cases[i], false, true);
+        double *want = trial_want(&t, 0.25, 1);
+        gemm_piece(false, true, t.s.m, t.s.n, t.s.k, (real)0.25, t.a, t.lda, t.b, t.ldb, 1, t.c,
+                   t.ldc);
+        reals_check("gemm_piece", t.c, want, t.s.m * t.ldc, 1e-5, 1e-5);
+        free(want);
+        trial_free(&t);
+    }
+}
+
+/* A piece is the same bytes alone, in a region of one thread and in one of three, and leaves the
+ * caller's number of threads as it was. */
+static void piece_anywhere(void **state) {
+    (void)state;
+    omp_set_num_threads(3);
+    trial t = trial_create((sizes){200, 300, 400}, false, false);
+    int64_t count = t.s.m * t.ldc;
+    real *got[5];
+    for (int i = 0; i < 5; i++) {
+        got[i] = malloc((size_t)count * sizeof(real));
+        assert_non_null(got[i]);
+        memcpy(got[i], t.c, (size_t)count * sizeof(real));
+    }
+#define PIECE(c) gemm_piece(0, 0, t.s.m, t.s.n, t.s.k, 1, t.a, t.lda, t.b, t.ldb, 0, c, t.ldc)
+    PIECE(got[0]);
+    assert_int_equal(omp_get_max_threads(), 3);
+#pragma omp parallel num_threads(1)
+    PIECE(got[1]);
+#pragma omp parallel for num_threads(3)
+    for (int i = 2; i < 5; i++) PIECE(got[i]);
+    for (int i = 1; i < 5; i++) reals_check_bytes("piece", got[i], got[0], count);
+    for (int i = 0; i < 5; i++) free(got[i]);
+    trial_free(&t);
+}
+
+static void denormals_are_flushed(void **state) {
+    (void)state;
+#if defined(__SSE2__)
+    volatile real tiny = sizeof(real) == 4 ? (real)1e-30 : (real)1e-300;
+    volatile real small = (real)1e-10;
+    int flushed = 0;
+#pragma omp parallel num_threads(3) reduction(+ : flushed)
+    flushed += tiny * small == 0;
+    assert_int_equal(flushed, 3);
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    gemm_setup(2);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(check_values_and_threads),
+        cmocka_unit_test(piece_with_alpha),
+        cmocka_unit_test(piece_anywhere),
+        cmocka_unit_test(denormals_are_flushed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
