@@ -1,0 +1,57 @@
+/* dropout_mask.h -- the random mask of dropout, shared by op_dropout and op_attention.
+ *
+ * One 64-bit value of the counter-based stream (rng.h) decides four elements, 16 bits each: element
+ * e is dropped when its 16 bits, as an integer, are below `threshold` = p 65536, rounded. p is thus
+ * a multiple of 1/65536 (it differs from what was asked by at most 2^-17 = 7.6e-6; below that
+ * nothing is dropped), and `scale` = 1/(1-p) is exact for the p that is used. The mask is a
+ * function of (key, element): backward draws it again instead of keeping it.
+ */
+#ifndef ENGINE_DROPOUT_MASK_H
+#define ENGINE_DROPOUT_MASK_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "statnet/real.h"
+#include "statnet/rng.h"
+
+enum { MASK_PER_WORD = 4, MASK_WORDS = 64, MASK_BLOCK = MASK_PER_WORD * MASK_WORDS };
+
+typedef struct dropout_mask {
+    uint64_t key;
+    uint32_t threshold; /* 0 .. 65535 */
+    real scale;         /* 1/(1-p) */
+} dropout_mask;
+
+static inline dropout_mask dropout_mask_create(uint64_t key, double p) {
+    uint32_t threshold = (uint32_t)(p * 65536 + 0.5);
+    if (threshold > 65535) threshold = 65535;
+    return (dropout_mask){key, threshold, (real)(65536.0 / (65536 - threshold))};
+}
+
+/* 16 bits for each of MASK_BLOCK elements, the first of them element 4 word of the stream. */
+static inline void dropout_mask_draw(uint64_t key, uint64_t word, uint16_t *restrict bits) {
+    uint64_t drawn[MASK_WORDS];
+    for (int i = 0; i < MASK_WORDS; i++) drawn[i] = rng_at(key, word + (uint64_t)i);
+    memcpy(bits, drawn, sizeof drawn);
+}
+
+/* y = x m scale, or y += x m scale, for n elements, the first of them element 4 word. */
+static inline void dropout_mask_apply(const dropout_mask *m, uint64_t word, int64_t n, bool add,
+                                      const real *restrict x, real *restrict y) {
+    const uint32_t threshold = m->threshold;
+    const real scale = m->scale;
+    for (int64_t at = 0; at < n; at += MASK_BLOCK, word += MASK_WORDS) {
+        uint16_t bits[MASK_BLOCK];
+        real factor[MASK_BLOCK];
+        int64_t length = n - at < MASK_BLOCK ? n - at : MASK_BLOCK;
+        dropout_mask_draw(m->key, word, bits);
+        for (int i = 0; i < MASK_BLOCK; i++) factor[i] = bits[i] < threshold ? 0 : scale;
+        if (add)
+            for (int64_t i = 0; i < length; i++) y[at + i] += x[at + i] * factor[i];
+        else
+            for (int64_t i = 0; i < length; i++) y[at + i] = x[at + i] * factor[i];
+    }
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* exp_fast.h -- e^x as straight-line arithmetic, so that the compiler vectorises loops around it
+ * (libm's expf is a call, and its vector form needs -ffast-math).
+ *
+ *   n = round(x / ln 2), r = x - n ln 2 (ln 2 in two parts, |r| <= 0.347), e^x = 2^n e^r,
+ *   e^r by a polynomial of degree 6 with e^0 = 1 exactly.
+ *
+ * Error below 2 ulp over the whole range (tests/engine/test_exp_fast.c walks it). Results below the
+ * smallest normal number are rounded to a subnormal, or to zero where the thread flushes them;
+ * above 88.72 infinity; NaN stays NaN. 2^n is applied in two halves, as n reaches 128 and -149.
+ * In the double build exp() itself.
+ */
+#ifndef ENGINE_EXP_FAST_H
+#define ENGINE_EXP_FAST_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "statnet/real.h"
+
+#ifdef REAL_DOUBLE
+static inline double exp_fast(double x) {
+    return exp(x);
+}
+#else
+
+static inline float exp_fast_madd(float a, float b, float c) {
+#ifdef __FP_FAST_FMAF
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* 2^n for -126 <= n <= 127. */
+static inline float exp_fast_power(int32_t n) {
+    uint32_t bits = (uint32_t)(n + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+static inline float exp_fast(float x) {
+    const float shift = 0x1.8p23f; /* adding it leaves the rounded integer in the low bits */
+    x = x > 89.0f ? 89.0f : x;
+    x = x < -104.0f ? -104.0f : x;
+    float shifted = exp_fast_madd(x, 0x1.715476p0f, shift);
+    float whole = shifted - shift;
+    int32_t n = (int32_t)(whole == whole ? whole : 0);
+    /* The upper part of ln 2 has 9 bits, so that whole * upper is exact without fma too. */
+    float r = exp_fast_madd(whole, -0x1.63p-1f, x);
+    r = exp_fast_madd(whole, 0x1.bd0106p-13f, r);
+    float e = 0x1.6a4d14p-10f;
+    e = exp_fast_madd(e, r, 0x1.12398ap-7f);
+    e = exp_fast_madd(e, r, 0x1.5558bp-5f);
+    e = exp_fast_madd(e, r, 0x1.555492p-3f);
+    e = exp_fast_madd(e, r, 0x1.fffffcp-2f);
+    e = exp_fast_madd(e, r, 1.0f);
+    e = exp_fast_madd(e, r, 1.0f);
+    int32_t half = n >> 1;
+    return e * exp_fast_power(half) * exp_fast_power(n - half);
+}
+
+#endif
+#endif
