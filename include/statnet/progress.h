@@ -11,12 +11,14 @@ typedef struct progress {
     int64_t total;                /* 0: unknown */
     double start, last, interval; /* seconds */
     bool terminal, quiet;
+    bool drawn; /* the cursor stands behind a line of ours */
 } progress;
 
 double progress_clock(void); /* monotonic seconds */
 void progress_begin(progress *p, const char *label, const char *unit, int64_t total, bool quiet);
 /* `done` of total; `detail` ("loss 4.21") may be NULL. Cheap when it is not yet time to print. */
 void progress_show(progress *p, int64_t done, const char *detail);
-void progress_end(progress *p); /* leaves the cursor on a fresh line */
+/* Leaves the cursor on a fresh line. Call it before writing anything else to stderr. */
+void progress_end(progress *p);
 
 #endif
