@@ -15,7 +15,7 @@ typedef struct model_options {
     char preset[MODEL_TEXT];       /* "" or a preset of that model */
     char norm[MODEL_TEXT];         /* method of every site; encoder sites of a transformer */
     char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
-    double norm_eps, norm_alpha;   /* NaN: the default for the model's task */
+    double norm_eps, norm_alpha;   /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
     int64_t layer_scale;           /* groups; 0 = none */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;

@@ -1,0 +1,56 @@
+/* layers.h -- building blocks of models: parameters plus the expression that uses them.
+ *
+ * A layer is made once (layer_*_init adds its parameters to the params; failures stick there) and
+ * applied in every step. Weights are [out, in], images (N, H, W, C), text (B, T, d).
+ */
+#ifndef STATNET_LAYERS_H
+#define STATNET_LAYERS_H
+
+#include "statnet/norm.h"
+#include "statnet/ops.h"
+#include "statnet/params.h"
+
+/* Initial values of one tensor. */
+typedef struct layer_init {
+    init_kind kind;
+    double a;
+} layer_init;
+
+/* U(gain * sqrt(6/(in+out))): Xavier-uniform. */
+layer_init layer_xavier(int64_t in, int64_t out, double gain);
+
+typedef struct linear_layer {
+    tensor *w, *b; /* [out, in], [out] */
+} linear_layer;
+
+/* NAME.weight and NAME.bias. */
+linear_layer linear_init(params *p, const char *name, int64_t in, int64_t out, layer_init weight,
+                         layer_init bias);
+tensor *linear_apply(const linear_layer *l, tape *t, tensor *x);
+
+/* 3x3 or 1x1 convolution without bias, He initialisation N(sqrt(2/(k k in))). -> weight */
+tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k);
+
+/* Multi-head attention with its four projections (models.md 2.3). */
+typedef struct attention_layer {
+    linear_layer q, k, v, o;
+    int heads;
+    double scale, dropout;
+} attention_layer;
+
+attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
+                               double dropout);
+/* x [B, Tq, d] asks, memory [B, Tk, d] answers. */
+tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,
+                        const uint8_t *key_valid, bool causal);
+
+/* W2 drop(relu(W1 x)). */
+typedef struct ffn_layer {
+    linear_layer in, out;
+    double dropout;
+} ffn_layer;
+
+ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout);
+tensor *ffn_apply(const ffn_layer *f, tape *t, tensor *x);
+
+#endif

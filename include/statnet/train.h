@@ -1,0 +1,88 @@
+/* train.h -- one training run: configuration, loop, recording. */
+#ifndef STATNET_TRAIN_H
+#define STATNET_TRAIN_H
+
+#include "statnet/data.h"
+#include "statnet/models.h"
+#include "statnet/optim.h"
+#include "statnet/options.h"
+
+/* Values of the option table train_options, one field per row (see src/train/config.c for the
+ * meaning, default, range and unit of each). */
+typedef struct train_config {
+    model_options model;
+    data_options data;
+    optim_options optim;
+    option_text smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in;
+    double lr, warmup_init, lr_factor, clip_norm;
+    int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates;
+    int64_t seed, threads;
+    option_text output, record, record_sites, on_write_error, conf;
+    bool force, quiet, profile;
+    int64_t vectors_every, svd_every, flush_steps, size_limit;
+    double flush_seconds;
+} train_config;
+
+extern const option_table train_options;
+
+/* Defaults, then the recipe of the model and preset that the arguments name, then the arguments
+ * argv[first..]. Names of models, methods and data sets are checked. *positional as in
+ * options_parse. */
+sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
+                             sr_failure *why);
+
+/* What a recipe sets for (model, preset): i-th row, false past the end. */
+typedef struct train_recipe {
+    const char *model, *preset; /* preset "": every preset of the model */
+    const char *key, *value;
+} train_recipe;
+const train_recipe *train_recipe_at(int i); /* NULL past the end */
+
+/* -- a run ----------------------------------------------------------------------------------------
+ */
+
+/* Sums of one pass over a split. */
+typedef struct train_eval {
+    int64_t step, update;
+    double epoch;
+    double train_loss; /* nats per token since the last evaluation */
+    double loss, nll;  /* nats per token */
+    double accuracy;   /* percent */
+    int64_t tokens, unknown;
+    double lr, seconds;
+} train_eval;
+
+typedef struct train_progress {
+    int64_t update, updates; /* done, planned */
+    double epoch, loss, lr;
+    int64_t tokens;
+} train_progress;
+
+/* The loop never prints; it tells. Any of the functions may be NULL. */
+typedef struct train_events {
+    void *context;
+    void (*note)(void *context, const char *text); /* one line: sizes, data, projection */
+    void (*warn)(void *context, const char *text);
+    void (*eval)(void *context, const train_eval *e); /* after every validation pass */
+    void (*progress)(void *context, const train_progress *p);
+    bool (*stop)(void *context); /* true: finish as interrupted */
+} train_events;
+
+/* Where the time of a run went, seconds. */
+typedef struct train_times {
+    double data, forward, backward, optimizer, recorder, validation, total;
+} train_times;
+
+typedef struct train_result {
+    int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
+    train_eval last;                 /* the last validation */
+    bool interrupted;
+    char digest[32]; /* of all weights and running state */
+    train_times times;
+} train_result;
+
+/* command: as typed, for the run file. */
+sr_status train_run(const train_config *c, const char *command, const train_events *events,
+                    train_result *result, sr_failure *why);
+
+#endif

@@ -1,0 +1,42 @@
+/* layer_attention.c -- multi-head attention (models.md 2.3):
+ *
+ *   q = (x Wq^T + bq) / sqrt(d/heads)    k = m Wk^T + bk    v = m Wv^T + bv
+ *   y = Attention(q, k, v) Wo^T + bo
+ *
+ * Initialisation as fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their biases
+ * U(1/sqrt(d)), Wo Xavier, bo 0.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "statnet/layers.h"
+
+static linear_layer projection(params *p, const char *name, const char *which, int64_t d,
+                               double gain, double bias) {
+    char full[2 * PARAM_NAME];
+    snprintf(full, sizeof full, "%s.%s", name, which);
+    return linear_init(p, full, d, d, layer_xavier(d, d, gain), (layer_init){INIT_UNIFORM, bias});
+}
+
+attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
+                               double dropout) {
+    double bias = 1 / sqrt((double)d);
+    return (attention_layer){
+        .q = projection(p, name, "q", d, sqrt(0.5), bias),
+        .k = projection(p, name, "k", d, sqrt(0.5), bias),
+        .v = projection(p, name, "v", d, sqrt(0.5), bias),
+        .o = projection(p, name, "o", d, 1, 0),
+        .heads = (int)heads,
+        .scale = 1 / sqrt((double)d / (double)heads),
+        .dropout = dropout,
+    };
+}
+
+tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,
+                        const uint8_t *key_valid, bool causal) {
+    tensor *q = op_scale(t, linear_apply(&a->q, t, x), a->scale);
+    tensor *k = linear_apply(&a->k, t, memory);
+    tensor *v = linear_apply(&a->v, t, memory);
+    tensor *y = op_attention(t, q, k, v, a->heads, key_valid, causal, a->dropout);
+    return linear_apply(&a->o, t, y);
+}

@@ -1,0 +1,29 @@
+/* layer_linear.c -- y = x W^T + b, and convolution weights. */
+#include <math.h>
+#include <stdio.h>
+
+#include "statnet/layers.h"
+
+layer_init layer_xavier(int64_t in, int64_t out, double gain) {
+    return (layer_init){INIT_UNIFORM, gain * sqrt(6.0 / (double)(in + out))};
+}
+
+linear_layer linear_init(params *p, const char *name, int64_t in, int64_t out, layer_init weight,
+                         layer_init bias) {
+    char w[2 * PARAM_NAME], b[2 * PARAM_NAME];
+    snprintf(w, sizeof w, "%s.weight", name);
+    snprintf(b, sizeof b, "%s.bias", name);
+    linear_layer l;
+    l.w = params_add(p, w, 2, (int64_t[]){out, in}, weight.kind, weight.a);
+    l.b = params_add(p, b, 1, (int64_t[]){out}, bias.kind, bias.a);
+    return l;
+}
+
+tensor *linear_apply(const linear_layer *l, tape *t, tensor *x) {
+    return op_linear(t, x, l->w, l->b);
+}
+
+tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k) {
+    double deviation = sqrt(2.0 / (double)(k * k * in));
+    return params_add(p, name, 4, (int64_t[]){out, k, k, in}, INIT_NORMAL, deviation);
+}

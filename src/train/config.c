@@ -1,0 +1,239 @@
+/* config.c -- the option table of a training run. */
+#include <math.h>
+#include <string.h>
+
+#include "statnet/tool.h"
+#include "statnet/train.h"
+
+#define AT(field) offsetof(train_config, field)
+#define TEXT(g, key, field, preset, help)                                                          \
+    { g, key, 0, OPTION_TEXT, AT(field), preset, 0, 0, "", "", help }
+#define CHOICE(g, key, field, preset, words, help)                                                 \
+    { g, key, 0, OPTION_CHOICE, AT(field), preset, 0, 0, "", words, help }
+#define INT(g, key, field, preset, low, high, unit, help)                                          \
+    { g, key, 0, OPTION_INT, AT(field), preset, low, high, unit, "", help }
+#define REAL(g, key, field, preset, low, high, unit, help)                                         \
+    { g, key, 0, OPTION_REAL, AT(field), preset, low, high, unit, "", help }
+#define FLAG(g, key, field, preset, help)                                                          \
+    { g, key, 0, OPTION_FLAG, AT(field), preset, 0, 0, "", "", help }
+
+#define MODEL  "Model"
+#define DATA   "Data"
+#define TRAIN  "Training"
+#define RECORD "Recording"
+
+enum { BIG = 1 << 30 };
+
+static const option rows[] = {
+    TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
+    TEXT(MODEL, "preset", model.preset, "", "sizes of a transformer, see `statrec list models`"),
+    TEXT(MODEL, "norm", model.norm, "bn",
+         "normalization of all sites; of a transformer: of its encoder"),
+    TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
+         "normalization of a transformer's decoder"),
+    REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
+         "added to the variance or mean square; nan: the method's, see `statrec list norms`"),
+    REAL(MODEL, "norm-alpha", model.norm_alpha, "nan", 0, 1, "",
+         "weight of the OLD running value; nan: the method's (0.95, for images 0.9)"),
+    INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
+        "layer scale in front of every normalization; 0: none"),
+    INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's"),
+    INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",
+        "inner width of the FFN; 0: the preset's"),
+    INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's"),
+    INT(MODEL, "encoder-layers", model.encoder_layers, "0", 1, 64, "", "0: the preset's"),
+    INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "", "0: the preset's"),
+    CHOICE(MODEL, "placement", model.placement, "", "pre|post",
+           "where norms stand; empty: the preset's"),
+    REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "",
+         "residual dropout; nan: the preset's"),
+    REAL(MODEL, "attention-dropout", model.attention_dropout, "nan", 0, 0.99, "",
+         "nan: the preset's"),
+    REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's"),
+    REAL(MODEL, "label-smoothing", model.label_smoothing, "nan", 0, 0.99, "",
+         "nan: 0 for images, 0.1 for text"),
+    CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",
+           "smoothing mass on all classes (eps/V) or on the others (eps/(V-1))"),
+
+    TEXT(DATA, "data", data.name, "synth-images", "data set, see `statrec list data`"),
+    TEXT(DATA, "data-dir", data.dir, "", "directory of its files"),
+    INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "images", "images per step"),
+    FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror"),
+    INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
+        "padded tokens of the longer side per step"),
+    INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
+        "joint dictionary, specials included; 0: every word"),
+    TEXT(DATA, "source", data.source, "de", "source language: the files' suffix"),
+    TEXT(DATA, "target", data.target, "en", "target language"),
+    TEXT(DATA, "trainpref", data.trainpref, "train",
+         "files PREFIX.LANG[.gz] of the training pairs"),
+    TEXT(DATA, "validpref", data.validpref, "valid", "of the validation pairs"),
+    TEXT(DATA, "testpref", data.testpref, "test", "of the test pairs (may be absent)"),
+    FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
+         "control experiment: sources permuted among the pairs"),
+    INT(DATA, "limit", data.limit, "0", 1, BIG, "records", "first training records only; 0: all"),
+
+    CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",
+           "see `statrec list optimizers`"),
+    REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
+    CHOICE(TRAIN, "lr-scheduler", scheduler, "step", "fixed|step|cosine|inverse_sqrt",
+           "course of the learning rate after the warm-up"),
+    TEXT(TRAIN, "lr-steps", lr_steps, "", "step: milestones, as in 6,9"),
+    CHOICE(TRAIN, "lr-steps-in", lr_steps_in, "epochs", "epochs|updates", "unit of the milestones"),
+    REAL(TRAIN, "lr-factor", lr_factor, "0.1", 0, 1, "", "step: factor at each milestone"),
+    INT(TRAIN, "warmup-updates", warmup_updates, "0", 0, BIG, "updates", "linear warm-up; 0: none"),
+    REAL(TRAIN, "warmup-init-lr", warmup_init, "0", 0, 1e6, "",
+         "learning rate of the first update"),
+    REAL(TRAIN, "momentum", optim.momentum, "0.9", 0, 1, "", "sgd"),
+    FLAG(TRAIN, "nesterov", optim.nesterov, "no", "sgd"),
+    REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, 1, "", "adam"),
+    REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, 1, "", "adam"),
+    REAL(TRAIN, "adam-eps", optim.eps, "1e-8", 0, 1, "", "adam"),
+    REAL(TRAIN, "weight-decay", optim.weight_decay, "1e-4", 0, 1, "", "on every parameter"),
+    REAL(TRAIN, "clip-norm", clip_norm, "0", 0, 1e9, "",
+         "bound of the global gradient norm; 0: off"),
+    INT(TRAIN, "update-freq", update_freq, "1", 1, 65536, "steps",
+        "forward/backward passes per update"),
+    INT(TRAIN, "epochs", epochs, "10", 1, BIG, "epochs", "passes over the training data"),
+    INT(TRAIN, "max-steps", max_steps, "0", 1, BIG, "updates",
+        "stop after so many updates; 0: no bound"),
+    INT(TRAIN, "validate-interval-updates", validate_updates, "0", 1, BIG, "updates",
+        "validate every N updates too; 0: after epochs only"),
+    INT(TRAIN, "seed", seed, "1", 0, 9007199254740992.0, "",
+        "of initialisation, order, dropout, generated data"),
+    INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",
+        "0: every core; the result does not depend on it"),
+
+    {RECORD, "output", 'o', OPTION_TEXT, AT(output), "", 0, 0, "", "", "run file to write"},
+    FLAG(RECORD, "force", force, "no", "replace an existing run file"),
+    CHOICE(RECORD, "record", record, "all", "none|scalars|all",
+           "per site and step: nothing, scalars, scalars and vectors"),
+    TEXT(RECORD, "record-sites", record_sites, "*",
+         "sites to record: patterns with * and ?, as in stem,stage1.*"),
+    INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
+        "spacing of vectors; -1: every step while the file stays under size-limit, else spaced; 0: "
+        "never"),
+    INT(RECORD, "size-limit", size_limit, "2000000000", 1, 9007199254740992.0, "bytes",
+        "projected size that spaces the vectors"),
+    INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
+        "singular values of the word embedding every N updates; 0: at the end only"),
+    INT(RECORD, "flush-steps", flush_steps, "64", 1, BIG, "steps",
+        "rows at most that a crash can lose"),
+    REAL(RECORD, "flush-seconds", flush_seconds, "5", 0, 86400, "s",
+         "time at most between flushes"),
+    CHOICE(RECORD, "on-write-error", on_write_error, "stop", "stop|continue",
+           "when the run file cannot be written; exit status 1 either way"),
+    {RECORD, "config", 'c', OPTION_TEXT, AT(conf), "", 0, 0, "", "",
+     "file of `key = value` lines, obeyed where it stands"},
+    FLAG(RECORD, "quiet", quiet, "no", "no progress line"),
+    FLAG(RECORD, "profile", profile, "no", "print where the time went"),
+};
+
+const option_table train_options = {rows, sizeof rows / sizeof rows[0]};
+
+/* -- recipes: the settings of the sources for each model and preset
+ * --------------------------------- */
+
+static const train_recipe recipes[] = {
+    {"transformer", "", "data", "synth-pairs"},
+    {"transformer", "", "norm", "ln"},
+    {"transformer", "", "optimizer", "adam-fairseq"}, /* models.md 2.6 */
+    {"transformer", "", "lr-scheduler", "inverse_sqrt"},
+    {"transformer", "", "warmup-init-lr", "1e-7"},
+    {"transformer", "", "warmup-updates", "8000"},
+    {"transformer", "", "max-tokens", "4096"},
+    {"transformer", "", "lr", "0.001"},
+    {"transformer", "transformer_iwslt_de_en", "lr", "0.0005"},
+    {"transformer", "transformer_big", "lr", "0.003"},
+    {"transformer", "transformer_big", "weight-decay", "0"},
+    {"transformer", "mini", "lr", "0.002"}, /* models.md 11.3 */
+    {"transformer", "mini", "warmup-updates", "400"},
+    {"transformer", "mini", "max-tokens", "2048"},
+};
+
+const train_recipe *train_recipe_at(int i) {
+    return i >= 0 && i < (int)(sizeof recipes / sizeof recipes[0]) ? &recipes[i] : NULL;
+}
+
+static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_failure *why) {
+    const train_recipe *r;
+    for (int i = 0; (r = train_recipe_at(i)); i++) {
+        if (strcmp(r->model, wanted->name)) continue;
+        if (*r->preset && strcmp(r->preset, wanted->preset)) continue;
+        sr_status status = options_set(train_options, c, r->key, r->value, "recipe", why);
+        if (status != SR_OK) return status;
+    }
+    return SR_OK;
+}
+
+/* -- checks that need the other tables
+ * --------------------------------------------------------------- */
+
+typedef const char *name_fn(int i);
+
+static const char *model_name(int i) {
+    return model_at(i) ? model_at(i)->name : NULL;
+}
+
+static const char *norm_name(int i) {
+    return norm_at(i) ? norm_at(i)->name : NULL;
+}
+
+/* SR_OK when `given` is a name of the table. */
+static sr_status check_name(const char *key, const char *given, name_fn *name, const char *list,
+                            sr_failure *why) {
+    const char *names[256];
+    int count = 0;
+    while (count < 256 && (names[count] = name(count))) {
+        if (!strcmp(names[count], given)) return SR_OK;
+        count++;
+    }
+    const char *nearest = tool_nearest(given, names, count);
+    sr_fail(why, SR_USAGE, "--%s: '%s' is not known", key, given);
+    if (nearest)
+        sr_hint(why, "did you mean '%s'? all of them: statrec list %s", nearest, list);
+    else
+        sr_hint(why, "all of them: statrec list %s", list);
+    return SR_USAGE;
+}
+
+static sr_status check_names(const train_config *c, sr_failure *why) {
+    sr_status status = check_name("model", c->model.name, model_name, "models", why);
+    if (status == SR_OK) status = check_name("norm", c->model.norm, norm_name, "norms", why);
+    if (status == SR_OK)
+        status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);
+    if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
+    return status;
+}
+
+static sr_status check_together(const train_config *c, sr_failure *why) {
+    if (!*c->output && strcmp(c->record, "none"))
+        return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
+    if (!strcmp(c->scheduler, "cosine") && !strcmp(c->lr_steps_in, "updates") && *c->lr_steps)
+        return sr_fail(why, SR_USAGE, "--lr-steps '%s' has no meaning for --lr-scheduler cosine",
+                       c->lr_steps);
+    return SR_OK;
+}
+
+static void copy_seed_and_forms(train_config *c) {
+    c->model.seed = (uint64_t)c->seed;
+    c->data.seed = (uint64_t)c->seed;
+    c->model.smoothing = !strcmp(c->smoothing_form, "others") ? SMOOTHING_OTHERS : SMOOTHING_ALL;
+}
+
+sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
+                             sr_failure *why) {
+    memset(c, 0, sizeof *c);
+    options_preset(train_options, c);
+    sr_status status = options_parse(train_options, c, argc, argv, first, positional, why);
+    if (status != SR_OK) return status;
+    model_options wanted = c->model;
+    options_preset(train_options, c);
+    status = apply_recipe(c, &wanted, why);
+    if (status == SR_OK)
+        status = options_parse(train_options, c, argc, argv, first, positional, why);
+    if (status == SR_OK) status = check_names(c, why);
+    if (status == SR_OK) status = check_together(c, why);
+    copy_seed_and_forms(c);
+    return status;
+}

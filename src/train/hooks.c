@@ -1,0 +1,152 @@
+/* hooks.c -- hands the statistics that the normalization layers computed to the recorder; the only
+ * file that knows both. Nothing is computed here: after a layer's backward pass its norm_call holds
+ * the statistics of both passes, and their vectors are copied.
+ */
+#include "hooks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/progress.h"
+
+typedef struct hook {
+    hooks *owner;
+    int site; /* number in the recorder */
+} hook;
+
+struct hooks {
+    sr_recorder *recorder;
+    model *model;
+    hook *hook; /* [sites of the model] */
+    double seconds;
+    const char *nonfinite;
+};
+
+#define MAP_VECTOR(name) [NORM_##name] = SR_##name,
+#define MAP_SCALAR(name) [NORM_SCALAR_##name] = SR_SCALAR_##name,
+static const sr_vector vector_of[] = {NORM_VECTORS(MAP_VECTOR)};
+static const sr_scalar scalar_of[] = {NORM_SCALARS(MAP_SCALAR)};
+
+/* Which formulas of the format hold: told by the statistics that the method declares. */
+static sr_family family_of(const norm_method *m) {
+    if (m->vectors & NORM_BIT(nu)) return SR_FAMILY_PN;
+    if (m->vectors & NORM_BIT(sigma2)) return SR_FAMILY_SIGMA;
+    if (m->vectors & NORM_BIT(psi2)) return SR_FAMILY_PSI;
+    return m->vectors & NORM_BIT(sum_g) ? SR_FAMILY_ROW : SR_FAMILY_NONE;
+}
+
+static void hand_over(const hook *k, const norm_observation *o) {
+    sr_recorder *r = k->owner->recorder;
+    const norm_method *method = o->site->method;
+    sr_put_rows(r, k->site, o->call->rows->valid);
+    for (int v = 0; v < NORM_VECTOR_COUNT; v++)
+        if (method->vectors & (1u << v)) sr_put_vector(r, k->site, vector_of[v], o->call->stat[v]);
+    for (int s = 0; s < NORM_SCALAR_COUNT; s++)
+        if (method->scalars & (1u << s))
+            sr_put_scalar(r, k->site, scalar_of[s], o->call->scalar[s]);
+}
+
+/* A sum over rows is finite only when every gradient is, so two vectors tell enough. */
+static bool has_nonfinite(const norm_observation *o) {
+    if (!(o->site->method->vectors & NORM_BIT(sum_gx))) return false;
+    double sum = 0;
+    for (int64_t k = 0; k < o->call->features; k++)
+        sum += 0 * o->call->stat[NORM_sum_gx][k] + 0 * o->call->stat[NORM_sum_g][k];
+    return isnan(sum);
+}
+
+static void observe(void *context, const norm_observation *o) {
+    hook *k = context;
+    double start = progress_clock();
+    hand_over(k, o);
+    if (!k->owner->nonfinite && has_nonfinite(o)) k->owner->nonfinite = o->site->name;
+    k->owner->seconds += progress_clock() - start;
+}
+
+static int declare(sr_recorder *r, const norm_site *s) {
+    return sr_add_site(r, &(sr_site){
+                              .name = s->name,
+                              .norm = s->method->name,
+                              .kind = s->kind,
+                              .family = family_of(s->method),
+                              .width = (int)s->features,
+                              .depth = s->depth,
+                              .layer_scale = (int)s->options.layer_scale,
+                              .eps = s->options.eps,
+                              .alpha = s->method->alpha > 0 ? s->options.alpha : NAN,
+                          });
+}
+
+static bool matches(const char *patterns, const char *name) {
+    char pattern[256];
+    while (*patterns) {
+        size_t length = strcspn(patterns, ",");
+        if (length > 0 && length < sizeof pattern) {
+            memcpy(pattern, patterns, length);
+            pattern[length] = 0;
+            if (model_glob(pattern, name)) return true;
+        }
+        patterns += length + (patterns[length] == ',');
+    }
+    return false;
+}
+
+/* Number of sites declared, or -1 when the recorder failed. */
+static int watch_sites(hooks *h, const char *patterns, bool want_rows) {
+    int declared = 0;
+    for (int i = 0; i < h->model->sites; i++) {
+        norm_site *s = h->model->site[i];
+        if (!matches(patterns, s->name)) continue;
+        h->hook[i] = (hook){h, declare(h->recorder, s)};
+        if (h->hook[i].site < 0) return -1;
+        s->backward_observer = observe;
+        s->observer_context = &h->hook[i];
+        s->want_rows = want_rows;
+        declared++;
+    }
+    return declared;
+}
+
+hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
+                    sr_failure *why) {
+    hooks *h = calloc(1, sizeof *h);
+    if (h) h->hook = calloc((size_t)m->sites, sizeof *h->hook);
+    if (!h || !h->hook) {
+        sr_fail(why, SR_MEMORY, "out of memory for %d sites", m->sites);
+        hooks_free(h);
+        return NULL;
+    }
+    h->recorder = r;
+    h->model = m;
+    int declared = watch_sites(h, patterns, want_rows);
+    if (declared > 0) return h;
+    if (declared == 0)
+        sr_fail(why, SR_USAGE, "--record-sites '%s' matches no site of %s", patterns, m->row->name);
+    else
+        sr_fail(why, sr_failed(r)->status, "%s", sr_failed(r)->text);
+    hooks_free(h);
+    return NULL;
+}
+
+void hooks_free(hooks *h) {
+    if (!h) return;
+    for (int i = 0; h->model && i < h->model->sites; i++) {
+        h->model->site[i]->backward_observer = NULL;
+        h->model->site[i]->observer_context = NULL;
+    }
+    free(h->hook);
+    free(h);
+}
+
+double hooks_seconds(hooks *h) {
+    double seconds = h->seconds;
+    h->seconds = 0;
+    return seconds;
+}
+
+const char *hooks_nonfinite(hooks *h) {
+    const char *name = h->nonfinite;
+    h->nonfinite = NULL;
+    return name;
+}

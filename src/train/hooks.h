@@ -1,0 +1,24 @@
+/* hooks.h -- between the normalization layers and the recorder. */
+#ifndef TRAIN_HOOKS_H
+#define TRAIN_HOOKS_H
+
+#include "statnet/models.h"
+#include "statrec/record.h"
+
+typedef struct hooks hooks;
+
+/* Declares every site of the model whose name matches one of the comma-separated patterns, and
+ * observes it. NULL on failure, also when no site matches. want_rows: the
+ * scalars that need the rows too. The recorder and the model outlive it. */
+hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
+                    sr_failure *why);
+/* Stops observing. */
+void hooks_free(hooks *h);
+
+/* Seconds spent in the recorder on behalf of the sites since the last call. */
+double hooks_seconds(hooks *h);
+
+/* Name of the first site that handed over a non-finite statistic since the last call, or NULL. */
+const char *hooks_nonfinite(hooks *h);
+
+#endif

@@ -1,0 +1,39 @@
+/* schedule.c -- learning rate of update u + 1 (models.md 9.2).
+ *
+ *   warm-up       u < W:  init + u (lr - init)/W, for every kind
+ *   fixed         lr
+ *   step          lr factor^(milestones passed)
+ *   cosine        lr (1 + cos(pi u/total))/2, u not shifted by the warm-up
+ *   inverse-sqrt  lr sqrt(W/u); without warm-up lr/sqrt(u)
+ */
+#include <math.h>
+
+#include "statnet/optim.h"
+
+static double step_lr(const schedule *s, int64_t u, double epoch) {
+    double at = s->milestone_updates ? (double)u : epoch, lr = s->lr;
+    for (int i = 0; i < s->milestones; i++)
+        if (at >= s->milestone[i]) lr *= s->factor;
+    return lr;
+}
+
+static double cosine_lr(const schedule *s, int64_t u) {
+    double part = s->total > 0 ? fmin(1, (double)u / (double)s->total) : 0;
+    return 0.5 * s->lr * (1 + cos(acos(-1.0) * part));
+}
+
+double schedule_lr(const schedule *s, int64_t u, double epoch) {
+    if (u < s->warmup)
+        return s->warmup_init + (double)u * (s->lr - s->warmup_init) / (double)s->warmup;
+    switch (s->kind) {
+    case SCHEDULE_STEP:
+        return step_lr(s, u, epoch);
+    case SCHEDULE_COSINE:
+        return cosine_lr(s, u);
+    case SCHEDULE_INVERSE_SQRT:
+        return s->lr * sqrt((double)(s->warmup ? s->warmup : 1) / fmax(1, (double)u));
+    case SCHEDULE_FIXED:
+        break;
+    }
+    return s->lr;
+}

@@ -1,0 +1,51 @@
+/* trainer.h -- the state of a run, shared by setup.c, loop.c and validate.c. */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+
+#include "hooks.h"
+#include "statnet/train.h"
+
+typedef struct trainer {
+    const train_config *config;
+    const train_events *events;
+    train_result *result;
+    int threads;
+    rng random; /* split per step */
+    dataset *data;
+    model *model;
+    const optim_row *optimizer;
+    schedule schedule;
+    tape *tape;
+    sr_recorder *recorder; /* NULL with --record none and no -o */
+    hooks *hooks;          /* NULL unless sites are recorded */
+    int64_t batches;       /* steps of an epoch */
+    int64_t updates;       /* planned */
+    double started;        /* progress_clock */
+
+    /* since the last update */
+    int64_t accumulated, accumulated_tokens;
+    /* since the last evaluation */
+    double loss_sum;
+    int64_t loss_tokens;
+    double lr, epoch;
+    bool nonfinite_told, finished;
+} trainer;
+
+/* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */
+sr_status trainer_open(trainer *r, const char *command, sr_failure *why);
+/* Frees everything; the run file is finished with this status and reason. Returns `so_far`, or the
+ * recorder's failure when that was SR_OK. */
+sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
+
+/* One pass over the validation split with running statistics; recorded and told. */
+sr_status trainer_validate(trainer *r, sr_failure *why);
+/* Singular values of the word embedding; nothing when the model has none or nothing is recorded. */
+sr_status trainer_record_embedding(trainer *r, sr_failure *why);
+
+/* 16 hexadecimal digits over all weights and running state. */
+void trainer_digest(const model *m, char digest[32]);
+
+void trainer_note(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void trainer_warn(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
