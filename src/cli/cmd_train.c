@@ -1,0 +1,196 @@
+/* cmd_train.c -- `statrec train`: trains a model and records it.
+ *
+ * stdout: a table with one row per evaluation, then the result as `#` lines. stderr: notes,
+ * warnings, progress.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "statnet/progress.h"
+#include "statnet/tool.h"
+#include "statnet/train.h"
+#include "statnet/tsv.h"
+
+typedef struct session {
+    tool tool;
+    train_config config;
+    bool images;
+    tsv table;
+    bool header_done;
+    progress progress;
+} session;
+
+/* -- what the loop tells
+ * ------------------------------------------------------------------------------- */
+
+static void on_note(void *context, const char *text) {
+    session *s = context;
+    if (!s->config.quiet) fprintf(stderr, "%s: %s\n", s->tool.name, text);
+}
+
+static void on_warn(void *context, const char *text) {
+    session *s = context;
+    progress_end(&s->progress);
+    tool_warn(&s->tool, "%s", text);
+}
+
+static void begin_table(session *s) {
+    tsv *t = &s->table;
+    tsv_column(t, "epoch", "passes over the training data");
+    tsv_column(t, "update", "optimizer updates");
+    tsv_column(t, "train_loss", "nats per token or image since the last row, with smoothing");
+    tsv_column(t, "valid_loss", "nats per token or image, with smoothing, running statistics");
+    tsv_column(t, "valid_nll", "without smoothing; </s> and <unk> counted");
+    tsv_column(t, "valid_ppl", "exp(valid_nll)");
+    tsv_column(t, "valid_accuracy", "percent of targets with the largest logit");
+    tsv_column(t, "lr", "learning rate of the last update");
+    tsv_column(t, "seconds", "since the start");
+    tsv_header(t);
+    s->header_done = true;
+}
+
+static void on_eval(void *context, const train_eval *e) {
+    session *s = context;
+    tsv *t = &s->table;
+    progress_end(&s->progress);
+    if (!s->header_done) begin_table(s);
+    char number[32];
+    tsv_real(t, e->epoch);
+    tsv_int(t, e->update);
+    const double value[] = {e->train_loss, e->loss, e->nll, exp(e->nll), e->accuracy, e->lr};
+    for (size_t i = 0; i < sizeof value / sizeof value[0]; i++) {
+        snprintf(number, sizeof number, "%.6g", value[i]);
+        tsv_text(t, number);
+    }
+    snprintf(number, sizeof number, "%.1f", e->seconds);
+    tsv_text(t, number);
+    fflush(stdout);
+}
+
+static void on_progress(void *context, const train_progress *p) {
+    session *s = context;
+    if (s->config.quiet) return;
+    if (!s->progress.label)
+        progress_begin(&s->progress, s->tool.name, "updates", p->updates, false);
+    char detail[96];
+    snprintf(detail, sizeof detail, "epoch %.2f loss %.4f lr %.3g", p->epoch, p->loss, p->lr);
+    progress_show(&s->progress, p->update, detail);
+}
+
+static bool on_stop(void *context) {
+    (void)context;
+    return tool_signal() != 0;
+}
+
+/* -- the result
+ * ------------------------------------------------------------------------------------------ */
+
+static void print_quality(const session *s, const train_result *r) {
+    const train_eval *e = &r->last;
+    if (e->tokens == 0) return;
+    if (s->images)
+        printf("# test accuracy: %.2f %% of %lld images (running statistics)\n", e->accuracy,
+               (long long)e->tokens);
+    else
+        printf(
+            "# validation perplexity: %.3f per target token (%lld tokens, </s> and <unk> counted, "
+            "%.2f %% are <unk>; running statistics)\n",
+            exp(e->nll), (long long)e->tokens, 100 * (double)e->unknown / (double)e->tokens);
+}
+
+static void print_profile(const train_result *r) {
+    const train_times *t = &r->times;
+    const struct {
+        const char *name;
+        double seconds;
+    } part[] = {{"data", t->data},         {"forward", t->forward},
+                {"backward", t->backward}, {"optimizer", t->optimizer},
+                {"recorder", t->recorder}, {"validation", t->validation}};
+    double steps = r->steps ? (double)r->steps : 1;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+        printf("# time in %s: %.2f s, %.3f ms per step, %.1f %%\n", part[i].name, part[i].seconds,
+               1e3 * part[i].seconds / steps, 100 * part[i].seconds / t->total);
+}
+
+static void print_result(const session *s, const train_result *r) {
+    print_quality(s, r);
+    double busy = r->times.total - r->times.validation;
+    printf("# steps: %lld (%lld updates, %lld skipped for a non-finite gradient), %.2f steps/s\n",
+           (long long)r->steps, (long long)r->updates, (long long)r->skipped,
+           busy > 0 ? (double)r->steps / busy : 0);
+    if (s->config.profile) print_profile(r);
+    printf("# weights_digest: %s\n", r->digest);
+    if (*s->config.output) printf("# run file: %s\n", s->config.output);
+}
+
+/* -- the command
+ * ------------------------------------------------------------------------------------------- */
+
+static void print_recipes(void) {
+    const train_recipe *r;
+    printf("\nRecipes (defaults that follow the model and preset):\n");
+    for (int i = 0; (r = train_recipe_at(i)); i++)
+        printf("  --model %s%s%s: --%s %s\n", r->model, *r->preset ? " --preset " : "", r->preset,
+               r->key, r->value);
+}
+
+static int help(void) {
+    printf("usage: statrec train [--key value ...] [-c FILE.conf] -o RUN.h5\n\n"
+           "Trains a model and records every normalization site of every step into RUN.h5.\n"
+           "Prints a table with one row per evaluation. Ctrl-C ends the run with a whole file.\n"
+           "The run file holds the options used (`statrec info RUN.h5`).\n\n");
+    options_help(train_options, stdout);
+    print_recipes();
+    return TOOL_DONE;
+}
+
+static int finish(const session *s, sr_status status, const train_result *r,
+                  const sr_failure *why) {
+    if (r->updates > 0) print_result(s, r);
+    if (status != SR_OK) return tool_report(&s->tool, why);
+    if (!r->interrupted) return TOOL_DONE;
+    tool_warn(&s->tool, "signal %d: stopped after update %lld", tool_signal(),
+              (long long)r->updates);
+    return 128 + tool_signal();
+}
+
+static int run(session *s, const char *command) {
+    train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop};
+    train_result result;
+    sr_failure why = {0};
+    s->images = model_find(s->config.model.name)->task == TASK_IMAGES;
+    tsv_begin(&s->table, stdout, "statrec train " STATREC_VERSION, command);
+    tool_catch_signals();
+    sr_status status = train_run(&s->config, command, &events, &result, &why);
+    progress_end(&s->progress);
+    return finish(s, status, &result, &why);
+}
+
+static int parse_and_run(session *s) {
+    int positional = 0;
+    sr_failure why = {0};
+    char *command = tool_command(&s->tool);
+    if (!command) return tool_error(&s->tool, TOOL_FAILED, "out of memory");
+    int status;
+    if (train_config_parse(&s->config, s->tool.argc, s->tool.argv, 2, &positional, &why) != SR_OK)
+        status = tool_report(&s->tool, &why);
+    else if (positional > 0)
+        status = tool_error(&s->tool, TOOL_USAGE, "'%s' is not an option", s->tool.argv[2]);
+    else
+        status = run(s, command);
+    free(command);
+    return status;
+}
+
+int cmd_train(const tool *t) {
+    if (tool_wants_help(t)) return help();
+    session *s = calloc(1, sizeof *s);
+    if (!s) return tool_error(t, TOOL_FAILED, "out of memory");
+    s->tool = *t;
+    int status = parse_and_run(s);
+    free(s);
+    return status;
+}
