@@ -1,0 +1,186 @@
+/* cmd_list.c -- `statrec list WHAT`: every table of names, one row per line, name first. */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "statnet/data.h"
+#include "statnet/models.h"
+#include "statnet/norm.h"
+#include "statnet/optim.h"
+#include "statnet/train.h"
+#include "statrec/format.h"
+
+typedef struct listing {
+    const char *name;
+    int (*run)(const tool *t);
+    const char *help;
+} listing;
+
+/* The first column, wide enough to stay aligned. */
+static void print_name(const char *name, int width) {
+    printf("%-*s  ", width, name);
+}
+
+static int list_norms(const tool *t) {
+    (void)t;
+    const norm_method *m;
+    for (int i = 0; (m = norm_at(i)); i++) {
+        print_name(m->name, 12);
+        printf("%-7s %s (%s)\n", m->axis, m->summary, m->citation);
+    }
+    return TOOL_DONE;
+}
+
+static int list_models(const tool *t) {
+    (void)t;
+    const model_row *m;
+    for (int i = 0; (m = model_at(i)); i++) {
+        print_name(m->name, 12);
+        printf("%-7s %s (%s)", m->task == TASK_IMAGES ? "images" : "pairs", m->summary,
+               m->citation);
+        if (m->presets && *m->presets) printf("; presets %s", m->presets);
+        putchar('\n');
+    }
+    return TOOL_DONE;
+}
+
+static int list_data(const tool *t) {
+    (void)t;
+    for (int i = 0; data_name(i); i++) {
+        print_name(data_name(i), 12);
+        printf("%-7s %s\n", data_task(i) == TASK_IMAGES ? "images" : "pairs", data_summary(i));
+    }
+    return TOOL_DONE;
+}
+
+static int list_optimizers(const tool *t) {
+    (void)t;
+    const optim_row *o;
+    for (int i = 0; (o = optim_at(i)); i++) {
+        print_name(o->name, 12);
+        printf("%s (%s)\n", o->summary, o->citation);
+    }
+    return TOOL_DONE;
+}
+
+/* Everything that a run file may hold; the words are those of format.h. */
+static void print_statistic(const char *name, const char *where, const char *unit,
+                            const char *definition) {
+    print_name(name, 17);
+    printf("%-8s %s%s%s%s\n", where, definition, *unit ? " [" : "", unit, *unit ? "]" : "");
+}
+
+static int list_stats(const tool *t) {
+    (void)t;
+#define SCALAR(name, definition)          print_statistic(#name, "scalars", "", definition);
+#define VECTOR(name, definition)          print_statistic(#name, "vectors", "", definition);
+#define STEP(name, definition)            print_statistic(#name, "steps", "", definition);
+#define STEP_REAL(name, unit, definition) print_statistic(#name, "steps", unit, definition);
+#define EVAL(name, unit, definition)      print_statistic(#name, "evals", unit, definition);
+    SR_SCALARS(SCALAR)
+    SR_VECTORS(VECTOR)
+    SR_STEP_INTS(STEP)
+    SR_STEP_REALS(STEP_REAL)
+    SR_EVALS(EVAL)
+    return TOOL_DONE;
+}
+
+static int list_options(const tool *t) {
+    (void)t;
+    for (int i = 0; i < train_options.count; i++) {
+        const option *row = &train_options.row[i];
+        print_name(row->key, 26);
+        printf("%-14s %s%s%s\n", *row->preset ? row->preset : "-", row->help,
+               *row->choices ? "; one of " : "", row->choices);
+    }
+    return TOOL_DONE;
+}
+
+/* Names and widths of sites depend on the model's options only, so any shape of data will do. */
+static data_shape example_shape(task of_model) {
+    if (of_model == TASK_IMAGES)
+        return (data_shape){
+            .task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10};
+    return (data_shape){.task = TASK_PAIRS, .vocabulary = 64, .longest = 64};
+}
+
+static void print_sites(const model *m) {
+    for (int i = 0; i < m->sites; i++) {
+        const norm_site *s = m->site[i];
+        print_name(s->name, 24);
+        printf("%-8s %-12s %6lld\n", s->kind, s->method->name, (long long)s->features);
+    }
+}
+
+/* `statrec list sites --model M [--norm N ...]`: the options are those of train. */
+static int list_sites(const tool *t) {
+    static const train_config empty;
+    train_config c = empty;
+    int positional = 0;
+    sr_failure why = {0};
+    char none[] = "--record=none";
+    char *argv[512];
+    if (t->argc + 1 > 512) return tool_error(t, TOOL_USAGE, "too many arguments");
+    argv[0] = none;
+    memcpy(argv + 1, t->argv + 3, (size_t)(t->argc - 3) * sizeof *argv);
+    if (train_config_parse(&c, t->argc - 2, argv, 0, &positional, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (positional)
+        return tool_error(t, TOOL_USAGE, "'%s' is not an option of train, as --model is", argv[0]);
+    data_shape shape = example_shape(model_find(c.model.name)->task);
+    model *m = model_create(&c.model, &shape, &why);
+    if (!m) return tool_report(t, &why);
+    print_sites(m);
+    model_free(m);
+    return TOOL_DONE;
+}
+
+static const listing listings[] = {
+    {"norms", list_norms, "normalizations: what a statistic is taken over, summary, source"},
+    {"models", list_models, "models: data they take, summary, source, presets"},
+    {"data", list_data, "data sets"},
+    {"stats", list_stats, "what a run file holds: group and definition of every name"},
+    {"optimizers", list_optimizers, "optimizers"},
+    {"options", list_options, "options of train: default and meaning"},
+    {"sites", list_sites, "normalization sites of a model: kind, method, features"},
+};
+enum { LISTINGS = sizeof listings / sizeof listings[0] };
+
+static void print_help(FILE *out) {
+    fprintf(out, "usage: statrec list WHAT\n"
+                 "       statrec list sites [--model M] [--norm N] [options of train]\n\n");
+    for (int i = 0; i < LISTINGS; i++)
+        fprintf(out, "  %-11s %s\n", listings[i].name, listings[i].help);
+}
+
+static int refuse_listing(const tool *t, const char *name) {
+    const char *names[LISTINGS];
+    sr_failure why = {0};
+    for (int i = 0; i < LISTINGS; i++) names[i] = listings[i].name;
+    const char *nearest = tool_nearest(name, names, LISTINGS);
+    sr_fail(&why, SR_USAGE, "'%.80s' cannot be listed", name);
+    if (nearest)
+        sr_hint(&why, "did you mean '%s'?", nearest);
+    else
+        sr_hint(&why, "statrec list --help says what can");
+    return tool_report(t, &why);
+}
+
+int cmd_list(const tool *t) {
+    if (tool_wants_help(t)) {
+        print_help(stdout);
+        return TOOL_DONE;
+    }
+    if (t->argc < 3) {
+        print_help(stderr);
+        return TOOL_USAGE;
+    }
+    for (int i = 0; i < LISTINGS; i++) {
+        if (strcmp(t->argv[2], listings[i].name) != 0) continue;
+        if (t->argc > 3 && listings[i].run != list_sites)
+            return tool_error(t, TOOL_USAGE, "%s: takes no argument, got '%.80s'", listings[i].name,
+                              t->argv[3]);
+        return listings[i].run(t);
+    }
+    return refuse_listing(t, t->argv[2]);
+}

@@ -1,0 +1,89 @@
+/* statrec.c -- the program: one table of commands, and the frame around them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+
+typedef struct command {
+    const char *name;
+    int (*run)(const tool *t);
+    const char *help;
+} command;
+
+static const command commands[] = {
+    {"train", cmd_train, "train a model and record its normalization statistics"},
+    {"info", cmd_info, "what a run file holds, finished or still growing"},
+    {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
+    {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
+    {"list", cmd_list, "norms, models, data, stats, figures, options, sites"},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *out) {
+    fprintf(out,
+            "usage: statrec COMMAND [ARGUMENTS]\n"
+            "\n"
+            "Trains models with any normalization at any site and records every site of every\n"
+            "step into one HDF5 run file.\n"
+            "\n");
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fprintf(out, "  %-9s %s\n", "help", "help of a command, as COMMAND --help");
+    fprintf(out, "\n"
+                 "statrec --version prints the version. Exit status: 0 done, 1 failed, 2 usage,\n"
+                 "128+n after signal n.\n");
+}
+
+static const command *find_command(const char *name) {
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
+}
+
+static int refuse_command(const tool *t, const char *name) {
+    const char *names[COMMANDS];
+    sr_failure why = {0};
+    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
+    const char *nearest = tool_nearest(name, names, COMMANDS);
+    sr_fail(&why, SR_USAGE, "unknown command '%.80s'", name);
+    if (nearest)
+        sr_hint(&why, "did you mean '%s'?", nearest);
+    else
+        sr_hint(&why, "statrec --help lists the commands");
+    return tool_report(t, &why);
+}
+
+static int run_command(const tool *t, const char *name, int argc, char **argv) {
+    char title[64];
+    const command *c = find_command(name);
+    if (!c) return refuse_command(t, name);
+    snprintf(title, sizeof title, "statrec %s", c->name);
+    tool of_command = {.name = title, .argc = argc, .argv = argv};
+    return tool_finish(&of_command, c->run(&of_command));
+}
+
+/* `statrec help NAME` is `statrec NAME --help`. */
+static int run_help(const tool *t) {
+    char help[] = "--help";
+    char *argv[] = {t->argv[0], t->argv[2], help, NULL};
+    return run_command(t, t->argv[2], 3, argv);
+}
+
+int main(int argc, char **argv) {
+    tool t = {.name = "statrec", .argc = argc, .argv = argv};
+    const char *first = argc > 1 ? argv[1] : "";
+    if (strcmp(first, "help") == 0 && argc == 3) return run_help(&t);
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+        print_help(stdout);
+        return tool_finish(&t, TOOL_DONE);
+    }
+    if (strcmp(first, "--version") == 0) {
+        printf("statrec %s\n", STATREC_VERSION);
+        return tool_finish(&t, TOOL_DONE);
+    }
+    if (argc < 2) {
+        print_help(stderr);
+        return TOOL_USAGE;
+    }
+    return run_command(&t, first, argc, argv);
+}
