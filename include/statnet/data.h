@@ -44,6 +44,9 @@ double data_unknown_share(const dataset *d, data_split split);
 /* Known entropy of the target given the source, nats per token ("synth-pairs"); else NaN. */
 double data_entropy(const dataset *d);
 
+/* Spelling of a token ("<unk>", "madeupword0000" included); NULL for images and past the end. */
+const char *data_word(const dataset *d, int64_t id);
+
 /* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), the others keep their order. */
 int64_t data_batches(const dataset *d, data_split split);
 /* Makes batch `index` (0 .. data_batches-1) of the given pass. */

@@ -16,7 +16,8 @@ typedef struct file_bytes {
     char path[FILE_PATH];
 } file_bytes;
 
-/* Looks for DIR/NAME, then DIR/NAME.gz (dir "" means the current directory) and leaves what is
+/* Looks for DIR/NAME, then DIR/NAME.gz (dir "" means the current directory, an
+ * absolute NAME stands alone) and leaves what is
  * there in path. *found false: neither exists, path holds DIR/NAME. SR_IO when the system refuses
  * to look ("Permission denied"), SR_USAGE when the path is too long. */
 sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], bool *found,

@@ -10,6 +10,8 @@
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
      TASK_IMAGES, cifar10_open},
+    {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz, one joint dictionary",
+     TASK_PAIRS, parallel_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -58,6 +60,28 @@ sr_status dataset_finish_images(dataset *d, sr_failure *why) {
     return status;
 }
 
+static void note_split(dataset *d, data_split split, const char *name) {
+    const pair_split *p = &d->pairs.split[split];
+    if (p->count == 0) return;
+    dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>", name, (long long)p->count,
+                 (long long)p->tokens, 100 * data_unknown_share(d, split));
+    if (p->dropped_empty || p->dropped_long)
+        dataset_note(d, " (dropped: %lld with an empty side, %lld too long)",
+                     (long long)p->dropped_empty, (long long)p->dropped_long);
+}
+
+void dataset_finish_pairs(dataset *d) {
+    const pair_set *s = &d->pairs;
+    d->shape =
+        (data_shape){.task = TASK_PAIRS, .vocabulary = vocab_size(s->words), .longest = s->longest};
+    dataset_note(d, "; dictionary %lld (%lld words)", (long long)d->shape.vocabulary,
+                 (long long)vocab_words(s->words));
+    note_split(d, SPLIT_TRAIN, "training");
+    note_split(d, SPLIT_VALID, "validation");
+    note_split(d, SPLIT_TEST, "test");
+    if (s->shuffle_sources) dataset_note(d, "; sources shuffled among the pairs of each split");
+}
+
 static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
     if (o->limit < 0) return sr_fail(why, SR_USAGE, "limit %lld is negative", (long long)o->limit);
     d->row = find_row(o->name);
@@ -81,6 +105,7 @@ dataset *data_open(const data_options *options, sr_failure *why) {
 void data_close(dataset *d) {
     if (!d) return;
     image_set_free(&d->images);
+    pair_set_free(&d->pairs);
     free(d);
 }
 
@@ -96,26 +121,37 @@ bool data_has_split(const dataset *d, data_split split) {
     return data_batches(d, split) > 0;
 }
 
+static bool is_images(const dataset *d) {
+    return d->row->task == TASK_IMAGES;
+}
+
 int64_t data_batches(const dataset *d, data_split split) {
-    return image_set_batches(&d->images, split);
+    if ((unsigned)split > SPLIT_TEST) return 0;
+    return is_images(d) ? image_set_batches(&d->images, split) : d->pairs.split[split].plan.count;
 }
 
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,
                      sr_failure *why) {
     int64_t batches = data_batches(d, split);
     if (index < 0 || index >= batches)
-        return sr_fail(why, SR_USAGE, "%s: batch %lld is not 0 .. %lld", d->row->name,
-                       (long long)index, (long long)batches - 1);
-    image_set_batch(&d->images, split, epoch, index, b);
+        return sr_fail(why, SR_USAGE, "%s: batch %lld is not one of %lld", d->row->name,
+                       (long long)index, (long long)batches);
+    if (is_images(d))
+        image_set_batch(&d->images, split, epoch, index, b);
+    else
+        pair_set_batch(&d->pairs, split, epoch, index, b);
     return SR_OK;
 }
 
 double data_unknown_share(const dataset *d, data_split split) {
-    (void)d, (void)split;
-    return NAN;
+    const pair_split *p = &d->pairs.split[split];
+    return p->tokens > 0 ? (double)p->unknown / (double)p->tokens : NAN;
 }
 
 double data_entropy(const dataset *d) {
-    (void)d;
-    return NAN;
+    return is_images(d) ? NAN : d->pairs.entropy;
+}
+
+const char *data_word(const dataset *d, int64_t id) {
+    return is_images(d) ? NULL : vocab_word(d->pairs.words, id);
 }

@@ -26,9 +26,9 @@ struct dataset {
 
 /* Adds to the description; what does not fit is left out. */
 void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Finish sets of either task: tables, batches, shape. */
+/* The last step of opening a set of either task: the shape, and its numbers in the description. */
 sr_status dataset_finish_images(dataset *d, sr_failure *why);
-sr_status dataset_finish_pairs(dataset *d, sr_failure *why);
+void dataset_finish_pairs(dataset *d);
 
 sr_status cifar10_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);

@@ -21,6 +21,7 @@ static sr_status probe(const char *path, bool *found, sr_failure *why) {
 sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], bool *found,
                     sr_failure *why) {
     *found = false;
+    if (name[0] == '/') dir = "";
     const char *slash = !*dir || dir[strlen(dir) - 1] == '/' ? "" : "/";
     int length = snprintf(path, FILE_PATH, "%s%s%s", dir, slash, name);
     if (length < 0 || length + 4 > FILE_PATH)

@@ -1,0 +1,21 @@
+/* text.h -- UTF-8 text in memory: lines and the words between blanks. */
+#ifndef STATNET_TEXT_H
+#define STATNET_TEXT_H
+
+#include "statnet/file_bytes.h"
+
+/* Lines of the text; a last line without a newline counts. SR_FORMAT ("PATH:LINE: ...") for a NUL
+ * byte or what is not UTF-8 (overlong forms, surrogates and code points over 10FFFF included). */
+sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why);
+
+/* A place in a checked text; begins as {f, 0}. */
+typedef struct text_walk {
+    const file_bytes *file;
+    size_t at;
+} text_walk;
+
+/* The next word of the current line; false at its end, where the walk goes on to the next line.
+ * Blanks are what Unicode calls white space, so a CR before the newline is none of the word. */
+bool text_word(text_walk *w, const char **word, size_t *length);
+
+#endif

@@ -1,0 +1,33 @@
+/* vocab.h -- a dictionary of words, made from counts (models.md 10.4).
+ *
+ * Ids: the four specials of batch.h, then words by count descending, ties by string ascending
+ * (bytes of UTF-8, the order of code points), then filler madeupword0000 ... up to a multiple of 8.
+ */
+#ifndef STATNET_VOCAB_H
+#define STATNET_VOCAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { VOCAB_MULTIPLE = 8 };
+
+typedef struct vocab vocab;
+
+vocab *vocab_create(void); /* NULL when out of memory */
+void vocab_free(vocab *v);
+
+/* Counts a word `times` more. A word spelled like a special ("</s>") is passed over: in a text it
+ * becomes <unk>. False when out of memory. */
+bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
+
+/* Gives the ids: the most frequent words that fit into `size` entries, specials counted (0: all of
+ * them), then the filler. After this nothing is counted any more. False when out of memory. */
+bool vocab_finish(vocab *v, int64_t size);
+
+int64_t vocab_size(const vocab *v);                                /* with specials and filler */
+int64_t vocab_words(const vocab *v);                               /* without them */
+int32_t vocab_id(const vocab *v, const char *word, size_t length); /* TOKEN_UNK when absent */
+const char *vocab_word(const vocab *v, int64_t id);                /* NULL past the end */
+
+#endif

@@ -1,0 +1,94 @@
+/* batch_plan.c -- batches of sentences of similar length, at most max_tokens padded positions each.
+ *
+ * Order: a random permutation, then stably sorted by target length, then stably by source length.
+ * The length of a pair is the longer of its sides. Pairs are taken in this order; the open batch is
+ * closed when (count + 1) * longest > max_tokens, the longest including the candidate. Closing cuts
+ * it to a multiple of PLAN_MULTIPLE when it has at least so many, and the rest begins the next
+ * batch; a smaller one leaves whole, and so does the last.
+ *
+ * Deviation from fairseq: after closing, the rest and the candidate are looked at again, so that
+ * max_tokens holds even where the candidate is much longer than what was before it.
+ */
+#include "statnet/batch_plan.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static int64_t longer(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Stable counting sort of pair[] by length. scratch [pairs], place [longest + 2]. */
+static void sort_by(const int64_t *length, int64_t longest, int64_t *pair, int64_t pairs,
+                    int64_t *scratch, int64_t *place) {
+    for (int64_t n = 0; n <= longest + 1; n++) place[n] = 0;
+    for (int64_t i = 0; i < pairs; i++) place[length[pair[i]] + 1]++;
+    for (int64_t n = 0; n <= longest; n++) place[n + 1] += place[n];
+    for (int64_t i = 0; i < pairs; i++) scratch[place[length[pair[i]]]++] = pair[i];
+    for (int64_t i = 0; i < pairs; i++) pair[i] = scratch[i];
+}
+
+static sr_status sort_pairs(batch_plan *p, const int64_t *source_length,
+                            const int64_t *target_length, int64_t pairs, rng random) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < pairs; i++)
+        longest = longer(longest, longer(source_length[i], target_length[i]));
+    int64_t *scratch = malloc((size_t)(pairs + 1) * sizeof *scratch);
+    int64_t *place = malloc((size_t)(longest + 2) * sizeof *place);
+    if (scratch && place) {
+        for (int64_t i = 0; i < pairs; i++) p->pair[i] = i;
+        rng_shuffle(&random, p->pair, pairs);
+        sort_by(target_length, longest, p->pair, pairs, scratch, place);
+        sort_by(source_length, longest, p->pair, pairs, scratch, place);
+    }
+    bool done = scratch && place;
+    free(scratch);
+    free(place);
+    return done ? SR_OK : SR_MEMORY;
+}
+
+/* How many of `count` open pairs leave when the batch is closed. */
+static int64_t leaving(int64_t count) {
+    return count < PLAN_MULTIPLE ? count : count - count % PLAN_MULTIPLE;
+}
+
+static void cut_batches(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
+                        int64_t pairs, int64_t max_tokens) {
+    int64_t start = 0, longest = 0; /* of the open batch, pair[start .. i - 1] */
+    p->count = 0;
+    p->first[0] = 0;
+    for (int64_t i = 0; i < pairs; i++) {
+        int64_t mine = longer(source_length[p->pair[i]], target_length[p->pair[i]]);
+        while (i > start && longer(longest, mine) > max_tokens / (i - start + 1)) {
+            start += leaving(i - start);
+            p->first[++p->count] = start;
+            longest = 0;
+            for (int64_t j = start; j < i; j++)
+                longest =
+                    longer(longest, longer(source_length[p->pair[j]], target_length[p->pair[j]]));
+        }
+        longest = longer(longest, mine);
+    }
+    if (pairs > start) p->first[++p->count] = pairs;
+}
+
+sr_status batch_plan_make(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
+                          int64_t pairs, int64_t max_tokens, rng random, sr_failure *why) {
+    *p = (batch_plan){0};
+    p->first = malloc((size_t)(pairs + 1) * sizeof *p->first);
+    p->pair = malloc((size_t)(pairs + 1) * sizeof *p->pair);
+    sr_status status = p->first && p->pair ? SR_OK : SR_MEMORY;
+    if (status == SR_OK) status = sort_pairs(p, source_length, target_length, pairs, random);
+    if (status != SR_OK) {
+        batch_plan_free(p);
+        return sr_fail(why, status, "no memory to put %lld pairs into batches", (long long)pairs);
+    }
+    cut_batches(p, source_length, target_length, pairs, max_tokens);
+    return SR_OK;
+}
+
+void batch_plan_free(batch_plan *p) {
+    free(p->first);
+    free(p->pair);
+    *p = (batch_plan){0};
+}

@@ -1,0 +1,142 @@
+/* vocab.c -- see vocab.h. A hash table with open addressing over words that are stored once. */
+#include "statnet/vocab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/batch.h"
+
+typedef struct entry {
+    char *word; /* NUL-terminated */
+    size_t length;
+    uint64_t hash;
+    int64_t count;
+    int32_t id;
+} entry;
+
+struct vocab {
+    entry *word; /* [count], in order of first appearance until vocab_finish sorts them */
+    int64_t count, room;
+    int64_t *slot;  /* [slots], number in word or -1 */
+    uint64_t slots; /* a power of two, at least twice count */
+    int64_t kept, filler;
+    char (*made_up)[24]; /* [filler] */
+};
+
+static const char *const specials[TOKEN_FIRST_WORD] = {"<s>", "<pad>", "</s>", "<unk>"};
+
+vocab *vocab_create(void) {
+    return calloc(1, sizeof(vocab));
+}
+
+void vocab_free(vocab *v) {
+    if (!v) return;
+    for (int64_t i = 0; i < v->count; i++) free(v->word[i].word);
+    free(v->word);
+    free(v->slot);
+    free(v->made_up);
+    free(v);
+}
+
+/* FNV-1a; the table's order is never seen from outside. */
+static uint64_t hash_of(const char *word, size_t length) {
+    uint64_t h = 0xcbf29ce484222325ull;
+    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)word[i]) * 0x100000001b3ull;
+    return h ^ h >> 29;
+}
+
+/* The slot where the word is or would be. */
+static uint64_t find_slot(const vocab *v, const char *word, size_t length, uint64_t hash) {
+    for (uint64_t s = hash & (v->slots - 1);; s = (s + 1) & (v->slots - 1)) {
+        if (v->slot[s] < 0) return s;
+        const entry *e = &v->word[v->slot[s]];
+        if (e->hash == hash && e->length == length && memcmp(e->word, word, length) == 0) return s;
+    }
+}
+
+static void fill_slots(vocab *v) {
+    for (uint64_t s = 0; s < v->slots; s++) v->slot[s] = -1;
+    for (int64_t i = 0; i < v->count; i++) {
+        const entry *e = &v->word[i];
+        v->slot[find_slot(v, e->word, e->length, e->hash)] = i;
+    }
+}
+
+static bool grow(vocab *v) {
+    int64_t room = v->room ? 2 * v->room : 1024;
+    entry *word = realloc(v->word, (size_t)room * sizeof *word);
+    if (word) v->word = word;
+    int64_t *slot = realloc(v->slot, 2 * (size_t)room * sizeof *slot);
+    if (slot) v->slot = slot;
+    if (!word || !slot) return false;
+    v->room = room;
+    v->slots = 2 * (uint64_t)room;
+    fill_slots(v);
+    return true;
+}
+
+static bool is_special(const char *word, size_t length) {
+    for (int i = 0; i < TOKEN_FIRST_WORD; i++)
+        if (strlen(specials[i]) == length && memcmp(specials[i], word, length) == 0) return true;
+    return false;
+}
+
+bool vocab_count(vocab *v, const char *word, size_t length, int64_t times) {
+    if (is_special(word, length)) return true;
+    if (v->count == v->room && !grow(v)) return false;
+    uint64_t hash = hash_of(word, length), s = find_slot(v, word, length, hash);
+    if (v->slot[s] < 0) {
+        char *copy = malloc(length + 1);
+        if (!copy) return false;
+        memcpy(copy, word, length);
+        copy[length] = 0;
+        v->word[v->count] = (entry){.word = copy, .length = length, .hash = hash};
+        v->slot[s] = v->count++;
+    }
+    v->word[v->slot[s]].count += times;
+    return true;
+}
+
+static int by_count(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return strcmp(x->word, y->word);
+}
+
+bool vocab_finish(vocab *v, int64_t size) {
+    if (v->count) qsort(v->word, (size_t)v->count, sizeof *v->word, by_count);
+    if (v->slots) fill_slots(v);
+    int64_t most = size > TOKEN_FIRST_WORD ? size - TOKEN_FIRST_WORD : 0;
+    v->kept = size > 0 && most < v->count ? most : v->count;
+    for (int64_t i = 0; i < v->count; i++)
+        v->word[i].id = i < v->kept ? (int32_t)(TOKEN_FIRST_WORD + i) : TOKEN_UNK;
+    int64_t over = (TOKEN_FIRST_WORD + v->kept) % VOCAB_MULTIPLE;
+    v->filler = over ? VOCAB_MULTIPLE - over : 0;
+    v->made_up = calloc(VOCAB_MULTIPLE, sizeof *v->made_up);
+    if (!v->made_up) return false;
+    for (int i = 0; i < v->filler; i++)
+        snprintf(v->made_up[i], sizeof v->made_up[i], "madeupword%04d", i);
+    return true;
+}
+
+int64_t vocab_words(const vocab *v) {
+    return v->kept;
+}
+
+int64_t vocab_size(const vocab *v) {
+    return TOKEN_FIRST_WORD + v->kept + v->filler;
+}
+
+int32_t vocab_id(const vocab *v, const char *word, size_t length) {
+    if (!v->slots) return TOKEN_UNK;
+    int64_t i = v->slot[find_slot(v, word, length, hash_of(word, length))];
+    return i < 0 ? TOKEN_UNK : v->word[i].id;
+}
+
+const char *vocab_word(const vocab *v, int64_t id) {
+    if (id < 0 || id >= vocab_size(v)) return NULL;
+    if (id < TOKEN_FIRST_WORD) return specials[id];
+    id -= TOKEN_FIRST_WORD;
+    return id < v->kept ? v->word[id].word : v->made_up[id - v->kept];
+}

@@ -1,0 +1,111 @@
+/* The rule by which pairs become batches, on lengths alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_files.h"
+#include "statnet/batch_plan.h"
+
+enum { MOST = 3000 };
+
+static int64_t source[MOST], target[MOST];
+
+static int64_t longer(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static batch_plan make(int64_t pairs, int64_t max_tokens, uint64_t seed) {
+    batch_plan p;
+    sr_failure why = {0};
+    check_ok(batch_plan_make(&p, source, target, pairs, max_tokens, rng_create(seed), &why), &why);
+    return p;
+}
+
+static void draw_lengths(int64_t pairs, int64_t longest, uint64_t seed) {
+    rng r = rng_create(seed);
+    for (int64_t i = 0; i < pairs; i++) {
+        source[i] = 1 + (int64_t)rng_below(&r, (uint64_t)longest);
+        target[i] = 1 + (int64_t)rng_below(&r, (uint64_t)longest);
+    }
+}
+
+static void holds_every_pair_once_within_max_tokens(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        int64_t pairs = (int64_t)(seed * 149), longest = 2 + (int64_t)seed * 3,
+                most = longest * (1 + (int64_t)seed);
+        int seen[MOST] = {0};
+        draw_lengths(pairs, longest, seed);
+        batch_plan p = make(pairs, most, seed);
+        for (int64_t k = 0; k < p.count; k++) {
+            int64_t count = p.first[k + 1] - p.first[k], length = 0;
+            assert_true(count > 0);
+            assert_true(count < 8 || count % 8 == 0 || k == p.count - 1);
+            for (int64_t i = p.first[k]; i < p.first[k + 1]; i++) {
+                seen[p.pair[i]]++;
+                length = longer(length, longer(source[p.pair[i]], target[p.pair[i]]));
+            }
+            assert_true(count * length <= most);
+        }
+        for (int64_t i = 0; i < pairs; i++) assert_int_equal(seen[i], 1);
+        batch_plan_free(&p);
+    }
+}
+
+static void sorts_by_source_then_target(void **state) {
+    (void)state;
+    draw_lengths(500, 9, 3);
+    batch_plan p = make(500, 100, 3);
+    for (int i = 1; i < 500; i++) {
+        int64_t a = p.pair[i - 1], b = p.pair[i];
+        assert_true(source[a] < source[b] || (source[a] == source[b] && target[a] <= target[b]));
+    }
+    batch_plan_free(&p);
+}
+
+/* 20 pairs of length 5 under 65 tokens: 13 fit, the 14th closes, 8 leave, 5 stay; ... */
+static void closes_and_cuts_as_specified(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) source[i] = target[i] = 5;
+    batch_plan p = make(20, 65, 1);
+    assert_int_equal(p.count, 2);
+    assert_int_equal(p.first[1], 8);
+    assert_int_equal(p.first[2], 20);
+    batch_plan_free(&p);
+    p = make(20, 34, 1); /* 6 fit: fewer than 8, all leave */
+    assert_int_equal(p.count, 4);
+    for (int k = 0; k < 3; k++) assert_int_equal(p.first[k + 1], 6 * (k + 1));
+    batch_plan_free(&p);
+    for (int i = 0; i < 20; i++) source[i] = 1, target[i] = i < 12 ? 1 : 40;
+    p = make(20, 80, 1); /* 12 short ones: 8 leave, then the other 4, then pairs of long ones */
+    static const int64_t want[] = {0, 8, 12, 14, 16, 18, 20};
+    assert_int_equal(p.count, 6);
+    for (int k = 0; k < 7; k++) assert_int_equal(p.first[k], want[k]);
+    batch_plan_free(&p);
+}
+
+static void breaks_ties_by_seed(void **state) {
+    (void)state;
+    for (int i = 0; i < 64; i++) source[i] = target[i] = 4;
+    batch_plan a = make(64, 64, 1), b = make(64, 64, 2), c = make(64, 64, 1);
+    assert_memory_equal(a.pair, c.pair, 64 * sizeof *a.pair);
+    assert_memory_not_equal(a.pair, b.pair, 64 * sizeof *a.pair);
+    batch_plan_free(&a), batch_plan_free(&b), batch_plan_free(&c);
+}
+
+static void plans_nothing_for_nothing(void **state) {
+    (void)state;
+    batch_plan p = make(0, 10, 1);
+    assert_int_equal(p.count, 0);
+    batch_plan_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holds_every_pair_once_within_max_tokens),
+        cmocka_unit_test(sorts_by_source_then_target),
+        cmocka_unit_test(closes_and_cuts_as_specified),
+        cmocka_unit_test(breaks_ties_by_seed),
+        cmocka_unit_test(plans_nothing_for_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
