@@ -1,0 +1,137 @@
+/* Parameter counts and site names of the models (models.md 1.1, 2.1). */
+#include <math.h>
+#include <string.h>
+
+#include "../check.h"
+#include "statnet/models.h"
+
+static model_options options(const char *name, const char *preset, const char *placement) {
+    model_options o = {.norm_eps = NAN,
+                       .norm_alpha = NAN,
+                       .dropout = NAN,
+                       .attention_dropout = NAN,
+                       .relu_dropout = NAN,
+                       .label_smoothing = NAN,
+                       .seed = 1};
+    strcpy(o.name, name);
+    strcpy(o.preset, preset);
+    strcpy(o.placement, placement);
+    strcpy(o.norm, "bn");
+    strcpy(o.decoder_norm, "ln");
+    return o;
+}
+
+static model *create(const model_options *o, const data_shape *shape) {
+    sr_failure why = {0};
+    model *m = model_create(o, shape, &why);
+    if (!m) fail_msg("%s", why.text);
+    return m;
+}
+
+static const data_shape images = {
+    .task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10};
+
+static data_shape pairs(int64_t vocabulary) {
+    return (data_shape){.task = TASK_PAIRS, .vocabulary = vocabulary, .longest = 30};
+}
+
+static void resnet20_counts(void **state) {
+    (void)state;
+    model_options o = options("resnet20", "", "");
+    model *m = create(&o, &images);
+    assert_int_equal(params_total(&m->params), 269722);
+    assert_int_equal(m->sites, 19);
+    assert_string_equal(m->site[0]->name, "stem");
+    assert_string_equal(m->site[1]->name, "stage1.0.norm1");
+    assert_string_equal(m->site[18]->name, "stage3.2.norm2");
+    assert_int_equal(m->site[0]->features, 16);
+    assert_int_equal(m->site[18]->features, 64);
+    assert_true(m->site[0]->options.alpha == 0.9);
+    model_free(m);
+}
+
+/* layers 0: the preset's. */
+static void expect_pairs(const char *preset, const char *placement, int64_t layers,
+                         int64_t vocabulary, int64_t want, int sites) {
+    model_options o = options("transformer", preset, placement);
+    o.encoder_layers = o.decoder_layers = layers;
+    data_shape shape = pairs(vocabulary);
+    model *m = create(&o, &shape);
+    assert_int_equal(params_total(&m->params), want);
+    assert_int_equal(m->sites, sites);
+    model_free(m);
+}
+
+static void transformer_counts(void **state) {
+    (void)state;
+    expect_pairs("transformer_iwslt_de_en", "post", 0, 10152, 36741120, 30);
+    expect_pairs("transformer_iwslt_de_en", "pre", 0, 10152, 36743168, 32);
+    expect_pairs("transformer_iwslt_de_en", "", 0, 8, 31543296 + 512 * 8, 30);
+    expect_pairs("transformer", "", 0, 8, 44138496 + 512 * 8, 30);
+    /* big, one layer of six on each side: (176,361,472 - 4096)/6 + 4096 */
+    expect_pairs("transformer_big", "", 1, 8, 29392896 + 4096 + 1024 * 8, 7);
+}
+
+static void transformer_site_names(void **state) {
+    (void)state;
+    model_options o = options("transformer", "mini", "");
+    data_shape shape = pairs(40);
+    model *m = create(&o, &shape);
+    assert_int_equal(m->sites, 17);
+    const char *const want[] = {"encoder.0.norm1", "encoder.0.norm2", "encoder.1.norm1",
+                                "encoder.1.norm2", "encoder.2.norm1", "encoder.2.norm2",
+                                "encoder.final",   "decoder.0.self",  "decoder.0.cross",
+                                "decoder.0.ffn"};
+    for (int i = 0; i < 10; i++) {
+        assert_string_equal(m->site[i]->name, want[i]);
+        assert_int_equal(m->site[i]->depth, i);
+        assert_string_equal(m->site[i]->method->name, i < 7 ? "bn" : "ln");
+    }
+    assert_string_equal(m->site[16]->name, "decoder.final");
+    assert_true(m->site[0]->options.alpha == 0.95);
+    for (int k = 0; k < 128; k++) assert_true(m->embedding->value[TOKEN_PAD * 128 + k] == 0);
+    model_free(m);
+}
+
+static void expect_refusal(const model_options *o, const data_shape *shape, const char *part) {
+    sr_failure why = {0};
+    assert_null(model_create(o, shape, &why));
+    check_failure(&why, SR_USAGE, part);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    data_shape text = pairs(40);
+    model_options o = options("resnet21", "", "");
+    expect_refusal(&o, &images, "resnet21");
+    o = options("resnet20", "", "");
+    expect_refusal(&o, &text, "takes images");
+    strcpy(o.norm, "bm");
+    expect_refusal(&o, &images, "'bm'");
+    o = options("transformer", "tiny", "");
+    expect_refusal(&o, &text, "'tiny'");
+    o = options("transformer", "mini", "");
+    o.heads = 3;
+    expect_refusal(&o, &text, "not divisible by heads 3");
+    data_shape odd = images;
+    odd.height = 30;
+    o = options("resnet20", "", "");
+    expect_refusal(&o, &odd, "30 x 32");
+}
+
+static void globs(void **state) {
+    (void)state;
+    assert_true(model_glob("encoder.*", "encoder.0.norm1"));
+    assert_true(model_glob("*norm?", "stage1.0.norm2"));
+    assert_true(model_glob("*", ""));
+    assert_false(model_glob("encoder.?", "encoder.0.norm1"));
+    assert_false(model_glob("", "stem"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(resnet20_counts),
+                                       cmocka_unit_test(transformer_counts),
+                                       cmocka_unit_test(transformer_site_names),
+                                       cmocka_unit_test(refusals), cmocka_unit_test(globs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

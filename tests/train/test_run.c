@@ -1,0 +1,161 @@
+/* A run as a whole, on generated data: the same weights whatever is recorded and on any number of
+ * threads, accumulation, refusals; what the recorder gets is what the layers computed. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "statnet/train.h"
+#include "statrec/runfile.h"
+
+enum { ARGS_MAX = 64 };
+
+/* Parses "statrec train" with these arguments (NULL ends). */
+static sr_status parse(train_config *c, const char *const *args, sr_failure *why) {
+    char *argv[ARGS_MAX] = {"statrec", "train"};
+    int argc = 2, positional;
+    for (; args[argc - 2]; argc++) argv[argc] = (char *)args[argc - 2];
+    return train_config_parse(c, argc, argv, 2, &positional, why);
+}
+
+static train_result run(const char *const *args) {
+    static train_config c;
+    sr_failure why = {0};
+    train_events silent = {0};
+    train_result result;
+    check_ok(parse(&c, args, &why), &why);
+    check_ok(train_run(&c, "test", &silent, &result, &why), &why);
+    return result;
+}
+
+static const char *run_path(const char *name) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", check_temporary(), name);
+    return path;
+}
+
+#define IMAGES "--data", "synth-images", "--limit", "256", "--batch-size", "32", "--max-steps", "4"
+#define PAIRS                                                                                      \
+    "--model", "transformer", "--preset", "mini", "--norm", "bn", "--data", "synth-pairs",         \
+        "--limit", "400", "--max-tokens", "256", "--max-steps", "6", "--warmup-updates", "2"
+
+static void same_weights(const char *name, const char *const *base, const char *const (*more)[5],
+                         int count) {
+    char first[32] = "";
+    for (int i = 0; i < count; i++) {
+        const char *args[ARGS_MAX] = {0};
+        int n = 0;
+        for (; base[n]; n++) args[n] = base[n];
+        for (int k = 0; k < 4 && more[i][k]; k++) args[n++] = more[i][k];
+        if (!strcmp(more[i][0], "--record") && !strcmp(more[i][1], "none")) {
+            args[n] = NULL;
+        } else {
+            args[n++] = "-o";
+            args[n++] = run_path(name);
+            args[n++] = "--force";
+        }
+        train_result r = run(args);
+        if (i == 0) strcpy(first, r.digest);
+        assert_int_equal(strlen(r.digest), 16);
+        if (strcmp(first, r.digest))
+            fail_msg("%s variant %d: %s, not %s", name, i, r.digest, first);
+    }
+}
+
+static const char *const variants[][5] = {{"--record", "none", "--threads", "1", NULL},
+                                          {"--record", "all", "--threads", "1", NULL},
+                                          {"--record", "scalars", "--threads", "2", NULL},
+                                          {"--record", "all", "--threads", "3", NULL}};
+
+static void images_same_weights(void **state) {
+    (void)state;
+    const char *const base[] = {IMAGES, NULL};
+    same_weights("images.h5", base, variants, 4);
+}
+
+static void pairs_same_weights(void **state) {
+    (void)state;
+    const char *const base[] = {PAIRS, NULL};
+    same_weights("pairs.h5", base, variants, 4);
+}
+
+static void seeds_differ(void **state) {
+    (void)state;
+    const char *const one[] = {IMAGES, "--record", "none", "--seed", "1", NULL};
+    const char *const two[] = {IMAGES, "--record", "none", "--seed", "2", NULL};
+    train_result a = run(one), b = run(two);
+    assert_string_not_equal(a.digest, b.digest);
+}
+
+static void run_file(void **state) {
+    (void)state;
+    const char *path = run_path("file.h5");
+    const char *const args[] = {PAIRS, "--update-freq", "2", "-o", path, "--force", NULL};
+    train_result r = run(args);
+    assert_int_equal(r.updates, 6);
+    assert_int_equal(r.steps, 12);
+    sr_failure why = {0};
+    check_ok(sr_run_check(path, &why), &why);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    const sr_run_info *info = sr_run_get_info(f);
+    assert_int_equal(info->steps, 12);
+    assert_int_equal(info->sites, 17);
+    assert_int_equal(info->evals, 1);
+    assert_string_equal(info->status, "complete");
+    assert_string_equal(info->weights_digest, r.digest);
+    int64_t update[12];
+    double lr[12];
+    check_ok(sr_run_step_ints(f, "update", 0, 12, update, &why), &why);
+    check_ok(sr_run_step_reals(f, "lr", 0, 12, lr, &why), &why);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(update[i], i / 2 + 1);
+        assert_true(isnan(lr[i]) == (i % 2 == 0));
+    }
+    float value[12];
+    check_ok(sr_run_scalar(f, "dist_mu", 0, 0, 12, value, &why), &why);
+    for (int i = 0; i < 12; i++) assert_true(isfinite(value[i]) && value[i] > 0);
+    check_ok(sr_run_scalar(f, "dist_mu", 7, 0, 12, value, &why), &why); /* decoder.0.self is ln */
+    for (int i = 0; i < 12; i++) assert_true(isnan(value[i]));
+    sr_run_close(f);
+}
+
+static void refused(const char *const *args, const char *part) {
+    static train_config c;
+    sr_failure why = {0};
+    assert_true(parse(&c, args, &why) != SR_OK);
+    check_failure(&why, SR_USAGE, part);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    refused((const char *const[]){"--model", "resnet2", "-o", "x", NULL}, "--model: 'resnet2'");
+    refused((const char *const[]){"--norm", "bm", "-o", "x", NULL}, "--norm: 'bm'");
+    refused((const char *const[]){"--decoder-norm", "lm", "-o", "x", NULL}, "--decoder-norm: 'lm'");
+    refused((const char *const[]){"--data", "cifar", "-o", "x", NULL}, "--data: 'cifar'");
+    refused((const char *const[]){"--data", "synth-images", NULL}, "no run file");
+}
+
+static void recipes(void **state) {
+    (void)state;
+    static train_config c;
+    sr_failure why = {0};
+    const char *const mini[] = {"--lr", "0.5", "--model", "transformer", "--preset",
+                                "mini", "-o",  "x",       NULL};
+    check_ok(parse(&c, mini, &why), &why);
+    assert_true(c.lr == 0.5);
+    assert_int_equal(c.warmup_updates, 400);
+    assert_string_equal(c.optimizer, "adam-fairseq");
+    assert_string_equal(c.model.norm, "ln");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images_same_weights),
+                                       cmocka_unit_test(pairs_same_weights),
+                                       cmocka_unit_test(seeds_differ),
+                                       cmocka_unit_test(run_file),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(recipes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
