@@ -54,7 +54,8 @@ static bool open_below(const option *row) {
 }
 
 void options_range_text(const option *row, char *text, size_t size) {
-    const char *space = row->unit && row->unit[0] ? " " : "", *unit = row->unit ? row->unit : "";
+    const char *unit = row->unit && strcmp(row->unit, "1") != 0 ? row->unit : "";
+    const char *space = *unit ? " " : "";
     if (!has_range(row) || (open_above(row) && open_below(row)))
         snprintf(text, size, "any value");
     else if (open_above(row))
@@ -266,7 +267,7 @@ static void format_real(double value, char *text, size_t size) {
         snprintf(text, size, "nan");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, size, "%.*g", digits, value);
         if (strtod(text, NULL) == value) return;
     }

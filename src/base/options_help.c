@@ -28,7 +28,7 @@ static void format_details(const option *row, char *text, size_t size) {
         what = row->choices;
     else if (number && strcmp(range, "any value") != 0)
         what = range;
-    else if (number && row->unit && row->unit[0])
+    else if (number && row->unit && row->unit[0] && strcmp(row->unit, "1") != 0)
         what = row->unit;
     else
         semicolon = "";

@@ -114,8 +114,7 @@ static void print_sites(const model *m) {
 
 /* `statrec list sites --model M [--norm N ...]`: the options are those of train. */
 static int list_sites(const tool *t) {
-    static const train_config empty;
-    train_config c = empty;
+    train_config c;
     int positional = 0;
     sr_failure why = {0};
     char none[] = "--record=none";
