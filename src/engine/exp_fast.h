@@ -34,19 +34,29 @@ static inline float exp_fast_madd(float a, float b, float c) {
 
 /* 2^n for -126 <= n <= 127. */
 static inline float exp_fast_power(int32_t n) {
-    uint32_t bits = (uint32_t)(n + 127) << 23;
+    uint32_t bits = ((uint32_t)n + 127) << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
     return power;
 }
 
+/* e within [-104, 89], outside 0 or infinity. With bits, as a branch here keeps GCC from
+ * vectorising. */
+static inline float exp_fast_limit(float x, float e) {
+    uint32_t below = -(uint32_t)(x < -104.0f), above = -(uint32_t)(x > 89.0f), bits;
+    memcpy(&bits, &e, sizeof bits);
+    bits = (bits & ~(below | above)) | (above & 0x7f800000u);
+    memcpy(&e, &bits, sizeof e);
+    return e;
+}
+
 static inline float exp_fast(float x) {
     const float shift = 0x1.8p23f; /* adding it leaves the rounded integer in the low bits */
-    x = x > 89.0f ? 89.0f : x;
-    x = x < -104.0f ? -104.0f : x;
     float shifted = exp_fast_madd(x, 0x1.715476p0f, shift);
     float whole = shifted - shift;
-    int32_t n = (int32_t)(whole == whole ? whole : 0);
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    int32_t n = (int32_t)(bits - 0x4b400000u), half = n >> 1;
     /* The upper part of ln 2 has 9 bits, so that whole * upper is exact without fma too. */
     float r = exp_fast_madd(whole, -0x1.63p-1f, x);
     r = exp_fast_madd(whole, 0x1.bd0106p-13f, r);
@@ -57,8 +67,7 @@ static inline float exp_fast(float x) {
     e = exp_fast_madd(e, r, 0x1.fffffcp-2f);
     e = exp_fast_madd(e, r, 1.0f);
     e = exp_fast_madd(e, r, 1.0f);
-    int32_t half = n >> 1;
-    return e * exp_fast_power(half) * exp_fast_power(n - half);
+    return exp_fast_limit(x, e * exp_fast_power(half) * exp_fast_power(n - half));
 }
 
 #endif

@@ -32,8 +32,9 @@ typedef struct attention {
     int heads;
     bool causal, drop;
     dropout_mask mask;
-    real *P;       /* [B, heads, Tq, row] */
-    uint8_t *hide; /* [B, row]: 1 = hidden for every query; padding is */
+    real *P;     /* [B, heads, Tq, row] */
+    real *hide;  /* [B, row]: -inf = hidden from every query, as the padding is; else 0 */
+    real *stair; /* [2 row]: zeros, then -inf; stair + row - n hides from column n on */
 } attention;
 
 /* Memory of one thread. */
@@ -62,24 +63,27 @@ static void turn(const attention *a, const real *restrict x, real *restrict turn
     }
 }
 
-/* Number of leading columns that query i may see, in whole vectors, and in keys. */
-static int64_t keys_seen(const attention *a, int64_t i) {
-    return a->causal && i + 1 < a->Tk ? i + 1 : a->Tk;
+/* s = -inf where hidden; the largest of the rest. */
+static real mask_row(int64_t n, const real *restrict hide, const real *restrict after,
+                     real *restrict s) {
+    real m = -INFINITY;
+#pragma omp simd reduction(max : m)
+    for (int64_t j = 0; j < n; j++) {
+        s[j] = hide[j] + after[j] < 0 ? (real)-INFINITY : s[j];
+        m = s[j] > m ? s[j] : m;
+    }
+    return m;
 }
 
-static void mask_row(int64_t n, int64_t width, const uint8_t *restrict hide, real *restrict s) {
-    for (int64_t j = 0; j < n; j++) s[j] = hide[j] ? (real)-INFINITY : s[j];
-    for (int64_t j = n; j < width; j++) s[j] = (real)-INFINITY;
-}
-
-static void softmax_row(const attention *a, int64_t i, int64_t first, const uint8_t *hide,
-                        real *s) {
-    int64_t n = keys_seen(a, i);
-    int64_t width = (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
-    if (first >= n) width = 0;
-    mask_row(n < width ? n : width, width, hide, s);
-    if (width > 0) row_scale(width, (real)(1 / row_exp(width, s, row_max(width, s), s)), s);
-    memset(s + width, 0, (size_t)(a->row - width) * sizeof *s);
+/* Whole vectors only: `width` covers the keys that query i may see. */
+static void softmax_row(const attention *a, int64_t i, int64_t first, const real *hide, real *s) {
+    int64_t n = a->causal && i + 1 < a->Tk ? i + 1 : a->Tk;
+    int64_t width = first < n ? (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES : 0;
+    if (width > 0) {
+        real m = mask_row(width, hide, a->stair + a->row - n, s);
+        row_scale(width, (real)(1 / row_exp(width, s, m, s)), s);
+    }
+    for (int64_t j = width; j < a->row; j++) s[j] = 0;
 }
 
 static const real *dropped(const attention *a, int64_t piece, real *R) {
@@ -93,8 +97,8 @@ static const real *dropped(const attention *a, int64_t piece, real *R) {
 static void forward_piece(const attention *a, int64_t piece, const real *q, const real *k,
                           const real *v, real *y, attention_scratch s) {
     int64_t b = piece / a->heads, first = 0;
-    const uint8_t *hide = a->hide + b * a->row;
-    while (first < a->Tk && hide[first]) first++;
+    const real *hide = a->hide + b * a->row;
+    while (first < a->Tk && hide[first] < 0) first++;
     real *P = a->P + piece * a->Tq * a->row;
     turn(a, k, s.turned);
     product(a->Tq, a->row, a->dh, (tile_left){q, a->d, 1}, s.turned, a->row, false, P, a->row);
@@ -194,14 +198,18 @@ static attention *attention_create(tape *t, const tensor *q, const tensor *k, in
     a->drop = t->training && p > 0;
     if (a->drop) a->mask = dropout_mask_create(tape_random(t), p);
     a->P = tape_alloc(t, (size_t)(a->B * heads * a->Tq * a->row) * sizeof *a->P);
-    a->hide = a->P ? tape_alloc(t, (size_t)(a->B * a->row)) : NULL;
+    a->stair = a->P ? tape_alloc(t, (size_t)(2 * a->row) * sizeof *a->stair) : NULL;
+    a->hide = a->stair ? tape_alloc(t, (size_t)(a->B * a->row) * sizeof *a->hide) : NULL;
     return a->hide ? a : NULL;
 }
 
 static void hide_keys(const attention *a, const uint8_t *key_valid) {
+    for (int64_t j = 0; j < 2 * a->row; j++) a->stair[j] = j < a->row ? 0 : (real)-INFINITY;
     for (int64_t b = 0; b < a->B; b++)
-        for (int64_t j = 0; j < a->row; j++)
-            a->hide[b * a->row + j] = j >= a->Tk || (key_valid && !key_valid[b * a->Tk + j]);
+        for (int64_t j = 0; j < a->row; j++) {
+            bool hidden = j >= a->Tk || (key_valid && !key_valid[b * a->Tk + j]);
+            a->hide[b * a->row + j] = hidden ? (real)-INFINITY : 0;
+        }
 }
 
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
