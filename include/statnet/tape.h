@@ -45,6 +45,16 @@ typedef struct engine_times {
     double gemm, conv;
 } engine_times;
 
+/* Seconds and calls of one kind of op while the tape profiles. An op's forward time is what passed
+ * since the push before it, so it includes the shaping of its inputs. */
+typedef struct tape_profile {
+    const char *op;
+    double forward, backward;
+    int64_t calls;
+} tape_profile;
+
+enum { PROFILE_OPS = 24 };
+
 struct tape_node {
     const char *op;             /* "linear", for messages */
     tape_backward_fn *backward; /* adds to the gradients of in[] from out->grad */
@@ -64,6 +74,9 @@ struct tape {
     tape_node *last;
     sr_failure failure;
     engine_times times;
+    bool profiling;                    /* set by the owner; costs two clock readings an op */
+    double mark;                       /* end of the op before */
+    tape_profile profile[PROFILE_OPS]; /* op NULL ends */
     /* What op_conv2d prepares once per shape. Outlives the steps; tape_free calls the function
      * (when set), so that the tape need not know what it is. */
     void *conv_cache;

@@ -79,6 +79,7 @@ typedef struct train_result {
     bool interrupted;
     char digest[32]; /* of all weights and running state */
     train_times times;
+    tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */
 } train_result;
 
 /* command: as typed, for the run file. */

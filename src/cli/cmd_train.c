@@ -110,6 +110,10 @@ static void print_profile(const train_result *r) {
                 {"backward", t->backward}, {"optimizer", t->optimizer},
                 {"recorder", t->recorder}, {"validation", t->validation}};
     double steps = r->steps ? (double)r->steps : 1;
+    for (const tape_profile *op = r->profile; op < r->profile + PROFILE_OPS && op->op; op++)
+        printf("# time in op %s: %.3f ms forward, %.3f ms backward per step, %.1f calls, %.1f %%\n",
+               op->op, 1e3 * op->forward / steps, 1e3 * op->backward / steps,
+               (double)op->calls / steps, 100 * (op->forward + op->backward) / t->total);
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         printf("# time in %s: %.2f s, %.3f ms per step, %.1f %%\n", part[i].name, part[i].seconds,
                1e3 * part[i].seconds / steps, 100 * part[i].seconds / t->total);

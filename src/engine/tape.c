@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/progress.h"
+
 tape *tape_create(int threads, sr_failure *why) {
     if (threads < 1) {
         sr_fail(why, SR_USAGE, "threads: %d is not positive", threads);
@@ -37,6 +39,7 @@ void tape_reset(tape *t, rng random, bool training, bool recording) {
     t->recording = recording;
     t->last = NULL;
     t->failure = (sr_failure){0};
+    if (t->profiling) t->mark = progress_clock();
 }
 
 const sr_failure *tape_failure(const tape *t) {
@@ -89,8 +92,31 @@ tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value) {
     return x;
 }
 
+/* Time since the mark, which moves to now. */
+static double profile_lap(tape *t) {
+    double now = progress_clock(), passed = now - t->mark;
+    t->mark = now;
+    return passed;
+}
+
+/* The row of this op; the last row serves all that do not fit. */
+static tape_profile *profile_row(tape *t, const char *op) {
+    int i = 0;
+    while (i < PROFILE_OPS - 1 && t->profile[i].op && strcmp(t->profile[i].op, op)) i++;
+    if (!t->profile[i].op) t->profile[i].op = op;
+    return &t->profile[i];
+}
+
+static void profile_forward(tape *t, const char *op) {
+    if (!t->profiling) return;
+    tape_profile *row = profile_row(t, op);
+    row->forward += profile_lap(t);
+    row->calls++;
+}
+
 tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
                   tensor *const *in, void *kept) {
+    profile_forward(t, op);
     if (!out || !t->recording) return out;
     tape_node node = {.op = op, .backward = backward, .out = out, .kept = kept, .before = t->last};
     for (int i = 0; i < NODE_INPUTS && in[i]; i++) {
@@ -150,8 +176,12 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     real *g = tape_grad(t, loss, &add);
     if (!g) return;
     g[0] = add ? g[0] + seed : seed;
-    for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before)
-        if (n->out->has_grad) n->backward(t, n);
+    if (t->profiling) profile_lap(t);
+    for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
+        if (!n->out->has_grad) continue;
+        n->backward(t, n);
+        if (t->profiling) profile_row(t, n->op)->backward += profile_lap(t);
+    }
 }
 
 uint64_t tape_random(tape *t) {

@@ -53,6 +53,7 @@ static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why)
     train_times *times = &r->result->times;
     double mark = progress_clock();
     cross_entropy_report report = {0};
+    r->tape->profiling = r->config->profile;
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);
     tensor *sum = model_loss(r->model, r->tape, b, NORM_TRAIN, &report);
     times->forward += lap(&mark);
@@ -191,6 +192,7 @@ sr_status train_run(const train_config *c, const char *command, const train_even
     trainer r = {.config = c, .events = events, .result = result};
     sr_status status = trainer_open(&r, command, why);
     if (status == SR_OK) status = epochs(&r, why);
+    if (r.tape) memcpy(result->profile, r.tape->profile, sizeof result->profile);
     if (r.model) trainer_digest(r.model, result->digest);
     result->times.total = progress_clock() - r.started;
     return trainer_close(&r, status, why);

@@ -13,6 +13,7 @@ static sr_status validation_pass(trainer *r, cross_entropy_report *sum, sr_failu
         batch b;
         sr_status status = data_batch(r->data, SPLIT_VALID, 0, i, &b, why);
         if (status != SR_OK) return status;
+        r->tape->profiling = false;
         tape_reset(r->tape, r->random, false, false);
         cross_entropy_report report = {0};
         if (!model_loss(r->model, r->tape, &b, NORM_RUNNING, &report)) {
