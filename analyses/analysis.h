@@ -1,0 +1,134 @@
+/* analysis.h -- the frame of the stat-* programs: open run files, choose sites, print tables.
+ *
+ * A stat-*.c file is one program. When its numbers are statistics of one site at one step (a
+ * dataset of /scalars, or something that follows from one row of /vectors) it is a table of
+ * `statistic` rows and a call of analysis_main; else it uses the pieces below. docs/adding.md shows
+ * both.
+ */
+#ifndef ANALYSES_ANALYSIS_H
+#define ANALYSES_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "statnet/options.h"
+#include "statnet/tool.h"
+#include "statnet/tsv.h"
+#include "statrec/format.h"
+#include "statrec/runfile.h"
+
+/* -- runs ------------------------------------------------------------------------------------ */
+
+typedef struct run_set {
+    int count;
+    sr_runfile **run; /* [count] */
+    char **path;      /* [count], as the user gave them; borrowed from argv */
+} run_set;
+
+/* Opens paths[count]; a RUN.h5 that exists only as RUN.h5.part is read too. */
+sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why);
+void run_set_close(run_set *set);
+/* `# run:` lines, and a `# note:` for every run that is not complete. */
+void run_set_describe(const run_set *set, tsv *table);
+
+/* Last step of the run: percent of training is 100 * step / last step. 0 for an empty run. */
+sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why);
+
+/* -- statistics ------------------------------------------------------------------------------ */
+
+/* One row of /vectors at one site. */
+typedef struct vector_row {
+    int64_t width;
+    double eps;
+    const double *v[SR_VECTOR_COUNT]; /* [width]; NULL where the file has none */
+    double rows;                      /* valid rows n of that step, NaN when not recorded */
+} vector_row;
+
+typedef struct statistic {
+    const char *word;                           /* as in --stat: "mu" */
+    const char *name;                           /* column, and dataset below /scalars: "dist_mu" */
+    const char *definition;                     /* NULL: that of format.h */
+    unsigned needs;                             /* vectors of recompute: NEEDS(mu_B) | NEEDS(mu) */
+    double (*recompute)(const vector_row *row); /* NULL: needs more than /vectors holds */
+    const char *norms; /* the formula of recompute holds at these only: "bn rbn"; NULL: at all */
+} statistic;
+
+#define NEEDS(vector) (1u << SR_##vector)
+#define NEEDS_ROWS    (1u << 31)
+enum { ANALYSIS_STATISTICS = 16 };
+
+const char *statistic_definition(const statistic *stat);
+
+/* Where the values of a statistic come from. */
+typedef enum { FROM_SCALARS, FROM_VECTORS } series_source;
+
+typedef struct series {
+    const sr_runfile *run;
+    int64_t site;
+    const statistic *stat;
+    series_source source;
+} series;
+
+/* Recorded rows: T for scalars, V for vectors. */
+int64_t series_length(const series *s);
+/* Values and steps of rows first .. first + count - 1; step may be NULL. */
+sr_status series_read(const series *s, int64_t first, int64_t count, double *value, int64_t *step,
+                      sr_failure *why);
+/* recorded [S]: the run has a value of the statistic at this site (not NaN at every step). */
+sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
+                          bool *recorded, sr_failure *why);
+
+/* -- choice of sites ------------------------------------------------------------------------- */
+
+/* One site of one run, and which of the wanted statistics it has. */
+typedef struct site_choice {
+    int run;
+    int64_t site;
+    bool has[ANALYSIS_STATISTICS]; /* by position in `wanted` */
+} site_choice;
+
+typedef struct choice {
+    const statistic *wanted[ANALYSIS_STATISTICS];
+    int statistics;
+    site_choice *site; /* [sites], runs in their order, sites in forward order */
+    int64_t sites;
+} choice;
+
+/* words: comma-separated `word`s of stats[count]. */
+sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const char *words,
+                                sr_failure *why);
+/* pattern: "first" or "last" (site with any of the wanted statistics), or comma-separated globs of
+ * site names. A glob that matches no site of a run is a failure; so is a run set where nothing is
+ * left. Sites left out are told in `# note:` lines of the table. */
+sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
+                           tsv *table, sr_failure *why);
+void choice_free(choice *c);
+
+/* -- summaries ------------------------------------------------------------------------------- */
+
+typedef struct summary {
+    int64_t values, nonfinite;
+    double mean, min, q01, q25, median, q75, q99, max; /* of the finite values; NaN without any */
+} summary;
+
+/* Sorts value [count] in place. */
+void summary_make(double *value, int64_t count, summary *result);
+/* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
+double quantile_of_sorted(const double *sorted, int64_t count, double p);
+
+/* -- the whole program ----------------------------------------------------------------------- */
+
+typedef struct analysis {
+    const char *program, *does; /* "stat-distance", one line for --help */
+    const statistic *stat;
+    int statistics;
+    const char *preset;   /* default of --stat */
+    const char *site;     /* default of --site */
+    series_source source; /* default of --from */
+    const char *hint;     /* when no run has any of the statistics, or NULL */
+} analysis;
+
+/* main() of an analysis of statistics: summary per run, site and statistic, or --per-step. */
+int analysis_main(const analysis *a, int argc, char **argv);
+
+#endif

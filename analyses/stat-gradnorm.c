@@ -1,0 +1,70 @@
+/* Gradient norms that the batch statistics contribute (PowerNorm, ICML 2020, figures 3 and 4).
+ *
+ * Batch statistics are functions of the input, so the input gradient dx of a site has a part
+ * through each of them. With g = dL/dy, xhat the normalised input, s = sqrt(statistic + eps), n
+ * valid rows, d features:
+ *
+ *     c_mu  = gamma/s * sum_g / n       part of dx through mu_B:     -c_mu              (every row)
+ *     c_sig = gamma/s * sum_gx / n      part of dx through sigma2_B: -c_sig * xhat_i    (row i)
+ *     g_mu     = ||c_mu||_2 / d
+ *     g_sigma2 = sqrt(sum c_sig^2 Q) / d,  Q = mean of xhat^2 over rows = sigma2_B / (sigma2_B +
+ * eps) g_psi2   = the same with psi2_B for sigma2_B; PN: || |nu|/psi * sqrt(Gamma) ||_2 / d
+ *     *_rowmean: mean over rows of ||c * xhat_i||_2, divided by d; needs the rows, so never from
+ * /vectors
+ *
+ * From /vectors only where these formulas hold as printed (bn, rbn; pnv, mabn): brn multiplies both
+ * coefficients by a correction that is not stored.
+ */
+#include <math.h>
+
+#include "analysis.h"
+
+#define V(row, name) ((row)->v[SR_##name])
+
+/* sqrt(sum_k (gamma_k/s_k * sum_k/n)^2 q_k) / d; q = stat2/(stat2+eps), or 1 */
+static double coefficient_norm(const vector_row *r, const double *sum, const double *stat2,
+                               bool weigh) {
+    double total = 0;
+    for (int64_t k = 0; k < r->width; k++) {
+        const double s2 = stat2[k] + r->eps;
+        const double c = V(r, gamma)[k] / sqrt(s2) * sum[k] / r->rows;
+        total += c * c * (weigh ? stat2[k] / s2 : 1);
+    }
+    return sqrt(total) / (double)r->width;
+}
+
+static double g_mu(const vector_row *r) {
+    return coefficient_norm(r, V(r, sum_g), V(r, sigma2_B), false);
+}
+static double g_sigma2(const vector_row *r) {
+    return coefficient_norm(r, V(r, sum_gx), V(r, sigma2_B), true);
+}
+static double g_psi2(const vector_row *r) {
+    return coefficient_norm(r, V(r, sum_gx), V(r, psi2_B), true);
+}
+
+#define SUMS (NEEDS(gamma) | NEEDS_ROWS)
+
+static const statistic stats[] = {
+    {"g_mu", "g_mu", NULL, SUMS | NEEDS(sum_g) | NEEDS(sigma2_B), g_mu, "bn rbn"},
+    {"g_sigma2", "g_sigma2", NULL, SUMS | NEEDS(sum_gx) | NEEDS(sigma2_B), g_sigma2, "bn rbn"},
+    {"g_psi2", "g_psi2", NULL, SUMS | NEEDS(sum_gx) | NEEDS(psi2_B), g_psi2, "pnv mabn"},
+    {"g_sigma2_rowmean", "g_sigma2_rowmean", NULL, 0, NULL, NULL},
+    {"g_psi2_rowmean", "g_psi2_rowmean", NULL, 0, NULL, NULL},
+};
+
+int main(int argc, char **argv) {
+    const analysis a = {
+        .program = "stat-gradnorm",
+        .does =
+            "Norms of the gradient that reaches the input through the batch statistics, per site.",
+        .stat = stats,
+        .statistics = sizeof stats / sizeof stats[0],
+        .preset = "g_mu,g_sigma2,g_psi2,g_sigma2_rowmean,g_psi2_rowmean",
+        .site = "*",
+        .source = FROM_SCALARS,
+        .hint =
+            "methods without batch statistics have them only with `statrec train --observe batch`",
+    };
+    return analysis_main(&a, argc, argv);
+}

@@ -1,0 +1,162 @@
+/* plot.h -- the parts of statplot: templates, tables, curves, gnuplot. docs/adding.md has the
+ * syntax of a template's `#:` lines. */
+#ifndef CLI_PLOT_H
+#define CLI_PLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "statrec/base.h"
+
+enum {
+    PLOT_PATH = 1024,
+    PLOT_NAME = 32,
+    PLOT_TABLES = 12,
+    PLOT_WORDS = 24,
+    PLOT_KEYS = 4,
+    PLOT_VALUES = 12,
+    PLOT_BUCKETS = 400, /* about two for each point of a panel three inches wide */
+};
+
+/* -- plot_template.c: a figure's `#:` lines ------------------------------------------------------
+ */
+
+typedef char plot_name[PLOT_NAME];
+
+typedef struct plot_table {
+    plot_name name;
+    bool optional;          /* `table?`: a failing command gives no curves instead of a failure */
+    char *word[PLOT_WORDS]; /* the command, as in the template */
+    int words;
+    bool curves; /* has a `curves` line */
+    plot_name key[PLOT_KEYS], x, y[PLOT_VALUES];
+    int keys, values, buckets;
+} plot_table;
+
+typedef struct plot_template {
+    char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256];
+    int least_runs, most_runs; /* most_runs 0: any number */
+    double width, height;      /* inches */
+    plot_table table[PLOT_TABLES];
+    int tables;
+    char *text; /* backing of the words */
+} plot_template;
+
+/* Directories that may hold templates, best first; NULL past the end. */
+const char *plot_directory(int i, char path[PLOT_PATH]);
+/* Directory of this program, with a slash at its end; "" when it cannot be told. */
+void plot_program_directory(char path[PLOT_PATH]);
+/* figure: name of a template, or path of a .gp file. */
+sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *why);
+sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why);
+void plot_template_free(plot_template *t);
+/* Writes "name <tab> runs <tab> title" of every template. */
+sr_status plot_template_list(FILE *out, sr_failure *why);
+
+/* -- plot_process.c: running analyses and gnuplot without a shell -------------------------------
+ */
+
+typedef struct plot_process {
+    char *const *argv;           /* argv[0]: found beside statplot, else on PATH */
+    const char *directory;       /* working directory, or NULL */
+    const char *output, *errors; /* files that take stdout and stderr; NULL output: ours */
+} plot_process;
+
+/* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. */
+sr_status plot_process_run(const plot_process *p, sr_failure *why);
+/* First line of a file without its newline, control bytes replaced; "" when there is none. */
+void plot_first_line(const char *path, char *line, size_t size);
+
+/* -- plot_tsv.c: reading the tables that analyses print -----------------------------------------
+ */
+
+typedef struct plot_tsv {
+    FILE *in;
+    const char *path;
+    char *header, *line;
+    size_t header_size, line_size;
+    int64_t at; /* line number */
+    char *column[64], *cell[64];
+    int columns;
+} plot_tsv;
+
+sr_status plot_tsv_open(plot_tsv *t, const char *path, sr_failure *why);
+void plot_tsv_close(plot_tsv *t);
+int plot_tsv_find(const plot_tsv *t, const char *column); /* -1 when absent */
+/* *more: cell[] holds the next row. A row with other columns than the header, or a last line
+ * without its newline, is a failure. */
+sr_status plot_tsv_next(plot_tsv *t, bool *more, sr_failure *why);
+/* The number in a cell; a cell that is none is a failure. */
+sr_status plot_tsv_real(const plot_tsv *t, int column, double *value, sr_failure *why);
+
+/* -- plot_curves.c: tables to data files of gnuplot ---------------------------------------------
+ */
+
+typedef struct plot_curve {
+    int run;       /* from 1; 0 when the table is of all runs */
+    char key[256]; /* cells of the key columns, joined with a space */
+    int64_t rows;
+    double low, high; /* of x */
+} plot_curve;
+
+typedef struct plot_data {
+    const plot_table *table;
+    plot_curve *curve;
+    int curves;
+    char *column[64]; /* of the data file of a table without a `curves` line */
+    int columns;
+} plot_data;
+
+/* Reads DIRECTORY/NAME.RUN.tsv of runs first_run .. last_run (those that exist) and writes
+ * DIRECTORY/NAME.dat: one block per curve, x and (low, median, high) of every value per bucket. */
+sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
+                         int first_run, int last_run, sr_failure *why);
+void plot_data_free(plot_data *d);
+
+/* -- plot_reduce.c: many points to few buckets that keep the extremes ---------------------------
+ */
+
+typedef struct plot_bucket {
+    double low, median, high; /* of the finite values; NaN without any */
+} plot_bucket;
+
+/* Sorts value [count]. */
+plot_bucket plot_reduce(double *value, int64_t count);
+/* Bucket of x among `buckets` equal parts of low..high: 0 .. buckets - 1. */
+int64_t plot_bucket_of(double x, double low, double high, int buckets);
+
+/* -- plot_labels.c: what the legend says --------------------------------------------------------
+ */
+
+typedef struct plot_labels {
+    int runs;
+    char (*label)[128]; /* [runs] what tells the runs apart: "resnet20, cifar10" */
+    char (*full)[128];  /* [runs] model, norm, data, seed */
+    char shared[128];   /* what all runs have in common: "bn" */
+} plot_labels;
+
+/* given: the user's labels separated by commas, or "". */
+sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
+                           sr_failure *why);
+void plot_labels_free(plot_labels *l);
+
+/* -- plot_gnuplot.c: script, gnuplot, output file -----------------------------------------------
+ */
+
+typedef enum { PLOT_PDF, PLOT_SVG, PLOT_PNG, PLOT_SCREEN } plot_format;
+
+typedef struct plot_job {
+    const plot_template *template;
+    const plot_labels *labels;
+    const plot_data *data; /* [template->tables] */
+    const char *directory; /* with the data files */
+    plot_format format;
+    const char *output;
+} plot_job;
+
+/* Writes text between single quotes for gnuplot: ' doubled, control bytes as spaces. */
+void plot_quote(FILE *out, const char *text);
+sr_status plot_draw(const plot_job *job, sr_failure *why);
+
+#endif
