@@ -1,0 +1,309 @@
+#include "../check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "statnet/tool.h"
+
+static char *arguments[8] = {0};
+static tool program = {.name = "statrec train", .argc = 0, .argv = arguments};
+
+static const tool *with_arguments(const char *const *words) {
+    program.argc = 0;
+    for (; *words; words++) arguments[program.argc++] = (char *)(uintptr_t)*words;
+    arguments[program.argc] = NULL;
+    return &program;
+}
+
+#define WITH(...) with_arguments((const char *const[]){__VA_ARGS__, NULL})
+
+/* -- messages ---------------------------------------------------------------------------------- */
+
+static int report(void *context) {
+    return tool_report(&program, context);
+}
+
+static void report_prints_text_and_hint(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_fail(&why, SR_IO, "a.h5: No such file or directory");
+    captured c = capture(report, &why, NULL);
+    assert_int_equal(c.status, TOOL_FAILED);
+    assert_string_equal(c.err, "statrec train: a.h5: No such file or directory\n");
+    assert_string_equal(c.out, "");
+    sr_hint(&why, "try %s", "b.h5");
+    c = capture(report, &why, NULL);
+    assert_string_equal(c.err, "statrec train: a.h5: No such file or directory\n"
+                               "statrec train: hint: try b.h5\n");
+}
+
+static void report_gives_the_exit_status(void **state) {
+    (void)state;
+    for (int s = SR_USAGE; s <= SR_LIBRARY; s++) {
+        sr_failure why = {0};
+        sr_fail(&why, (sr_status)s, "x");
+        assert_int_equal(capture(report, &why, NULL).status,
+                         s == SR_USAGE ? TOOL_USAGE : TOOL_FAILED);
+    }
+    sr_failure empty = {.status = SR_MEMORY};
+    assert_string_equal(capture(report, &empty, NULL).err, "statrec train: memory\n");
+}
+
+static void messages_are_one_line(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_fail(&why, SR_IO, "odd\nname\033[2J\x7f: caf\xc3\xa9");
+    captured c = capture(report, &why, NULL);
+    assert_string_equal(c.err, "statrec train: odd?name?[2J?: caf\xc3\xa9\n");
+}
+
+static int error_and_warning(void *context) {
+    (void)context;
+    printf("table\n"); /* comes first although it is buffered */
+    tool_warn(&program, "%d rows lost", 3);
+    int status = tool_error(&program, 42, "bad %s", "thing");
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    return status;
+}
+
+static void error_and_warning_lines(void **state) {
+    (void)state;
+    captured c = capture(error_and_warning, NULL, NULL);
+    assert_int_equal(c.status, 42);
+    assert_string_equal(c.out, "table\n");
+    assert_string_equal(c.err, "statrec train: warning: 3 rows lost\nstatrec train: bad thing\n");
+}
+
+/* -- standard output -----------------------------------------------------------------------------
+ */
+
+static int print_and_finish(void *context) {
+    int *count = context;
+    for (int i = 0; i < *count; i++) printf("%d\n", i);
+    return tool_finish(&program, TOOL_DONE);
+}
+
+static void finish_keeps_the_status(void **state) {
+    (void)state;
+    int few = 3;
+    captured c = capture(print_and_finish, &few, NULL);
+    assert_int_equal(c.status, TOOL_DONE);
+    assert_string_equal(c.out, "0\n1\n2\n");
+    assert_string_equal(c.err, "");
+}
+
+static void full_disk_is_one_line(void **state) {
+    (void)state;
+    static int counts[] = {1, 100000}; /* seen at the end, and in the middle */
+    for (int i = 0; i < 2; i++) {
+        captured c = capture(print_and_finish, &counts[i], "/dev/full");
+        assert_int_equal(c.status, TOOL_FAILED);
+        assert_non_null(strstr(c.err, "statrec train: standard output: "));
+        assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
+    }
+    captured c = capture(print_and_finish, &counts[0], "/dev/full");
+    assert_string_equal(c.err, "statrec train: standard output: No space left on device\n");
+}
+
+static int print_and_finish_as_usage(void *context) {
+    (void)context;
+    printf("x\n");
+    return tool_finish(&program, TOOL_USAGE);
+}
+
+static void an_earlier_failure_is_kept(void **state) {
+    (void)state;
+    assert_int_equal(capture(print_and_finish_as_usage, NULL, "/dev/full").status, TOOL_USAGE);
+}
+
+static void closed_output_matters_only_when_used(void **state) {
+    (void)state;
+    int none = 0, some = 2;
+    captured c = capture(print_and_finish, &none, "");
+    assert_int_equal(c.status, TOOL_DONE);
+    assert_string_equal(c.err, "");
+    c = capture(print_and_finish, &some, "");
+    assert_int_equal(c.status, TOOL_FAILED);
+    assert_string_equal(c.err, "statrec train: standard output: Bad file descriptor\n");
+}
+
+static int print_to_closed_pipe(void *context) {
+    (void)context;
+    int end[2];
+    if (pipe(end) != 0) return 99;
+    tool_catch_signals();
+    dup2(end[1], STDOUT_FILENO);
+    close(end[1]);
+    close(end[0]);
+    printf("lost\n");
+    return tool_finish(&program, TOOL_DONE);
+}
+
+static void closed_pipe_is_one_line(void **state) {
+    (void)state;
+    captured c = capture(print_to_closed_pipe, NULL, NULL);
+    assert_int_equal(c.status, TOOL_FAILED);
+    assert_string_equal(c.err, "statrec train: standard output: Broken pipe\n");
+}
+
+/* -- the command line
+ * ------------------------------------------------------------------------------ */
+
+static void help_is_found(void **state) {
+    (void)state;
+    assert_true(tool_wants_help(WITH("p", "--help")));
+    assert_true(tool_wants_help(WITH("p", "train", "-x", "-h")));
+    assert_false(tool_wants_help(WITH("p")));
+    assert_false(tool_wants_help(WITH("--help")));
+    assert_false(tool_wants_help(WITH("p", "--", "--help")));
+    assert_false(tool_wants_help(WITH("p", "help", "-help", "--helps")));
+}
+
+static void check_command(const tool *t, const char *want) {
+    char *got = tool_command(t);
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static void command_is_quoted_for_a_shell(void **state) {
+    (void)state;
+    check_command(WITH("./build/bin/statrec", "train", "--lr=0.1", "-o", "/tmp/a_b.h5"),
+                  "statrec train --lr=0.1 -o /tmp/a_b.h5");
+    check_command(WITH("p", "two words", "", "a'b", "$HOME", "a\"b"),
+                  "p 'two words' '' 'a'\\''b' '$HOME' 'a\"b'");
+    check_command(WITH("p", "''''", "*", "a;b", "~", "x\ny"),
+                  "p ''\\'''\\'''\\'''\\''' '*' 'a;b' '~' 'x\ny'");
+    check_command(WITH("/odd dir/my prog", "x"), "'my prog' x");
+}
+
+static void commands_survive_a_shell(void **state) {
+    (void)state;
+    check_command(WITH("printf", "%s|", "a b", "c'd", "`e`", "\\", "$f"),
+                  "printf '%s|' 'a b' 'c'\\''d' '`e`' '\\' '$f'");
+    char *command = tool_command(&program), got[64] = "";
+    FILE *shell = popen(command, "r");
+    assert_non_null(shell);
+    assert_non_null(fgets(got, sizeof got, shell));
+    pclose(shell);
+    free(command);
+    assert_string_equal(got, "a b|c'd|`e`|\\|$f|");
+}
+
+/* -- nearest name
+ * ----------------------------------------------------------------------------------- */
+
+static void nearest_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"bn",          "ln",    "pnv",       "resnet20",
+                                        "transformer", "train", "max-tokens"};
+    static const char *const pairs[][2] = {
+        {"resnet20", "resnet20"},
+        {"resnet", "resnet20"},
+        {"resent20", "resnet20"},
+        {"ResNet20", "resnet20"},
+        {"resnet-20", "resnet20"},
+        {"trian", "train"},
+        {"traain", "train"},
+        {"rain", "train"},
+        {"max_tokens", "max-tokens"},
+        {"maxtoken", "max-tokens"},
+        {"transformr", "transformer"},
+        {"pv", "pnv"},
+        {"pn", "bn"},
+        {"BN", "bn"},
+        {"LN", "ln"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const char *nearest = tool_nearest(pairs[i][0], names, 7);
+        assert_non_null(nearest);
+        assert_string_equal(nearest, pairs[i][1]);
+    }
+    static const char *const far[] = {"", "x", "xx", "xyz", "resn", "cifar", "resnet20----", "tr"};
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++)
+        assert_null(tool_nearest(far[i], names, 7));
+    assert_null(tool_nearest("bn", names, 0));
+}
+
+static void nearest_of_long_names(void **state) {
+    (void)state;
+    char longer[200];
+    memset(longer, 'a', sizeof longer);
+    longer[sizeof longer - 1] = 0;
+    const char *names[] = {longer, "aaa"};
+    assert_null(tool_nearest(longer, names, 2));
+    assert_string_equal(tool_nearest("aa", names, 2), "aaa");
+    longer[63] = 0;
+    assert_ptr_equal(tool_nearest(longer, names, 2), longer);
+}
+
+/* -- signals
+ * ------------------------------------------------------------------------------------------ */
+
+static int first_signal(void *context) {
+    tool_catch_signals();
+    if (tool_signal() != 0) return 99;
+    raise(*(int *)context);
+    return tool_signal();
+}
+
+static int second_signal(void *context) {
+    tool_catch_signals();
+    raise(SIGINT);
+    raise(*(int *)context);
+    return 99;
+}
+
+static int ignored_signal(void *context) {
+    signal(*(int *)context, SIG_IGN); /* as under nohup */
+    tool_catch_signals();
+    raise(*(int *)context);
+    return tool_signal() ? 99 : 0;
+}
+
+static void signals_set_a_flag_then_kill(void **state) {
+    (void)state;
+    static int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(capture(first_signal, &numbers[i], NULL).status, numbers[i]);
+        assert_int_equal(capture(second_signal, &numbers[i], NULL).status, 128 + numbers[i]);
+        assert_int_equal(capture(ignored_signal, &numbers[i], NULL).status, 0);
+    }
+}
+
+static int write_beyond_the_limit(void *context) {
+    (void)context;
+    tool_catch_signals();
+    raise(SIGXFSZ);
+    raise(SIGPIPE);
+    return tool_signal();
+}
+
+static void write_errors_do_not_kill(void **state) {
+    (void)state;
+    assert_int_equal(capture(write_beyond_the_limit, NULL, NULL).status, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(report_prints_text_and_hint),
+        cmocka_unit_test(report_gives_the_exit_status),
+        cmocka_unit_test(messages_are_one_line),
+        cmocka_unit_test(error_and_warning_lines),
+        cmocka_unit_test(finish_keeps_the_status),
+        cmocka_unit_test(full_disk_is_one_line),
+        cmocka_unit_test(an_earlier_failure_is_kept),
+        cmocka_unit_test(closed_output_matters_only_when_used),
+        cmocka_unit_test(closed_pipe_is_one_line),
+        cmocka_unit_test(help_is_found),
+        cmocka_unit_test(command_is_quoted_for_a_shell),
+        cmocka_unit_test(commands_survive_a_shell),
+        cmocka_unit_test(nearest_names),
+        cmocka_unit_test(nearest_of_long_names),
+        cmocka_unit_test(signals_set_a_flag_then_kill),
+        cmocka_unit_test(write_errors_do_not_kill),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
