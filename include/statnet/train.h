@@ -38,8 +38,7 @@ typedef struct train_recipe {
 } train_recipe;
 const train_recipe *train_recipe_at(int i); /* NULL past the end */
 
-/* -- a run ----------------------------------------------------------------------------------------
- */
+/* -- a run */
 
 /* Sums of one pass over a split. */
 typedef struct train_eval {

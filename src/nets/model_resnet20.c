@@ -99,8 +99,7 @@ static void resnet_free(model *m) {
     free(m->self);
 }
 
-/* -- forward ------------------------------------------------------------------------------------
- */
+/* -- forward */
 
 /* The rows of a tensor of images: all valid, one sample per image. */
 static norm_rows *image_rows(tape *t, const tensor *x, norm_mode mode, double tokens) {

@@ -57,8 +57,7 @@ typedef struct transformer {
     smoothing_form form;
 } transformer;
 
-/* -- building -------------------------------------------------------------------------------------
- */
+/* -- building */
 
 static const preset *preset_find(const char *name, sr_failure *why) {
     if (!*name) name = "transformer";
@@ -202,8 +201,7 @@ static void transformer_free(model *m) {
     free(net);
 }
 
-/* -- forward --------------------------------------------------------------------------------------
- */
+/* -- forward */
 
 /* One pass: what every sublayer needs. */
 typedef struct pass {
