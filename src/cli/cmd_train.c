@@ -23,8 +23,7 @@ typedef struct session {
     progress progress;
 } session;
 
-/* -- what the loop tells
- * ------------------------------------------------------------------------------- */
+/* -- what the loop tells */
 
 static void on_note(void *context, const char *text) {
     session *s = context;
@@ -85,8 +84,7 @@ static bool on_stop(void *context) {
     return tool_signal() != 0;
 }
 
-/* -- the result
- * ------------------------------------------------------------------------------------------ */
+/* -- the result */
 
 static void print_quality(const session *s, const train_result *r) {
     const train_eval *e = &r->last;
@@ -130,8 +128,7 @@ static void print_result(const session *s, const train_result *r) {
     if (*s->config.output) printf("# run file: %s\n", s->config.output);
 }
 
-/* -- the command
- * ------------------------------------------------------------------------------------------- */
+/* -- the command */
 
 static void print_recipes(void) {
     const train_recipe *r;

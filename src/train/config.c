@@ -131,8 +131,7 @@ static const option rows[] = {
 
 const option_table train_options = {rows, sizeof rows / sizeof rows[0]};
 
-/* -- recipes: the settings of the sources for each model and preset
- * --------------------------------- */
+/* -- recipes: the settings of the sources for each model and preset */
 
 static const train_recipe recipes[] = {
     {"transformer", "", "data", "synth-pairs"},
@@ -166,8 +165,7 @@ static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_f
     return SR_OK;
 }
 
-/* -- checks that need the other tables
- * --------------------------------------------------------------- */
+/* -- checks that need the other tables */
 
 typedef const char *name_fn(int i);
 

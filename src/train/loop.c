@@ -18,8 +18,7 @@ static double lap(double *mark) {
     return passed;
 }
 
-/* -- one update
- * --------------------------------------------------------------------------------------- */
+/* -- one update */
 
 static bool should_stop(const trainer *r) {
     return r->events->stop && r->events->stop(r->events->context);
@@ -45,8 +44,7 @@ static double apply_update(trainer *r) {
     return norm;
 }
 
-/* -- one step
- * ------------------------------------------------------------------------------------------ */
+/* -- one step */
 
 /* The forward and backward pass; the loss per token, or NaN after a failure. */
 static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why) {
@@ -135,8 +133,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     return check_recorder(r, why);
 }
 
-/* -- epochs
- * ---------------------------------------------------------------------------------------------- */
+/* -- epochs */
 
 /* What happens between updates: spectra and validation. */
 static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {

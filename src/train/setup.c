@@ -29,8 +29,7 @@ void trainer_warn(const trainer *r, const char *format, ...) {
     if (r->events->warn) r->events->warn(r->events->context, text);
 }
 
-/* -- schedule
- * --------------------------------------------------------------------------------------- */
+/* -- schedule */
 
 static sr_status read_milestones(schedule *s, const char *text, sr_failure *why) {
     for (const char *at = text; *at;) {
@@ -62,8 +61,7 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
     return read_milestones(&r->schedule, c->lr_steps, why);
 }
 
-/* -- data, model, optimizer
- * ---------------------------------------------------------------------------- */
+/* -- data, model, optimizer */
 
 static int64_t ceiling(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -94,8 +92,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     return params_slots(&r->model->params, r->optimizer->slots, why);
 }
 
-/* -- recorder
- * ------------------------------------------------------------------------------------------- */
+/* -- recorder */
 
 static sr_recorder *create_recorder(trainer *r, const char *command, const char *dump,
                                     sr_failure *why) {
