@@ -9,7 +9,7 @@
 #include "statnet/models.h"
 
 /* Parameter name -> name in the vector file: "encoder.0.attention.q.weight" -> "e0_Wq". */
-static void vector_name(const char *param, char *name, size_t size) {
+static void vector_name(const char *full, char *name, size_t size) {
     static const struct {
         const char *part, *stem;
     } part[] = {{"attention.q.", "q"},
@@ -24,29 +24,29 @@ static void vector_name(const char *param, char *name, size_t size) {
                 {"self.", "1"},
                 {"cross.", "2"},
                 {"ffn.", "3"}};
-    if (!strcmp(param, "embedding")) {
+    if (!strcmp(full, "embedding")) {
         snprintf(name, size, "E");
         return;
     }
-    const char *last = strrchr(param, '.') + 1;
-    if (strstr(param, ".final.")) {
-        snprintf(name, size, "%c_f%s", param[0], !strcmp(last, "gamma") ? "g" : "c");
+    const char *last = strrchr(full, '.') + 1;
+    if (strstr(full, ".final.")) {
+        snprintf(name, size, "%c_f%s", full[0], !strcmp(last, "gamma") ? "g" : "c");
         return;
     }
     char letter = !strcmp(last, "weight")  ? 'W'
                   : !strcmp(last, "bias")  ? 'b'
                   : !strcmp(last, "gamma") ? 'g'
                                            : 'c';
-    const char *which = strstr(param, "self_attention")    ? "s"
-                        : strstr(param, "cross_attention") ? "x"
+    const char *which = strstr(full, "self_attention")    ? "s"
+                        : strstr(full, "cross_attention") ? "x"
                                                            : "";
     const char *stem = "?";
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
-        if (strstr(param, part[i].part)) {
+        if (strstr(full, part[i].part)) {
             stem = part[i].stem;
             break;
         }
-    snprintf(name, size, "%c%c_%s%c%s", param[0], param[8], which, letter, stem);
+    snprintf(name, size, "%c%c_%s%c%s", full[0], full[8], which, letter, stem);
 }
 
 static void set_params(model *m, const oracle_file *f, int k) {
