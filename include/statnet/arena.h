@@ -8,6 +8,7 @@
 #define STATNET_ARENA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct arena arena;
 
@@ -29,5 +30,10 @@ void arena_reset(arena *a);
 /* Bytes handed out since the last reset, and held from the system. */
 size_t arena_used(const arena *a);
 size_t arena_held(const arena *a);
+
+/* For tests of running out of memory: of the allocations from now on, `count` succeed and every later
+ * one fails, whether or not the arena is reset in between. Negative: no end (the initial state).
+ * Returns how many have been asked for since the last call. */
+int64_t arena_fail_after(arena *a, int64_t count);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct block {
 struct arena {
     block *first, *current;
     size_t block_bytes;
+    int64_t asked, granted; /* allocations since arena_fail_after; negative granted: no end */
 };
 
 static size_t round_up(size_t bytes) {
@@ -46,6 +47,7 @@ static block *block_create(size_t size) {
 arena *arena_create(size_t block_bytes) {
     arena *a = calloc(1, sizeof *a);
     if (!a) return NULL;
+    a->granted = -1;
     a->block_bytes = round_up(block_bytes ? block_bytes : (size_t)16 << 20);
     return a;
 }
@@ -75,7 +77,8 @@ static block *add_block(arena *a, size_t need) {
 }
 
 void *arena_alloc(arena *a, size_t bytes) {
-    if (bytes > SIZE_MAX / 2) return NULL;
+    a->asked++;
+    if (bytes > SIZE_MAX / 2 || (a->granted >= 0 && a->asked > a->granted)) return NULL;
     size_t need = round_up(bytes ? bytes : 1) + REDZONE;
     while (a->current && a->current->size - a->current->used < need) {
         if (!a->current->next || a->current->next->size < need) {
@@ -115,4 +118,11 @@ size_t arena_held(const arena *a) {
     size_t sum = 0;
     for (const block *b = a->first; b; b = b->next) sum += b->size;
     return sum;
+}
+
+int64_t arena_fail_after(arena *a, int64_t count) {
+    int64_t asked = a->asked;
+    a->asked = 0;
+    a->granted = count;
+    return asked;
 }

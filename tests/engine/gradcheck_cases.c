@@ -1,0 +1,219 @@
+#include "gradcheck_cases.h"
+
+/* -- element-wise ------------------------------------------------------------------------------ */
+
+static tensor *relu(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_relu(t, in[0]);
+}
+
+static tensor *add(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, in[0], in[1]);
+}
+
+static tensor *add_self(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, in[0], in[0]);
+}
+
+static tensor *add_skip(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, op_relu(t, in[0]), in[0]);
+}
+
+static tensor *scale(tape *t, tensor *const *in, void *row) {
+    return op_scale(t, in[0], ((const engine_case *)row)->p);
+}
+
+static tensor *scale_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, in[0], scale(t, in, row));
+}
+
+static tensor *dropout(tape *t, tensor *const *in, void *row) {
+    return op_dropout(t, in[0], ((const engine_case *)row)->p);
+}
+
+static tensor *dropout_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, in[0], dropout(t, in, row));
+}
+
+static tensor *softmax(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_softmax(t, in[0]);
+}
+
+static tensor *softmax_skip(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, in[0], op_softmax(t, in[0]));
+}
+
+/* -- rows by number ---------------------------------------------------------------------------- */
+
+enum { PAD = 1 };
+static const int32_t words[12] = {5, 3, 0, 2, 7, 2, 0, 6, 4, 4, 5, 0};
+static const int32_t tokens[12] = {5, 3, 0, 2, 7, 2, PAD, PAD, 4, 4, 5, PAD};
+
+/* a sentences of b tokens, p the factor. */
+static tensor *embedding(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_embedding(t, in[0], c->extra, c->a, c->b, c->p, NULL, PAD);
+}
+
+static tensor *embedding_positions(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    if (!in[0]) return op_embedding(t, NULL, c->extra, c->a, c->b, c->p, NULL, PAD);
+    int64_t dim[2] = {16, in[0]->dim[1]};
+    tensor *table = tape_tensor(t, 2, dim);
+    if (!table) return NULL;
+    op_embedding_positions(table->value, dim[0], dim[1], PAD);
+    return op_embedding(t, in[0], c->extra, c->a, c->b, c->p, table, PAD);
+}
+
+/* -- attention --------------------------------------------------------------------------------- */
+
+/* Three sentences of up to six keys; the last one hides them all. */
+static const uint8_t keys[18] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+
+/* a heads, b causal, p dropout, extra keys. */
+static tensor *attention(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p);
+}
+
+static tensor *attention_self(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_attention(t, in[0], in[0], in[0], c->a, c->extra, c->b, c->p);
+}
+
+/* q and k are views of one tensor [B T, d]. */
+static tensor *attention_views(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    if (!in[0] || !in[1]) return op_attention(t, in[0], in[0], in[1], c->a, NULL, c->b, c->p);
+    tensor *q = tape_reshape(t, in[0], 3, in[1]->dim), *k = tape_reshape(t, in[0], 3, in[1]->dim);
+    return op_attention(t, q, k, in[1], c->a, c->extra, c->b, c->p);
+}
+
+/* -- losses ------------------------------------------------------------------------------------ */
+
+static const int32_t targets[6] = {0, 6, PAD, 3, PAD, 2};
+
+/* a ignored target, b smoothing form, p smoothing. */
+static tensor *cross_entropy(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_cross_entropy(t, in[0], c->extra, c->a, -1, c->p, c->b, NULL);
+}
+
+/* Rows of the loss twice, scaled: the gradient of the logits gets two contributions. */
+static tensor *cross_entropy_twice(tape *t, tensor *const *in, void *row) {
+    return op_add(t, op_scale(t, cross_entropy(t, in, row), 0.5), cross_entropy(t, in, row));
+}
+
+static const int32_t many_targets[40];
+
+/* -- products ---------------------------------------------------------------------------------- */
+
+static tensor *linear(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_linear(t, in[0], in[1], c->input[2].rank ? in[2] : NULL);
+}
+
+static tensor *linear_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, in[0], linear(t, in, row));
+}
+
+#define SHAPE1(a)                                                                                  \
+    { 1, {a}, false }
+#define SHAPE2(a, b)                                                                               \
+    { 2, {a, b}, false }
+#define SHAPE3(a, b, c)                                                                            \
+    { 3, {a, b, c}, false }
+#define SHAPE4(a, b, c, d)                                                                         \
+    { 4, {a, b, c, d}, false }
+#define OPTIONAL1(a)                                                                               \
+    { 1, {a}, true }
+
+/* clang-format off */
+const engine_case engine_cases[] = {
+    {.name = "relu", .build = relu,
+     .input = {SHAPE2(7, 9)}},
+    {.name = "relu of four dimensions", .build = relu,
+     .input = {SHAPE4(2, 3, 2, 5)}},
+    {.name = "relu large", .build = relu,
+     .input = {SHAPE2(5, 5000)}, .large = true},
+    {.name = "add", .build = add,
+     .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
+    {.name = "add of other shape", .build = add,
+     .input = {SHAPE2(4, 5), SHAPE1(20)}},
+    {.name = "x + x", .build = add_self,
+     .input = {SHAPE2(4, 5)}},
+    {.name = "relu(x) + x", .build = add_skip,
+     .input = {SHAPE2(4, 5)}},
+    {.name = "relu(x) + x large", .build = add_skip,
+     .input = {SHAPE2(7, 3001)}, .large = true},
+    {.name = "scale", .build = scale,
+     .input = {SHAPE3(2, 3, 4)}, .p = -1.7},
+    {.name = "x + scale large", .build = scale_skip,
+     .input = {SHAPE2(3, 6000)}, .large = true, .p = 0.3},
+    {.name = "dropout", .build = dropout,
+     .input = {SHAPE2(30, 30)}, .p = 0.3},
+    {.name = "dropout of nothing", .build = dropout,
+     .input = {SHAPE2(3, 3)}, .p = 0},
+    {.name = "x + dropout", .build = dropout_skip,
+     .input = {SHAPE2(3, 7)}, .p = 0.5},
+    {.name = "x + dropout large", .build = dropout_skip,
+     .input = {SHAPE2(9, 2111)}, .large = true, .p = 0.1},
+    {.name = "softmax", .build = softmax,
+     .input = {SHAPE2(5, 7)}},
+    {.name = "softmax of one", .build = softmax,
+     .input = {SHAPE2(5, 1)}},
+    {.name = "x + softmax", .build = softmax_skip,
+     .input = {SHAPE3(2, 3, 40)}},
+    {.name = "x + softmax large", .build = softmax_skip,
+     .input = {SHAPE2(100, 333)}, .large = true},
+    {.name = "embedding", .build = embedding,
+     .input = {SHAPE2(8, 5)}, .a = 3, .b = 4, .p = 1.5, .extra = words},
+    {.name = "embedding large", .build = embedding,
+     .input = {SHAPE2(8, 300)}, .large = true, .a = 4, .b = 3, .p = 1, .extra = tokens},
+    {.name = "embedding with positions", .build = embedding_positions,
+     .input = {SHAPE2(8, 6)}, .a = 2, .b = 6, .p = 2, .extra = words},
+    {.name = "attention", .build = attention,
+     .input = {SHAPE3(2, 3, 8), SHAPE3(2, 5, 8), SHAPE3(2, 5, 8)}, .a = 2},
+    {.name = "attention of wide heads", .build = attention,
+     .input = {SHAPE3(2, 3, 32), SHAPE3(2, 18, 32), SHAPE3(2, 18, 32)}, .a = 2},
+    {.name = "attention masked", .build = attention,
+     .input = {SHAPE3(3, 2, 4), SHAPE3(3, 6, 4), SHAPE3(3, 6, 4)}, .a = 1, .extra = keys},
+    {.name = "attention causal", .build = attention,
+     .input = {SHAPE3(2, 5, 6), SHAPE3(2, 5, 6), SHAPE3(2, 5, 6)}, .a = 3, .b = true},
+    {.name = "attention causal masked dropout", .build = attention,
+     .input = {SHAPE3(3, 6, 32), SHAPE3(3, 6, 32), SHAPE3(3, 6, 32)}, .a = 2, .b = true, .p = 0.25, .extra = keys},
+    {.name = "attention to itself", .build = attention_self,
+     .input = {SHAPE3(2, 5, 16)}, .a = 1, .b = true},
+    {.name = "attention of views", .build = attention_views,
+     .input = {SHAPE2(8, 6), SHAPE3(2, 4, 6)}, .a = 2, .p = 0.1},
+    {.name = "attention large", .build = attention,
+     .input = {SHAPE3(4, 37, 64), SHAPE3(4, 29, 64), SHAPE3(4, 29, 64)}, .large = true, .a = 4, .p = 0.1},
+    {.name = "cross entropy", .build = cross_entropy,
+     .input = {SHAPE2(6, 7)}, .a = PAD, .extra = targets},
+    {.name = "cross entropy, nothing ignored", .build = cross_entropy,
+     .input = {SHAPE3(2, 3, 7)}, .a = -1, .p = 0.1, .extra = targets},
+    {.name = "cross entropy, smoothing all", .build = cross_entropy,
+     .input = {SHAPE2(6, 7)}, .a = PAD, .b = SMOOTHING_ALL, .p = 0.2, .extra = targets},
+    {.name = "cross entropy, smoothing others", .build = cross_entropy,
+     .input = {SHAPE2(6, 7)}, .a = PAD, .b = SMOOTHING_OTHERS, .p = 0.2, .extra = targets},
+    {.name = "cross entropy twice", .build = cross_entropy_twice,
+     .input = {SHAPE2(6, 7)}, .a = PAD, .p = 0.1, .extra = targets},
+    {.name = "cross entropy large", .build = cross_entropy,
+     .input = {SHAPE2(40, 700)}, .large = true, .a = -1, .p = 0.1, .extra = many_targets},
+    {.name = "linear", .build = linear,
+     .input = {SHAPE2(3, 4), SHAPE2(5, 4), OPTIONAL1(5)}},
+    {.name = "linear without bias", .build = linear,
+     .input = {SHAPE3(2, 3, 4), SHAPE2(5, 4)}},
+    {.name = "x + linear", .build = linear_skip,
+     .input = {SHAPE2(6, 5), SHAPE2(5, 5), OPTIONAL1(5)}},
+    {.name = "linear large", .build = linear,
+     .input = {SHAPE2(260, 130), SHAPE2(200, 130), OPTIONAL1(200)}, .large = true},
+};
+/* clang-format on */
+
+const int engine_case_count = sizeof engine_cases / sizeof *engine_cases;

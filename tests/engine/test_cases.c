@@ -1,0 +1,259 @@
+/* Every row of gradcheck_cases.c: gradients against differences, the same bytes on any number of
+ * threads, NULL inputs, no recording, inputs without gradient, gradients that add, and memory that
+ * runs out at every allocation. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "gradcheck_cases.h"
+#include "statnet/gemm.h"
+
+#ifdef REAL_DOUBLE
+static const double STEP = 1e-5, TOLERANCE = 1e-6;
+#else
+static const double STEP = 4e-3, TOLERANCE = 2e-3;
+#endif
+
+/* Inputs of a row, one tape, and what came out. */
+typedef struct bench {
+    const engine_case *row;
+    tensor *in[CASE_INPUTS];
+    int count;
+    tape *tape;
+    tensor *y;
+} bench;
+
+static bench bench_create(const engine_case *row, int threads) {
+    bench b = {.row = row, .count = case_inputs(row)};
+    for (int i = 0; i < b.count; i++) {
+        b.in[i] = gradcheck_tensor(row->input[i].rank, row->input[i].dim, (uint64_t)i + 1, true);
+        assert_non_null(b.in[i]);
+    }
+    sr_failure why = {0};
+    b.tape = tape_create(threads, &why);
+    assert_non_null(b.tape);
+    return b;
+}
+
+static void bench_free(bench *b) {
+    for (int i = 0; i < b->count; i++) gradcheck_tensor_free(b->in[i]);
+    tape_free(b->tape);
+}
+
+static void dot_backward(tape *t, const tape_node *node) {
+    bool add;
+    real *g = tape_grad(t, node->in[0], &add);
+    for (int64_t i = 0; g && i < node->in[0]->count; i++)
+        g[i] = node->out->grad[0] * (real)cos((double)i) + (add ? g[i] : 0);
+}
+
+/* Forward and backward of L = sum_i y_i cos(i). */
+static void bench_run(bench *b, bool recording) {
+    for (int i = 0; i < b->count; i++)
+        if (b->in[i]) memset(b->in[i]->grad, 0, (size_t)b->in[i]->count * sizeof(real));
+    tape_reset(b->tape, rng_create(3), true, recording);
+    b->y = b->row->build(b->tape, b->in, (void *)b->row);
+    if (!b->y || !recording) return;
+    tensor *loss = tape_tensor(b->tape, 1, (int64_t[]){1});
+    if (!loss) return;
+    loss->value[0] = 0;
+    loss = tape_push(b->tape, "dot", dot_backward, loss, (tensor *[]){b->y, NULL}, NULL);
+    tape_backward(b->tape, loss, 1);
+}
+
+static void bench_run_ok(bench *b, bool recording) {
+    bench_run(b, recording);
+    const sr_failure *why = tape_failure(b->tape);
+    if (why) fail_msg("%s: %s", b->row->name, why->text);
+    assert_non_null(b->y);
+}
+
+static bool same_bytes(const real *a, const real *b, int64_t count) {
+    return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+static bool is_zero(const tensor *x) {
+    for (int64_t i = 0; i < x->count; i++)
+        if (x->grad[i] != 0) return false;
+    return true;
+}
+
+static void gradients(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        if (engine_cases[c].large) continue;
+        bench b = bench_create(&engine_cases[c], 1);
+        gradcheck_result r;
+        sr_failure why = {0};
+        check_ok(gradcheck(b.row->build, b.in, b.count, (void *)b.row, STEP, &r, &why), &why);
+        if (!(r.worst < TOLERANCE))
+            fail_msg("%s: input %d element %lld: analytic %.9g, numeric %.9g, error %.3g",
+                     b.row->name, r.input, (long long)r.element, r.analytic, r.numeric, r.worst);
+        bench_free(&b);
+    }
+}
+
+/* A gradient check that cannot fail would pass everything above. */
+static void wrong_backward(tape *t, const tape_node *node) {
+    bool add;
+    real *g = tape_grad(t, node->in[0], &add);
+    for (int64_t i = 0; g && i < node->out->count; i++) g[i] = node->out->grad[i] * (real)1.01;
+}
+
+static tensor *wrong_op(tape *t, tensor *const *in, void *context) {
+    (void)context;
+    tensor *y = tape_like(t, in[0]);
+    if (!y) return NULL;
+    memcpy(y->value, in[0]->value, (size_t)y->count * sizeof(real));
+    return tape_push(t, "wrong", wrong_backward, y, (tensor *[]){in[0], NULL}, NULL);
+}
+
+static void a_wrong_gradient_is_seen(void **state) {
+    (void)state;
+    tensor *x = gradcheck_tensor(1, (int64_t[]){5}, 1, true);
+    gradcheck_result r;
+    sr_failure why = {0};
+    check_ok(gradcheck(wrong_op, &x, 1, NULL, STEP, &r, &why), &why);
+    assert_true(r.worst > TOLERANCE);
+    gradcheck_tensor_free(x);
+}
+
+static void threads_do_not_change_bytes(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        bench one = bench_create(&engine_cases[c], 1);
+        bench_run_ok(&one, true);
+        for (int threads = 2; threads <= 3; threads++) {
+            bench many = bench_create(&engine_cases[c], threads);
+            bench_run_ok(&many, true);
+            if (!same_bytes(one.y->value, many.y->value, one.y->count))
+                fail_msg("%s: value differs on %d threads", one.row->name, threads);
+            for (int i = 0; i < one.count; i++)
+                if (!same_bytes(one.in[i]->grad, many.in[i]->grad, one.in[i]->count))
+                    fail_msg("%s: gradient %d differs on %d threads", one.row->name, i, threads);
+            bench_free(&many);
+        }
+        bench_free(&one);
+    }
+}
+
+static void null_in_null_out(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        bench b = bench_create(&engine_cases[c], 1);
+        for (int i = 0; i < b.count; i++) {
+            if (b.row->input[i].optional) continue;
+            tensor *held = b.in[i];
+            b.in[i] = NULL;
+            bench_run(&b, true);
+            if (b.y) fail_msg("%s: result in spite of NULL input %d", b.row->name, i);
+            if (tape_failure(b.tape)) fail_msg("%s: NULL is a failure", b.row->name);
+            b.in[i] = held;
+        }
+        bench_free(&b);
+    }
+}
+
+static void evaluation_leaves_no_nodes(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        bench b = bench_create(&engine_cases[c], 2), same = bench_create(&engine_cases[c], 2);
+        bench_run_ok(&b, false);
+        bench_run_ok(&same, true);
+        if (b.tape->last) fail_msg("%s: node without recording", b.row->name);
+        if (!same_bytes(b.y->value, same.y->value, b.y->count))
+            fail_msg("%s: value depends on recording", b.row->name);
+        bench_free(&b);
+        bench_free(&same);
+    }
+}
+
+static void inputs_without_gradient(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        bench all = bench_create(&engine_cases[c], 2), b = bench_create(&engine_cases[c], 2);
+        bench_run_ok(&all, true);
+        for (int i = 0; i < b.count; i++) {
+            b.in[i]->wants_grad = false;
+            bench_run_ok(&b, true);
+            for (int j = 0; j < b.count; j++)
+                if (j == i ? !is_zero(b.in[j])
+                           : !same_bytes(b.in[j]->grad, all.in[j]->grad, b.in[j]->count))
+                    fail_msg("%s: gradient %d without that of %d", b.row->name, j, i);
+            b.in[i]->wants_grad = true;
+        }
+        for (int i = 0; i < b.count; i++) b.in[i]->wants_grad = false;
+        bench_run_ok(&b, true);
+        for (const tape_node *n = b.tape->last; n; n = n->before)
+            fail_msg("%s: node %s though nothing wants a gradient", b.row->name, n->op);
+        bench_free(&all);
+        bench_free(&b);
+    }
+}
+
+/* Gradients start from what is there: twice the backward pass over gradients kept from the first.
+ */
+static void gradients_add(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        bench once = bench_create(&engine_cases[c], 2);
+        bench_run_ok(&once, true);
+        for (int i = 0; i < once.count; i++) {
+            tensor *x = once.in[i];
+            double *want = malloc((size_t)x->count * sizeof *want);
+            bench b = bench_create(&engine_cases[c], 2);
+            tape_reset(b.tape, rng_create(3), true, true);
+            for (int64_t j = 0; j < x->count; j++)
+                want[j] = (double)x->grad[j] + (double)(b.in[i]->grad[j] = (real)sin((double)j));
+            b.y = b.row->build(b.tape, b.in, (void *)b.row);
+            tensor *loss = tape_tensor(b.tape, 1, (int64_t[]){1});
+            loss = tape_push(b.tape, "dot", dot_backward, loss, (tensor *[]){b.y, NULL}, NULL);
+            tape_backward(b.tape, loss, 1);
+            for (int64_t j = 0; j < x->count; j++)
+                if (!(fabs((double)b.in[i]->grad[j] - want[j]) <= 1e-4 * (1 + fabs(want[j]))))
+                    fail_msg("%s: gradient %d is not added to", b.row->name, i);
+            free(want);
+            bench_free(&b);
+        }
+        bench_free(&once);
+    }
+}
+
+static void memory_runs_out(void **state) {
+    (void)state;
+    for (int c = 0; c < engine_case_count; c++) {
+        bench b = bench_create(&engine_cases[c], 2);
+        arena_fail_after(b.tape->arena, -1);
+        bench_run_ok(&b, true);
+        int64_t needed = arena_fail_after(b.tape->arena, -1);
+        assert_true(needed > 0);
+        for (int64_t k = 0; k < needed; k++) {
+            arena_fail_after(b.tape->arena, k);
+            bench_run(&b, true);
+            const sr_failure *why = tape_failure(b.tape);
+            if (!why || why->status != SR_MEMORY)
+                fail_msg("%s: no failure with %lld of %lld allocations", b.row->name, (long long)k,
+                         (long long)needed);
+        }
+        arena_fail_after(b.tape->arena, needed);
+        bench_run_ok(&b, true);
+        bench_free(&b);
+    }
+}
+
+int main(void) {
+    gemm_setup(3);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients),
+        cmocka_unit_test(a_wrong_gradient_is_seen),
+        cmocka_unit_test(threads_do_not_change_bytes),
+        cmocka_unit_test(null_in_null_out),
+        cmocka_unit_test(evaluation_leaves_no_nodes),
+        cmocka_unit_test(inputs_without_gradient),
+        cmocka_unit_test(gradients_add),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
