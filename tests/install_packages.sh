@@ -1,0 +1,82 @@
+#!/bin/sh
+# usage: install_packages.sh build|check
+# Installs the Debian packages that are missing for building, or for building and `make check`. Says
+# what it installs; says and does nothing when nothing is missing.
+build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev gnuplot-nox"
+check="libcmocka-dev hdf5-tools python3 python3-h5py"
+
+case ${1-} in
+build) wanted=$build ;;
+check) wanted="$build $check" ;;
+*)
+    echo "usage: install_packages.sh build|check" >&2
+    exit 2
+    ;;
+esac
+
+# Another package may stand in for the wanted one.
+stand_ins() {
+    case $1 in
+    gnuplot-nox) echo "gnuplot-qt gnuplot-x11" ;;
+    pkg-config) echo "pkgconf" ;;
+    esac
+}
+
+is_installed() {
+    for name in "$1" $(stand_ins "$1"); do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] && return 0
+    done
+    return 1
+}
+
+# What each package is wanted for, as a command or a file that the compiler must find.
+is_there() {
+    case $1 in
+    gcc) command -v "${CC:-gcc}" ;;
+    make) command -v make ;;
+    pkg-config) command -v pkg-config ;;
+    libc6-dev) has_header stdio.h ;;
+    libhdf5-dev) pkg-config --exists hdf5-serial ;;
+    libopenblas-dev) has_header cblas.h || pkg-config --exists openblas ;;
+    liblapacke-dev) has_header lapacke.h ;;
+    libdnnl-dev) has_header dnnl.h ;;
+    zlib1g-dev) has_header zlib.h ;;
+    gnuplot-nox) command -v gnuplot ;;
+    libcmocka-dev) pkg-config --exists cmocka ;;
+    hdf5-tools) command -v h5dump ;;
+    python3) command -v python3 ;;
+    python3-h5py) python3 -c 'import h5py' ;;
+    esac >/dev/null 2>&1
+}
+
+has_header() {
+    printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -
+}
+
+if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    missing=
+    for package in $wanted; do is_there "$package" || missing="$missing $package"; done
+    [ -z "$missing" ] && exit 0
+    echo "install_packages: not a Debian system; install what these Debian packages hold:$missing" >&2
+    exit 1
+fi
+
+missing=
+for package in $wanted; do is_installed "$package" || missing="$missing $package"; done
+[ -z "$missing" ] && exit 0
+
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "install_packages: missing packages:$missing; as root: apt-get install$missing" >&2
+        exit 1
+    fi
+    sudo="sudo"
+fi
+echo "installing Debian packages:$missing"
+set -e
+# shellcheck disable=SC2086 # lists of words
+{
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+} </dev/null

@@ -1,0 +1,175 @@
+#!/bin/sh
+# usage: layers.sh [CHECKOUT]
+# Checks the dependency rule on the #include lines of src/, include/ and analyses/, the words that
+# libraries must not use, and that file names are unique. One line when all is well; otherwise one
+# line per violation, and exit status 1. The tables are at the top of the awk program.
+top=${1:-$(dirname "$0")/..}
+cd "$top" || exit 1
+# Tests and benchmarks may include what they like, but have names of their own too.
+twins=$(find src include analyses bench tests -name '*.[ch]' 2>/dev/null | LC_ALL=C sort |
+    awk -F/ '$NF in place { print $0 ": another file has this name: " place[$NF]; next } { place[$NF] = $0 }')
+files=$(find src include analyses -name '*.[ch]' 2>/dev/null | LC_ALL=C sort)
+[ -n "$files" ] || { echo "layers: no source files in $top"; exit 1; }
+# shellcheck disable=SC2086 # names of sources hold no blanks; that is checked too
+LC_ALL=C awk -v twins="$twins" '
+BEGIN {
+    if (twins != "") bad = split(twins, twin, "\n")
+    for (i = 1; i <= bad; i++) print twin[i]
+
+    # layer of every header that crosses a folder
+    own("base", "statrec/base.h")
+    own("base", "statnet/arena.h statnet/rng.h statnet/options.h statnet/tool.h statnet/tsv.h")
+    own("base", "statnet/progress.h statnet/svd.h")
+    own("format", "statrec/format.h")
+    own("record", "statrec/record.h")
+    own("runfile", "statrec/runfile.h")
+    own("moments", "statrec/moments.h")
+    own("plain", "statnet/real.h statnet/batch.h")
+    own("engine", "statnet/tape.h statnet/ops.h statnet/gemm.h statnet/gradcheck.h statnet/params.h")
+    own("engine", "statnet/conv.h")
+    own("norm", "statnet/norm.h")
+    own("nets", "statnet/models.h statnet/layers.h")
+    own("data", "statnet/data.h statnet/batch_plan.h statnet/file_bytes.h statnet/text.h statnet/vocab.h")
+    own("train", "statnet/train.h statnet/optim.h statnet/decode.h statnet/metrics.h")
+
+    # what each layer may include; "plain" are structs without code, "format" names without code,
+    # "moments" formulas on plain arrays
+    allow["base"] = "base"
+    allow["format"] = ""
+    allow["record"] = allow["runfile"] = allow["moments"] = "record runfile moments format base"
+    allow["plain"] = "plain"
+    allow["engine"] = "engine plain base"
+    allow["norm"] = "norm engine plain base"
+    allow["nets"] = "nets norm engine plain base"
+    allow["data"] = "data plain base"
+    allow["train"] = "train nets norm engine data plain record runfile moments format base"
+    allow["cli"] = allow["train"]
+    allow["plot"] = allow["analyses"] = "runfile moments format base"
+
+    # libraries with one door each
+    door["hdf5.h"] = door["hdf5_hl.h"] = "src/record/h5.c"
+    door["cblas.h"] = door["openblas_config.h"] = door["f77blas.h"] = "src/engine/gemm.c"
+    door["dnnl.h"] = door["oneapi/dnnl/dnnl.h"] = door["dnnl_config.h"] = "src/engine/dnnl.c"
+    door["lapacke.h"] = door["lapack.h"] = "src/base/svd.c"
+
+    # the only unit that may name the recorder and the engine side by side
+    bridge["src/train/hooks.c"] = bridge["src/train/hooks.h"] = 1
+    engine_side = "engine norm nets"
+
+    # libraries never print and never exit, but for these two
+    speaks["src/base/tool.c"] = speaks["src/base/progress.c"] = 1
+    words = "exit _exit _Exit quick_exit abort printf vprintf puts putchar perror stderr stdout"
+    forbidden_count = split(words, forbidden, " ")
+}
+
+function own(layer, headers,    name, n, i) {
+    n = split(headers, name, " ")
+    for (i = 1; i <= n; i++) layer_of_header[name[i]] = layer
+}
+
+function complain(text) {
+    print text
+    bad++
+}
+
+function layer_of_file(path,    part) {
+    split(path, part, "/")
+    if (part[1] == "analyses") return "analyses"
+    if (part[1] == "include") {
+        sub(/^include\//, "", path)
+        return path in layer_of_header ? layer_of_header[path] : ""
+    }
+    if (part[2] == "cli" && (part[3] ~ /^plot/ || part[3] == "statplot.c")) return "plot"
+    return part[2]
+}
+
+function has(list, word) {
+    return index(" " list " ", " " word " ") > 0
+}
+
+FNR == 1 {
+    path = FILENAME
+    count++
+    layer = layer_of_file(path)
+    if (layer == "") complain(path ": this header belongs to no layer; add it to tests/layers.sh")
+    else if (!(layer in allow)) complain(path ": " layer " is no layer; see tests/layers.sh")
+    in_comment = 0
+    quiet = layer != "cli" && layer != "plot" && layer != "analyses" && !(path in speaks)
+}
+
+/^[ \t]*#[ \t]*include/ {
+    includes++
+    name = $0
+    sub(/^[ \t]*#[ \t]*include[ \t]*/, "", name)
+    mark = substr(name, 1, 1)
+    name = substr(name, 2)
+    sub(/[">].*/, "", name)
+    check_include()
+    next
+}
+
+quiet { check_words(strip($0)) }
+
+function check_include(    target, folder) {
+    if (name in door && path != door[name])
+        complain(path ":" FNR ": only " door[name] " may include " name)
+    if (name in layer_of_header) {
+        target = layer_of_header[name]
+        if (name == "statrec/record.h") recorder[path] = FNR
+        if (has(engine_side, target)) engine[path] = FNR
+        if ((layer in allow) && !has(allow[layer], target))
+            complain(path ":" FNR ": " layer " may not include " name ", a header of " target)
+    } else if (name ~ /^(statrec|statnet)\//) {
+        complain(path ":" FNR ": " name " belongs to no layer; add it to tests/layers.sh")
+    } else if (mark == "\"") {
+        folder = path
+        sub(/[^\/]*$/, "", folder)
+        local[path " " FNR] = folder name
+    }
+}
+
+# The line without comments and without what is between quotes.
+function strip(line,    out, first) {
+    out = ""
+    while (line != "") {
+        if (in_comment) {
+            if (!(first = index(line, "*/"))) return out
+            line = substr(line, first + 2)
+            in_comment = 0
+        } else if (match(line, /\/\*|\/\/|"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/)) {
+            out = out substr(line, 1, RSTART - 1) " "
+            first = substr(line, RSTART, 2)
+            if (first == "//") return out
+            if (first == "/*") in_comment = 1
+            line = substr(line, RSTART + (first == "/*" ? 2 : RLENGTH))
+        } else {
+            return out line
+        }
+    }
+    return out
+}
+
+function check_words(code,    i) {
+    gsub(/format\((printf|__printf__),/, "", code)
+    for (i = 1; i <= forbidden_count; i++)
+        if (code ~ ("(^|[^A-Za-z0-9_])" forbidden[i] "([^A-Za-z0-9_]|$)"))
+            complain(path ":" FNR ": a library may not use " forbidden[i])
+}
+
+END {
+    for (i = 1; i < ARGC; i++) exists[ARGV[i]] = 1
+    for (l in local) {
+        split(l, at, " ")
+        if (!(local[l] in exists))
+            complain(at[1] ":" at[2] ": " local[l] " is not there; other folders are reached through include/")
+    }
+    for (file in recorder)
+        if ((file in engine) && !(file in bridge))
+            complain(file ":" recorder[file] ": only src/train/hooks.c may include both the recorder and the engine")
+    if (bad) {
+        print "layers: " bad (bad == 1 ? " violation in " : " violations in ") count " files"
+        exit 1
+    }
+    print "layers: " count " files and " includes " includes keep the rules"
+}
+' $files
