@@ -25,8 +25,9 @@ bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
  * them), then the filler. After this nothing is counted any more. False when out of memory. */
 bool vocab_finish(vocab *v, int64_t size);
 
-int64_t vocab_size(const vocab *v);                                /* with specials and filler */
-int64_t vocab_words(const vocab *v);                               /* without them */
+int64_t vocab_size(const vocab *v);    /* with specials and filler */
+int64_t vocab_words(const vocab *v);   /* without them */
+int64_t vocab_counted(const vocab *v); /* different words counted, in the dictionary or not */
 int32_t vocab_id(const vocab *v, const char *word, size_t length); /* TOKEN_UNK when absent */
 const char *vocab_word(const vocab *v, int64_t id);                /* NULL past the end */
 

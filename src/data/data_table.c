@@ -12,6 +12,10 @@ static const dataset_row table[] = {
      TASK_IMAGES, cifar10_open},
     {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz, one joint dictionary",
      TASK_PAIRS, parallel_open},
+    {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
+     TASK_IMAGES, synth_images_open},
+    {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
+     TASK_PAIRS, synth_pairs_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

@@ -124,6 +124,10 @@ int64_t vocab_words(const vocab *v) {
     return v->kept;
 }
 
+int64_t vocab_counted(const vocab *v) {
+    return v->count;
+}
+
 int64_t vocab_size(const vocab *v) {
     return TOKEN_FIRST_WORD + v->kept + v->filler;
 }
