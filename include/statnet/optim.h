@@ -37,7 +37,7 @@ const optim_row *optim_at(int i);              /* NULL past the end */
 void optim_apply(const optim_row *row, const optim_step *s, params *p);
 
 /* Euclidean norm of all gradients, in double, fixed pieces: same bytes for any thread count. */
-double optim_grad_norm(const params *p, int threads);
+sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why);
 
 typedef enum {
     SCHEDULE_FIXED,

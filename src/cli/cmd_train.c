@@ -163,7 +163,7 @@ static int run(session *s, const char *command) {
     train_result result;
     sr_failure why = {0};
     s->images = model_find(s->config.model.name)->task == TASK_IMAGES;
-    tsv_begin(&s->table, stdout, "statrec train " STATREC_VERSION, command);
+    tsv_begin(&s->table, stdout, "statrec train", command);
     tool_catch_signals();
     sr_status status = train_run(&s->config, command, &events, &result, &why);
     progress_end(&s->progress);

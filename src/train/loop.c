@@ -24,11 +24,13 @@ static bool should_stop(const trainer *r) {
     return r->events->stop && r->events->stop(r->events->context);
 }
 
-/* Applies what has been accumulated; grad_norm is that of the mean gradient, before clipping. */
-static double apply_update(trainer *r) {
+/* Applies what has been accumulated; *mean_norm is that of the mean gradient, before clipping. */
+static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
     const train_config *c = r->config;
-    double scale = 1 / (double)r->accumulated_tokens;
-    double norm = optim_grad_norm(&r->model->params, r->threads) * scale;
+    double scale = 1 / (double)r->accumulated_tokens, norm;
+    sr_status status = optim_grad_norm(&r->model->params, r->threads, &norm, why);
+    if (status != SR_OK) return status;
+    *mean_norm = norm *= scale;
     r->lr = schedule_lr(&r->schedule, r->result->updates, r->epoch);
     if (c->clip_norm > 0) scale *= fmin(1, c->clip_norm / (norm + 1e-6));
     r->result->updates++;
@@ -41,7 +43,7 @@ static double apply_update(trainer *r) {
     }
     params_zero_grad(&r->model->params);
     r->accumulated = r->accumulated_tokens = 0;
-    return norm;
+    return SR_OK;
 }
 
 /* -- one step */
@@ -123,14 +125,15 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
                    .grad_norm = NAN};
     if (r->accumulated == r->config->update_freq || last) {
         double mark = progress_clock();
-        norm = row.grad_norm = apply_update(r);
+        status = apply_update(r, &norm, why);
+        row.grad_norm = norm;
         row.lr = r->lr;
         r->result->times.optimizer += lap(&mark);
     }
     record_step(r, &row);
     tell_nonfinite(r, loss, norm);
     tell_progress(r, loss, b->tokens);
-    return check_recorder(r, why);
+    return status == SR_OK ? check_recorder(r, why) : status;
 }
 
 /* -- epochs */
