@@ -17,7 +17,7 @@
 #include "statnet/params.h"
 #include "statnet/tape.h"
 
-/* -- statistics ------------------------------------------------------------------------------ */
+/* -- statistics */
 
 /* Vectors [features], in double, that a method leaves in norm_call.stat for observers. */
 #define NORM_VECTORS(X)                                                                            \
@@ -27,7 +27,7 @@
     X(mu)       /* running values from BEFORE this call's update */                                \
     X(sigma2)                                                                                      \
     X(psi2)                                                                                        \
-    X(gamma)    /* gain of this call (1 where there is none) */                                    \
+    X(gamma)    /* gain of this call: 1 where there is none, gamma r in BRN and MABN */            \
     X(sum_g)    /* sum over valid rows of g = dL/dy; also dbeta */                                 \
     X(sum_gx)   /* sum over valid rows of g * xhat; also dgamma */                                 \
     X(nu)       /* pn: before the update */                                                        \
@@ -49,7 +49,7 @@
 typedef enum { NORM_VECTORS(NORM_ENUM_VECTOR) NORM_VECTOR_COUNT } norm_vector;
 typedef enum { NORM_SCALARS(NORM_ENUM_SCALAR) NORM_SCALAR_COUNT } norm_scalar;
 
-/* -- one batch, as every layer of a model sees it ---------------------------------------------- */
+/* -- one batch, as every layer of a model sees it */
 
 typedef enum {
     NORM_TRAIN,   /* batch statistics, running state advances */
@@ -83,7 +83,7 @@ typedef struct norm_rows {
  * A mask of ones leaves mask and index NULL. Other fields are zeroed, mode as given. */
 sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode);
 
-/* -- options ----------------------------------------------------------------------------------- */
+/* -- options */
 
 enum { NORM_PARAM_MAX = 6 };
 
@@ -130,6 +130,10 @@ typedef struct norm_call {
     double *const *state;     /* the method's persistent vectors in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
+    /* [d] gradients of gain and bias: stat sum_gx and sum_g, unless a method says otherwise (BRN
+     * and MABN, where y is not gamma * xhat + beta; synchronised layers, where each process has its
+     * part and stat the total). */
+    const double *dgamma, *dbeta;
     void *kept; /* kept_bytes(call) of the method, zeroed, from forward to backward */
     tape *tape; /* scratch memory and failures; no ops */
 } norm_call;

@@ -1,0 +1,109 @@
+/* batch.c -- the common part of the methods whose statistics are taken over the valid rows of a
+ * batch (norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of valid
+ * rows of all processes, xhat = (x - center)/s, and s is the method's divisor.
+ *
+ * mean over rows of the row norm of the scale statistic's part of dx (18.2), divided by d:
+ *
+ *     1/(n d) sum_i || c * xhat_i ||_2,  c_k = gamma_k/s_k * sum_gx_k/n
+ *
+ * taken in the same sweep that writes dx, while the rows are in cache. Over several processes it is
+ * the mean over this process's rows.
+ */
+#include "batch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sync.h"
+
+enum { KEPT_ARRAYS = 8 };
+
+size_t batch_kept_bytes(const norm_call *c) {
+    return sizeof(batch_kept) + KEPT_ARRAYS * (size_t)c->features * sizeof(double);
+}
+
+batch_kept *batch_kept_start(const norm_call *c) {
+    batch_kept *k = c->kept;
+    double *a = (double *)(k + 1);
+    int64_t d = c->features;
+    k->center = a;
+    k->inverse = a + d;
+    k->part_g = a + 2 * d;
+    k->part_gx = a + 3 * d;
+    k->scratch = a + 4 * d;
+    return k;
+}
+
+sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x) {
+    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B],
+           *square = c->stat[NORM_psi2_B];
+    columns m = columns_valid(c);
+    sr_status status = columns_moments(&m, x, mean, variance);
+    if (status == SR_OK) status = sync_moments(c, &k->n, mean, variance);
+    if (status != SR_OK) return status;
+    for (int64_t j = 0; j < c->features; j++) {
+        variance[j] /= k->n;
+        square[j] = variance[j] + mean[j] * mean[j];
+    }
+    return SR_OK;
+}
+
+void batch_advance(const norm_call *c, const batch_kept *k, double *state, const double *batch,
+                   double factor) {
+    double alpha = c->options->alpha;
+    if (c->rows->mode != NORM_TRAIN || !(k->n > 0)) return;
+    for (int64_t j = 0; j < c->features; j++)
+        state[j] = alpha * state[j] + (1 - alpha) * (batch[j] * factor);
+}
+
+void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y) {
+    double *scale = k->scratch, *shift = scale + c->features;
+    for (int64_t j = 0; j < c->features; j++) {
+        scale[j] = (double)c->gamma[j] * k->inverse[j];
+        shift[j] = (double)c->beta[j];
+    }
+    columns m = columns_valid(c);
+    columns_scale(&m, x, k->center, scale, shift, y);
+}
+
+sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy) {
+    double *sum_g = c->stat[NORM_sum_g], *sum_gx = c->stat[NORM_sum_gx];
+    size_t bytes = (size_t)c->features * sizeof(double);
+    columns m = columns_valid(c);
+    sr_status status = columns_gradient_sums(&m, x, dy, k->center, k->inverse, sum_g, sum_gx);
+    if (status != SR_OK || !c->rows->reduce) return status;
+    c->dbeta = memcpy(k->part_g, sum_g, bytes);
+    c->dgamma = memcpy(k->part_gx, sum_gx, bytes);
+    return sync_sums(c, sum_g, sum_gx);
+}
+
+sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
+                         bool mean_part, real *dx) {
+    int64_t d = c->features;
+    double *a = k->scratch, *b = a + d, *s = b + d;
+    for (int64_t j = 0; j < d; j++) {
+        a[j] = (double)c->gamma[j] * k->inverse[j];
+        b[j] = mean_part ? -a[j] * (c->stat[NORM_sum_g][j] / k->n) : 0;
+        s[j] = -a[j] * (c->stat[NORM_sum_gx][j] / k->n) * k->inverse[j];
+    }
+    columns m = columns_valid(c);
+    columns_line line = {k->center, a, b, s};
+    double norm = 0;
+    sr_status status = columns_combine(&m, x, dy, &line, dx, s, c->want_rows ? &norm : NULL);
+    norm_scalar place = mean_part ? NORM_SCALAR_g_sigma2_rowmean : NORM_SCALAR_g_psi2_rowmean;
+    if (c->want_rows) c->scalar[place] = norm / (double)m.rows / (double)d;
+    return status;
+}
+
+sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *x, const real *dy,
+                                  real *dx) {
+    double *a = k->scratch, *zero = a + c->features;
+    for (int64_t j = 0; j < c->features; j++) {
+        a[j] = (double)c->gamma[j] * k->inverse[j];
+        zero[j] = 0;
+    }
+    columns m = columns_valid(c);
+    columns_scale(&m, dy, zero, a, zero, dx);
+    (void)x;
+    return SR_OK;
+}

@@ -1,0 +1,42 @@
+/* batch.h -- what the methods over a batch have in common; see batch.c. */
+#ifndef NORM_BATCH_H
+#define NORM_BATCH_H
+
+#include "columns.h"
+
+/* Kept from forward to backward, arrays [d]. */
+typedef struct batch_kept {
+    double n;                 /* valid rows, of all processes; 0: nothing to normalise anywhere */
+    double *center;           /* xhat = (x - center) * inverse */
+    double *inverse;          /* 1/s */
+    double *scratch;          /* 4 * d */
+    double *part_g, *part_gx; /* parameter gradients of this process, when it is one of several */
+} batch_kept;
+
+size_t batch_kept_bytes(const norm_call *c);
+/* c->kept with its arrays set. */
+batch_kept *batch_kept_start(const norm_call *c);
+
+/* Fills n and stat mu_B, sigma2_B, psi2_B (all processes). */
+sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x);
+
+/* state <- alpha*state + (1-alpha)*batch, in NORM_TRAIN and when there was any row. */
+void batch_advance(const norm_call *c, const batch_kept *k, double *state, const double *batch,
+                   double factor);
+
+/* y = gamma * (x - center) * inverse + beta. */
+void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);
+
+/* Fills stat sum_g, sum_gx (all processes) and dgamma, dbeta (this one). */
+sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy);
+
+/* dx = gamma*inverse * (g - mean_part*sum_g/n - xhat*sum_gx/n): the derivative through both
+ * statistics, or without the mean. */
+sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
+                         bool mean_part, real *dx);
+
+/* dx = gamma*inverse * g: the derivative where the statistics are constants. */
+sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *x, const real *dy,
+                                  real *dx);
+
+#endif

@@ -1,0 +1,79 @@
+/* bn.c -- batch normalization (Ioffe and Szegedy, ICML 2015; norms.md section 2).
+ *
+ * Per feature over the n valid rows, g = dL/dy:
+ *
+ *     forward   mu_B = mean[x]  sigma2_B = mean[(x - mu_B)^2]  s = sqrt(sigma2_B + eps)
+ *               xhat = (x - mu_B)/s    y = gamma xhat + beta
+ *     state     mu <- alpha mu + (1-alpha) mu_B    sigma2 <- alpha sigma2 + (1-alpha) sigma2_B
+ *     backward  sum_g = sum g (= dbeta)    sum_gx = sum g xhat (= dgamma)
+ *               dx = gamma/s (g - sum_g/n - xhat sum_gx/n)
+ *
+ * With running statistics (inference) center = mu, s = sqrt(sigma2 + eps) and dx = gamma/s g.
+ * Option unbiased: the running variance follows sigma2_B n/(n-1), for n = 1 sigma2_B. Several
+ * processes: sync.c; n and the sums run over all of them. Kept: center and 1/s [d].
+ */
+#include <math.h>
+#include <string.h>
+
+#include "batch.h"
+#include "methods.h"
+
+enum { STATE_MU, STATE_SIGMA2 };
+enum { PARAM_UNBIASED };
+
+/* Takes (center, variance) as what normalises. */
+static void set_divisor(const norm_call *c, batch_kept *k, const double *center,
+                        const double *variance) {
+    memcpy(k->center, center, (size_t)c->features * sizeof *center);
+    for (int64_t j = 0; j < c->features; j++)
+        k->inverse[j] = 1 / sqrt(variance[j] + c->options->eps);
+}
+
+static double bessel(const norm_call *c, double n) {
+    return c->options->param[PARAM_UNBIASED] != 0 && n > 1 ? n / (n - 1) : 1;
+}
+
+static sr_status forward(norm_call *c, const real *x, real *y) {
+    batch_kept *k = batch_kept_start(c);
+    double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2];
+    size_t bytes = (size_t)c->features * sizeof *mu;
+    memcpy(c->stat[NORM_mu], mu, bytes);
+    memcpy(c->stat[NORM_sigma2], sigma2, bytes);
+    if (c->rows->mode == NORM_RUNNING) {
+        set_divisor(c, k, mu, sigma2);
+    } else {
+        sr_status status = batch_statistics(c, k, x);
+        if (status != SR_OK) return status;
+        set_divisor(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+        batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
+        batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B], bessel(c, k->n));
+    }
+    batch_normalise(c, k, x, y);
+    return SR_OK;
+}
+
+static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
+    batch_kept *k = c->kept;
+    sr_status status = batch_gradient_sums(c, k, x, dy);
+    if (status != SR_OK) return status;
+    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, x, dy, dx);
+    return batch_backward(c, k, x, dy, true, dx);
+}
+
+const norm_method norm_bn = {
+    .name = "bn",
+    .citation = "Ioffe and Szegedy, ICML 2015",
+    .axis = "batch",
+    .summary = "batch normalization",
+    .affine = true,
+    .eps = 1e-5,
+    .alpha = 0.95,
+    .param = {{"unbiased", 0, 0, 1, NULL, "1: the running variance follows sigma2_B n/(n-1)"}},
+    .state = {{"mu", 0, NULL}, {"sigma2", 1, NULL}},
+    .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
+               NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
+    .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
+    .kept_bytes = batch_kept_bytes,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,0 +1,45 @@
+/* columns.h -- passes over the columns of a row-major matrix, for methods whose statistics are
+ * taken over a batch.
+ *
+ * Rows are cut into fixed pieces by their number only and the pieces' sums are merged in order, so
+ * the result has the same bytes for any number of threads.
+ */
+#ifndef NORM_COLUMNS_H
+#define NORM_COLUMNS_H
+
+#include "statnet/norm.h"
+
+/* The rows of one pass. */
+typedef struct columns {
+    int64_t rows;         /* that take part */
+    int64_t features;     /* d */
+    const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
+    int threads;
+    tape *tape; /* scratch memory */
+} columns;
+
+columns columns_valid(const norm_call *c); /* valid rows */
+columns columns_all(const norm_call *c);   /* padded rows too */
+
+/* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
+sr_status columns_moments(const columns *m, const real *x, double *mean, double *m2);
+
+/* sum_g [d] = sum g, sum_gx [d] = sum g * (x - center) * scale. */
+sr_status columns_gradient_sums(const columns *m, const real *x, const real *g,
+                                const double *center, const double *scale, double *sum_g,
+                                double *sum_gx);
+
+/* y = (x - center) * scale + shift in every row of the pass. */
+void columns_scale(const columns *m, const real *x, const double *center, const double *scale,
+                   const double *shift, real *y);
+
+/* dx = a*g + b + c*(x - center) in every row of the pass. all [d]. */
+typedef struct columns_line {
+    const double *center, *a, *b, *c;
+} columns_line;
+
+/* With row_norm: also *row_norm = sum over rows of sqrt(sum_k (weight_k (x_k - center_k))^2). */
+sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
+                          real *dx, const double *weight, double *row_norm);
+
+#endif

@@ -1,0 +1,220 @@
+/* norm.c -- what all methods share: valid rows, the call's context, tape node, parameter gradients,
+ * layer scale, observers. */
+#include "statnet/norm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "layer_scale.h"
+
+/* One call, from forward to backward. */
+typedef struct applied {
+    norm_site *site;
+    norm_call call;
+    const real *x;          /* [rows, d] what the method sees */
+    const double *ls_scale; /* [rows, groups] of the layer scale, or NULL */
+} applied;
+
+/* -- rows ----------------------------------------------------------------------------------------
+ */
+
+sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode) {
+    *r = (norm_rows){.rows = rows, .valid = rows, .mode = mode};
+    if (rows < 0 || rows > INT32_MAX)
+        return tape_fail(t, SR_USAGE, "normalization of %lld rows", (long long)rows), SR_USAGE;
+    if (!mask) return SR_OK;
+    int64_t valid = 0;
+    for (int64_t i = 0; i < rows; i++) valid += mask[i] != 0;
+    if (valid == rows) return SR_OK;
+    int32_t *index = tape_alloc(t, (size_t)(valid + 1) * sizeof *index);
+    if (!index) return SR_MEMORY;
+    for (int64_t i = 0, j = 0; i < rows; i++)
+        if (mask[i]) index[j++] = (int32_t)i;
+    r->valid = valid;
+    r->mask = mask;
+    r->index = index;
+    return SR_OK;
+}
+
+static void zero_padded(const norm_call *c, real *y) {
+    const norm_rows *r = c->rows;
+    size_t bytes = (size_t)c->features * sizeof *y;
+    int64_t next = 0;
+    if (!r->index) return;
+    for (int64_t i = 0; i < r->rows; i++) {
+        if (next < r->valid && r->index[next] == i)
+            next++;
+        else
+            memset(y + i * c->features, 0, bytes);
+    }
+}
+
+/* -- forward -------------------------------------------------------------------------------------
+ */
+
+/* Nothing to normalise, in any process. */
+static bool empty(const norm_call *c) {
+    return c->rows->valid == 0 && !c->rows->reduce;
+}
+
+static sr_status make_stats(norm_call *c) {
+    int64_t count = NORM_VECTOR_COUNT * c->features;
+    double *stat = tape_alloc(c->tape, (size_t)count * sizeof *stat);
+    if (!stat) return SR_MEMORY;
+    for (int64_t i = 0; i < count; i++) stat[i] = NAN;
+    for (int v = 0; v < NORM_VECTOR_COUNT; v++) c->stat[v] = stat + v * c->features;
+    for (int v = 0; v < NORM_SCALAR_COUNT; v++) c->scalar[v] = NAN;
+    for (int64_t k = 0; k < c->features; k++) c->stat[NORM_gamma][k] = (double)c->gamma[k];
+    c->dgamma = c->stat[NORM_sum_gx];
+    c->dbeta = c->stat[NORM_sum_g];
+    return SR_OK;
+}
+
+static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *rows) {
+    bool counts = rows->mode == NORM_TRAIN;
+    a->site = s;
+    a->call = (norm_call){
+        .rows = rows,
+        .features = s->features,
+        .options = &s->options,
+        .threads = t->threads,
+        .observed = counts && (s->forward_observer || s->backward_observer),
+        .want_rows = counts && s->want_rows && s->backward_observer,
+        .gamma = s->gamma ? s->gamma->value : s->ones,
+        .beta = s->beta ? s->beta->value : s->zeros,
+        .state = s->state,
+        .tape = t,
+    };
+    a->call.calls = s->calls + (counts && !empty(&a->call));
+    sr_status status = make_stats(&a->call);
+    size_t kept = s->method->kept_bytes ? s->method->kept_bytes(&a->call) : 0;
+    if (status != SR_OK || !kept) return status;
+    a->call.kept = tape_alloc(t, kept);
+    if (!a->call.kept) return SR_MEMORY;
+    memset(a->call.kept, 0, kept);
+    return SR_OK;
+}
+
+/* x, or the layer scale of x in fresh memory. */
+static sr_status scale_input(applied *a, const tensor *x) {
+    norm_call *c = &a->call;
+    a->x = x->value;
+    if (!c->options->layer_scale) return SR_OK;
+    real *u = tape_alloc(c->tape, (size_t)x->count * sizeof *u);
+    int64_t groups = c->options->layer_scale;
+    double *scale = tape_alloc(c->tape, (size_t)(c->rows->rows * groups) * sizeof *scale);
+    if (!u || !scale) return SR_MEMORY;
+    layer_scale_forward(c, a->site->method->padded, x->value, u, scale);
+    a->x = u;
+    a->ls_scale = scale;
+    return SR_OK;
+}
+
+static sr_status run_forward(applied *a, const tensor *x, real *y) {
+    norm_call *c = &a->call;
+    norm_site *s = a->site;
+    if (empty(c)) {
+        memset(y, 0, (size_t)x->count * sizeof *y);
+        a->x = x->value;
+    } else {
+        sr_status status = scale_input(a, x);
+        if (status == SR_OK) status = s->method->forward(c, a->x, y);
+        if (status != SR_OK) return status;
+        if (!s->method->padded) zero_padded(c, y);
+        s->calls = c->calls;
+    }
+    if (s->forward_observer && c->rows->mode == NORM_TRAIN)
+        s->forward_observer(s->observer_context,
+                            &(norm_observation){.site = s, .call = c, .x = a->x, .y = y});
+    return SR_OK;
+}
+
+/* -- backward ------------------------------------------------------------------------------------
+ */
+
+/* Adds the sums of this call to the gradient of gain or bias. */
+static void add_parameter_gradient(tape *t, tensor *p, const double *sum) {
+    bool add;
+    real *g = tape_grad(t, p, &add);
+    if (!g) return;
+    for (int64_t k = 0; k < p->count; k++)
+        g[k] = add ? (real)((double)g[k] + sum[k]) : (real)sum[k];
+}
+
+static void add_rows(real *to, const real *from, int64_t count, int threads) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < count; i++) to[i] += from[i];
+}
+
+/* This layer's own gradient in dx, seen by the observer; then back through the layer scale into
+ * out (the same memory as dx when there is none). */
+static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
+    norm_call *c = &a->call;
+    norm_site *s = a->site;
+    if (empty(c)) {
+        memset(dx, 0, (size_t)(c->rows->rows * c->features) * sizeof *dx);
+    } else {
+        sr_status status = s->method->backward(c, a->x, dy, dx);
+        if (status != SR_OK) return status;
+        if (!s->method->padded) zero_padded(c, dx);
+    }
+    if (s->backward_observer && c->rows->mode == NORM_TRAIN)
+        s->backward_observer(
+            s->observer_context,
+            &(norm_observation){.site = s, .call = c, .x = a->x, .dy = dy, .dx = dx});
+    if (a->ls_scale)
+        layer_scale_backward(c, s->method->padded, a->x, a->ls_scale, dx, out);
+    else if (out != dx)
+        memcpy(out, dx, (size_t)(c->rows->rows * c->features) * sizeof *out);
+    if (a->ls_scale && !s->method->padded) zero_padded(c, out);
+    return SR_OK;
+}
+
+static void norm_backward(tape *t, const tape_node *node) {
+    applied *a = node->kept;
+    tensor *x = node->in[0];
+    bool add = false;
+    real *grad = tape_grad(t, x, &add);
+    if (x->wants_grad && !grad) return;
+    size_t bytes = (size_t)x->count * sizeof *grad;
+    real *out = grad && !add ? grad : tape_alloc(t, bytes);
+    real *dx = a->ls_scale ? tape_alloc(t, bytes) : out;
+    if (!out || !dx) return;
+    sr_status status = run_backward(a, node->out->grad, dx, out);
+    if (status != SR_OK) {
+        tape_fail(t, status, "%s (%s): backward failed", a->site->name, a->site->method->name);
+        return;
+    }
+    if (grad && add) add_rows(grad, out, x->count, t->threads);
+    if (empty(&a->call) || !a->site->gamma) return;
+    add_parameter_gradient(t, a->site->gamma, a->call.dgamma);
+    add_parameter_gradient(t, a->site->beta, a->call.dbeta);
+}
+
+/* -- the op --------------------------------------------------------------------------------------
+ */
+
+static sr_status check_input(const norm_site *s, tape *t, const tensor *x, const norm_rows *rows) {
+    if (tensor_features(x) == s->features && tensor_rows(x) == rows->rows &&
+        rows->valid <= rows->rows && (rows->index || rows->valid == rows->rows))
+        return SR_OK;
+    tape_fail(t, SR_USAGE,
+              "%s: input of %lld rows of %lld features, layer of %lld features, %lld of %lld rows "
+              "valid",
+              s->name, (long long)tensor_rows(x), (long long)tensor_features(x),
+              (long long)s->features, (long long)rows->valid, (long long)rows->rows);
+    return SR_USAGE;
+}
+
+tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
+    if (!x || check_input(s, t, x, rows) != SR_OK) return NULL;
+    applied *a = tape_alloc(t, sizeof *a);
+    tensor *y = a ? tape_like(t, x) : NULL;
+    if (!y) return NULL;
+    *a = (applied){0};
+    sr_status status = make_call(a, s, t, rows);
+    if (status == SR_OK) status = run_forward(a, x, y->value);
+    if (status != SR_OK) return tape_fail(t, status, "%s (%s) failed", s->name, s->method->name);
+    tensor *in[] = {x, s->gamma, s->beta, NULL};
+    return tape_push(t, "norm", norm_backward, y, in, a);
+}

@@ -1,0 +1,60 @@
+/* norm_options.c -- the options of a layer by name, from the rows of its method. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/norm.h"
+
+int norm_param_find(const norm_method *m, const char *name) {
+    for (int i = 0; i < NORM_PARAM_MAX && m->param[i].name; i++)
+        if (!strcmp(m->param[i].name, name)) return i;
+    return -1;
+}
+
+norm_options norm_options_preset(const norm_method *m) {
+    norm_options o = {.eps = m->eps, .alpha = m->alpha};
+    for (int i = 0; i < NORM_PARAM_MAX && m->param[i].name; i++) o.param[i] = m->param[i].preset;
+    return o;
+}
+
+/* Number of a word in "first second third", or -1. */
+static int find_word(const char *words, const char *text) {
+    size_t length = strlen(text);
+    for (int i = 0; *words; i++) {
+        size_t n = strcspn(words, " ");
+        if (n == length && !memcmp(words, text, n)) return i;
+        words += n + strspn(words + n, " ");
+    }
+    return -1;
+}
+
+static sr_status read_number(const norm_method *m, const norm_param_row *p, const char *text,
+                             double *value, sr_failure *why) {
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text || *end)
+        return sr_fail(why, SR_USAGE, "%s of %s: '%s' is not a number", p->name, m->name, text);
+    if (!(*value >= p->low && *value <= p->high))
+        return sr_fail(why, SR_USAGE, "%s of %s: %s is not between %g and %g", p->name, m->name,
+                       text, p->low, p->high);
+    return SR_OK;
+}
+
+sr_status norm_options_set(norm_options *o, const norm_method *m, const char *name,
+                           const char *text, sr_failure *why) {
+    int i = norm_param_find(m, name);
+    if (i < 0) return sr_fail(why, SR_USAGE, "%s has no option '%s'", m->name, name);
+    const norm_param_row *p = &m->param[i];
+    double value;
+    if (p->words) {
+        value = find_word(p->words, text);
+        if (value < 0)
+            return sr_fail(why, SR_USAGE, "%s of %s: '%s' is none of: %s", p->name, m->name, text,
+                           p->words);
+    } else {
+        sr_status status = read_number(m, p, text, &value, why);
+        if (status != SR_OK) return status;
+    }
+    o->param[i] = value;
+    o->given |= 1u << i;
+    return SR_OK;
+}

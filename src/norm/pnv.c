@@ -1,0 +1,68 @@
+/* pnv.c -- PN-V (Shen et al., ICML 2020, Definition 2; norms.md section 10).
+ *
+ * BN without the mean: per feature over the n valid rows, g = dL/dy,
+ *
+ *     forward   psi2_B = mean[x^2]  s = sqrt(psi2_B + eps)  xhat = x/s  y = gamma xhat + beta
+ *     state     psi2 <- alpha psi2 + (1-alpha) psi2_B
+ *     backward  sum_g = sum g (= dbeta)    sum_gx = sum g xhat (= dgamma)
+ *               dx = gamma/s (g - xhat sum_gx/n)
+ *
+ * With running statistics s = sqrt(psi2 + eps) and dx = gamma/s g; the paper does not print this.
+ * psi2_B is sigma2_B + mu_B^2, a sum of non-negative terms, so all three statistics come from one
+ * sweep. Several processes: sync.c. Kept: 1/s [d] (center is zero).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "batch.h"
+#include "methods.h"
+
+enum { STATE_PSI2 };
+
+static void set_divisor(const norm_call *c, batch_kept *k, const double *square) {
+    for (int64_t j = 0; j < c->features; j++) {
+        k->center[j] = 0;
+        k->inverse[j] = 1 / sqrt(square[j] + c->options->eps);
+    }
+}
+
+static sr_status forward(norm_call *c, const real *x, real *y) {
+    batch_kept *k = batch_kept_start(c);
+    double *psi2 = c->state[STATE_PSI2];
+    memcpy(c->stat[NORM_psi2], psi2, (size_t)c->features * sizeof *psi2);
+    if (c->rows->mode == NORM_RUNNING) {
+        set_divisor(c, k, psi2);
+    } else {
+        sr_status status = batch_statistics(c, k, x);
+        if (status != SR_OK) return status;
+        set_divisor(c, k, c->stat[NORM_psi2_B]);
+        batch_advance(c, k, psi2, c->stat[NORM_psi2_B], 1);
+    }
+    batch_normalise(c, k, x, y);
+    return SR_OK;
+}
+
+static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
+    batch_kept *k = c->kept;
+    sr_status status = batch_gradient_sums(c, k, x, dy);
+    if (status != SR_OK) return status;
+    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, x, dy, dx);
+    return batch_backward(c, k, x, dy, false, dx);
+}
+
+const norm_method norm_pnv = {
+    .name = "pnv",
+    .citation = "Shen et al., ICML 2020",
+    .axis = "batch",
+    .summary = "PN-V: divided by the batch's root mean square, mean kept",
+    .affine = true,
+    .eps = 1e-5,
+    .alpha = 0.95,
+    .state = {{"psi2", 1, NULL}},
+    .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
+               NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
+    .scalars = NORM_SCALAR_BIT(g_psi2_rowmean),
+    .kept_bytes = batch_kept_bytes,
+    .forward = forward,
+    .backward = backward,
+};

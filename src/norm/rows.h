@@ -1,0 +1,27 @@
+/* rows.h -- the kernel of the methods that normalise every row by itself; see rows.c. */
+#ifndef NORM_ROWS_H
+#define NORM_ROWS_H
+
+#include "statnet/norm.h"
+
+/* Which member of the family. */
+typedef struct row_rule {
+    bool center;                  /* subtract the row's mean */
+    int ddof;                     /* variance = sum/(d - ddof) */
+    bool eps_outside;             /* s = sqrt(v) + eps instead of sqrt(v + eps) */
+    bool detach_mean, detach_std; /* constants in the backward pass */
+    double C, k; /* y = C (1 - k xhat) xhat with the factor constant; C = 1, k = 0: none */
+} row_rule;
+
+size_t rows_kept_bytes(const norm_call *c);
+sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *y);
+sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const real *dy,
+                        real *dx);
+
+/* What the methods record. */
+#define ROWS_VECTORS (NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx))
+#define ROWS_SCALARS                                                                               \
+    (NORM_SCALAR_BIT(row_grad_mean) | NORM_SCALAR_BIT(row_grad_var) |                              \
+     NORM_SCALAR_BIT(row_g_mean) | NORM_SCALAR_BIT(row_g_var))
+
+#endif

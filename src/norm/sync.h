@@ -1,0 +1,15 @@
+/* sync.h -- statistics of a layer whose rows are spread over processes; see sync.c. With one
+ * process these functions change nothing. */
+#ifndef NORM_SYNC_H
+#define NORM_SYNC_H
+
+#include "statnet/norm.h"
+
+/* In: mean [d] and m2 [d] of this process's valid rows. Out: those of all rows of all processes,
+ * and *n, how many rows those are. */
+sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2);
+
+/* a [d] and b [d] become their sums over the processes. */
+sr_status sync_sums(const norm_call *c, double *a, double *b);
+
+#endif
