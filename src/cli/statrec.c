@@ -72,7 +72,8 @@ static int run_help(const tool *t) {
 int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
-    if (strcmp(first, "help") == 0 && argc == 3) return run_help(&t);
+    if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0)
+        return run_help(&t);
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         print_help(stdout);
         return tool_finish(&t, TOOL_DONE);
