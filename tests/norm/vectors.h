@@ -40,10 +40,13 @@ bool vector_output(const vector_case *c, int64_t i, char *name, size_t size);
  * padding are left out where width is B or B*d and the case says so. */
 void vector_compare(vector_case *c, const char *name, int64_t step, const double *got,
                     int64_t width);
+/* The same of the mean over valid rows of out/NAME [S, B]. */
+void vector_compare_mean(vector_case *c, const char *name, int64_t step, double got);
 
 /* vectors_run.c: what one step of one process gave. Arrays [B, d], [d] ... of the whole case. */
 typedef struct vector_step {
     double *y, *dx, *dgamma, *dbeta;
+    const double *dy;
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double scalar[NORM_SCALAR_COUNT];
     double *before[NORM_STATE_MAX], *after[NORM_STATE_MAX];

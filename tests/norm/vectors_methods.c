@@ -48,10 +48,10 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     char word[64], text[64];
     sr_failure why = {0};
     while (*(list = next_word(list, word, sizeof word)) || word[0]) {
-        char *param = strchr(word, '=');
-        *param++ = 0;
+        char *name = strchr(word, '=');
+        *name++ = 0;
         if (!attribute_text(c, word, text, sizeof text)) continue;
-        if (norm_options_set(&s->options, s->method, param, text, &why) != SR_OK) {
+        if (norm_options_set(&s->options, s->method, name, text, &why) != SR_OK) {
             fprintf(stderr, "%s: %s\n", c->where, why.text);
             c->broken = true;
         }

@@ -122,6 +122,21 @@ static int64_t recorded_distance(const context *x, const char *name) {
 /* -- rows
  * --------------------------------------------------------------------------------------------- */
 
+/* Mean and biased variance of every row of dx or of g, as recorded or written by the layer. */
+static int64_t recorded_row_moments(const context *x, const char *name) {
+    bool of_g = !strcmp(name, "rec_row_gbar") || !strcmp(name, "rec_row_Dg");
+    bool mean_wanted = !strcmp(name, "rec_row_gbar") || !strcmp(name, "rec_row_gradmean");
+    if (!of_g && !mean_wanted && strcmp(name, "rec_row_gradvar")) return 0;
+    const double *a = of_g ? x->step->dy : x->step->dx;
+    for (int64_t i = 0; i < x->c->B; i++, a += x->c->d) {
+        double mean = 0, square = 0;
+        for (int64_t k = 0; k < x->c->d; k++) mean += a[k] / (double)x->c->d;
+        for (int64_t k = 0; k < x->c->d; k++) square += (a[k] - mean) * (a[k] - mean);
+        x->out[i] = mean_wanted ? mean : square / (double)x->c->d;
+    }
+    return x->c->B;
+}
+
 static int64_t recorded_row(const context *x, const char *name) {
     char mode[16];
     bool outside = !strcmp(vector_text(x->c, "eps_mode", mode, sizeof mode), "std");
@@ -129,7 +144,7 @@ static int64_t recorded_row(const context *x, const char *name) {
         memcpy(x->out, x->step->row_mean, (size_t)x->c->B * sizeof(double));
         return x->c->B;
     }
-    if (strcmp(name, "rec_row_s")) return 0;
+    if (strcmp(name, "rec_row_s")) return recorded_row_moments(x, name);
     for (int64_t i = 0; i < x->c->B; i++) {
         double s = x->step->row_deviation[i];
         x->out[i] = outside ? s + x->eps : sqrt(s * s + x->eps);

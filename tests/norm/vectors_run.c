@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/norm/columns.h"
 #include "vectors.h"
 
 /* One rank: its own layer, tape and rows. */
@@ -51,6 +52,17 @@ static sr_status add_up(void *context, double *sum, int64_t count) {
     return fits ? SR_OK : SR_USAGE;
 }
 
+/* Batch statistics of a layer that needs none itself, by the kernel of those that do. */
+static void add_batch_statistics(vector_step *o, const norm_call *c, const real *x) {
+    columns m = columns_valid(c);
+    double *mean = o->stat[NORM_mu_B], *variance = o->stat[NORM_sigma2_B];
+    if (columns_moments(&m, x, mean, variance) != SR_OK) return;
+    for (int64_t k = 0; k < c->features; k++) {
+        variance[k] /= (double)c->rows->valid;
+        o->stat[NORM_psi2_B][k] = variance[k] + mean[k] * mean[k];
+    }
+}
+
 /* -- what the layer says --------------------------------------------------------------------------
  */
 
@@ -74,7 +86,9 @@ static void forward_seen(void *context, const norm_observation *o) {
 }
 
 static void backward_seen(void *context, const norm_observation *o) {
-    take_stats(&((rank_run *)context)->out, o->call);
+    rank_run *r = context;
+    take_stats(&r->out, o->call);
+    if (!strcmp(r->setup->method->name, "none")) add_batch_statistics(&r->out, o->call, o->x);
 }
 
 /* -- one step of one rank
@@ -83,19 +97,22 @@ static void backward_seen(void *context, const norm_observation *o) {
 static void gather(const rank_run *r, const double *from, real *to) {
     int64_t d = r->c->d;
     for (int64_t i = 0; i < r->count; i++)
-        for (int64_t k = 0; k < d; k++) to[i * d + k] = (real)from[r->row[i] * d + k];
+        for (int64_t k = 0; k < d; k++)
+            to[i * d + k] = r->row[i] < 0 ? 0 : (real)from[r->row[i] * d + k];
 }
 
 static void scatter(const rank_run *r, const real *from, double *to) {
     int64_t d = r->c->d;
     for (int64_t i = 0; i < r->count; i++)
-        for (int64_t k = 0; k < d; k++) to[r->row[i] * d + k] = (double)from[i * d + k];
+        for (int64_t k = 0; k < d && r->row[i] >= 0; k++)
+            to[r->row[i] * d + k] = (double)from[i * d + k];
 }
 
 static norm_rows make_rows(rank_run *r, norm_mode mode) {
     norm_rows rows = {0};
     for (int64_t i = 0; i < r->count; i++)
-        r->mask[i] = !r->c->mask || r->c->mask[r->step * r->c->B + r->row[i]] != 0;
+        r->mask[i] =
+            r->row[i] >= 0 && (!r->c->mask || r->c->mask[r->step * r->c->B + r->row[i]] != 0);
     norm_rows_init(&rows, r->t, r->count, r->mask, mode);
     if (r->seg) {
         rows.sample = r->sample;
@@ -235,6 +252,7 @@ static bool start_rank(rank_run *r) {
         if (r->seg) r->sample[r->count] = (int32_t)r->seg[i];
         r->row[r->count++] = i;
     }
+    if (!r->count) r->row[r->count++] = -1; /* a rank without rows: one of padding */
     return start_state(c, r->setup, &r->site) && make_output(c, &r->site, &r->out);
 }
 
@@ -247,22 +265,42 @@ static void end_rank(rank_run *r) {
     free(r->sample);
 }
 
+/* Means over the rows of each rank become the mean over all rows. */
+static void join_row_means(const rank_run *r, int ranks, vector_step *whole) {
+    static const norm_scalar means[] = {NORM_SCALAR_g_sigma2_rowmean, NORM_SCALAR_g_psi2_rowmean};
+    for (int j = 0; j < 2; j++) {
+        double sum = 0;
+        for (int i = 0; i < ranks; i++)
+            if (r[i].out.n) sum += (double)r[i].out.n * r[i].out.scalar[means[j]];
+        whole->scalar[means[j]] = sum / (double)whole->n;
+    }
+}
+
+static void join_rank(const rank_run *r, vector_step *whole) {
+    int64_t d = r->c->d;
+    size_t bytes = (size_t)d * sizeof(double);
+    for (int64_t j = 0; j < r->count && r->row[j] >= 0; j++) {
+        memcpy(whole->y + r->row[j] * d, r->out.y + r->row[j] * d, bytes);
+        memcpy(whole->dx + r->row[j] * d, r->out.dx + r->row[j] * d, bytes);
+    }
+    for (int64_t k = 0; k < d; k++) {
+        whole->dgamma[k] += r->out.dgamma[k];
+        whole->dbeta[k] += r->out.dbeta[k];
+    }
+    whole->n += r->out.n;
+}
+
 /* Rows of all ranks in one step; statistics are the same in all, parameter gradients add. */
 static void join_ranks(const rank_run *r, int ranks, vector_step *whole) {
     const vector_case *c = r->c;
+    size_t bytes = (size_t)c->d * sizeof(double);
+    double *dgamma = whole->dgamma, *dbeta = whole->dbeta;
     *whole = r[0].out;
-    for (int i = 1; i < ranks; i++) {
-        for (int64_t j = 0; j < r[i].count; j++) {
-            int64_t at = r[i].row[j] * c->d;
-            memcpy(whole->y + at, r[i].out.y + at, (size_t)c->d * sizeof(double));
-            memcpy(whole->dx + at, r[i].out.dx + at, (size_t)c->d * sizeof(double));
-        }
-        for (int64_t k = 0; k < c->d; k++) {
-            whole->dgamma[k] += r[i].out.dgamma[k];
-            whole->dbeta[k] += r[i].out.dbeta[k];
-        }
-        whole->n += r[i].out.n;
-    }
+    whole->dy = r->dy + r->step * c->B * c->d;
+    whole->dgamma = memcpy(dgamma, r[0].out.dgamma, bytes);
+    whole->dbeta = memcpy(dbeta, r[0].out.dbeta, bytes);
+    for (int i = 1; i < ranks; i++) join_rank(&r[i], whole);
+    if (ranks > 1) join_row_means(r, ranks, whole);
     for (int v = 0; v < NORM_STATE_MAX; v++)
         if (r->site.state[v])
             memcpy(whole->after[v], r->site.state[v],
@@ -311,6 +349,22 @@ static bool compare_state(vector_case *c, const vector_setup *s, const rank_run 
     return false;
 }
 
+/* The layer's own average over the rows of what the file holds row by row. */
+static void compare_row_scalar(vector_case *c, const vector_step *whole, const char *name,
+                               int64_t step) {
+    static const struct {
+        const char *name;
+        norm_scalar scalar;
+    } row[] = {{"rec_row_gradmean", NORM_SCALAR_row_grad_mean},
+               {"rec_row_gradvar", NORM_SCALAR_row_grad_var},
+               {"rec_row_gbar", NORM_SCALAR_row_g_mean},
+               {"rec_row_Dg", NORM_SCALAR_row_g_var}};
+    bool gain = vector_number(c, "affine", 0) != 0; /* the file has g, the layer gamma g */
+    for (int i = 0; i < (gain ? 2 : 4); i++)
+        if (!strcmp(row[i].name, name))
+            vector_compare_mean(c, name, step, whole->scalar[row[i].scalar]);
+}
+
 static void compare_step(vector_case *c, const vector_setup *s, const rank_run *r, int ranks,
                          const vector_step *whole, int64_t step) {
     char name[64];
@@ -330,9 +384,10 @@ static void compare_step(vector_case *c, const vector_setup *s, const rank_run *
         else if (!strcmp(name, "y_eval") || compare_shards(c, r, ranks, name, step) ||
                  compare_state(c, s, r, whole, name, step))
             continue;
-        else if ((width = vector_recorded(c, s, whole, name, out)) > 0)
+        else if ((width = vector_recorded(c, s, whole, name, out)) > 0) {
             vector_compare(c, name, step, out, width);
-        else {
+            compare_row_scalar(c, whole, name, step);
+        } else {
             fprintf(stderr, "%s: nothing here computes %s\n", c->where, name);
             c->wrong++;
         }
@@ -342,7 +397,7 @@ static void compare_step(vector_case *c, const vector_setup *s, const rank_run *
 }
 
 static void run_steps(vector_case *c, const vector_setup *s, rank_run *r, int ranks) {
-    vector_step whole;
+    vector_step whole = {.dgamma = vector_zeros(c, c->d), .dbeta = vector_zeros(c, c->d)};
     for (int64_t step = 0; step < c->S && !c->broken; step++) {
         for (int i = 0; i < ranks; i++) {
             r[i].step = step;
