@@ -1,0 +1,83 @@
+/* op_conv2d.c -- two-dimensional convolution (cross-correlation), channels last, no bias.
+ *
+ * x [N, H, W, Ci], w [Co, kh, kw, Ci], y [N, Ho, Wo, Co], s = stride, x zero outside the image:
+ *   y[n,i,j,o]   = sum over a,b,c of x[n, i s + a - pad, j s + b - pad, c] w[o,a,b,c]
+ *   dx[n,p,q,c]  = sum over the (i,a), (j,b) with i s + a - pad = p, j s + b - pad = q, and over o,
+ *                  of dy[n,i,j,o] w[o,a,b,c]
+ *   dw[o,a,b,c] += sum over n,i,j of dy[n,i,j,o] x[n, i s + a - pad, j s + b - pad, c]
+ * Kept for backward: stride and padding. The sums themselves: dnnl.c, conv_reference.c.
+ */
+#include "statnet/conv.h"
+#include "statnet/gemm.h"
+#include "statnet/ops.h"
+
+typedef struct window {
+    int stride, pad;
+} window;
+
+static conv_shape shape_of(const tensor *x, const tensor *w, window k) {
+    conv_shape s = {x->dim[0], x->dim[1], x->dim[2], x->dim[3], w->dim[0], w->dim[1],
+                    w->dim[2], k.stride,  k.pad,     0,         0};
+    s.out_height = (s.height + 2 * s.pad - s.kernel_h) / s.stride + 1;
+    s.out_width = (s.width + 2 * s.pad - s.kernel_w) / s.stride + 1;
+    return s;
+}
+
+static sr_status run_dnnl(tape *t, conv_pass pass, const conv_shape *s, const conv_arrays *a,
+                          bool *done) {
+#ifdef USE_DNNL
+    if (!t->conv_cache) {
+        t->conv_cache = conv_plans_create(&t->failure);
+        t->conv_cache_free = conv_plans_free;
+    }
+    if (!t->conv_cache) return t->failure.status;
+    return conv_dnnl(t->conv_cache, t->threads, pass, s, a, done, &t->failure);
+#else
+    (void)t, (void)pass, (void)s, (void)a, (void)done;
+    return SR_OK;
+#endif
+}
+
+static sr_status run(tape *t, conv_pass pass, const conv_shape *s, conv_arrays a) {
+    double start = engine_clock();
+    bool done = false;
+    sr_status status = run_dnnl(t, pass, s, &a, &done);
+    if (status == SR_OK && !done) status = conv_reference(t->threads, pass, s, &a, &t->failure);
+    t->times.conv += engine_clock() - start;
+    return status;
+}
+
+static void conv2d_backward(tape *t, const tape_node *node) {
+    tensor *x = node->in[0], *w = node->in[1];
+    real *dy = node->out->grad;
+    conv_shape s = shape_of(x, w, *(const window *)node->kept);
+    bool add;
+    real *dx = tape_grad(t, x, &add);
+    if (dx && run(t, CONV_BACKWARD_DATA, &s, (conv_arrays){dx, w->value, dy, add}) != SR_OK) return;
+    real *dw = tape_grad(t, w, &add);
+    if (dw) run(t, CONV_BACKWARD_WEIGHTS, &s, (conv_arrays){x->value, dw, dy, add});
+}
+
+static bool fits(const tensor *x, const tensor *w, int stride, int pad) {
+    return x->rank == 4 && w->rank == 4 && w->dim[3] == x->dim[3] && stride >= 1 && pad >= 0 &&
+           x->dim[1] + 2 * pad >= w->dim[1] && x->dim[2] + 2 * pad >= w->dim[2];
+}
+
+tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad) {
+    if (!x || !w) return NULL;
+    if (!fits(x, w, stride, pad))
+        return tape_fail(t, SR_USAGE,
+                         "conv2d: input [%lld, %lld, %lld, %lld], weight [%lld, %lld, %lld, %lld], "
+                         "stride %d, padding %d",
+                         (long long)x->dim[0], (long long)x->dim[1], (long long)x->dim[2],
+                         (long long)x->dim[3], (long long)w->dim[0], (long long)w->dim[1],
+                         (long long)w->dim[2], (long long)w->dim[3], stride, pad);
+    window *kept = tape_alloc(t, sizeof *kept);
+    if (!kept) return NULL;
+    *kept = (window){stride, pad};
+    conv_shape s = shape_of(x, w, *kept);
+    tensor *y = tape_tensor(t, 4, (int64_t[]){s.images, s.out_height, s.out_width, s.out});
+    if (!y || run(t, CONV_FORWARD, &s, (conv_arrays){x->value, w->value, y->value, false}) != SR_OK)
+        return NULL;
+    return tape_push(t, "conv2d", conv2d_backward, y, (tensor *[]){x, w, NULL}, kept);
+}

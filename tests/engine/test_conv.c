@@ -1,0 +1,309 @@
+/* op_conv2d against the shared vectors and against loops in double (whole pieces, parts of pieces,
+ * odd shapes); im2col by itself; adding to gradients that exist; same bytes for any number of
+ * threads and on every call; central differences; wrong shapes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../oracle_file.h"
+#include "reals.h"
+#include "statnet/conv.h"
+#include "statnet/gemm.h"
+#include "statnet/gradcheck.h"
+#include "statnet/ops.h"
+
+static const bool is_float = sizeof(real) == 4;
+
+static conv_shape shape(int64_t images, int64_t height, int64_t width, int64_t in, int64_t out,
+                        int64_t kernel, int64_t stride, int64_t pad) {
+    return (conv_shape){images,
+                        height,
+                        width,
+                        in,
+                        out,
+                        kernel,
+                        kernel,
+                        stride,
+                        pad,
+                        (height + 2 * pad - kernel) / stride + 1,
+                        (width + 2 * pad - kernel) / stride + 1};
+}
+
+static int64_t x_count(const conv_shape *s) {
+    return s->images * s->height * s->width * s->in;
+}
+static int64_t w_count(const conv_shape *s) {
+    return s->out * s->kernel_h * s->kernel_w * s->in;
+}
+static int64_t y_count(const conv_shape *s) {
+    return s->images * s->out_height * s->out_width * s->out;
+}
+
+/* Inputs and what the three passes should give. */
+typedef struct trial {
+    conv_shape s;
+    real *x, *w, *dy;
+    double *y, *dx, *dw;
+} trial;
+
+static double *zeros(int64_t count) {
+    double *x = calloc(count > 0 ? (size_t)count : 1, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+/* The contribution of one output number. */
+static void trial_output(trial *t, int64_t n, int64_t i, int64_t j, int64_t o) {
+    const conv_shape *s = &t->s;
+    int64_t at = ((n * s->out_height + i) * s->out_width + j) * s->out + o;
+    for (int64_t a = 0; a < s->kernel_h; a++)
+        for (int64_t b = 0; b < s->kernel_w; b++) {
+            int64_t p = i * s->stride + a - s->pad, q = j * s->stride + b - s->pad;
+            if (p < 0 || p >= s->height || q < 0 || q >= s->width) continue;
+            int64_t x = ((n * s->height + p) * s->width + q) * s->in;
+            int64_t w = ((o * s->kernel_h + a) * s->kernel_w + b) * s->in;
+            for (int64_t c = 0; c < s->in; c++) {
+                t->y[at] += (double)t->x[x + c] * (double)t->w[w + c];
+                t->dx[x + c] += (double)t->dy[at] * (double)t->w[w + c];
+                t->dw[w + c] += (double)t->dy[at] * (double)t->x[x + c];
+            }
+        }
+}
+
+static trial trial_create(conv_shape s) {
+    trial t = {.s = s};
+    t.x = reals_random(x_count(&s), 1), t.w = reals_random(w_count(&s), 2);
+    t.dy = reals_random(y_count(&s), 3);
+    t.y = zeros(y_count(&s)), t.dx = zeros(x_count(&s)), t.dw = zeros(w_count(&s));
+    for (int64_t n = 0; n < s.images; n++)
+        for (int64_t i = 0; i < s.out_height; i++)
+            for (int64_t j = 0; j < s.out_width; j++)
+                for (int64_t o = 0; o < s.out; o++) trial_output(&t, n, i, j, o);
+    return t;
+}
+
+static void trial_free(trial *t) {
+    free(t->x), free(t->w), free(t->dy), free(t->y), free(t->dx), free(t->dw);
+}
+
+/* Inputs as tensors of a tape. */
+typedef struct layer {
+    tensor *x, *w, *y;
+} layer;
+
+static layer layer_create(tape *t, const trial *from) {
+    const conv_shape *s = &from->s;
+    layer l = {0};
+    l.x = tape_wrap(t, 4, (int64_t[]){s->images, s->height, s->width, s->in}, from->x);
+    l.w = tape_wrap(t, 4, (int64_t[]){s->out, s->kernel_h, s->kernel_w, s->in}, from->w);
+    assert_true(l.x && l.w);
+    l.x->wants_grad = l.w->wants_grad = true;
+    return l;
+}
+
+static void layer_run(tape *t, layer *l, const trial *from) {
+    l->y = op_conv2d(t, l->x, l->w, (int)from->s.stride, (int)from->s.pad);
+    reals_backward(t, l->y, from->dy);
+    t->last = NULL; /* the nodes have had their turn */
+}
+
+static void check_scaled(const char *name, const real *got, const double *want, int64_t count,
+                         double times) {
+    double *scaled = zeros(count), largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        scaled[i] = times * want[i];
+        double size = scaled[i] < 0 ? -scaled[i] : scaled[i];
+        if (size > largest) largest = size;
+    }
+    reals_check(name, got, scaled, count, 0, (is_float ? 3e-6 : 1e-14) * largest);
+    free(scaled);
+}
+
+static void check_layer(const layer *l, const trial *t, double times) {
+    check_scaled("y", l->y->value, t->y, l->y->count, 1);
+    check_scaled("dx", l->x->grad, t->dx, l->x->count, times);
+    check_scaled("dw", l->w->grad, t->dw, l->w->count, times);
+}
+
+static void check_op(const trial *from, int threads) {
+    tape *t = reals_tape(threads);
+    layer l = layer_create(t, from);
+    layer_run(t, &l, from);
+    check_layer(&l, from, 1);
+    layer_run(t, &l, from); /* prepared kernels once more, gradients add */
+    check_layer(&l, from, 2);
+    tape_free(t);
+}
+
+static void check_reference(const trial *from, int threads) {
+    const conv_shape *s = &from->s;
+    sr_failure why = {0};
+    real *got = malloc((size_t)(x_count(s) + w_count(s) + y_count(s)) * sizeof *got);
+    assert_non_null(got);
+    real *dx = got, *dw = dx + x_count(s), *y = dw + w_count(s);
+    conv_arrays forward = {from->x, from->w, y, false}, data = {dx, from->w, from->dy, false};
+    conv_arrays weights = {from->x, dw, from->dy, false};
+    check_ok(conv_reference(threads, CONV_FORWARD, s, &forward, &why), &why);
+    for (int times = 1; times <= 2; times++) {
+        check_ok(conv_reference(threads, CONV_BACKWARD_DATA, s, &data, &why), &why);
+        check_ok(conv_reference(threads, CONV_BACKWARD_WEIGHTS, s, &weights, &why), &why);
+        check_scaled("im2col y", y, from->y, y_count(s), 1);
+        check_scaled("im2col dx", dx, from->dx, x_count(s), times);
+        check_scaled("im2col dw", dw, from->dw, w_count(s), times);
+        data.add = weights.add = true;
+    }
+    free(got);
+}
+
+/* The shapes of ResNet20 at several batch sizes, and shapes nobody blocks for. */
+static void values_and_gradients(void **state) {
+    (void)state;
+    const conv_shape shapes[] = {
+        shape(19, 32, 32, 3, 16, 3, 1, 1), shape(16, 16, 16, 16, 16, 3, 1, 1),
+        shape(9, 16, 16, 16, 32, 3, 2, 1), shape(13, 8, 8, 32, 64, 3, 2, 1),
+        shape(40, 8, 8, 64, 64, 3, 1, 1),  shape(1, 5, 6, 3, 4, 3, 1, 1),
+        shape(2, 5, 7, 3, 4, 3, 2, 1),     shape(8, 9, 9, 1, 3, 5, 1, 0),
+        shape(17, 8, 8, 4, 6, 1, 2, 0),    shape(3, 6, 6, 20, 17, 3, 1, 1),
+        shape(10, 28, 28, 1, 32, 5, 1, 2), shape(1, 1, 1, 1, 1, 1, 1, 0),
+        shape(11, 7, 6, 5, 33, 4, 3, 2),
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        trial t = trial_create(shapes[i]);
+        check_op(&t, 2);
+        check_reference(&t, 2);
+        trial_free(&t);
+    }
+}
+
+static void same_bytes_for_any_threads(void **state) {
+    (void)state;
+    const conv_shape shapes[] = {shape(77, 16, 16, 16, 32, 3, 2, 1),
+                                 shape(80, 8, 8, 64, 64, 3, 1, 1), shape(21, 9, 9, 3, 5, 3, 1, 1)};
+    for (int i = 0; i < 3; i++) {
+        trial from = trial_create(shapes[i]);
+        tape *t[4];
+        layer l[4];
+        for (int k = 0; k < 4; k++) {
+            t[k] = reals_tape(k + 1);
+            l[k] = layer_create(t[k], &from);
+            layer_run(t[k], &l[k], &from);
+            layer_run(t[k], &l[k], &from);
+            reals_check_bytes("y", l[k].y->value, l[0].y->value, l[0].y->count);
+            reals_check_bytes("dx", l[k].x->grad, l[0].x->grad, l[0].x->count);
+            reals_check_bytes("dw", l[k].w->grad, l[0].w->grad, l[0].w->count);
+        }
+        for (int k = 0; k < 4; k++) tape_free(t[k]);
+        trial_free(&from);
+    }
+}
+
+static real *read_reals(const oracle_file *f, int k, const char *name, int64_t dim[4]) {
+    int64_t count;
+    double *wide = oracle_read(f, k, name, dim, &count);
+    assert_non_null(wide);
+    real *x = malloc((size_t)count * sizeof *x);
+    assert_non_null(x);
+    for (int64_t i = 0; i < count; i++) x[i] = (real)wide[i];
+    free(wide);
+    return x;
+}
+
+static bool check_vector(const oracle_file *f, int k, const char *name, const real *got,
+                         int64_t count) {
+    double *wide = zeros(count);
+    for (int64_t i = 0; i < count; i++) wide[i] = (double)got[i];
+    bool same = oracle_check(f, k, name, wide, count, NULL, 1);
+    free(wide);
+    return same;
+}
+
+static bool check_vector_case(const oracle_file *f, int k) {
+    int64_t x[4], w[4], y[4];
+    trial from = {0};
+    from.x = read_reals(f, k, "in/x", x), from.w = read_reals(f, k, "in/w", w);
+    from.dy = read_reals(f, k, "in/dy", y);
+    int64_t stride = (int64_t)oracle_number(f, k, "stride", 0);
+    from.s =
+        shape(x[0], x[1], x[2], x[3], w[0], w[1], stride, (int64_t)oracle_number(f, k, "pad", -1));
+    double *bias = oracle_read(f, k, "in/b", NULL, NULL);
+    tape *t = reals_tape(2);
+    layer l = layer_create(t, &from);
+    layer_run(t, &l, &from);
+    for (int64_t i = 0; bias && i < l.y->count; i++) l.y->value[i] += (real)bias[i % w[0]];
+    bool same = check_vector(f, k, "y", l.y->value, l.y->count);
+    same = check_vector(f, k, "d_x", l.x->grad, l.x->count) && same;
+    same = check_vector(f, k, "d_w", l.w->grad, l.w->count) && same;
+    free(bias);
+    tape_free(t);
+    trial_free(&from);
+    return same;
+}
+
+static void shared_vectors(void **state) {
+    (void)state;
+    const char *path = check_shared("reference/vectors/models/conv.h5");
+    if (!path) skip();
+    oracle_file *f = oracle_open(path);
+    assert_non_null(f);
+    assert_int_equal(oracle_cases(f), 7);
+    bool same = true;
+    for (int k = 0; k < 7; k++) same = check_vector_case(f, k) && same;
+    oracle_close(f);
+    assert_true(same);
+}
+
+#ifdef REAL_DOUBLE
+static tensor *build_conv(tape *t, tensor *const *in, void *context) {
+    const conv_shape *s = context;
+    return op_conv2d(t, in[0], in[1], (int)s->stride, (int)s->pad);
+}
+
+static void central_differences(void **state) {
+    (void)state;
+    conv_shape shapes[] = {shape(2, 5, 4, 3, 2, 3, 1, 1), shape(9, 5, 6, 2, 3, 3, 2, 1)};
+    for (int i = 0; i < 2; i++) {
+        conv_shape *s = &shapes[i];
+        tensor *in[2] = {
+            gradcheck_tensor(4, (int64_t[]){s->images, s->height, s->width, s->in}, 1, true),
+            gradcheck_tensor(4, (int64_t[]){s->out, s->kernel_h, s->kernel_w, s->in}, 2, true)};
+        assert_true(in[0] && in[1]);
+        gradcheck_result r;
+        sr_failure why = {0};
+        check_ok(gradcheck(build_conv, in, 2, s, 1e-4, &r, &why), &why);
+        assert_true(r.worst < 1e-6);
+        gradcheck_tensor_free(in[0]), gradcheck_tensor_free(in[1]);
+    }
+}
+
+#endif
+
+static void wrong_shapes_and_null(void **state) {
+    (void)state;
+    tape *t = reals_tape(1);
+    tensor *x = reals_tensor(t, 4, (int64_t[]){2, 5, 5, 3}, 1);
+    tensor *w = reals_tensor(t, 4, (int64_t[]){4, 3, 3, 2}, 2);
+    assert_null(op_conv2d(t, NULL, w, 1, 1));
+    assert_null(op_conv2d(t, x, NULL, 1, 1));
+    assert_null(tape_failure(t));
+    assert_null(op_conv2d(t, x, w, 1, 1));
+    check_failure(tape_failure(t), SR_USAGE, "conv2d: input [2, 5, 5, 3], weight [4, 3, 3, 2]");
+    tape_reset(t, rng_create(1), true, true);
+    x = reals_tensor(t, 4, (int64_t[]){2, 2, 9, 2}, 1);
+    w = reals_tensor(t, 4, (int64_t[]){4, 3, 3, 2}, 2);
+    assert_null(op_conv2d(t, x, w, 1, 0));
+    check_failure(tape_failure(t), SR_USAGE, "padding 0");
+    tape_free(t);
+}
+
+int main(void) {
+    gemm_setup(2);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_and_gradients),
+        cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(shared_vectors),
+        #ifdef REAL_DOUBLE cmocka_unit_test(central_differences),
+#endif
+        cmocka_unit_test(wrong_shapes_and_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
