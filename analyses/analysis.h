@@ -118,6 +118,35 @@ double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
 /* -- the whole program ----------------------------------------------------------------------- */
 
+/* What differs between the programs. */
+typedef struct analysis_program {
+    const char *name;
+    void (*help)(const void *self);
+    option_table options;
+    void *settings;   /* struct that `options` fills */
+    const void *self; /* passed back to help and print */
+    /* Prints the table. A failure before the first row must leave stdout empty. */
+    sr_status (*print)(const void *self, const run_set *set, const char *command, sr_failure *why);
+} analysis_program;
+
+/* main(): help, options, opening the runs, print, errors. */
+int analysis_program_main(const analysis_program *p, int argc, char **argv);
+
+/* Lines above the header of a table, kept back until it is known that there will be rows. */
+typedef struct table_head {
+    FILE *out;
+    char *text;
+    size_t size;
+} table_head;
+
+/* Begins the table with provenance; then tsv_note as usual; then one of the two. */
+sr_status table_head_begin(table_head *head, tsv *table, const char *program, const char *command,
+                           const run_set *set, sr_failure *why);
+/* Prints what was kept back, the table goes on to stdout. */
+sr_status table_head_print(table_head *head, tsv *table, sr_failure *why);
+void table_head_drop(table_head *head);
+
+/* An analysis of statistics: summary per run, site and statistic, or --per-step. */
 typedef struct analysis {
     const char *program, *does; /* "stat-distance", one line for --help */
     const statistic *stat;
@@ -128,7 +157,6 @@ typedef struct analysis {
     const char *hint;     /* when no run has any of the statistics, or NULL */
 } analysis;
 
-/* main() of an analysis of statistics: summary per run, site and statistic, or --per-step. */
 int analysis_main(const analysis *a, int argc, char **argv);
 
 #endif

@@ -47,7 +47,15 @@ static void make_options(const analysis *a, option row[OPTIONS]) {
     memcpy(row, rows, sizeof rows);
 }
 
-static void print_help(const analysis *a, option_table options) {
+typedef struct statistics_program {
+    const analysis *a;
+    option_table options;
+    settings settings;
+} statistics_program;
+
+static void print_help(const void *self) {
+    const statistics_program *p = self;
+    const analysis *a = p->a;
     printf("usage: %s RUN.h5... [--site GLOB] [--stat LIST] [--per-step] [--from vectors]\n\n",
            a->program);
     printf("%s\nWrites a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n",
@@ -56,7 +64,7 @@ static void print_help(const analysis *a, option_table options) {
         printf("  %-16s %s: %s\n", a->stat[i].word, a->stat[i].name,
                statistic_definition(&a->stat[i]));
     printf("\n");
-    options_help(options, stdout);
+    options_help(p->options, stdout);
 }
 
 /* -- tables ---------------------------------------------------------------------------------- */
@@ -211,61 +219,46 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     }
 }
 
-/* Everything above the header line goes to `head`: nothing is printed when the choice fails. */
-static sr_status prepare(const analysis *a, const settings *s, job *j, choice *chosen, FILE *head,
-                         const char *command, sr_failure *why) {
-    sr_status status = choice_set_statistics(chosen, a->stat, a->statistics, s->stat, why);
-    if (status != SR_OK) return status;
-    tsv_begin(j->table, head, a->program, command);
-    run_set_describe(j->set, j->table);
-    tsv_note(j->table, "source", "/%s", s->from);
+static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr_failure *why) {
     if (j->source == FROM_SCALARS) note_other_definitions(chosen, j->set, j->table);
-    status = choice_set_sites(chosen, j->set, s->site, j->source, j->table, why);
-    if (status == SR_FORMAT && a->hint) sr_hint(why, "%s", a->hint);
-    if (status == SR_OK && !s->per_step) note_definitions(chosen, j->table);
+    tsv_note(j->table, "source", "/%s", p->settings.from);
+    sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
+    if (status == SR_FORMAT && p->a->hint) sr_hint(why, "%s", p->a->hint);
+    if (status == SR_OK && !p->settings.per_step) note_definitions(chosen, j->table);
     return status;
 }
 
-static sr_status make_table(const analysis *a, const settings *s, const run_set *set,
-                            const char *command, sr_failure *why) {
-    tsv table = {0};
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const statistics_program *p = self;
+    const settings *s = &p->settings;
+    tsv table;
+    table_head head;
     choice chosen = {0};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *head = open_memstream(&text, &size);
-    if (!head) return sr_fail(why, SR_MEMORY, "out of memory");
     job j = {set, &chosen, strcmp(s->from, "vectors") == 0 ? FROM_VECTORS : FROM_SCALARS, &table};
-    sr_status status = prepare(a, s, &j, &chosen, head, command, why);
-    if (fclose(head) != 0 && status == SR_OK) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) {
-        fwrite(text, 1, size, stdout);
-        table.out = stdout;
-        status = s->per_step ? print_steps(&j, why) : print_summary(&j, why);
-    }
-    free(text);
+    sr_status status = choice_set_statistics(&chosen, p->a->stat, p->a->statistics, s->stat, why);
+    if (status != SR_OK) return status;
+    status = table_head_begin(&head, &table, p->a->program, command, set, why);
+    if (status != SR_OK) return status;
+    status = prepare(p, &j, &chosen, why);
+    if (status == SR_OK)
+        status = table_head_print(&head, &table, why);
+    else
+        table_head_drop(&head);
+    if (status == SR_OK) status = s->per_step ? print_steps(&j, why) : print_summary(&j, why);
     choice_free(&chosen);
     return status;
 }
 
 int analysis_main(const analysis *a, int argc, char **argv) {
-    tool t = {a->program, argc, argv};
     option row[OPTIONS];
     make_options(a, row);
-    const option_table options = {row, OPTIONS};
-    if (tool_wants_help(&t)) {
-        print_help(a, options);
-        return tool_finish(&t, TOOL_DONE);
-    }
-    settings s;
-    run_set set = {0};
-    sr_failure why = {0};
-    int positional = 0;
-    char *command = tool_command(&t);
-    options_preset(options, &s);
-    sr_status status = options_parse(options, &s, argc, argv, 1, &positional, &why);
-    if (status == SR_OK) status = run_set_open(&set, positional, argv + 1, &why);
-    if (status == SR_OK) status = make_table(a, &s, &set, command ? command : "", &why);
-    run_set_close(&set);
-    free(command);
-    return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));
+    statistics_program self = {.a = a, .options = {row, OPTIONS}};
+    const analysis_program p = {.name = a->program,
+                                .help = print_help,
+                                .options = self.options,
+                                .settings = &self.settings,
+                                .self = &self,
+                                .print = print_table};
+    return analysis_program_main(&p, argc, argv);
 }

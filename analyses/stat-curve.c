@@ -68,7 +68,8 @@ static sr_status read_eval(const sr_runfile *run, const char *name, int64_t firs
 static const group steps = {step_column, STEP_COLUMNS, step_rows, sr_run_step_reals};
 static const group evals = {eval_column, EVAL_COLUMNS, eval_rows, read_eval};
 
-static void print_help(void) {
+static void print_help(const void *self) {
+    (void)self;
     printf(
         "usage: stat-curve RUN.h5... [--evals]\n\n"
         "Training curves (one row per step), or with --evals validation curves.\n"
@@ -126,38 +127,32 @@ static sr_status print_runs(const group *g, const run_set *set, tsv *table, sr_f
     return status;
 }
 
-static sr_status make_table(const group *g, const run_set *set, const char *command,
-                            sr_failure *why) {
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    const group *g = s->evals ? &evals : &steps;
     tsv table;
+    table_head head;
     int64_t length = 0;
     for (int r = 0; r < set->count; r++) length += g->rows(sr_run_get_info(set->run[r]));
     if (!length)
         return sr_fail(why, SR_FORMAT, "%s%s has no %s", set->path[0],
                        set->count > 1 ? " (and no other run)" : "",
-                       g == &evals ? "evaluations" : "steps");
-    tsv_begin(&table, stdout, "stat-curve", command);
-    run_set_describe(set, &table);
+                       s->evals ? "evaluations" : "steps");
+    sr_status status = table_head_begin(&head, &table, "stat-curve", command, set, why);
+    if (status == SR_OK) status = table_head_print(&head, &table, why);
+    if (status != SR_OK) return status;
     declare_columns(g, &table);
     return print_runs(g, set, &table, why);
 }
 
 int main(int argc, char **argv) {
-    tool t = {"stat-curve", argc, argv};
-    if (tool_wants_help(&t)) {
-        print_help();
-        return tool_finish(&t, TOOL_DONE);
-    }
     settings s;
-    run_set set = {0};
-    sr_failure why = {0};
-    int positional = 0;
-    char *command = tool_command(&t);
-    options_preset(options, &s);
-    sr_status status = options_parse(options, &s, argc, argv, 1, &positional, &why);
-    if (status == SR_OK) status = run_set_open(&set, positional, argv + 1, &why);
-    if (status == SR_OK)
-        status = make_table(s.evals ? &evals : &steps, &set, command ? command : "", &why);
-    run_set_close(&set);
-    free(command);
-    return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));
+    const analysis_program p = {.name = "stat-curve",
+                                .help = print_help,
+                                .options = options,
+                                .settings = &s,
+                                .self = &s,
+                                .print = print_table};
+    return analysis_program_main(&p, argc, argv);
 }

@@ -24,10 +24,10 @@ unset key
 
 # -- panels ------------------------------------------------------------------------------------
 # eval panel(column, columns, row, rows) puts the next plot there; all lengths in inches.
-pad_left = 0.56
+pad_left = 0.62
 pad_right = 0.16
 pad_bottom = 0.36
-gap_x = 0.66
+gap_x = 0.72
 gap_y = 0.46
 legend_height = 0.06
 panel_width(n) = (figure_width - pad_left - pad_right - (n - 1) * gap_x) / n
@@ -40,20 +40,29 @@ panel(c, cs, r, rs) = sprintf('set lmargin at screen %.5f; set rmargin at screen
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
 
 # -- legend ------------------------------------------------------------------------------------
-# Above the panels, never over data. Fill legend_text[i] and legend_type[i] (linetype) for i = 1 ..
-# legend_count, call eval LEGEND_ROOM before the first panel, and eval LEGEND_DRAW as the last plot.
+# Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
+# (linetype) for i = 1 .. legend_count; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
+# last. (A key of gnuplot's own warns when a label is long, and statplot takes warnings for failures.)
 array legend_text[64]
 array legend_type[64]
 legend_count = 0
+legend_letter = 0.066
+legend_line = 0.3
+legend_most = int((figure_width - 0.75) / legend_letter)
+legend_cut(text) = strlen(text) > legend_most ? text[1:legend_most-1].'…' : text
+legend_x(i) = (0.08 + ((i - 1) % legend_columns) * legend_pitch) / figure_width
+legend_y(i) = 1 - (0.1 + 0.15 * int((i - 1) / legend_columns)) / figure_height
 LEGEND_ROOM = 'legend_longest = 1; '. \
     'do for [i=1:legend_count] { if (strlen(legend_text[i]) > legend_longest) { legend_longest = strlen(legend_text[i]) } }; '. \
-    'legend_columns = int((figure_width - 0.2) / (0.068 * legend_longest + 0.5)); '. \
+    'if (legend_longest > legend_most) { legend_longest = legend_most }; '. \
+    'legend_pitch = legend_letter * legend_longest + legend_line + 0.25; '. \
+    'legend_columns = int((figure_width - 0.08) / legend_pitch); '. \
     'if (legend_columns < 1) { legend_columns = 1 }; '. \
-    'if (legend_columns > legend_count) { legend_columns = legend_count }; '. \
     'legend_height = 0.12 + 0.15 * ceil(1.0 * legend_count / legend_columns)'
 LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at screen 0; '. \
     'set tmargin at screen 1; unset border; unset tics; unset xlabel; unset ylabel; unset title; unset grid; '. \
-    'unset logscale; unset label; set xrange [0:1]; set yrange [0:1]; '. \
-    'set key at screen 0.5, screen (1 - 0.03 / figure_height) center top horizontal Left reverse noenhanced '. \
-    'samplen 2.5 width 1 maxcols legend_columns maxrows 64 textcolor rgb "#202020"; '. \
-    'plot for [i=1:legend_count] NaN with lines linetype legend_type[i] title legend_text[i]'
+    'unset logscale; unset label; unset arrow; unset object; unset colorbox; set xrange [0:1]; set yrange [0:1]; '. \
+    'do for [i=1:legend_count] { '. \
+    'set arrow from screen legend_x(i), screen legend_y(i) to screen (legend_x(i) + legend_line / figure_width), screen legend_y(i) nohead linetype legend_type[i]; '. \
+    'set label legend_cut(legend_text[i]) at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
+    'plot NaN notitle; unset arrow; unset label'

@@ -155,7 +155,8 @@ typedef struct plot_job {
     const char *output;
 } plot_job;
 
-/* Writes text between single quotes for gnuplot: ' doubled, control bytes as spaces. */
+/* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a string
+ * of its own: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
 void plot_quote(FILE *out, const char *text);
 sr_status plot_draw(const plot_job *job, sr_failure *why);
 

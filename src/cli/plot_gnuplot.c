@@ -18,7 +18,7 @@ void plot_quote(FILE *out, const char *text) {
     for (; *text; text++) {
         const unsigned char c = (unsigned char)*text;
         if (c == '\'')
-            fputs("''", out);
+            fputs("'.\"'\".'", out);
         else
             fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
     }
@@ -42,9 +42,9 @@ static bool terminal_draws(void) {
     return strstr(term, "sixel") || strstr(term, "mlterm") || strncmp(term, "foot", 4) == 0;
 }
 
-/* Scales so that 8 points are 8 points and a line of width 1 is one point, in the printed figure: the
- * cairo terminals take a point for 1/54 inch and a pdf line for half a point; svg gets 96 units to the
- * inch, png 300 dots. */
+/* Scales so that 8 points are 8 points and a line of width 1 is one point, in the printed figure:
+ * the cairo terminals take a point for 1/54 inch and a pdf line for half a point; svg gets 96 units
+ * to the inch, png 300 dots. */
 static void write_terminal(const plot_job *job, FILE *out) {
     const double w = job->template->width, h = job->template->height;
     const char *font = "font 'Helvetica,8'";

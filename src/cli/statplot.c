@@ -207,7 +207,7 @@ static sr_status make_figure(const plot_template *t, const settings *s, char **p
                              sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
     plot_labels labels = {0};
-    plot_format format;
+    plot_format format = PLOT_PDF;
     snprintf(output, sizeof output, "%s", s->output);
     if (!output[0]) snprintf(output, sizeof output, "%.1000s.pdf", t->name);
     sr_status status = choose_format(output, &format, why);

@@ -1,0 +1,47 @@
+/* programs.h -- running the built programs from a test, and run files to run them on. */
+#ifndef TESTS_RECORD_PROGRAMS_H
+#define TESTS_RECORD_PROGRAMS_H
+
+#include <stdbool.h>
+
+#include "statrec/record.h"
+
+/* BUILD/bin of the build that this test belongs to. Fails the test when `make all` has not been
+ * run. */
+const char *program_directory(void);
+
+typedef struct program_result {
+    int status;      /* exit status, or 128 + signal */
+    char *out, *err; /* malloc'd texts */
+} program_result;
+
+/* Runs a shell command line with program_directory() first on PATH, in check_temporary(). Free the
+ * result with program_free. */
+program_result program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void program_free(program_result *r);
+
+/* Cell of a printed table: the row-th row (from 0) below the header; NULL when it is not there.
+ * Static storage. */
+const char *table_cell(const char *table, int row, const char *column);
+double table_real(const char *table, int row, const char *column); /* fails when it is not there */
+int table_rows(const char *table);
+
+/* check_temporary()/NAME. Static storage, four at a time. */
+const char *program_file(const char *name);
+
+/* A run with the sites stem (bn, d = 2, eps 1), mid (pnv, d = 1, eps 0), top (ln, d = 3): six steps
+ * with numbers that can be followed by hand (see test_analysis.c). up_to: steps to write, at most
+ * 6; whole: closed, else left as a crash leaves it. */
+void write_small_run(const char *path, int up_to, bool whole);
+/* LN only: nothing but row counts. */
+void write_ln_run(const char *path);
+/* Noise around base at one bn site, with spikes of 20 base in `spikes` of 1000 steps. */
+typedef struct noisy_run {
+    const char *path, *model, *norm, *data, *site;
+    int steps, width;
+    double base;
+    int spikes;
+} noisy_run;
+void write_noisy_run(const noisy_run *run);
+
+#endif

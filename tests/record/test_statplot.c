@@ -1,0 +1,240 @@
+/* statplot: figures are whole, repeatable, keep outliers, and hostile names do nothing. */
+#include "programs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../check.h"
+
+static int write_runs(void **state) {
+    (void)state;
+    const noisy_run vision = {
+        program_file("cv.h5"), "resnet20", "bn", "cifar10", "stem", 1500, 16, 0.002, 0};
+    const noisy_run text = {program_file("nlp.h5"),
+                            "transformer",
+                            "bn",
+                            "iwslt14",
+                            "encoder.0.norm1",
+                            1000,
+                            128,
+                            0.2,
+                            30};
+    const noisy_run hostile = {program_file("ho`touch tick`'s$(touch dollar).h5"),
+                               "`touch tick`\"; system('touch quote') #'''\n",
+                               "b`n",
+                               "{/Symbol @}_^\\$(touch dollar)\"`touch tick`",
+                               "s'i`touch tick`te",
+                               300,
+                               4,
+                               0.1,
+                               5};
+    write_noisy_run(&vision);
+    write_noisy_run(&text);
+    write_noisy_run(&hostile);
+    write_ln_run(program_file("ln.h5"));
+    return 0;
+}
+
+static bool have_gnuplot(void) {
+    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
+    print_message("skipped: gnuplot not found\n");
+    return false;
+}
+
+static bool exists(const char *name) {
+    return access(program_file(name), F_OK) == 0;
+}
+
+static void write_text(const char *name, const char *text) {
+    FILE *out = fopen(program_file(name), "w");
+    assert_non_null(out);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* A program for templates of tests, found on PATH. */
+static void write_program(const char *name, const char *script) {
+    write_text(name, script);
+    assert_int_equal(chmod(program_file(name), 0755), 0);
+}
+
+static void check_run(const char *command) {
+    program_result r = program_run("%s", command);
+    if (r.status != 0 || r.err[0]) fail_msg("%s: exit %d: %s", command, r.status, r.err);
+    program_free(&r);
+}
+
+static void check_fails(const char *command, int status, const char *part) {
+    program_result r = program_run("%s", command);
+    if (r.status != status || !strstr(r.err, part))
+        fail_msg("%s: exit %d instead of %d, or no '%s' in: %s", command, r.status, status, part,
+                 r.err);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+}
+
+static void test_same_bytes(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    static const char *const figure[] = {"fig2", "fig3"}, *const ending[] = {"pdf", "svg", "png"};
+    for (int f = 0; f < 2; f++)
+        for (int e = 0; e < 3; e++) {
+            program_result r = program_run("statplot %s cv.h5 nlp.h5 -o a.%s && %s statplot %s "
+                                           "cv.h5 nlp.h5 -o b.%s && cmp a.%s b.%s",
+                                           figure[f], ending[e], e == 0 ? "sleep 1.1;" : "",
+                                           figure[f], ending[e], ending[e], ending[e]);
+            if (r.status != 0) fail_msg("%s.%s: %s%s", figure[f], ending[e], r.err, r.out);
+            program_free(&r);
+        }
+    check_run("statplot fig2 cv.h5 -o one.pdf");
+    check_run("statplot fig2 cv.h5 nlp.h5 nlp.h5 -o three.pdf");
+    check_run("head -c 5 one.pdf | grep -q %PDF-");
+}
+
+static void test_default_name_and_screen(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot fig2 cv.h5 nlp.h5 && test -s fig2.pdf && test $(ls fig2* | wc -l) = 1");
+    check_run("statplot fig2 cv.h5 nlp.h5 -o - | grep -q 'resnet20, cifar10'");
+}
+
+static void test_layer_norm_is_refused(void **state) {
+    (void)state;
+    check_fails("statplot fig2 cv.h5 ln.h5 -o x.pdf", 1, "ln.h5 has no dist_mu or dist_sigma2");
+    check_fails("statplot fig2 missing.h5 -o x.pdf", 1, "missing.h5");
+    assert_false(exists("x.pdf"));
+}
+
+static void test_usage(void **state) {
+    (void)state;
+    check_fails("statplot", 2, "no figure given");
+    check_fails("statplot fig99 cv.h5", 2, "no figure named 'fig99'");
+    check_fails("statplot fig2", 2, "takes at least 1 run, not 0");
+    check_fails("statplot fig2 cv.h5 -o cv.h5", 2, "ends in .pdf, .svg or .png");
+    check_fails("statplot fig2 cv.h5 nlp.h5 --labels one", 2, "1 labels for 2 runs");
+    program_result r = program_run("statplot list");
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.out, "fig2\t"));
+    assert_non_null(strstr(r.out, "fig3\t"));
+    assert_null(strstr(r.out, "style"));
+    program_free(&r);
+}
+
+static void test_without_gnuplot(void **state) {
+    (void)state;
+    check_fails("B=$(dirname $(command -v statplot)); PATH=/nonexistent \"$B\"/statplot fig2 cv.h5",
+                1, "cannot find the program gnuplot\nstatplot: hint: install gnuplot");
+}
+
+static void test_hostile_labels(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot fig2 ho*.h5 cv.h5 -o hostile.svg");
+    check_run("statplot fig3 ho*.h5 -o hostile.pdf");
+    check_run("statplot fig2 cv.h5 --labels '`touch tick`$(touch dollar)' -o hostile.png");
+    assert_false(exists("tick") || exists("dollar") || exists("quote"));
+    /* the backticks are drawn, not run */
+    check_run("grep -q '`touch tick`' hostile.svg");
+}
+
+/* One step among a million, far above the rest, must be in what is drawn. */
+static void test_spike_survives(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    write_program("stat-million", "#!/bin/sh\n"
+                                  "printf 'site\\tpercent\\tv\\n'\n"
+                                  "awk 'BEGIN { for (i = 1; i <= 1000000; i++)\n"
+                                  "  printf \"a\\t%.9g\\t%s\\n\", i / 1e4, i == 700001 ? 123.5 : "
+                                  "i == 300001 ? -7 : i % 5 ? 1 : \"nan\" }'\n");
+    write_text("spike.gp",
+               "#: title one spike\n#: runs 1 RUN.h5\n#: size 3 2\n"
+               "#: table t stat-million\n#: curves t by site x percent y v buckets 400\n"
+               "plot t using t_x:t_v_low:t_v_high with filledcurves, t using t_x:t_v with lines\n");
+    program_result r =
+        program_run("PATH=.:$PATH statplot ./spike.gp cv.h5 -o spike.svg --keep 2>kept && "
+                    "d=$(sed 's/.*kept //' kept) && cat $d/t.dat && rm -r $d");
+    assert_int_equal(r.status, 0);
+    int rows = 0, high = 0, low = 0;
+    for (char *line = strtok(r.out, "\n"); line; line = strtok(NULL, "\n")) {
+        double x, least, median, most;
+        assert_int_equal(sscanf(line, "%lf %lf %lf %lf", &x, &least, &median, &most), 4);
+        assert_true(median == 1);
+        if (most == 123.5 && fabs(x - 70) < 0.26) high++;
+        if (least == -7 && fabs(x - 30) < 0.26) low++;
+        rows++;
+    }
+    assert_int_equal(rows, 400);
+    assert_int_equal(high, 1);
+    assert_int_equal(low, 1);
+    program_free(&r);
+}
+
+/* A template whose table comes from the script given. */
+static void check_table(const char *script, int status, const char *part) {
+    write_program("stat-made", script);
+    write_text("made.gp",
+               "#: title made\n#: runs 1 RUN.h5\n#: size 3 2\n#: table t stat-made {run}\n"
+               "#: curves t x percent y v\nplot t using t_x:t_v with lines\n");
+    check_fails("rm -f made.svg; PATH=.:$PATH statplot ./made.gp cv.h5 -o made.svg", status, part);
+    assert_false(exists("made.svg"));
+}
+
+static void test_broken_tables(void **state) {
+    (void)state;
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n2\\t3'\n", 1, "breaks off");
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n2\\n'\n", 1, "1 cells under 2 columns");
+    check_table("#!/bin/sh\nprintf '# note: x\\n'\n", 1, "no header line");
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n'\n", 1, "no rows");
+    check_table("#!/bin/sh\nprintf 'percent\\tw\\n1\\t2\\n'\n", 1, "no column v");
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\tx\\n'\n", 1, "is no number");
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n2\\t1\\n1\\t1\\n'\n", 1, "percent falls");
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n'; exit 1\n", 1, "stat-made failed");
+    check_table("#!/bin/sh\nkill -9 $$\n", 1, "killed by signal 9");
+}
+
+static void test_gnuplot_warning_is_failure(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    write_text("warn.gp",
+               "#: title warns\n#: runs 1 RUN.h5\n#: size 3 2\n#: table t stat-curve {run}\n"
+               "#: curves t x percent y loss\nplot t using t_x:t_loss, 'no such file'\n");
+    write_text("warn.svg", "the old figure\n");
+    check_fails("statplot ./warn.gp cv.h5 -o warn.svg", 1, "gnuplot, figure warn:");
+    check_run("grep -q 'the old figure' warn.svg && test $(ls warn.svg* | wc -l) = 1");
+}
+
+static void test_bad_templates(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"#: title x\n#: tabel t stat-curve\n", "bad.gp:2: unknown word"},
+        {"#: title x\n#: curves t x a y b\n", "bad.gp:2: no table named"},
+        {"#: title x\n#: runs few\n", "bad.gp:2: not a number of runs"},
+        {"#: title x\n#: size 3\n", "bad.gp:2: not a size"},
+        {"#: title x\n#: table 9 stat-curve\n", "bad.gp:2: no name"},
+        {"plot sin(x)\n", "no `#: title`"},
+    };
+    for (int i = 0; i < 6; i++) {
+        write_text("bad.gp", bad[i][0]);
+        check_fails("statplot ./bad.gp cv.h5 -o bad.svg", 1, bad[i][1]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_default_name_and_screen),
+        cmocka_unit_test(test_layer_norm_is_refused),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_hostile_labels),
+        cmocka_unit_test(test_spike_survives),
+        cmocka_unit_test(test_broken_tables),
+        cmocka_unit_test(test_gnuplot_warning_is_failure),
+        cmocka_unit_test(test_bad_templates),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
