@@ -122,6 +122,37 @@ static tensor *linear_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], linear(t, in, row));
 }
 
+/* -- images ------------------------------------------------------------------------------------ */
+
+/* a stride, b padding. */
+static tensor *conv2d(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_conv2d(t, in[0], in[1], c->a, c->b);
+}
+
+static tensor *conv2d_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, in[0], conv2d(t, in, row));
+}
+
+/* a stride, b channels. */
+static tensor *shortcut(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_shortcut(t, in[0], c->a, c->b);
+}
+
+static tensor *shortcut_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, shortcut(t, in, row), shortcut(t, in, row));
+}
+
+static tensor *average_pool(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_average_pool(t, in[0]);
+}
+
+static tensor *average_pool_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, average_pool(t, in, row), average_pool(t, in, row));
+}
+
 #define SHAPE1(a)                                                                                  \
     { 1, {a}, false }
 #define SHAPE2(a, b)                                                                               \
@@ -186,13 +217,15 @@ const engine_case engine_cases[] = {
     {.name = "attention causal", .build = attention,
      .input = {SHAPE3(2, 5, 6), SHAPE3(2, 5, 6), SHAPE3(2, 5, 6)}, .a = 3, .b = true},
     {.name = "attention causal masked dropout", .build = attention,
-     .input = {SHAPE3(3, 6, 32), SHAPE3(3, 6, 32), SHAPE3(3, 6, 32)}, .a = 2, .b = true, .p = 0.25, .extra = keys},
+     .input = {SHAPE3(3, 6, 32), SHAPE3(3, 6, 32), SHAPE3(3, 6, 32)},
+     .a = 2, .b = true, .p = 0.25, .extra = keys},
     {.name = "attention to itself", .build = attention_self,
      .input = {SHAPE3(2, 5, 16)}, .a = 1, .b = true},
     {.name = "attention of views", .build = attention_views,
      .input = {SHAPE2(8, 6), SHAPE3(2, 4, 6)}, .a = 2, .p = 0.1},
     {.name = "attention large", .build = attention,
-     .input = {SHAPE3(4, 37, 64), SHAPE3(4, 29, 64), SHAPE3(4, 29, 64)}, .large = true, .a = 4, .p = 0.1},
+     .input = {SHAPE3(4, 37, 64), SHAPE3(4, 29, 64), SHAPE3(4, 29, 64)},
+     .large = true, .a = 4, .p = 0.1},
     {.name = "cross entropy", .build = cross_entropy,
      .input = {SHAPE2(6, 7)}, .a = PAD, .extra = targets},
     {.name = "cross entropy, nothing ignored", .build = cross_entropy,
@@ -213,6 +246,26 @@ const engine_case engine_cases[] = {
      .input = {SHAPE2(6, 5), SHAPE2(5, 5), OPTIONAL1(5)}},
     {.name = "linear large", .build = linear,
      .input = {SHAPE2(260, 130), SHAPE2(200, 130), OPTIONAL1(200)}, .large = true},
+    {.name = "conv2d", .build = conv2d,
+     .input = {SHAPE4(2, 5, 4, 3), SHAPE4(4, 3, 3, 3)}, .a = 1, .b = 1},
+    {.name = "conv2d stride 2", .build = conv2d,
+     .input = {SHAPE4(2, 6, 6, 2), SHAPE4(4, 3, 3, 2)}, .a = 2, .b = 1},
+    {.name = "conv2d 1x1 stride 2", .build = conv2d,
+     .input = {SHAPE4(2, 5, 5, 3), SHAPE4(4, 1, 1, 3)}, .a = 2, .b = 0},
+    {.name = "x + conv2d", .build = conv2d_skip,
+     .input = {SHAPE4(2, 4, 4, 3), SHAPE4(3, 3, 3, 3)}, .a = 1, .b = 1},
+    {.name = "conv2d large", .build = conv2d,
+     .input = {SHAPE4(5, 16, 16, 16), SHAPE4(32, 3, 3, 16)}, .large = true, .a = 2, .b = 1},
+    {.name = "shortcut", .build = shortcut,
+     .input = {SHAPE4(2, 5, 4, 3)}, .a = 2, .b = 7},
+    {.name = "shortcut that changes nothing", .build = shortcut,
+     .input = {SHAPE4(2, 3, 3, 4)}, .a = 1, .b = 4},
+    {.name = "shortcut + shortcut large", .build = shortcut_skip,
+     .input = {SHAPE4(5, 16, 16, 16)}, .large = true, .a = 2, .b = 32},
+    {.name = "average pool", .build = average_pool,
+     .input = {SHAPE4(2, 3, 4, 5)}},
+    {.name = "average pool twice, large", .build = average_pool_skip,
+     .input = {SHAPE4(7, 16, 16, 32)}, .large = true},
 };
 /* clang-format on */
 
