@@ -15,8 +15,10 @@ typedef struct model_options {
     char preset[MODEL_TEXT];       /* "" or a preset of that model */
     char norm[MODEL_TEXT];         /* method of every site; encoder sites of a transformer */
     char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
-    double norm_eps, norm_alpha;   /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
-    int64_t layer_scale;           /* groups; 0 = none */
+    char norm_at[MODEL_TEXT]; /* "PATTERN=METHOD,...", first match wins, before the two above */
+    double norm_eps,
+        norm_alpha;      /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
+    int64_t layer_scale; /* groups; 0 = none */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
@@ -53,9 +55,10 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
 void model_free(model *m);
 /* Summed loss over the batch's tokens, count 1; NULL after a failure (kept in the tape). */
 tensor *model_loss(model *m, tape *t, const batch *b, norm_mode mode, cross_entropy_report *report);
-/* For model files: a new site at the next depth. NULL on failure. */
-norm_site *model_add_site(model *m, const char *name, const char *kind, int64_t features,
-                          const norm_method *method, const norm_options *options, sr_failure *why);
+/* For model files: a new site at the next depth, normalized by what norm_at says for its name, else
+ * by `norm`. NULL on failure. */
+norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
+                          int64_t features, const char *norm, sr_failure *why);
 /* Names of sites, as --norm-at and --record-sites match them ("*" and "?"). */
 bool model_glob(const char *pattern, const char *name);
 

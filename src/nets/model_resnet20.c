@@ -41,8 +41,7 @@ typedef struct resnet {
 /* What the builder hands from layer to layer. */
 typedef struct builder {
     model *m;
-    const norm_method *method;
-    norm_options options;
+    const model_options *options;
     sr_failure *why;
 } builder;
 
@@ -52,7 +51,7 @@ static conv_norm build_conv_norm(builder *b, const char *conv, const char *norm,
     snprintf(name, sizeof name, "%s.weight", conv);
     conv_norm c = {.stride = stride};
     c.w = conv_init(&b->m->params, name, in, out, 3);
-    c.norm = model_add_site(b->m, norm, "conv", out, b->method, &b->options, b->why);
+    c.norm = model_add_site(b->m, b->options, norm, "conv", out, b->options->norm, b->why);
     return c;
 }
 
@@ -71,10 +70,8 @@ static block build_block(builder *b, int stage, int i, int64_t in) {
 
 static sr_status resnet_build(model *m, const model_options *o, const data_shape *shape,
                               sr_failure *why) {
-    builder b = {.m = m, .method = model_norm_method(o->norm, why), .why = why};
+    builder b = {m, o, why};
     resnet *net = m->self = calloc(1, sizeof *net);
-    if (!b.method) return SR_USAGE;
-    b.options = model_norm_options(o, b.method, TASK_IMAGES);
     if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model resnet20");
     if (shape->height % 4 || shape->width % 4)
         return sr_fail(why, SR_USAGE, "resnet20 wants image sides divisible by 4, not %lld x %lld",

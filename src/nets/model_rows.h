@@ -6,11 +6,9 @@
 
 extern const model_row model_resnet20, model_transformer;
 
-/* The method called `name`, or NULL and *why. */
-const norm_method *model_norm_method(const char *name, sr_failure *why);
-/* The method's presets with what the model_options set. */
-norm_options model_norm_options(const model_options *o, const norm_method *method, task kind);
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);
+/* Refuses a pattern of norm_at that no site matches. */
+sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure *why);
 
 #endif

@@ -97,9 +97,8 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
 /* What the builder hands from layer to layer. */
 typedef struct builder {
     model *m;
+    const model_options *options;
     const preset *size;
-    const norm_method *encoder_norm, *decoder_norm;
-    norm_options encoder_options, decoder_options;
     sr_failure *why;
 } builder;
 
@@ -114,9 +113,9 @@ static void full_name(char name[PARAM_NAME], const char *side, int layer, const 
 static norm_site *build_site(builder *b, const char *side, int layer, const char *part) {
     char name[PARAM_NAME];
     full_name(name, side, layer, part);
-    bool encoder = !strcmp(side, "encoder");
-    return model_add_site(b->m, name, side, b->size->d, encoder ? b->encoder_norm : b->decoder_norm,
-                          encoder ? &b->encoder_options : &b->decoder_options, b->why);
+    const model_options *o = b->options;
+    const char *norm = !strcmp(side, "encoder") ? o->norm : o->decoder_norm;
+    return model_add_site(b->m, o, name, side, b->size->d, norm, b->why);
 }
 
 static attention_layer build_attention(builder *b, const char *side, int layer, const char *part) {
@@ -179,14 +178,9 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
                                    sr_failure *why) {
     transformer *net = m->self = calloc(1, sizeof *net);
     if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer");
-    builder b = {.m = m, .size = &net->size, .why = why};
+    builder b = {m, o, &net->size, why};
     sr_status status = choose_size(&net->size, o, why);
     if (status != SR_OK) return status;
-    b.encoder_norm = model_norm_method(o->norm, why);
-    b.decoder_norm = model_norm_method(o->decoder_norm, why);
-    if (!b.encoder_norm || !b.decoder_norm) return SR_USAGE;
-    b.encoder_options = model_norm_options(o, b.encoder_norm, TASK_PAIRS);
-    b.decoder_options = model_norm_options(o, b.decoder_norm, TASK_PAIRS);
     net->smoothing = model_default(o->label_smoothing, 0.1);
     net->form = o->smoothing;
     status = build_embedding(&b, net, shape);

@@ -43,6 +43,7 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     m->row = row;
     params_init(&m->params, o->seed);
     sr_status status = row->build(m, o, shape, why);
+    if (status == SR_OK) status = model_check_norm_at(m, o, why);
     if (status == SR_OK && m->params.failure.status != SR_OK)
         status = sr_fail(why, m->params.failure.status, "%s", m->params.failure.text);
     if (status == SR_OK) return m;
@@ -65,37 +66,4 @@ void model_free(model *m) {
 tensor *model_loss(model *m, tape *t, const batch *b, norm_mode mode,
                    cross_entropy_report *report) {
     return m->row->loss(m, t, b, mode, report);
-}
-
-norm_site *model_add_site(model *m, const char *name, const char *kind, int64_t features,
-                          const norm_method *method, const norm_options *options, sr_failure *why) {
-    if (m->sites == m->room) {
-        int room = m->room ? 2 * m->room : 32;
-        norm_site **site = realloc(m->site, (size_t)room * sizeof(*site));
-        if (!site) {
-            sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
-            return NULL;
-        }
-        m->site = site;
-        m->room = room;
-    }
-    norm_site *s = calloc(1, sizeof *s);
-    if (!s) {
-        sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
-        return NULL;
-    }
-    if (norm_site_init(s, &m->params, name, kind, m->sites, features, method, options, why) !=
-        SR_OK) {
-        norm_site_free(s);
-        free(s);
-        return NULL;
-    }
-    return m->site[m->sites++] = s;
-}
-
-bool model_glob(const char *pattern, const char *name) {
-    if (!*pattern) return !*name;
-    if (*pattern == '*')
-        return model_glob(pattern + 1, name) || (*name && model_glob(pattern, name + 1));
-    return *name && (*pattern == '?' || *pattern == *name) && model_glob(pattern + 1, name + 1);
 }

@@ -31,6 +31,8 @@ static const option rows[] = {
          "normalization of all sites; of a transformer: of its encoder"),
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
          "normalization of a transformer's decoder"),
+    TEXT(MODEL, "norm-at", model.norm_at, "",
+         "normalization by site, as in 'encoder.0.*=bn,encoder.*=ln': first match wins"),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
          "added to the variance or mean square; nan: the method's, see `statrec list norms`"),
     REAL(MODEL, "norm-alpha", model.norm_alpha, "nan", 0, 1, "",
@@ -74,7 +76,7 @@ static const option rows[] = {
     INT(DATA, "limit", data.limit, "0", 1, BIG, "records", "first training records only; 0: all"),
 
     CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",
-           "see `statrec list optimizers`"),
+           "how gradients move the weights"),
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
     CHOICE(TRAIN, "lr-scheduler", scheduler, "step", "fixed|step|cosine|inverse_sqrt",
            "course of the learning rate after the warm-up"),

@@ -93,6 +93,19 @@ static void transformer_site_names(void **state) {
     model_free(m);
 }
 
+static void norms_by_site(void **state) {
+    (void)state;
+    model_options o = options("transformer", "mini", "");
+    data_shape shape = pairs(40);
+    strcpy(o.norm_at, "encoder.0.*=pnv,encoder.*=ln,decoder.final=none");
+    model *m = create(&o, &shape);
+    for (int i = 0; i < m->sites; i++) {
+        const char *want = i < 2 ? "pnv" : m->site[i]->depth == 16 ? "none" : "ln";
+        assert_string_equal(m->site[i]->method->name, want);
+    }
+    model_free(m);
+}
+
 static void expect_refusal(const model_options *o, const data_shape *shape, const char *part) {
     sr_failure why = {0};
     assert_null(model_create(o, shape, &why));
@@ -113,6 +126,13 @@ static void refusals(void **state) {
     o = options("transformer", "mini", "");
     o.heads = 3;
     expect_refusal(&o, &text, "not divisible by heads 3");
+    o.heads = 0;
+    strcpy(o.norm_at, "encoder.0.norm1");
+    expect_refusal(&o, &text, "'encoder.0.norm1' is not PATTERN=METHOD");
+    strcpy(o.norm_at, "encoder.9.*=bn");
+    expect_refusal(&o, &text, "'encoder.9.*' matches no site");
+    strcpy(o.norm_at, "encoder.*=bm");
+    expect_refusal(&o, &text, "'bm'");
     data_shape odd = images;
     odd.height = 30;
     o = options("resnet20", "", "");

@@ -39,7 +39,7 @@ static void vector_name(const char *full, char *name, size_t size) {
                                            : 'c';
     const char *which = strstr(full, "self_attention")    ? "s"
                         : strstr(full, "cross_attention") ? "x"
-                                                           : "";
+                                                          : "";
     const char *stem = "?";
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         if (strstr(full, part[i].part)) {

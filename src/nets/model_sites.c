@@ -1,0 +1,117 @@
+/* model_sites.c -- which normalization stands at which site.
+ *
+ * norm_at is a list PATTERN=METHOD,...; the first pattern that matches a site's name decides, so
+ * that "encoder.0.*=bn,encoder.*=ln" puts BN into the first encoder layer only.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_rows.h"
+
+double model_default(double given, double preset) {
+    return isnan(given) ? preset : given;
+}
+
+bool model_glob(const char *pattern, const char *name) {
+    if (!*pattern) return !*name;
+    if (*pattern == '*')
+        return model_glob(pattern + 1, name) || (*name && model_glob(pattern, name + 1));
+    return *name && (*pattern == '?' || *pattern == *name) && model_glob(pattern + 1, name + 1);
+}
+
+/* One PATTERN=METHOD of the list. */
+typedef struct assignment {
+    char pattern[MODEL_TEXT], method[MODEL_TEXT];
+} assignment;
+
+/* Reads the next one from *at; false at the end or, with *why, when it is not PATTERN=METHOD. */
+static bool next_assignment(const char **at, assignment *a, sr_failure *why) {
+    if (!**at) return false;
+    size_t length = strcspn(*at, ","), equals = strcspn(*at, "=,");
+    if (equals >= length || equals == 0 || length >= MODEL_TEXT) {
+        sr_fail(why, SR_USAGE, "--norm-at: '%.*s' is not PATTERN=METHOD", (int)length, *at);
+        return false;
+    }
+    memcpy(a->pattern, *at, equals);
+    a->pattern[equals] = 0;
+    memcpy(a->method, *at + equals + 1, length - equals - 1);
+    a->method[length - equals - 1] = 0;
+    *at += length + ((*at)[length] == ',');
+    return true;
+}
+
+/* The method of the site called `name`. */
+static const norm_method *method_at(const model_options *o, const char *name, const char *norm,
+                                    sr_failure *why) {
+    sr_failure malformed = {0};
+    assignment a;
+    const char *at = o->norm_at, *chosen = norm;
+    while (next_assignment(&at, &a, &malformed)) {
+        if (!model_glob(a.pattern, name)) continue;
+        chosen = a.method;
+        break;
+    }
+    if (malformed.status != SR_OK) {
+        sr_fail(why, malformed.status, "%s", malformed.text);
+        return NULL;
+    }
+    const norm_method *method = norm_find(chosen);
+    if (!method) sr_fail(why, SR_USAGE, "normalization '%s' is not known", chosen);
+    return method;
+}
+
+static bool any_site_matches(const model *m, const char *pattern) {
+    for (int i = 0; i < m->sites; i++)
+        if (model_glob(pattern, m->site[i]->name)) return true;
+    return false;
+}
+
+sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure *why) {
+    assignment a;
+    const char *at = o->norm_at;
+    while (next_assignment(&at, &a, why))
+        if (!any_site_matches(m, a.pattern))
+            return sr_fail(why, SR_USAGE, "--norm-at: '%s' matches no site of %s", a.pattern,
+                           m->row->name);
+    return why && why->status != SR_OK ? why->status : SR_OK;
+}
+
+/* The method's presets with what the options set. The 0.95 in a method's row is the value of the
+ * text releases; image networks run PyTorch's 0.9 (norms.md 2). */
+static norm_options options_at(const model *m, const model_options *o, const norm_method *method) {
+    norm_options n = norm_options_preset(method);
+    if (m->row->task == TASK_IMAGES && n.alpha == 0.95) n.alpha = 0.9;
+    n.eps = model_default(o->norm_eps, n.eps);
+    if (method->alpha > 0) n.alpha = model_default(o->norm_alpha, n.alpha);
+    n.layer_scale = o->layer_scale;
+    return n;
+}
+
+static bool make_room(model *m) {
+    if (m->sites < m->room) return true;
+    int room = m->room ? 2 * m->room : 32;
+    norm_site **site = realloc(m->site, (size_t)room * sizeof(*site));
+    if (!site) return false;
+    m->site = site;
+    m->room = room;
+    return true;
+}
+
+norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
+                          int64_t features, const char *norm, sr_failure *why) {
+    const norm_method *method = method_at(o, name, norm, why);
+    if (!method) return NULL;
+    norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
+    if (!s) {
+        sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
+        return NULL;
+    }
+    norm_options options = options_at(m, o, method);
+    if (norm_site_init(s, &m->params, name, kind, m->sites, features, method, &options, why) ==
+        SR_OK)
+        return m->site[m->sites++] = s;
+    norm_site_free(s);
+    free(s);
+    return NULL;
+}
