@@ -1,0 +1,294 @@
+/* declare.c -- creates every group, dataset and attribute of a run file (docs/file-format.md).
+ * Nothing may be created after the switch to SWMR, so all of it is here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "writer.h"
+
+const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
+                                                          "committed_evals"};
+
+/* A declaration in progress: stops at the first failure. */
+typedef struct declaration {
+    run_writer *w;
+    sr_failure *why;
+    sr_status status;
+} declaration;
+
+static void add_group(declaration *d, const char *path) {
+    if (d->status == SR_OK) d->status = h5_add_group(d->w->file, path, d->why);
+}
+
+static h5_id add_dataset(declaration *d, const char *path, const h5_shape *shape) {
+    h5_id set = 0;
+    if (d->status == SR_OK) d->status = h5_add_dataset(d->w->file, path, shape, &set, d->why);
+    return set;
+}
+
+static void put_text(declaration *d, const char *object, const char *name, const char *text) {
+    if (d->status == SR_OK)
+        d->status = h5_put_text(d->w->file, object, name, text ? text : "", d->why);
+}
+
+static void put_int(declaration *d, const char *object, const char *name, int64_t value) {
+    if (d->status == SR_OK) d->status = h5_put_int(d->w->file, object, name, value, d->why);
+}
+
+static void write_all(declaration *d, h5_id set, h5_type type, size_t text, const void *value) {
+    if (d->status == SR_OK) d->status = h5_write_all(set, type, text, value, d->why);
+}
+
+/* -- / and /sites --------------------------------------------------------------------------------
+ */
+
+static void declare_root(declaration *d, const sr_run_info *info) {
+    put_text(d, "/", "format", SR_FORMAT_NAME);
+    put_int(d, "/", "format_version", SR_FORMAT_VERSION);
+#define PUT(name) put_text(d, "/", #name, info->name);
+    RUN_TEXTS(PUT)
+#undef PUT
+    if (d->status == SR_OK) d->status = h5_put_uint(d->w->file, "/", "seed", info->seed, d->why);
+    put_int(d, "/", "threads", info->threads);
+}
+
+/* One fixed array of /sites; `value` is packed elements of `size` bytes. */
+static void declare_site_array(declaration *d, const char *path, h5_type type, size_t text,
+                               int64_t count, const void *value, const char *definition) {
+    h5_shape shape = {.type = type, .text = text, .rank = 1, .dims = {count, 1}};
+    h5_id set = add_dataset(d, path, &shape);
+    if (count > 0) write_all(d, set, type, text, value);
+    put_text(d, path, "definition", definition);
+    h5_close_dataset(set);
+}
+
+static void declare_site_texts(declaration *d, char *scratch) {
+    const run_layout *l = &d->w->layout;
+    for (int64_t i = 0; i < l->sites; i++)
+        memcpy(scratch + i * SR_NAME_SIZE, l->site[i].name, SR_NAME_SIZE);
+    declare_site_array(d, "/sites/name", H5_TEXT, SR_NAME_SIZE, l->sites, scratch,
+                       "site, in the order of the forward pass");
+    for (int64_t i = 0; i < l->sites; i++)
+        memcpy(scratch + i * SR_NAME_SIZE, l->site[i].norm, SR_NAME_SIZE);
+    declare_site_array(d, "/sites/norm", H5_TEXT, SR_NAME_SIZE, l->sites, scratch,
+                       "normalization method of the site");
+    for (int64_t i = 0; i < l->sites; i++)
+        memcpy(scratch + i * SR_KIND_SIZE, l->site[i].kind, SR_KIND_SIZE);
+    declare_site_array(d, "/sites/kind", H5_TEXT, SR_KIND_SIZE, l->sites, scratch,
+                       "where the site sits");
+}
+
+static void declare_site_ints(declaration *d, int32_t *scratch) {
+    const run_layout *l = &d->w->layout;
+#define INTS(field, text)                                                                          \
+    for (int64_t i = 0; i < l->sites; i++) scratch[i] = (int32_t)l->site[i].field;                 \
+    declare_site_array(d, "/sites/" #field, H5_INT32, 0, l->sites, scratch, text);
+    INTS(offset, "first column of the site in /vectors")
+    INTS(width, "columns of the site in /vectors: features d")
+    INTS(depth, "place of the site in the forward pass")
+    INTS(layer_scale, "groups of a layer scale in front of the method; 0 = none")
+#undef INTS
+}
+
+static void declare_site_reals(declaration *d, double *scratch) {
+    const run_layout *l = &d->w->layout;
+    for (int64_t i = 0; i < l->sites; i++) scratch[i] = l->site[i].eps;
+    declare_site_array(d, "/sites/eps", H5_FLOAT64, 0, l->sites, scratch,
+                       "added to the statistic under the root");
+    for (int64_t i = 0; i < l->sites; i++) scratch[i] = l->site[i].alpha;
+    declare_site_array(d, "/sites/alpha", H5_FLOAT64, 0, l->sites, scratch,
+                       "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch");
+}
+
+static void declare_columns(declaration *d, int32_t *scratch) {
+    const run_layout *l = &d->w->layout;
+    for (int64_t i = 0; i < l->sites; i++)
+        for (int64_t k = 0; k < l->site[i].width; k++) scratch[l->site[i].offset + k] = (int32_t)i;
+    declare_site_array(d, "/sites/column_site", H5_INT32, 0, l->width, scratch,
+                       "site of each column of /vectors");
+}
+
+static void declare_sites(declaration *d) {
+    const run_layout *l = &d->w->layout;
+    add_group(d, "/sites");
+    size_t bytes = (size_t)l->sites * SR_NAME_SIZE + (size_t)l->width * sizeof(int32_t) + 1;
+    void *scratch = malloc(bytes);
+    if (!scratch) {
+        d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the table of sites", bytes);
+        return;
+    }
+    declare_site_texts(d, scratch);
+    declare_site_ints(d, scratch);
+    declare_site_reals(d, scratch);
+    declare_columns(d, scratch);
+    free(scratch);
+}
+
+/* -- growing columns -----------------------------------------------------------------------------
+ */
+
+static h5_id declare_column(declaration *d, const run_column *c, int rank, int64_t columns,
+                            const int64_t chunk[2]) {
+    char path[SR_NAME_SIZE + 32];
+    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
+    h5_shape shape = {
+        .type = c->type, .rank = rank, .dims = {0, columns}, .chunk = {chunk[0], chunk[1]}};
+    h5_id set = add_dataset(d, path, &shape);
+    put_text(d, path, "definition", c->definition);
+    put_text(d, path, "unit", c->unit);
+    char id[SR_NAME_SIZE + 32];
+    snprintf(id, sizeof id, "%s/%s@%d", c->group, c->name, SR_FORMAT_VERSION);
+    put_text(d, path, "definition_id", id);
+    return set;
+}
+
+/* A statistic: what all of them have in common is stored beside each, where a reader sees it. */
+static h5_id declare_statistic(declaration *d, const run_column *c, int64_t columns,
+                               const int64_t chunk[2]) {
+    h5_id set = declare_column(d, c, 2, columns, chunk);
+    char path[SR_NAME_SIZE + 32];
+    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
+    put_int(d, path, "ddof", 0);
+    put_text(d, path, "running", "running values are those from before this step's update");
+    put_text(d, path, "alpha", "weighs the old running value");
+    put_text(d, path, "rows", "valid rows only");
+    put_text(d, path, "scope", "one micro-batch of this process, not merged over micro-batches");
+    return set;
+}
+
+static void declare_steps(declaration *d) {
+    run_writer *w = d->w;
+    int64_t chunk[2];
+    run_chunk_steps(&w->layout, chunk);
+    add_group(d, "/steps");
+    for (int i = 0; i < RUN_STEP_INTS; i++)
+        w->step_int_set[i] = declare_column(d, &run_step_ints[i], 1, 1, chunk);
+    for (int i = 0; i < RUN_STEP_REALS; i++)
+        w->step_real_set[i] = declare_column(d, &run_step_reals[i], 1, 1, chunk);
+}
+
+static void declare_statistics(declaration *d) {
+    run_writer *w = d->w;
+    const run_layout *l = &w->layout;
+    int64_t chunk[2], step_chunk[2];
+    add_group(d, "/scalars");
+    if (l->scalars) run_chunk_scalars(l, chunk);
+    for (int i = 0; i < SR_SCALAR_COUNT && l->scalars; i++)
+        w->scalar_set[i] = declare_statistic(d, &run_scalars[i], l->sites, chunk);
+    add_group(d, "/vectors");
+    run_chunk_steps(l, step_chunk);
+    w->vector_step_set = declare_column(d, &run_vector_step, 1, 1, step_chunk);
+    if (l->vectors) run_chunk_vectors(l, chunk);
+    for (int i = 0; i < SR_VECTOR_COUNT && l->vectors; i++)
+        w->vector_set[i] = declare_statistic(d, &run_vectors[i], l->width, chunk);
+}
+
+static void declare_evals(declaration *d) {
+    run_writer *w = d->w;
+    const int64_t chunk[2] = {RUN_EVAL_CHUNK, 1};
+    add_group(d, "/evals");
+    w->eval_step_set = declare_column(d, &run_eval_step, 1, 1, chunk);
+    for (int i = 0; i < SR_EVAL_COUNT; i++)
+        w->eval_set[i] = declare_column(d, &run_evals[i], 1, 1, chunk);
+}
+
+static void declare_embedding(declaration *d, run_embedding *e) {
+    char group[SR_NAME_SIZE + 16], path[SR_NAME_SIZE + 64];
+    int64_t values = e->rows < e->cols ? e->rows : e->cols;
+    snprintf(group, sizeof group, "/embeddings/%s", e->name);
+    add_group(d, group);
+    put_int(d, group, "rows", e->rows);
+    put_int(d, group, "cols", e->cols);
+    snprintf(path, sizeof path, "%s/step", group);
+    h5_shape steps = {.type = H5_INT64, .rank = 1, .dims = {0, 1}, .chunk = {16, 1}};
+    e->step = add_dataset(d, path, &steps);
+    put_text(d, path, "definition", "step after which the singular values were computed");
+    snprintf(path, sizeof path, "%s/singular_values", group);
+    h5_shape shape = {.type = H5_FLOAT64, .rank = 2, .dims = {0, values}, .chunk = {1, values}};
+    e->values = add_dataset(d, path, &shape);
+    put_text(d, path, "definition", "singular values of the embedding matrix, descending");
+}
+
+/* -- /state --------------------------------------------------------------------------------------
+ */
+
+static h5_id declare_state(declaration *d, const char *name, h5_type type, size_t text,
+                           const void *value) {
+    char path[64];
+    snprintf(path, sizeof path, "/state/%s", name);
+    h5_shape shape = {.type = type, .text = text};
+    h5_id set = add_dataset(d, path, &shape);
+    write_all(d, set, type, text, value);
+    return set;
+}
+
+static void declare_states(declaration *d) {
+    run_writer *w = d->w;
+    static const char empty[SR_REASON_SIZE] = "", running[SR_STATUS_SIZE] = "running";
+    const int64_t zero = 0;
+    const double unknown = 0.0 / 0.0;
+    add_group(d, "/state");
+    for (int i = 0; i < COMMITTED_COUNT; i++)
+        w->committed_set[i] = declare_state(d, run_committed_names[i], H5_INT64, 0, &zero);
+    w->status_set = declare_state(d, "status", H5_TEXT, SR_STATUS_SIZE, running);
+    w->reason_set = declare_state(d, "reason", H5_TEXT, SR_REASON_SIZE, empty);
+    w->finished_set = declare_state(d, "finished", H5_TEXT, RUN_FINISHED_SIZE, empty);
+    w->digest_set = declare_state(d, "weights_digest", H5_TEXT, SR_DIGEST_SIZE, empty);
+    w->wall_set = declare_state(d, "wall_seconds", H5_FLOAT64, 0, &unknown);
+    put_text(d, "/state/finished", "definition", "UTC time of the end; empty: not ended");
+    put_text(d, "/state/wall_seconds", "unit", "s");
+}
+
+/* -- dimension scales ----------------------------------------------------------------------------
+ */
+
+enum {
+    SCALED_MAX = RUN_STEP_INTS + RUN_STEP_REALS + SR_SCALAR_COUNT + SR_VECTOR_COUNT + SR_EVAL_COUNT
+};
+
+typedef struct scale_list {
+    h5_scaled row[SCALED_MAX];
+    char path[SCALED_MAX][SR_NAME_SIZE];
+    int count;
+} scale_list;
+
+static void attach(scale_list *s, const run_column *c, int count, int rank, const char *row,
+                   const char *column) {
+    for (int i = 0; i < count; i++) {
+        snprintf(s->path[s->count], sizeof s->path[0], "/%s/%s", c[i].group, c[i].name);
+        s->row[s->count] = (h5_scaled){s->path[s->count], rank, row, column};
+        s->count++;
+    }
+}
+
+static void declare_scales(declaration *d) {
+    const run_layout *l = &d->w->layout;
+    if (d->status != SR_OK) return;
+    scale_list *s = calloc(1, sizeof *s);
+    if (!s) {
+        d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the dimension scales", sizeof *s);
+        return;
+    }
+    attach(s, run_step_ints + 1, RUN_STEP_INTS - 1, 1, "/steps/step", NULL);
+    attach(s, run_step_reals, RUN_STEP_REALS, 1, "/steps/step", NULL);
+    attach(s, run_evals, SR_EVAL_COUNT, 1, "/evals/step", NULL);
+    if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, 2, "/steps/step", NULL);
+    if (l->vectors)
+        attach(s, run_vectors, SR_VECTOR_COUNT, 2, "/vectors/step", "/sites/column_site");
+    d->status = h5_put_scales(d->w->file, s->row, s->count, d->why);
+    free(s);
+}
+
+sr_status writer_declare_file(run_writer *w, const sr_run_info *info, sr_failure *why) {
+    declaration d = {w, why, SR_OK};
+    declare_root(&d, info);
+    if (d.status == SR_OK) declare_sites(&d);
+    declare_steps(&d);
+    declare_statistics(&d);
+    declare_evals(&d);
+    add_group(&d, "/embeddings");
+    for (int i = 0; i < w->embeddings; i++) declare_embedding(&d, &w->embedding[i]);
+    declare_states(&d);
+    declare_scales(&d);
+    return d.status;
+}

@@ -1,0 +1,133 @@
+/* derive.c -- the scalars of statrec/format.h that follow from a site's vectors (norms.md 18.1
+ * to 18.3).
+ *
+ *   dist(a, b) = ||a - b||_2 / d
+ *   tid_mean = ||mu_B - mu||_2 / ||sigma||_2     tid_var = ||sigma_B - sigma||_2 / ||sigma||_2
+ *
+ * (sigma = sqrt(sigma2), no eps; running values from before the update.) The batch statistics'
+ * parts of dL/dx, from equation 3 of the PowerNorm paper (ICML 2020), as root mean square over rows
+ * divided by d; n valid rows, s = sqrt(batch statistic + eps), Q = statistic / (statistic + eps) =
+ * mean of xhat^2:
+ *
+ *   SIGMA  c_mu  = gamma / s * sum_g / n           g_mu     = ||c_mu||_2 / d
+ *          c_sig = gamma / s * sum_gx / n          g_sigma2 = sqrt(sum c_sig^2 Q) / d
+ *   PSI    c_psi = gamma / s * sum_gx / n          g_psi2   = sqrt(sum c_psi^2 Q) / d
+ *   PN     |nu| / psi * sqrt(Gamma_t)              g_psi2   = its Euclidean norm / d,
+ *          psi = sqrt(psi2 + eps): what PN subtracts instead (norms.md 11, 18.2)
+ *
+ * Exact with eps inside the root. BRN at r != 1 and MABN with its averaged divisor differ by the
+ * factors of norms.md 15 and 16, which are not among the vectors: hosts put those scalars
+ * themselves. Without gamma: gamma = 1.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "statrec/moments.h"
+
+/* Plain sums of squares: what float32 tensors lead to stays far inside the range of double. */
+static double distance(const double *a, const double *b, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) sum += (a[k] - b[k]) * (a[k] - b[k]);
+    return sqrt(sum);
+}
+
+static double distance_root(const double *a, const double *b, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) {
+        double delta = sqrt(a[k]) - sqrt(b[k]);
+        sum += delta * delta;
+    }
+    return sqrt(sum);
+}
+
+double sr_dist(const double *a, const double *b, int64_t d) {
+    return distance(a, b, d) / (double)d;
+}
+
+double sr_dist_root(const double *a, const double *b, int64_t d) {
+    return distance_root(a, b, d) / (double)d;
+}
+
+/* ||sqrt(a)||_2 */
+static double length_of_root(const double *a, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) sum += a[k];
+    return sqrt(sum);
+}
+
+/* ||gamma / sqrt(statistic + eps) * sum / n * sqrt(Q)||_2 / d; Q = 1 unless `with_q`. */
+static double part_of_gradient(const double *gamma, const double *statistic, const double *sum,
+                               int64_t d, double eps, int64_t rows, bool with_q) {
+    double total = 0;
+    for (int64_t k = 0; k < d; k++) {
+        double divisor = statistic[k] + eps;
+        double c = (gamma ? gamma[k] : 1) / sqrt(divisor) * (sum[k] / (double)rows);
+        total += with_q ? c * c * (statistic[k] / divisor) : c * c;
+    }
+    return sqrt(total) / (double)d;
+}
+
+static void derive_distances(int64_t d, const double *const v[SR_VECTOR_COUNT], double *out) {
+    if (v[SR_mu_B] && v[SR_mu]) out[SR_SCALAR_dist_mu] = sr_dist(v[SR_mu_B], v[SR_mu], d);
+    if (v[SR_sigma2_B] && v[SR_sigma2]) {
+        double root = distance_root(v[SR_sigma2_B], v[SR_sigma2], d);
+        double length = length_of_root(v[SR_sigma2], d);
+        out[SR_SCALAR_dist_sigma] = root / (double)d;
+        out[SR_SCALAR_dist_sigma2] = sr_dist(v[SR_sigma2_B], v[SR_sigma2], d);
+        out[SR_SCALAR_tid_var] = root / length;
+        if (v[SR_mu_B] && v[SR_mu])
+            out[SR_SCALAR_tid_mean] = distance(v[SR_mu_B], v[SR_mu], d) / length;
+    }
+    if (v[SR_psi2_B] && v[SR_psi2]) {
+        out[SR_SCALAR_dist_psi] = sr_dist_root(v[SR_psi2_B], v[SR_psi2], d);
+        out[SR_SCALAR_dist_psi2] = sr_dist(v[SR_psi2_B], v[SR_psi2], d);
+    }
+}
+
+static void derive_sigma(int64_t d, double eps, int64_t rows,
+                         const double *const v[SR_VECTOR_COUNT], double *out) {
+    if (!v[SR_sigma2_B] || rows <= 0) return;
+    if (v[SR_sum_g])
+        out[SR_SCALAR_g_mu] =
+            part_of_gradient(v[SR_gamma], v[SR_sigma2_B], v[SR_sum_g], d, eps, rows, false);
+    if (v[SR_sum_gx])
+        out[SR_SCALAR_g_sigma2] =
+            part_of_gradient(v[SR_gamma], v[SR_sigma2_B], v[SR_sum_gx], d, eps, rows, true);
+}
+
+static void derive_pn(int64_t d, double eps, const double *const v[SR_VECTOR_COUNT], double *out) {
+    if (!v[SR_Gamma_t]) return;
+    double most = v[SR_Gamma_t][0];
+    for (int64_t k = 1; k < d; k++)
+        if (v[SR_Gamma_t][k] > most || isnan(v[SR_Gamma_t][k])) most = v[SR_Gamma_t][k];
+    out[SR_SCALAR_Gamma_max] = most;
+    if (!v[SR_nu] || !v[SR_psi2]) return;
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++)
+        sum += v[SR_nu][k] * v[SR_nu][k] / (v[SR_psi2][k] + eps) * v[SR_Gamma_t][k];
+    out[SR_SCALAR_g_psi2] = sqrt(sum) / (double)d;
+}
+
+void sr_derive_scalars(sr_family family, int64_t d, double eps, int64_t rows,
+                       const double *const vector[SR_VECTOR_COUNT],
+                       double scalar[SR_SCALAR_COUNT]) {
+    if (rows >= 0) scalar[SR_SCALAR_rows] = (double)rows;
+    derive_distances(d, vector, scalar);
+    switch (family) {
+    case SR_FAMILY_SIGMA:
+        derive_sigma(d, eps, rows, vector, scalar);
+        break;
+    case SR_FAMILY_PSI:
+        if (vector[SR_psi2_B] && vector[SR_sum_gx] && rows > 0)
+            scalar[SR_SCALAR_g_psi2] = part_of_gradient(vector[SR_gamma], vector[SR_psi2_B],
+                                                        vector[SR_sum_gx], d, eps, rows, true);
+        break;
+    case SR_FAMILY_PN:
+        derive_pn(d, eps, vector, scalar);
+        break;
+    case SR_FAMILY_ROW:
+    case SR_FAMILY_NONE:
+        break;
+    }
+}

@@ -1,0 +1,598 @@
+/* h5.c -- see h5.h. Every operation runs between quiet_begin and quiet_end, which keep HDF5 from
+ * printing and read its error stack; handles that an operation opens are closed by it. */
+#include "h5.h"
+
+#include <errno.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REASON_SIZE = 400, NAME_SIZE = 256 };
+
+/* -- errors -------------------------------------------------------------------------------------
+ */
+
+typedef struct quiet {
+    H5E_auto2_t print;
+    void *context;
+} quiet;
+
+static quiet quiet_begin(void) {
+    quiet q = {NULL, NULL};
+    H5Eget_auto2(H5E_DEFAULT, &q.print, &q.context);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return q;
+}
+
+typedef struct reason {
+    char text[REASON_SIZE]; /* the innermost description */
+    int system;             /* errno, or 0 */
+    bool memory;
+} reason;
+
+/* HDF5's file driver writes "..., errno = 28, error message = 'No space left on device', ...". */
+static int find_errno(const char *text) {
+    const char *at = text ? strstr(text, "errno = ") : NULL;
+    return at ? atoi(at + strlen("errno = ")) : 0;
+}
+
+static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) {
+    reason *r = context;
+    if (n == 0)
+        snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
+    int system = find_errno(error->desc);
+    if (!r->system && system) {
+        snprintf(r->text, sizeof r->text, "%s", strerror(system));
+        r->system = system;
+    }
+    if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
+    return 0;
+}
+
+/* Turns HDF5's error stack into one line "file: object: reason". */
+static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id, const char *object,
+                                 const char *action) {
+    reason r = {"unknown", 0, false};
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &r);
+    char file[REASON_SIZE] = "", name[NAME_SIZE] = "";
+    if (id > 0) {
+        H5Fget_name(id, file, sizeof file);
+        if (!object && H5Iget_type(id) == H5I_DATASET) H5Iget_name(id, name, sizeof name);
+    }
+    if (object) snprintf(name, sizeof name, "%s", object);
+    H5Eclear2(H5E_DEFAULT);
+    for (char *c = r.text; *c; c++)
+        if ((unsigned char)*c < ' ') *c = ' ';
+    sr_status status = r.memory             ? SR_MEMORY
+                       : r.system == EEXIST ? SR_EXISTS
+                       : r.system           ? SR_IO
+                                            : otherwise;
+    return sr_fail(why, status, "%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
+                   *file || *name ? ": " : "", action, r.text);
+}
+
+/* Ends a quiet stretch; `ok` false: with the failure that the stack tells. */
+static sr_status quiet_end(quiet q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
+                           const char *object, const char *action) {
+    sr_status status = ok ? SR_OK : fail_from_stack(why, otherwise, id, object, action);
+    H5Eset_auto2(H5E_DEFAULT, q.print, q.context);
+    return status;
+}
+
+void h5_disown_exit(void) {
+    quiet q = quiet_begin();
+    H5dont_atexit();
+    H5Eclear2(H5E_DEFAULT);
+    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+}
+
+/* -- types --------------------------------------------------------------------------------------
+ */
+
+static hid_t text_type(size_t size) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    if (type < 0) return type;
+    if (H5Tset_size(type, size ? size : 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0 ||
+        H5Tset_strpad(type, H5T_STR_NULLPAD) < 0) {
+        H5Tclose(type);
+        return -1;
+    }
+    return type;
+}
+
+/* A type that the caller closes: as stored in the file, or as in memory. */
+static hid_t make_type(h5_type type, size_t text, bool stored) {
+    switch (type) {
+    case H5_INT32:
+        return H5Tcopy(stored ? H5T_STD_I32LE : H5T_NATIVE_INT32);
+    case H5_INT64:
+        return H5Tcopy(stored ? H5T_STD_I64LE : H5T_NATIVE_INT64);
+    case H5_UINT64:
+        return H5Tcopy(stored ? H5T_STD_U64LE : H5T_NATIVE_UINT64);
+    case H5_FLOAT32:
+        return H5Tcopy(stored ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
+    case H5_FLOAT64:
+        return H5Tcopy(stored ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
+    case H5_TEXT:
+        return text_type(text);
+    case H5_OTHER:
+        break;
+    }
+    return -1;
+}
+
+static h5_type name_type(hid_t type) {
+    size_t size = H5Tget_size(type);
+    H5T_class_t class = H5Tget_class(type);
+    if (class == H5T_FLOAT) return size == 4 ? H5_FLOAT32 : size == 8 ? H5_FLOAT64 : H5_OTHER;
+    if (class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE)
+        return size == 8 ? H5_UINT64 : H5_OTHER;
+    if (class == H5T_INTEGER) return size == 4 ? H5_INT32 : size == 8 ? H5_INT64 : H5_OTHER;
+    if (class == H5T_STRING && H5Tis_variable_str(type) == 0) return H5_TEXT;
+    return H5_OTHER;
+}
+
+/* -- files --------------------------------------------------------------------------------------
+ */
+
+static hid_t file_access(bool reader) {
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access < 0) return access;
+    /* Contiguous datasets (committed_*) bypass the sieve buffer, so that they reach the file after
+     * the rows that were flushed before them. A reader takes no lock: it must not stop a writer. */
+    if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
+        H5Pset_sieve_buf_size(access, 0) < 0 || H5Pset_file_locking(access, !reader, true) < 0) {
+        H5Pclose(access);
+        return -1;
+    }
+    return access;
+}
+
+sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
+    quiet q = quiet_begin();
+    hid_t access = file_access(false);
+    hid_t id = access < 0 ? -1 : H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
+    *file = id < 0 ? 0 : id;
+    sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
+    if (access >= 0) H5Pclose(access);
+    return status;
+}
+
+sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *why) {
+    quiet q = quiet_begin();
+    *file = 0;
+    *unfinished = false;
+    sr_status status = SR_OK;
+    hid_t access = file_access(true);
+    hid_t id = access < 0 ? -1 : H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (id < 0 && access >= 0) {
+        sr_failure plain = {0};
+        fail_from_stack(&plain, SR_FORMAT, 0, path, "open");
+        id = H5Fopen(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access);
+        *unfinished = id >= 0;
+        if (id < 0) {
+            H5Eclear2(H5E_DEFAULT);
+            status = sr_fail(why, plain.status, "%s", plain.text);
+            if (strstr(plain.text, "already open for write"))
+                sr_hint(why, "its writer has not begun the first step, or died before it");
+        }
+    } else if (id < 0) {
+        status = fail_from_stack(why, SR_LIBRARY, 0, path, "open");
+    }
+    if (access >= 0) H5Pclose(access);
+    if (id >= 0) *file = id;
+    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    return status;
+}
+
+sr_status h5_start_swmr(h5_id file, sr_failure *why) {
+    quiet q = quiet_begin();
+    bool ok = H5Fstart_swmr_write(file) >= 0;
+    return quiet_end(q, ok, why, SR_LIBRARY, file, NULL, "begin SWMR writing");
+}
+
+sr_status h5_flush(h5_id file, sr_failure *why) {
+    quiet q = quiet_begin();
+    bool ok = H5Fflush(file, H5F_SCOPE_LOCAL) >= 0;
+    return quiet_end(q, ok, why, SR_LIBRARY, file, NULL, "flush");
+}
+
+sr_status h5_close(h5_id file, sr_failure *why) {
+    if (file <= 0) return SR_OK;
+    quiet q = quiet_begin();
+    return quiet_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
+}
+
+/* -- declaring ----------------------------------------------------------------------------------
+ */
+
+sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
+    quiet q = quiet_begin();
+    hid_t group = H5Gcreate2(file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = group >= 0 && H5Gclose(group) >= 0;
+    return quiet_end(q, ok, why, SR_LIBRARY, file, path, "create group");
+}
+
+static herr_t set_fill(hid_t properties, h5_type type) {
+    double nan = NAN;
+    int64_t none = -1;
+    if (type == H5_FLOAT32 || type == H5_FLOAT64)
+        return H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &nan);
+    if (type == H5_INT32 || type == H5_INT64)
+        return H5Pset_fill_value(properties, H5T_NATIVE_INT64, &none);
+    return 0;
+}
+
+static hid_t creation_properties(const h5_shape *shape) {
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    if (properties < 0) return properties;
+    hsize_t chunk[2] = {(hsize_t)shape->chunk[0], (hsize_t)shape->chunk[1]};
+    herr_t failed = H5Pset_obj_track_times(properties, false) < 0;
+    failed |= set_fill(properties, shape->type) < 0;
+    if (shape->chunk[0] > 0) {
+        failed |= H5Pset_chunk(properties, shape->rank, chunk) < 0;
+    } else {
+        failed |= H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) < 0;
+    }
+    if (!failed) return properties;
+    H5Pclose(properties);
+    return -1;
+}
+
+static hid_t make_space(const h5_shape *shape) {
+    if (shape->rank == 0) return H5Screate(H5S_SCALAR);
+    hsize_t dims[2] = {(hsize_t)shape->dims[0], (hsize_t)shape->dims[1]};
+    hsize_t most[2] = {shape->chunk[0] > 0 ? H5S_UNLIMITED : dims[0], dims[1]};
+    return H5Screate_simple(shape->rank, dims, most);
+}
+
+sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5_id *set,
+                         sr_failure *why) {
+    quiet q = quiet_begin();
+    hid_t type = make_type(shape->type, shape->text, true);
+    hid_t space = make_space(shape);
+    hid_t properties = creation_properties(shape);
+    hid_t id = -1;
+    if (type >= 0 && space >= 0 && properties >= 0)
+        id = H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    *set = id < 0 ? 0 : id;
+    sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, file, path, "create dataset");
+    if (properties >= 0) H5Pclose(properties);
+    if (space >= 0) H5Sclose(space);
+    if (type >= 0) H5Tclose(type);
+    return status;
+}
+
+/* Creates, writes and closes one attribute; consumes type and space. */
+static herr_t write_attribute(hid_t file, const char *object, const char *name, hid_t stored,
+                              hid_t memory, hid_t space, const void *value) {
+    herr_t result = -1;
+    hid_t id = -1;
+    if (stored >= 0 && memory >= 0 && space >= 0)
+        id = H5Acreate_by_name(file, object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT,
+                               H5P_DEFAULT);
+    if (id >= 0) {
+        result = H5Awrite(id, memory, value);
+        if (H5Aclose(id) < 0) result = -1;
+    }
+    if (stored >= 0) H5Tclose(stored);
+    if (memory >= 0) H5Tclose(memory);
+    if (space >= 0) H5Sclose(space);
+    return result;
+}
+
+static sr_status put_attribute(h5_id file, const char *object, const char *name, h5_type type,
+                               size_t text, const void *value, sr_failure *why) {
+    quiet q = quiet_begin();
+    bool ok = write_attribute(file, object, name, make_type(type, text, true),
+                              make_type(type, text, false), H5Screate(H5S_SCALAR), value) >= 0;
+    char at[NAME_SIZE];
+    snprintf(at, sizeof at, "%s attribute %s", object, name);
+    return quiet_end(q, ok, why, SR_LIBRARY, file, at, "write");
+}
+
+sr_status h5_put_text(h5_id file, const char *object, const char *name, const char *text,
+                      sr_failure *why) {
+    return put_attribute(file, object, name, H5_TEXT, strlen(text), text, why);
+}
+
+sr_status h5_put_int(h5_id file, const char *object, const char *name, int64_t value,
+                     sr_failure *why) {
+    return put_attribute(file, object, name, H5_INT64, 0, &value, why);
+}
+
+sr_status h5_put_uint(h5_id file, const char *object, const char *name, uint64_t value,
+                      sr_failure *why) {
+    return put_attribute(file, object, name, H5_UINT64, 0, &value, why);
+}
+
+/* -- writing and reading rows --------------------------------------------------------------------
+ */
+
+sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
+    quiet q = quiet_begin();
+    hsize_t dims[2] = {0, 0};
+    hid_t space = H5Dget_space(set);
+    bool known = space >= 0 && H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
+    if (space >= 0) H5Sclose(space);
+    dims[0] = (hsize_t)rows;
+    bool ok = known && H5Dset_extent(set, dims) >= 0;
+    return quiet_end(q, ok, why, SR_LIBRARY, set, NULL, "extend");
+}
+
+/* Moves rows between file and memory; direction by `write`. */
+static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buffer, bool write) {
+    hid_t in_file = H5Dget_space(set), memory = make_type(type, 0, false), in_memory = -1;
+    int rank = in_file < 0 ? -1 : H5Sget_simple_extent_ndims(in_file);
+    hsize_t start[2] = {(hsize_t)rows->first, (hsize_t)rows->column};
+    hsize_t count[2] = {(hsize_t)rows->count, (hsize_t)rows->columns};
+    hsize_t whole[2] = {(hsize_t)rows->count, (hsize_t)rows->stride};
+    hsize_t offset[2] = {0, write ? (hsize_t)rows->column : 0};
+    herr_t result = -1;
+    if (memory >= 0 && rank > 0 && rank <= 2) {
+        in_memory = H5Screate_simple(2, whole, NULL);
+        if (in_memory >= 0 &&
+            H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+            H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, offset, NULL, count, NULL) >= 0)
+            result = write ? H5Dwrite(set, memory, in_memory, in_file, H5P_DEFAULT, buffer)
+                           : H5Dread(set, memory, in_memory, in_file, H5P_DEFAULT, buffer);
+    }
+    if (in_memory >= 0) H5Sclose(in_memory);
+    if (memory >= 0) H5Tclose(memory);
+    if (in_file >= 0) H5Sclose(in_file);
+    return result;
+}
+
+sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void *buffer,
+                        sr_failure *why) {
+    quiet q = quiet_begin();
+    bool ok = move_rows(set, rows, type, (void *)(uintptr_t)buffer, true) >= 0;
+    return quiet_end(q, ok, why, SR_LIBRARY, set, NULL, "write");
+}
+
+sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffer,
+                       sr_failure *why) {
+    if (rows->count == 0 || rows->columns == 0) return SR_OK;
+    quiet q = quiet_begin();
+    bool ok = move_rows(set, rows, type, buffer, false) >= 0;
+    return quiet_end(q, ok, why, SR_FORMAT, set, NULL, "read");
+}
+
+static sr_status move_all(h5_id set, h5_type type, size_t text, void *buffer, bool write,
+                          sr_failure *why) {
+    quiet q = quiet_begin();
+    hid_t memory = make_type(type, text, false);
+    herr_t result = -1;
+    if (memory >= 0)
+        result = write ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer)
+                       : H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
+    sr_status status = quiet_end(q, result >= 0, why, write ? SR_LIBRARY : SR_FORMAT, set, NULL,
+                                 write ? "write" : "read");
+    if (memory >= 0) H5Tclose(memory);
+    return status;
+}
+
+sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer, sr_failure *why) {
+    return move_all(set, type, text, (void *)(uintptr_t)buffer, true, why);
+}
+
+sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_failure *why) {
+    return move_all(set, type, text, buffer, false, why);
+}
+
+/* -- reading -------------------------------------------------------------------------------------
+ */
+
+bool h5_has(h5_id file, const char *path) {
+    quiet q = quiet_begin();
+    char part[NAME_SIZE];
+    bool there = strlen(path) < sizeof part;
+    /* H5Lexists wants every group on the way to exist. */
+    for (const char *at = path; there && at;) {
+        const char *slash = strchr(at + 1, '/');
+        snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : (int)strlen(path), path);
+        there = H5Lexists(file, part, H5P_DEFAULT) > 0;
+        at = slash;
+    }
+    there = there && H5Oexists_by_name(file, path, H5P_DEFAULT) > 0;
+    H5Eclear2(H5E_DEFAULT);
+    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    return there;
+}
+
+sr_status h5_open_dataset(h5_id file, const char *path, h5_id *set, sr_failure *why) {
+    quiet q = quiet_begin();
+    hid_t id = H5Dopen2(file, path, H5P_DEFAULT);
+    *set = id < 0 ? 0 : id;
+    return quiet_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
+}
+
+void h5_close_dataset(h5_id set) {
+    if (set <= 0) return;
+    quiet q = quiet_begin();
+    H5Dclose(set);
+    H5Eclear2(H5E_DEFAULT);
+    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+}
+
+static bool read_chunk(hid_t set, h5_shape *shape) {
+    hid_t properties = H5Dget_create_plist(set);
+    if (properties < 0) return false;
+    hsize_t chunk[2] = {0, 0};
+    bool ok = true;
+    if (H5Pget_layout(properties) == H5D_CHUNKED)
+        ok = H5Pget_chunk(properties, shape->rank, chunk) == shape->rank;
+    H5Pclose(properties);
+    shape->chunk[0] = (int64_t)chunk[0], shape->chunk[1] = (int64_t)chunk[1];
+    return ok;
+}
+
+/* Fills *shape; a rank above 2 or an extent beyond int64 is left as rank -1 and type H5_OTHER. */
+sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
+    quiet q = quiet_begin();
+    *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
+    hid_t space = H5Dget_space(set), type = H5Dget_type(set);
+    bool ok = space >= 0 && type >= 0;
+    int rank = ok ? H5Sget_simple_extent_ndims(space) : -1;
+    hsize_t dims[2] = {0, 0};
+    if (ok && rank >= 0 && rank <= 2 && H5Sget_simple_extent_type(space) != H5S_NULL) {
+        shape->rank = rank;
+        ok = H5Sget_simple_extent_dims(space, dims, NULL) >= 0 && read_chunk(set, shape);
+        shape->dims[0] = (int64_t)dims[0], shape->dims[1] = (int64_t)dims[1];
+        shape->type = name_type(type);
+        shape->text = shape->type == H5_TEXT ? H5Tget_size(type) : 0;
+        if (shape->dims[0] < 0 || shape->dims[1] < 0) *shape = (h5_shape){.rank = -1};
+    }
+    if (space >= 0) H5Sclose(space);
+    if (type >= 0) H5Tclose(type);
+    return quiet_end(q, ok, why, SR_FORMAT, set, NULL, "read shape");
+}
+
+int64_t h5_stored_bytes(h5_id set) {
+    quiet q = quiet_begin();
+    hsize_t bytes = H5Dget_storage_size(set);
+    H5Eclear2(H5E_DEFAULT);
+    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    return bytes > INT64_MAX ? 0 : (int64_t)bytes;
+}
+
+/* Opens an attribute that must be one value of the class; size in bytes to *size. */
+static hid_t open_attribute(hid_t file, const char *object, const char *name, H5T_class_t class,
+                            size_t *size) {
+    hid_t id = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    if (id < 0) return id;
+    hid_t type = H5Aget_type(id), space = H5Aget_space(id);
+    bool fits = type >= 0 && space >= 0 && H5Tget_class(type) == class &&
+                H5Sget_simple_extent_npoints(space) == 1 && H5Tis_variable_str(type) <= 0;
+    *size = type >= 0 ? H5Tget_size(type) : 0;
+    if (type >= 0) H5Tclose(type);
+    if (space >= 0) H5Sclose(space);
+    if (fits) return id;
+    H5Aclose(id);
+    return -1;
+}
+
+static sr_status get_attribute(h5_id file, const char *object, const char *name, h5_type type,
+                               void **text, void *number, sr_failure *why) {
+    quiet q = quiet_begin();
+    size_t size = 0;
+    hid_t id = open_attribute(file, object, name, text ? H5T_STRING : H5T_INTEGER, &size);
+    hid_t memory = id < 0 ? -1 : make_type(type, size, false);
+    void *at = number;
+    if (text && memory >= 0) at = *text = calloc(size + 1, 1);
+    bool ok = memory >= 0 && at && H5Aread(id, memory, at) >= 0;
+    if (memory >= 0) H5Tclose(memory);
+    char what[NAME_SIZE];
+    snprintf(what, sizeof what, "%s attribute %s", object, name);
+    sr_status otherwise = memory >= 0 && !at ? SR_MEMORY : SR_FORMAT;
+    sr_status status = quiet_end(q, ok, why, otherwise, file, what, "read");
+    if (id >= 0) H5Aclose(id);
+    if (!ok && text) free(*text), *text = NULL;
+    return status;
+}
+
+sr_status h5_get_text(h5_id file, const char *object, const char *name, char **text,
+                      sr_failure *why) {
+    void *at = NULL;
+    sr_status status = get_attribute(file, object, name, H5_TEXT, &at, NULL, why);
+    *text = at;
+    return status;
+}
+
+sr_status h5_get_int(h5_id file, const char *object, const char *name, int64_t *value,
+                     sr_failure *why) {
+    return get_attribute(file, object, name, H5_INT64, NULL, value, why);
+}
+
+sr_status h5_get_uint(h5_id file, const char *object, const char *name, uint64_t *value,
+                      sr_failure *why) {
+    return get_attribute(file, object, name, H5_UINT64, NULL, value, why);
+}
+
+bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size) {
+    quiet q = quiet_begin();
+    ssize_t length = H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name,
+                                        size, H5P_DEFAULT);
+    H5Eclear2(H5E_DEFAULT);
+    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    return length >= 0;
+}
+
+/* -- dimension scales ----------------------------------------------------------------------------
+ */
+
+/* One element of a scale's REFERENCE_LIST. */
+typedef struct scale_use {
+    hobj_ref_t dataset;
+    int dimension;
+} scale_use;
+
+static herr_t write_fixed(hid_t file, const char *object, const char *name, const char *text) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    if (type >= 0 && H5Tset_size(type, strlen(text) + 1) < 0) H5Tclose(type), type = -1;
+    hid_t memory = type < 0 ? -1 : H5Tcopy(type);
+    return write_attribute(file, object, name, type, memory, H5Screate(H5S_SCALAR), text);
+}
+
+/* CLASS, NAME and REFERENCE_LIST of one scale. */
+static herr_t put_scale(hid_t file, const char *scale, const h5_scaled *list, int count) {
+    scale_use *use = calloc(2 * (size_t)count, sizeof *use);
+    hsize_t used = 0;
+    herr_t failed = use ? 0 : -1;
+    for (int i = 0; use && i < count; i++)
+        for (int d = 0; d < 2; d++) {
+            const char *of = d ? list[i].column : list[i].row;
+            if (!of || strcmp(of, scale) != 0) continue;
+            failed |= H5Rcreate(&use[used].dataset, file, list[i].dataset, H5R_OBJECT, -1);
+            use[used++].dimension = d;
+        }
+    const char *base = strrchr(scale, '/') + 1;
+    failed |= write_fixed(file, scale, "CLASS", "DIMENSION_SCALE");
+    failed |= write_fixed(file, scale, "NAME", base);
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof *use);
+    failed |= H5Tinsert(type, "dataset", HOFFSET(scale_use, dataset), H5T_STD_REF_OBJ);
+    failed |= H5Tinsert(type, "dimension", HOFFSET(scale_use, dimension), H5T_NATIVE_INT);
+    if (use && used)
+        failed |= write_attribute(file, scale, "REFERENCE_LIST", H5Tcopy(type), H5Tcopy(type),
+                                  H5Screate_simple(1, &used, NULL), use);
+    H5Tclose(type);
+    free(use);
+    return failed < 0 ? -1 : 0;
+}
+
+/* DIMENSION_LIST of one dataset. */
+static herr_t put_dimensions(hid_t file, const h5_scaled *s, int rank) {
+    hobj_ref_t reference[2];
+    hvl_t list[2] = {{0, NULL}, {0, NULL}};
+    const char *scale[2] = {s->row, s->column};
+    for (int d = 0; d < rank; d++) {
+        if (!scale[d]) continue;
+        if (H5Rcreate(&reference[d], file, scale[d], H5R_OBJECT, -1) < 0) return -1;
+        list[d] = (hvl_t){1, &reference[d]};
+    }
+    hsize_t dims = (hsize_t)rank;
+    return write_attribute(file, s->dataset, "DIMENSION_LIST", H5Tvlen_create(H5T_STD_REF_OBJ),
+                           H5Tvlen_create(H5T_STD_REF_OBJ), H5Screate_simple(1, &dims, NULL), list);
+}
+
+sr_status h5_put_scales(h5_id file, const h5_scaled *list, int count, sr_failure *why) {
+    quiet q = quiet_begin();
+    bool ok = true;
+    const char *done[64];
+    int scales = 0;
+    for (int i = 0; ok && i < count; i++) {
+        ok = put_dimensions(file, &list[i], list[i].rank) >= 0;
+        const char *of[2] = {list[i].row, list[i].column};
+        for (int d = 0; ok && d < 2; d++) {
+            bool seen = !of[d] || scales == 64;
+            for (int k = 0; k < scales && !seen; k++) seen = strcmp(done[k], of[d]) == 0;
+            if (seen) continue;
+            ok = put_scale(file, of[d], list, count) >= 0;
+            done[scales++] = of[d];
+        }
+    }
+    return quiet_end(q, ok, why, SR_LIBRARY, file, NULL, "write dimension scales");
+}

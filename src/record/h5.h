@@ -1,0 +1,91 @@
+/* h5.h -- the few HDF5 operations that a run file needs; h5.c is the only user of hdf5.h.
+ *
+ * Objects are named by their path from the root. Every function returns a status and leaves one
+ * line in *why: the object, HDF5's innermost description, and the system's reason when it gives one
+ * (SR_IO then; SR_FORMAT while reading, SR_LIBRARY while writing otherwise). HDF5 prints nothing.
+ */
+#ifndef RECORD_H5_H
+#define RECORD_H5_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "statrec/base.h"
+
+typedef int64_t h5_id; /* hid_t; 0 = none */
+
+typedef enum { H5_OTHER, H5_INT32, H5_INT64, H5_UINT64, H5_FLOAT32, H5_FLOAT64, H5_TEXT } h5_type;
+
+/* Type and shape of a dataset or attribute. */
+typedef struct h5_shape {
+    h5_type type;
+    size_t text;      /* bytes of H5_TEXT */
+    int rank;         /* 0 scalar, 1, 2 */
+    int64_t dims[2];  /* extent now */
+    int64_t chunk[2]; /* rows and columns of a chunk; chunk[0] = 0: contiguous, fixed size */
+} h5_shape;
+
+/* A block of rows: file rows first .. first+count-1, columns column .. column+columns-1 (rank 2; 0
+ * and 1 for rank 1), and memory rows of `stride` elements of which the same columns are used. */
+typedef struct h5_rows {
+    int64_t first, count, column, columns, stride;
+} h5_rows;
+
+/* Keeps HDF5 from flushing open files at exit: after a failed write that crashes. */
+void h5_disown_exit(void);
+
+/* A new file in the 1.10 format; SR_EXISTS when path is there. */
+sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
+/* *unfinished: its writer is alive or died; opened for SWMR reading. */
+sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *why);
+sr_status h5_start_swmr(h5_id file, sr_failure *why);
+sr_status h5_flush(h5_id file, sr_failure *why);
+sr_status h5_close(h5_id file, sr_failure *why); /* and everything opened through it */
+
+/* Declaring. Fixed-size datasets get their space at once, growing ones when written; fill value NaN
+ * for reals, -1 for integers. */
+sr_status h5_add_group(h5_id file, const char *path, sr_failure *why);
+sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5_id *set,
+                         sr_failure *why);
+sr_status h5_put_text(h5_id file, const char *object, const char *name, const char *text,
+                      sr_failure *why);
+sr_status h5_put_int(h5_id file, const char *object, const char *name, int64_t value,
+                     sr_failure *why);
+sr_status h5_put_uint(h5_id file, const char *object, const char *name, uint64_t value,
+                      sr_failure *why);
+
+/* Dimension scales (HDF5 Dimension Scale Specification), all at once: dimensions 0 and 1 of a
+ * dataset have the scales `row` and `column` (paths; NULL: none). */
+typedef struct h5_scaled {
+    const char *dataset;
+    int rank;
+    const char *row, *column;
+} h5_scaled;
+sr_status h5_put_scales(h5_id file, const h5_scaled *list, int count, sr_failure *why);
+
+/* Writing to what was declared. */
+sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why);
+sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void *buffer,
+                        sr_failure *why);
+sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer, sr_failure *why);
+
+/* Reading. */
+bool h5_has(h5_id file, const char *path);
+sr_status h5_open_dataset(h5_id file, const char *path, h5_id *set, sr_failure *why);
+void h5_close_dataset(h5_id set);
+sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why);
+int64_t h5_stored_bytes(h5_id set);
+sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffer, sr_failure *why);
+sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_failure *why);
+/* malloc'd, NUL-terminated. */
+sr_status h5_get_text(h5_id file, const char *object, const char *name, char **text,
+                      sr_failure *why);
+sr_status h5_get_int(h5_id file, const char *object, const char *name, int64_t *value,
+                     sr_failure *why);
+sr_status h5_get_uint(h5_id file, const char *object, const char *name, uint64_t *value,
+                      sr_failure *why);
+/* Name of the i-th member of a group in alphabetic order, cut to size; false past the end. */
+bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size);
+
+#endif

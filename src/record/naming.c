@@ -1,0 +1,88 @@
+/* naming.c -- PATH.part while recording, PATH afterwards, without replacing anybody's file. */
+#define _GNU_SOURCE /* renameat2 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
+    sr_status status = sr_fail(why, SR_EXISTS, "%s: exists", path);
+    sr_hint(why, "%s", hint);
+    return status;
+}
+
+/* Fills r->path and r->part; refuses or makes room for what is there. */
+sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why) {
+    size_t length = strlen(path);
+    r->path = malloc(length + 1), r->part = malloc(length + sizeof ".part");
+    if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
+    memcpy(r->path, path, length + 1);
+    memcpy(r->part, path, length);
+    memcpy(r->part + length, ".part", sizeof ".part");
+    struct stat s;
+    if (lstat(path, &s) == 0) {
+        if (!r->options.force) return refuse(path, "another name, or force to replace it", why);
+        if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: not a regular file", path);
+        r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
+    }
+    if (lstat(r->part, &s) != 0) return SR_OK;
+    if (!r->options.force)
+        return refuse(r->part, "an unfinished run: `statrec recover` saves it, force replaces it",
+                      why);
+    if (unlink(r->part) == 0) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
+}
+
+static sr_status fail_rename(const sr_recorder *r, sr_failure *why) {
+    if (errno == EEXIST) {
+        sr_fail(why, SR_EXISTS, "%s: appeared while recording; the run is in %s", r->path, r->part);
+        sr_hint(why, "move one of the two away");
+        return SR_EXISTS;
+    }
+    return sr_fail(why, SR_IO, "%s: rename to %s: %s", r->part, r->path, strerror(errno));
+}
+
+/* True when `path` is still the file that was there at the start. */
+static bool same_file(const char *path, dev_t device, ino_t inode) {
+    struct stat s;
+    return lstat(path, &s) == 0 && s.st_dev == device && s.st_ino == inode;
+}
+
+/* rename(2) replaces; these do not. File systems without hard links have renameat2 or, at the last,
+ * an empty file of our own at PATH that rename may replace. */
+static int rename_new(const char *from, const char *to) {
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    if (errno == EEXIST) return -1;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno == EEXIST) return -1;
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd < 0) return -1;
+    close(fd);
+    return rename(from, to);
+}
+
+static sr_status synchronise(const char *path, sr_failure *why) {
+    int fd = open(path, O_RDONLY);
+    if (fd < 0) return sr_fail(why, SR_IO, "%s: open: %s", path, strerror(errno));
+    int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOSYS ? errno : 0;
+    close(fd);
+    return failed ? sr_fail(why, SR_IO, "%s: fsync: %s", path, strerror(failed)) : SR_OK;
+}
+
+sr_status naming_publish(sr_recorder *r, sr_failure *why) {
+    if (!same_file(r->part, r->device, r->inode))
+        return sr_fail(why, SR_IO, "%s: removed or replaced while recording", r->part);
+    sr_status status = synchronise(r->part, why);
+    if (status != SR_OK) return status;
+    bool replace = r->replaces && same_file(r->path, r->old_device, r->old_inode);
+    int failed = replace ? rename(r->part, r->path) : rename_new(r->part, r->path);
+    return failed ? fail_rename(r, why) : SR_OK;
+}

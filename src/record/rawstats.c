@@ -1,0 +1,142 @@
+/* rawstats.c -- statistics from raw tensors, for hosts that have none: norms.md 2, 10, 11, 18.
+ *
+ *   forward   mu_B, sigma2_B, psi2_B of x over valid rows; running (start 0, 1, 1)
+ *             mu <- alpha mu + (1 - alpha) mu_B, sigma2 and psi2 alike (biased), recorded BEFORE
+ * this backward  sum_g, sum_gx with the xhat of the site's family (statrec/record.h) PN Gamma_t =
+ * psi2_B / (psi2 + eps), Lambda_t = gamma sum_gx / n, and nu <- nu (1 - (1 - alpha) Gamma_t) + (1 -
+ * alpha) Lambda_t, start 0, recorded before
+ *
+ * Kept between forward and backward: the pointer to x, and center and scale of xhat.
+ * Deviation: one alpha serves PN's forward and backward averages.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "recorder.h"
+#include "statrec/moments.h"
+
+/* Rows of raw_state.work: batch statistics, gamma, and xhat = (x - center) * scale of this step. */
+enum { MEAN, VARIANCE, SQUARE, GAIN, CENTER, SCALE, WORK_ROWS };
+
+static sr_status allocate_state(sr_recorder *r, raw_state *raw, int64_t width) {
+    if (raw->work) return SR_OK;
+    double *all = malloc((size_t)width * (4 + WORK_ROWS) * sizeof *all);
+    if (!all)
+        return sr_fail(&r->failure, SR_MEMORY, "%s: %lld running values", r->path,
+                       (long long)width * 4);
+    raw->mu = all, raw->sigma2 = all + width, raw->psi2 = all + 2 * width;
+    raw->nu = all + 3 * width, raw->work = all + 4 * width;
+    for (int64_t k = 0; k < width; k++) {
+        raw->mu[k] = raw->nu[k] = 0;
+        raw->sigma2[k] = raw->psi2[k] = 1;
+    }
+    return SR_OK;
+}
+
+static sr_status check_tensor(sr_recorder *r, int site, const sr_tensor *x, const char *call) {
+    const sr_run_site *at = &r->site[site];
+    if (!x || x->outer < 0 || x->inner < 0 || x->channels != at->width ||
+        (!x->data && x->outer * x->inner > 0))
+        return sr_fail(&r->failure, SR_USAGE,
+                       "%s: %s: tensor [%lld, %lld, %lld]%s at site %s of width %lld", r->path,
+                       call, x ? (long long)x->outer : 0, x ? (long long)x->channels : 0,
+                       x ? (long long)x->inner : 0, x && !x->data ? " without data" : "", at->name,
+                       (long long)at->width);
+    return SR_OK;
+}
+
+static void advance(double *running, const double *batch, double alpha, int64_t width) {
+    for (int64_t k = 0; k < width; k++) running[k] = alpha * running[k] + (1 - alpha) * batch[k];
+}
+
+static void put_forward(sr_recorder *r, int site, const raw_state *raw) {
+    const double *work = raw->work;
+    int64_t width = r->site[site].width;
+    sr_put_vector(r, site, SR_mu_B, work + MEAN * width);
+    sr_put_vector(r, site, SR_sigma2_B, work + VARIANCE * width);
+    sr_put_vector(r, site, SR_psi2_B, work + SQUARE * width);
+    sr_put_vector(r, site, SR_gamma, work + GAIN * width);
+    if (isnan(r->site[site].alpha)) return;
+    sr_put_vector(r, site, SR_mu, raw->mu);
+    sr_put_vector(r, site, SR_sigma2, raw->sigma2);
+    sr_put_vector(r, site, SR_psi2, raw->psi2);
+}
+
+/* From the statistics of this batch and the running ones from before it. */
+static void prepare_xhat(const sr_recorder *r, int site, raw_state *raw) {
+    int64_t width = r->site[site].width;
+    double eps = r->site[site].eps, *work = raw->work;
+    sr_family family = r->state[site].family;
+    bool centred = family != SR_FAMILY_PSI && family != SR_FAMILY_PN;
+    const double *statistic = work + (centred ? VARIANCE : SQUARE) * width;
+    if (family == SR_FAMILY_PN) statistic = raw->psi2;
+    for (int64_t k = 0; k < width; k++) {
+        work[CENTER * width + k] = centred ? work[MEAN * width + k] : 0;
+        work[SCALE * width + k] = 1 / sqrt(statistic[k] + eps);
+    }
+}
+
+static void advance_all(raw_state *raw, double alpha, int64_t width) {
+    advance(raw->mu, raw->work + MEAN * width, alpha, width);
+    advance(raw->sigma2, raw->work + VARIANCE * width, alpha, width);
+    advance(raw->psi2, raw->work + SQUARE * width, alpha, width);
+}
+
+sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma) {
+    site_state *s = recorder_site(r, site, "sr_observe_forward");
+    if (!s || check_tensor(r, site, x, "sr_observe_forward") != SR_OK) return recorder_check(r);
+    raw_state *raw = &s->raw;
+    int64_t width = r->site[site].width;
+    if (raw->seen)
+        return sr_fail(&r->failure, SR_STATE, "%s: site %s observed twice in step %lld", r->path,
+                       r->site[site].name, (long long)r->step);
+    if (allocate_state(r, raw, width) != SR_OK) return recorder_check(r);
+    double *work = raw->work;
+    raw->seen = true, raw->x = *x;
+    s->rows = sr_moments(x->data, x->outer, width, x->inner, x->valid, work + MEAN * width,
+                         work + VARIANCE * width, work + SQUARE * width);
+    if (s->rows == 0) return SR_OK;
+    for (int64_t k = 0; k < width; k++) work[GAIN * width + k] = gamma ? gamma[k] : 1;
+    prepare_xhat(r, site, raw);
+    put_forward(r, site, raw);
+    if (!isnan(r->site[site].alpha)) advance_all(raw, r->site[site].alpha, width);
+    return recorder_check(r);
+}
+
+static void put_pn(sr_recorder *r, int site, raw_state *raw, const double *sum_gx) {
+    int64_t width = r->site[site].width;
+    double alpha = r->site[site].alpha, rows = (double)r->state[site].rows;
+    const double *scale = raw->work + SCALE * width, *gain = raw->work + GAIN * width;
+    double *Gamma = raw->work + SQUARE * width, *Lambda = raw->work + MEAN * width;
+    sr_put_vector(r, site, SR_nu, raw->nu);
+    for (int64_t k = 0; k < width; k++) {
+        Gamma[k] *= scale[k] * scale[k]; /* from mean x^2 to mean xhat^2 */
+        Lambda[k] = gain[k] * sum_gx[k] / rows;
+        raw->nu[k] = raw->nu[k] * (1 - (1 - alpha) * Gamma[k]) + (1 - alpha) * Lambda[k];
+    }
+    sr_put_vector(r, site, SR_Gamma_t, Gamma);
+    sr_put_vector(r, site, SR_Lambda_t, Lambda);
+}
+
+sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
+    site_state *s = recorder_site(r, site, "sr_observe_backward");
+    if (!s || check_tensor(r, site, dy, "sr_observe_backward") != SR_OK) return recorder_check(r);
+    raw_state *raw = &s->raw;
+    const sr_tensor *x = &raw->x;
+    if (!raw->seen || x->outer != dy->outer || x->inner != dy->inner)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_observe_backward: %s at site %s in step %lld",
+                       r->path, raw->seen ? "shape of dy is not that of x" : "no forward",
+                       r->site[site].name, (long long)r->step);
+    if (s->rows == 0) return SR_OK;
+    int64_t width = r->site[site].width;
+    double *sums = malloc(2 * (size_t)width * sizeof *sums);
+    if (!sums) return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sums", r->path, (long long)width);
+    sr_gradient_sums(dy->data, x->data, x->outer, width, x->inner, x->valid,
+                     raw->work + CENTER * width, raw->work + SCALE * width, sums, sums + width);
+    sr_put_vector(r, site, SR_sum_g, sums);
+    sr_put_vector(r, site, SR_sum_gx, sums + width);
+    if (s->family == SR_FAMILY_PN && !isnan(r->site[site].alpha))
+        put_pn(r, site, raw, sums + width);
+    free(sums);
+    return recorder_check(r);
+}

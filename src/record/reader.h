@@ -1,0 +1,44 @@
+/* reader.h -- the inside of an open run file, shared by runfile.c (opening), runread.c (values) and
+ * runcheck.c. */
+#ifndef RECORD_READER_H
+#define RECORD_READER_H
+
+#include "h5.h"
+#include "runlayout.h"
+#include "statrec/runfile.h"
+#include "writer.h"
+
+enum { READER_GROUPS = 4 };
+extern const char *const reader_group_names[READER_GROUPS];
+
+/* A `definition` attribute read once. */
+typedef struct reader_text {
+    struct reader_text *next;
+    char *dataset, *text;
+} reader_text;
+
+typedef struct reader_names {
+    char (*name)[SR_NAME_SIZE]; /* [count] */
+    int count;
+} reader_names;
+
+struct sr_runfile {
+    h5_id file;
+    char *path;
+    bool unfinished;  /* opened for SWMR reading */
+    sr_run_info info; /* its texts are owned */
+    sr_run_site *site;
+    reader_names names[READER_GROUPS];
+    reader_text **texts; /* head of a list: a cache behind const */
+    int64_t committed[COMMITTED_COUNT], extent_least[COMMITTED_COUNT], extent_most[COMMITTED_COUNT];
+};
+
+/* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
+sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
+                      int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
+/* The same for a column of a table of format.h. */
+sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
+                             sr_failure *why);
+bool reader_has_column(const sr_runfile *f, const run_column *c);
+
+#endif

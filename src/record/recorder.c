@@ -1,0 +1,415 @@
+/* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
+ * r->failure and turns every later call into nothing. */
+#include "recorder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* -- small things ---------------------------------------------------------------------------------
+ */
+
+static double monotonic_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void format_time(double seconds, char text[RUN_FINISHED_SIZE]) {
+    time_t t = (time_t)seconds;
+    struct tm utc;
+    text[0] = '\0';
+    if (gmtime_r(&t, &utc)) strftime(text, RUN_FINISHED_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static char *copy_text(const char *text) {
+    size_t size = text ? strlen(text) + 1 : 1;
+    char *copy = calloc(size, 1);
+    if (copy && text) memcpy(copy, text, size);
+    return copy;
+}
+
+sr_status recorder_check(const sr_recorder *r) {
+    return r ? r->failure.status : SR_STATE;
+}
+
+const sr_failure *sr_failed(const sr_recorder *r) {
+    return r && r->failure.status != SR_OK ? &r->failure : NULL;
+}
+
+/* -- create ---------------------------------------------------------------------------------------
+ */
+
+static void free_recorder(sr_recorder *r) {
+    writer_free(&r->writer);
+    for (int64_t i = 0; i < r->sites; i++) free(r->state[i].raw.mu);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++) free(r->vector[v]);
+#define FREE(name) free((void *)(uintptr_t)r->info.name);
+    RUN_TEXTS(FREE)
+#undef FREE
+    free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
+    free(r->embedding), free(r->path), free(r->part);
+    free(r);
+}
+
+/* The caller's struct may be older and shorter than ours. */
+static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failure *why) {
+    const sr_options preset = SR_OPTIONS_DEFAULT;
+    r->options = preset;
+    if (!given) return SR_OK;
+    if (given->size == 0 || given->size > sizeof *given)
+        return sr_fail(why, SR_USAGE, "sr_options.size is %zu, the library's is %zu", given->size,
+                       sizeof *given);
+    memcpy(&r->options, given, given->size);
+    const sr_options *o = &r->options;
+    if (o->vectors_every < -1 || o->planned_steps < 0 || o->flush_steps < 1 ||
+        !(o->flush_seconds >= 0) || o->threads < 0)
+        return sr_fail(why, SR_USAGE,
+                       "sr_options: vectors_every %lld, planned_steps %lld, flush_steps %lld, "
+                       "flush_seconds %g, threads %d",
+                       (long long)o->vectors_every, (long long)o->planned_steps,
+                       (long long)o->flush_steps, o->flush_seconds, o->threads);
+    return SR_OK;
+}
+
+static sr_status copy_info(sr_recorder *r, sr_failure *why) {
+    char created[RUN_FINISHED_SIZE];
+    sr_options *o = &r->options;
+    double now = now_seconds();
+    if (!(o->started > 0)) o->started = now;
+    r->seconds_before = now > o->started ? now - o->started : 0;
+    format_time(o->started, created);
+    r->info.seed = o->seed, r->info.threads = o->threads;
+    struct {
+        const char *program, *version, *command, *config, *host, *created, *git, *model, *data,
+            *task, *loss_reduction, *parent;
+    } from = {o->program, o->version, o->command, o->config, o->host,           created,
+              o->git,     o->model,   o->data,    o->task,   o->loss_reduction, o->parent};
+    bool ok = true;
+#define COPY(name) ok = (r->info.name = copy_text(from.name)) != NULL && ok;
+    RUN_TEXTS(COPY)
+#undef COPY
+    return ok ? SR_OK : sr_fail(why, SR_MEMORY, "%s: texts of the run", r->path);
+}
+
+static sr_status create_file(sr_recorder *r, sr_failure *why) {
+    sr_status status = writer_create(&r->writer, r->part, why);
+    if (status != SR_OK) {
+        if (status != SR_EXISTS) unlink(r->part);
+        return status;
+    }
+    struct stat s;
+    if (stat(r->part, &s) != 0)
+        return sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
+    r->device = s.st_dev, r->inode = s.st_ino;
+    return SR_OK;
+}
+
+sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why) {
+    if (!path || !*path) {
+        sr_fail(why, SR_USAGE, "sr_create: no path");
+        return NULL;
+    }
+    sr_recorder *r = calloc(1, sizeof *r);
+    if (!r) {
+        sr_fail(why, SR_MEMORY, "%s: %zu bytes for a recorder", path, sizeof *r);
+        return NULL;
+    }
+    r->step = r->eval_step = -1;
+    r->clock_start = r->clock_flush = monotonic_seconds();
+    sr_status status = take_options(r, options, why);
+    if (status == SR_OK) status = naming_reserve(r, path, why);
+    if (status == SR_OK) status = copy_info(r, why);
+    if (status == SR_OK) status = create_file(r, why);
+    if (status == SR_OK) return r;
+    free_recorder(r);
+    return NULL;
+}
+
+/* -- sites ----------------------------------------------------------------------------------------
+ */
+
+/* True (after keeping a failure) when it is too late to declare anything. */
+static bool too_late(sr_recorder *r, const char *call) {
+    if (r->failure.status != SR_OK) return true;
+    if (!r->started) return false;
+    sr_fail(&r->failure, SR_STATE, "%s: %s after the first step", r->path, call);
+    return true;
+}
+
+static bool resize(void *at, int64_t count, size_t size) {
+    void **p = at;
+    void *grown = realloc(*p, (size_t)count * size);
+    if (grown) *p = grown;
+    return grown != NULL;
+}
+
+static sr_status reserve_site(sr_recorder *r) {
+    if (r->sites < r->site_room) return SR_OK;
+    int64_t room = r->site_room ? 2 * r->site_room : 32;
+    if (!resize(&r->site, room, sizeof *r->site) || !resize(&r->state, room, sizeof *r->state) ||
+        !resize(&r->expected, room, sizeof *r->expected) ||
+        !resize(&r->expected_scalars, room, sizeof *r->expected_scalars))
+        return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sites", r->path, (long long)room);
+    r->site_room = room;
+    return SR_OK;
+}
+
+static sr_status check_site(sr_recorder *r, const sr_site *s) {
+    sr_failure *why = &r->failure;
+    if (!s || !s->name || !*s->name)
+        return sr_fail(why, SR_USAGE, "%s: sr_add_site: a site has no name", r->path);
+    if (strlen(s->name) >= SR_NAME_SIZE || (s->norm && strlen(s->norm) >= SR_NAME_SIZE) ||
+        (s->kind && strlen(s->kind) >= SR_KIND_SIZE))
+        return sr_fail(why, SR_USAGE,
+                       "%s: site %s: name, norm (< %d bytes) or kind (< %d) too long", r->path,
+                       s->name, SR_NAME_SIZE, SR_KIND_SIZE);
+    for (const char *c = s->name; *c; c++)
+        if ((unsigned char)*c < ' ')
+            return sr_fail(why, SR_USAGE, "%s: a site name with control characters", r->path);
+    if (s->width < 1 || r->width + s->width > INT32_MAX)
+        return sr_fail(why, SR_USAGE, "%s: site %s: width %d", r->path, s->name, s->width);
+    if ((unsigned)s->family > SR_FAMILY_ROW)
+        return sr_fail(why, SR_USAGE, "%s: site %s: family %d", r->path, s->name, (int)s->family);
+    for (int64_t i = 0; i < r->sites; i++)
+        if (strcmp(r->site[i].name, s->name) == 0)
+            return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
+    return SR_OK;
+}
+
+int sr_add_site(sr_recorder *r, const sr_site *s) {
+    if (!r || too_late(r, "sr_add_site") || check_site(r, s) != SR_OK || reserve_site(r) != SR_OK)
+        return -1;
+    sr_run_site *at = &r->site[r->sites];
+    *at = (sr_run_site){.offset = r->width,
+                        .width = s->width,
+                        .depth = s->depth,
+                        .layer_scale = s->layer_scale,
+                        .eps = s->eps,
+                        .alpha = s->alpha};
+    strncpy(at->name, s->name, sizeof at->name - 1);
+    strncpy(at->norm, s->norm ? s->norm : "", sizeof at->norm - 1);
+    strncpy(at->kind, s->kind ? s->kind : "", sizeof at->kind - 1);
+    r->state[r->sites] = (site_state){.family = s->family, .rows = -1};
+    r->expected[r->sites] = run_family_vectors(s->family);
+    r->expected_scalars[r->sites] = run_family_scalars(s->family);
+    r->width += s->width;
+    return (int)r->sites++;
+}
+
+sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors) {
+    if (!r || too_late(r, "sr_expect_vectors")) return recorder_check(r);
+    if (site < 0 || site >= r->sites || vectors >> SR_VECTOR_COUNT)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_expect_vectors: site %d, vectors %#x",
+                       r->path, site, (unsigned)vectors);
+    r->expected[site] = vectors;
+    return SR_OK;
+}
+
+sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols) {
+    if (!r || too_late(r, "sr_add_embedding")) return recorder_check(r);
+    if (!name || !*name || strlen(name) >= SR_NAME_SIZE || strchr(name, '/') || *name == '.' ||
+        rows < 1 || cols < 1)
+        return sr_fail(&r->failure, SR_USAGE, "%s: embedding '%s' of %lld x %lld", r->path,
+                       name ? name : "", (long long)rows, (long long)cols);
+    for (int i = 0; i < r->embeddings; i++)
+        if (strcmp(r->embedding[i].name, name) == 0)
+            return sr_fail(&r->failure, SR_USAGE, "%s: embedding %s declared twice", r->path, name);
+    if (!resize(&r->embedding, r->embeddings + 1, sizeof *r->embedding))
+        return sr_fail(&r->failure, SR_MEMORY, "%s: embedding %s", r->path, name);
+    run_embedding *e = &r->embedding[r->embeddings++];
+    *e = (run_embedding){.rows = rows, .cols = cols};
+    strncpy(e->name, name, sizeof e->name - 1);
+    return SR_OK;
+}
+
+/* -- sizes ----------------------------------------------------------------------------------------
+ */
+
+static run_layout make_layout(const sr_recorder *r) {
+    return (run_layout){.sites = r->sites,
+                        .width = r->width,
+                        .site = r->site,
+                        .expected = r->expected,
+                        .expected_scalars = r->expected_scalars,
+                        .scalars = r->options.scalars && r->sites > 0,
+                        .vectors =
+                            r->options.vectors && r->options.vectors_every != 0 && r->sites > 0,
+                        .planned_steps = r->options.planned_steps,
+                        .vectors_every = r->every};
+}
+
+int64_t sr_vectors_every(const sr_recorder *r) {
+    if (!r || !r->options.vectors || r->sites == 0) return 0;
+    if (r->started) return r->every;
+    if (r->options.vectors_every >= 0) return r->options.vectors_every;
+    run_layout l = make_layout(r);
+    return run_spacing(&l, r->options.size_limit);
+}
+
+int64_t sr_projected_bytes(const sr_recorder *r) {
+    if (!r || r->options.planned_steps == 0) return -1;
+    run_layout l = make_layout(r);
+    l.vectors_every = sr_vectors_every(r);
+    int64_t embeddings = 0;
+    for (int i = 0; i < r->embeddings; i++) {
+        const run_embedding *e = &r->embedding[i];
+        embeddings += 8 * (e->rows < e->cols ? e->rows : e->cols);
+    }
+    return run_project(&l, l.vectors_every) + embeddings;
+}
+
+/* -- steps ----------------------------------------------------------------------------------------
+ */
+
+sr_status recorder_start(sr_recorder *r) {
+    if (r->started || r->failure.status != SR_OK) return recorder_check(r);
+    r->every = sr_vectors_every(r);
+    r->room = r->options.size_limit / 2;
+    run_writer *w = &r->writer;
+    w->layout = make_layout(r);
+    w->embedding = r->embedding, w->embeddings = r->embeddings;
+    w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
+    r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
+    r->clock_flush = monotonic_seconds();
+    return recorder_check(r);
+}
+
+/* Without a plan the spacing doubles each time half of what is left of size_limit is used. */
+static void widen_spacing(sr_recorder *r) {
+    if (r->options.vectors_every != -1 || r->options.planned_steps > 0) return;
+    int64_t used =
+        (r->writer.vectors.written + r->writer.vectors.count) * run_vector_bytes(&r->writer.layout);
+    while (r->room > 1 && used > r->options.size_limit - r->room) r->every *= 2, r->room /= 2;
+}
+
+sr_status sr_begin_step(sr_recorder *r, int64_t step) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (r->in_step)
+        return sr_fail(&r->failure, SR_STATE, "%s: step %lld begun inside step %lld", r->path,
+                       (long long)step, (long long)r->step);
+    if (step < 0 || step <= r->step)
+        return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
+                       (long long)step, (long long)r->step);
+    if (recorder_start(r) != SR_OK) return recorder_check(r);
+    widen_spacing(r);
+    r->keeps_vectors = r->every > 0 && step % r->every == 0;
+    if (writer_begin_step(&r->writer, r->keeps_vectors, &r->failure) != SR_OK)
+        return recorder_check(r);
+    putting_begin(r);
+    r->step = step, r->in_step = true;
+    return SR_OK;
+}
+
+bool sr_wants_vectors(const sr_recorder *r) {
+    return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
+}
+
+sr_status sr_flush(sr_recorder *r) {
+    if (!r || r->failure.status != SR_OK || !r->started) return r ? r->failure.status : SR_STATE;
+    r->clock_flush = monotonic_seconds(), r->unflushed = 0;
+    return writer_flush(&r->writer, &r->failure);
+}
+
+static sr_status flush_when_due(sr_recorder *r) {
+    double now = monotonic_seconds();
+    if (r->unflushed < r->options.flush_steps && now - r->clock_flush < r->options.flush_seconds)
+        return SR_OK;
+    return sr_flush(r);
+}
+
+sr_status sr_end_step(sr_recorder *r, const sr_step *row) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!r->in_step || !row)
+        return sr_fail(&r->failure, row ? SR_STATE : SR_USAGE, "%s: sr_end_step %s", r->path,
+                       row ? "outside a step" : "without a row");
+    if (putting_end(r) != SR_OK) return recorder_check(r);
+    const int64_t ints[RUN_STEP_INTS] = {r->step, row->update, row->tokens};
+    double seconds = r->seconds_before + monotonic_seconds() - r->clock_start;
+    const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
+    writer_end_step(&r->writer, ints, reals);
+    r->in_step = false, r->unflushed++;
+    return flush_when_due(r);
+}
+
+/* -- beside the steps -----------------------------------------------------------------------------
+ */
+
+sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!value || step < 0 || step < r->eval_step)
+        return sr_fail(&r->failure, SR_USAGE, "%s: evaluation at step %lld after one at %lld%s",
+                       r->path, (long long)step, (long long)r->eval_step,
+                       value ? "" : ", without values");
+    r->eval_step = step;
+    return writer_put_eval(&r->writer, step, value, &r->failure);
+}
+
+sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
+                                 const double *values) {
+    if (!r || recorder_start(r) != SR_OK) return recorder_check(r);
+    for (int i = 0; i < r->embeddings && name && values; i++)
+        if (strcmp(r->embedding[i].name, name) == 0)
+            return writer_put_singular_values(&r->writer, &r->embedding[i], step, values,
+                                              &r->failure);
+    return sr_fail(&r->failure, SR_USAGE, "%s: no embedding '%s', or no values", r->path,
+                   name ? name : "");
+}
+
+/* -- the end --------------------------------------------------------------------------------------
+ */
+
+static sr_status check_finish(const sr_finish *finish, sr_failure *why) {
+    const char *s = finish ? finish->status : NULL;
+    if (s && (!strcmp(s, "complete") || !strcmp(s, "interrupted") || !strcmp(s, "failed")))
+        return SR_OK;
+    return sr_fail(why, SR_USAGE, "sr_close: status '%s' is not complete, interrupted or failed",
+                   s ? s : "");
+}
+
+/* Writes the end; a host's mistake (not a failed write) still gets the rows before it into a file.
+ */
+static void finish_file(sr_recorder *r, const sr_finish *finish) {
+    sr_run_info end = r->info;
+    char finished[RUN_FINISHED_SIZE];
+    double seconds = r->seconds_before + monotonic_seconds() - r->clock_start;
+    format_time(now_seconds(), finished);
+    bool mistaken = r->failure.status != SR_OK;
+    end.status = mistaken ? "failed" : finish->status;
+    end.reason = mistaken ? r->failure.text : finish->reason;
+    end.weights_digest = finish ? finish->weights_digest : NULL;
+    end.finished = finished, end.wall_seconds = seconds;
+    sr_failure late = {0};
+    sr_status status = SR_OK;
+    if (!r->started && mistaken) return; /* nothing worth keeping under a name */
+    if (!r->started) status = recorder_start(r);
+    if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);
+    if (status == SR_OK) status = naming_publish(r, &late);
+    if (r->failure.status == SR_OK && late.status != SR_OK) r->failure = late;
+}
+
+sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why) {
+    if (!r) return SR_OK;
+    check_finish(finish, &r->failure);
+    if (!r->writer.broken) finish_file(r, finish);
+    sr_status status = r->failure.status;
+    if (status != SR_OK && why && why->status == SR_OK) *why = r->failure;
+    if (status != SR_OK && !r->started) unlink(r->part); /* no row was ever in it */
+    free_recorder(r);
+    return status;
+}
+
+void sr_abandon(sr_recorder *r) {
+    if (r) free_recorder(r);
+}

@@ -1,0 +1,75 @@
+/* recorder.h -- the recorder's inside, shared by recorder.c (life of a file), putting.c (statistics
+ * of a step) and rawstats.c (raw tensors). */
+#ifndef RECORD_RECORDER_H
+#define RECORD_RECORDER_H
+
+#include <sys/types.h>
+
+#include "statrec/record.h"
+#include "writer.h"
+
+/* What sr_observe_* keeps between calls; vectors are [width]. */
+typedef struct raw_state {
+    double *mu, *sigma2, *psi2, *nu; /* running values; NULL until first observed */
+    double *work;                    /* [4, width] scratch */
+    sr_tensor x;                     /* of the current step */
+    bool seen;                       /* forward of the current step */
+} raw_state;
+
+/* One site in the current step. */
+typedef struct site_state {
+    sr_family family;
+    uint32_t put;        /* bits of vectors put */
+    uint32_t scalar_put; /* bits of scalars put */
+    int64_t rows;        /* -1: not put */
+    int64_t nonfinite;
+    double scalar[SR_SCALAR_COUNT];
+    raw_state raw;
+} site_state;
+
+struct sr_recorder {
+    char *path, *part;
+    sr_run_info info; /* its texts are owned */
+    sr_options options;
+    run_writer writer;
+    sr_failure failure;
+
+    int64_t sites, site_room, width;
+    sr_run_site *site;                     /* [site_room] */
+    site_state *state;                     /* [site_room] */
+    uint32_t *expected, *expected_scalars; /* [site_room] */
+    run_embedding *embedding;
+    int embeddings;
+
+    double *vector[SR_VECTOR_COUNT]; /* [W] of the current step; NULL until used */
+
+    bool started; /* declared, in SWMR */
+    bool in_step, keeps_vectors;
+    int64_t step; /* current or last, -1 before the first */
+    int64_t eval_step;
+    int64_t every;     /* spacing of vectors; 0 = never */
+    int64_t room;      /* bytes of vectors until the spacing doubles, when nothing is planned */
+    int64_t unflushed; /* rows since the last flush */
+    double clock_start, clock_flush, seconds_before;
+    dev_t device; /* of PATH.part */
+    ino_t inode;
+    bool replaces; /* PATH was there at the start and force says to replace it */
+    dev_t old_device;
+    ino_t old_inode;
+};
+
+/* Declares the file unless that is done. */
+sr_status recorder_start(sr_recorder *r);
+/* SR_OK, or the failure kept so far. */
+sr_status recorder_check(const sr_recorder *r);
+/* The site's state within a step, or NULL after keeping a failure. */
+site_state *recorder_site(sr_recorder *r, int site, const char *call);
+
+/* Sets a step's sites back to "nothing put"; derives and stores their scalars at its end. */
+void putting_begin(sr_recorder *r);
+sr_status putting_end(sr_recorder *r);
+
+sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
+sr_status naming_publish(sr_recorder *r, sr_failure *why);
+
+#endif

@@ -1,0 +1,375 @@
+/* recover.c -- copies the readable rows of a run file into a recorder that has not begun: for a
+ * broken file, and for a run that goes on from a checkpoint. Rows are read in batches; a batch that
+ * cannot be read is tried again row by row, so that damage costs the rows it touches. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "reader.h"
+#include "recorder.h"
+
+enum { STEP_BATCH = 64, VECTOR_BYTES = 1 << 20 };
+
+typedef struct copier {
+    sr_recorder *r;
+    sr_runfile *f;
+    int64_t up_to;
+    sr_recovery count;
+
+    int64_t *step_int[RUN_STEP_INTS]; /* [STEP_BATCH] */
+    double *step_real[RUN_STEP_REALS];
+    float *scalar[SR_SCALAR_COUNT]; /* [STEP_BATCH, S]; NULL where the file has none */
+
+    int64_t vector_first, vector_count, vector_room; /* rows in memory */
+    int64_t *vector_step;                            /* [vector_room] */
+    float *vector[SR_VECTOR_COUNT]; /* [vector_room, W]; NULL where there are none */
+} copier;
+
+/* -- memory ---------------------------------------------------------------------------------------
+ */
+
+static bool allocate(void *at, int64_t count, size_t size) {
+    void **p = at;
+    *p = calloc((size_t)count + 1, size);
+    return *p != NULL;
+}
+
+static sr_status copier_allocate(copier *c) {
+    const sr_run_info *info = &c->f->info;
+    int64_t row = info->width * (int64_t)sizeof(float);
+    c->vector_room = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
+    bool ok = allocate(&c->vector_step, c->vector_room, sizeof(int64_t));
+    for (int i = 0; i < RUN_STEP_INTS && ok; i++)
+        ok = allocate(&c->step_int[i], STEP_BATCH, sizeof(int64_t));
+    for (int i = 0; i < RUN_STEP_REALS && ok; i++)
+        ok = allocate(&c->step_real[i], STEP_BATCH, sizeof(double));
+    for (int i = 0; i < SR_SCALAR_COUNT && ok && c->r->options.scalars; i++)
+        if (sr_run_has_scalar(c->f, run_scalars[i].name))
+            ok = allocate(&c->scalar[i], STEP_BATCH * info->sites, sizeof(float));
+    for (int v = 0; v < SR_VECTOR_COUNT && ok && c->r->options.vectors; v++)
+        if (sr_run_has_vector(c->f, run_vectors[v].name))
+            ok = allocate(&c->vector[v], c->vector_room * info->width, sizeof(float));
+    if (ok) return SR_OK;
+    return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy rows", c->f->path);
+}
+
+static void copier_free(copier *c) {
+    for (int i = 0; i < RUN_STEP_INTS; i++) free(c->step_int[i]);
+    for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
+    free(c->vector_step);
+    sr_run_close(c->f);
+}
+
+/* -- vectors --------------------------------------------------------------------------------------
+ */
+
+static bool load_vectors(copier *c, int64_t first, int64_t count) {
+    bool ok = sr_run_vector_steps(c->f, first, count, c->vector_step, NULL) == SR_OK;
+    for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
+        if (c->vector[v])
+            ok = sr_run_vector(c->f, run_vectors[v].name, -1, first, count, c->vector[v], NULL) ==
+                 SR_OK;
+    c->vector_first = first, c->vector_count = ok ? count : 0;
+    return ok;
+}
+
+/* Makes row `at` of /vectors readable from memory; false when it is lost. */
+static bool hold_vectors(copier *c, int64_t at) {
+    if (at >= c->vector_first && at < c->vector_first + c->vector_count) return true;
+    int64_t left = c->f->info.vectors - at;
+    if (load_vectors(c, at, left < c->vector_room ? left : c->vector_room)) return true;
+    return load_vectors(c, at, 1);
+}
+
+/* Advances *at to the row of `step`; rows that belong to no copied step are lost. */
+static bool find_vectors(copier *c, int64_t step, int64_t *at) {
+    for (; *at < c->f->info.vectors; ++*at) {
+        bool held = hold_vectors(c, *at);
+        int64_t here = held ? c->vector_step[*at - c->vector_first] : -1;
+        if (held && here == step) return true;
+        if (held && here > step) return false;
+        c->count.lost_vectors++;
+    }
+    return false;
+}
+
+static bool any_value(const float *value, int64_t count) {
+    for (int64_t k = 0; k < count; k++)
+        if (!isnan(value[k])) return true;
+    return false;
+}
+
+static sr_status copy_vector_row(copier *c, int64_t at) {
+    sr_recorder *r = c->r;
+    int64_t width = c->f->info.width, row = at - c->vector_first;
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        for (int64_t i = 0; i < r->sites && c->vector[v]; i++) {
+            const float *from = c->vector[v] + row * width + r->site[i].offset;
+            size_t bytes = (size_t)r->site[i].width * sizeof *from;
+            if (!any_value(from, r->site[i].width)) continue; /* NaN already */
+            float *to = writer_vector_row(&r->writer, v, i, &r->failure);
+            if (!to) return recorder_check(r);
+            memcpy(to, from, bytes);
+        }
+    c->count.vectors++;
+    return SR_OK;
+}
+
+/* -- steps ----------------------------------------------------------------------------------------
+ */
+
+static bool load_steps(copier *c, int64_t first, int64_t count) {
+    bool ok = true;
+    for (int i = 0; i < RUN_STEP_INTS && ok; i++)
+        ok = sr_run_step_ints(c->f, run_step_ints[i].name, first, count, c->step_int[i], NULL) ==
+             SR_OK;
+    for (int i = 0; i < RUN_STEP_REALS && ok; i++)
+        ok = sr_run_step_reals(c->f, run_step_reals[i].name, first, count, c->step_real[i], NULL) ==
+             SR_OK;
+    for (int i = 0; i < SR_SCALAR_COUNT && ok; i++)
+        if (c->scalar[i])
+            ok = sr_run_scalar(c->f, run_scalars[i].name, -1, first, count, c->scalar[i], NULL) ==
+                 SR_OK;
+    return ok;
+}
+
+static sr_status copy_scalars(copier *c, int64_t row) {
+    sr_recorder *r = c->r;
+    size_t bytes = (size_t)r->sites * sizeof(float);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++) {
+        if (!c->scalar[i]) continue;
+        float *to = writer_scalar_row(&r->writer, i, &r->failure);
+        if (!to) return recorder_check(r);
+        memcpy(to, c->scalar[i] + row * r->sites, bytes);
+    }
+    return SR_OK;
+}
+
+/* One loaded row of /steps with its scalars and, when there, its row of /vectors. */
+static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
+    sr_recorder *r = c->r;
+    int64_t ints[RUN_STEP_INTS];
+    double reals[RUN_STEP_REALS];
+    for (int i = 0; i < RUN_STEP_INTS; i++) ints[i] = c->step_int[i][row];
+    for (int i = 0; i < RUN_STEP_REALS; i++) reals[i] = c->step_real[i][row];
+    if (ints[0] <= r->step) { /* damaged: steps increase */
+        c->count.lost_steps++;
+        return SR_OK;
+    }
+    bool vectors = r->options.vectors && find_vectors(c, ints[0], vector_at);
+    sr_status status = writer_begin_step(&r->writer, vectors, &r->failure);
+    if (status == SR_OK) status = copy_scalars(c, row);
+    if (status == SR_OK && vectors) status = copy_vector_row(c, (*vector_at)++);
+    if (status != SR_OK) return status;
+    writer_end_step(&r->writer, ints, reals);
+    r->step = ints[0];
+    double seconds = reals[RUN_STEP_REALS - 1];
+    if (seconds > r->seconds_before) r->seconds_before = seconds;
+    c->count.steps++;
+    return SR_OK;
+}
+
+static sr_status copy_steps(copier *c) {
+    int64_t total = c->f->info.steps, vector_at = 0;
+    for (int64_t at = 0; at < total;) {
+        int64_t count = total - at < STEP_BATCH ? total - at : STEP_BATCH;
+        bool loaded = load_steps(c, at, count);
+        if (!loaded) count = 1, loaded = load_steps(c, at, 1);
+        for (int64_t i = 0; i < count && loaded; i++) {
+            if (c->up_to >= 0 && c->step_int[0][i] > c->up_to) return SR_OK;
+            sr_status status = copy_step(c, i, &vector_at);
+            if (status != SR_OK) return status;
+        }
+        if (!loaded) c->count.lost_steps++;
+        at += count;
+    }
+    if (c->up_to < 0) c->count.lost_vectors += c->f->info.vectors - vector_at;
+    return SR_OK;
+}
+
+/* -- evaluations and embeddings -------------------------------------------------------------------
+ */
+
+static sr_status copy_evals(copier *c) {
+    for (int64_t at = 0; at < c->f->info.evals; at++) {
+        double step, value[SR_EVAL_COUNT];
+        bool ok = sr_run_eval(c->f, "step", at, 1, &step, NULL) == SR_OK;
+        for (int i = 0; i < SR_EVAL_COUNT && ok; i++) {
+            value[i] = NAN;
+            if (reader_has_column(c->f, &run_evals[i]))
+                ok = sr_run_eval(c->f, run_evals[i].name, at, 1, &value[i], NULL) == SR_OK;
+        }
+        if (ok && c->up_to >= 0 && step > (double)c->up_to) break;
+        if (!ok || step < (double)c->r->eval_step) {
+            c->count.lost_evals++;
+            continue;
+        }
+        sr_status status = sr_put_eval(c->r, (int64_t)step, value);
+        if (status != SR_OK) return status;
+        c->count.evals++;
+    }
+    return SR_OK;
+}
+
+static sr_status copy_embedding(copier *c, run_embedding *e) {
+    sr_run_embedding from;
+    if (sr_run_get_embedding(c->f, e->name, &from, NULL) != SR_OK) return SR_OK;
+    double *value = malloc((size_t)from.values * sizeof *value);
+    if (!value) return sr_fail(&c->r->failure, SR_MEMORY, "%s: embedding %s", c->f->path, e->name);
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < from.records && status == SR_OK; i++) {
+        int64_t step;
+        if (sr_run_singular_values(c->f, e->name, i, &step, value, NULL) != SR_OK) continue;
+        if (step < 0 || (c->up_to >= 0 && step > c->up_to)) continue;
+        status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
+    }
+    free(value);
+    return status;
+}
+
+static sr_status copy_all(copier *c) {
+    sr_status status = recorder_start(c->r);
+    if (status == SR_OK) status = copier_allocate(c);
+    if (status == SR_OK) status = copy_steps(c);
+    if (status == SR_OK) status = copy_evals(c);
+    for (int i = 0; i < c->r->embeddings && status == SR_OK; i++)
+        status = copy_embedding(c, &c->r->embedding[i]);
+    if (status == SR_OK) status = sr_flush(c->r);
+    if (c->up_to >= 0) return status;
+    const sr_run_info *info = &c->f->info;
+    const int64_t read[COMMITTED_COUNT] = {info->steps, info->vectors, info->evals};
+    int64_t *lost[COMMITTED_COUNT] = {&c->count.lost_steps, &c->count.lost_vectors,
+                                      &c->count.lost_evals};
+    for (int i = 0; i < COMMITTED_COUNT; i++) {
+        int64_t claimed = c->f->committed[i];
+        if (c->f->extent_most[i] > claimed) claimed = c->f->extent_most[i];
+        *lost[i] += claimed - read[i];
+    }
+    return status;
+}
+
+/* -- public ---------------------------------------------------------------------------------------
+ */
+
+static sr_status compare_sites(copier *c) {
+    sr_recorder *r = c->r;
+    const sr_runfile *f = c->f;
+    bool same = f->info.sites == r->sites;
+    for (int64_t i = 0; same && i < r->sites; i++)
+        same =
+            strcmp(f->site[i].name, r->site[i].name) == 0 && f->site[i].width == r->site[i].width;
+    const char *name;
+    for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
+        bool found = false;
+        sr_run_embedding e = {0};
+        sr_run_get_embedding(f, name, &e, NULL);
+        for (int k = 0; k < r->embeddings && !found; k++)
+            found = strcmp(r->embedding[k].name, name) == 0 && r->embedding[k].rows == e.rows &&
+                    r->embedding[k].cols == e.cols;
+        same = found;
+    }
+    if (same) return SR_OK;
+    return sr_fail(&r->failure, SR_USAGE, "%s: its sites or embeddings are not those of %s",
+                   f->path, r->path);
+}
+
+sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
+                       struct sr_recovery *result) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (r->started)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
+    copier c = {.r = r, .up_to = up_to_step};
+    c.f = sr_run_open(from, &r->failure);
+    if (!c.f) return recorder_check(r);
+    if (compare_sites(&c) == SR_OK) copy_all(&c);
+    if (result) *result = c.count;
+    copier_free(&c);
+    return recorder_check(r);
+}
+
+/* Refuses to write over the file that is read, whichever of the two names it would take. */
+static sr_status check_target(const char *broken, const char *path, sr_failure *why) {
+    struct stat from, to;
+    char part[4096];
+    const char *names[2] = {path, part};
+    snprintf(part, sizeof part, "%s.part", path);
+    if (stat(broken, &from) != 0) return SR_OK;
+    for (int i = 0; i < 2; i++)
+        if (stat(names[i], &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+            sr_fail(why, SR_EXISTS, "%s: %s is the file to be read", path, names[i]);
+            sr_hint(why, "another name for the new file");
+            return SR_EXISTS;
+        }
+    return SR_OK;
+}
+
+static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_failure *why) {
+    const sr_run_info *info = &f->info;
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = force, o.seed = info->seed, o.threads = info->threads;
+    o.program = info->program, o.version = info->version, o.command = info->command;
+    o.config = info->config, o.host = info->host, o.git = info->git, o.model = info->model;
+    o.data = info->data, o.task = info->task, o.loss_reduction = info->loss_reduction;
+    o.parent = info->parent;
+    o.scalars = reader_has_column(f, &run_scalars[0]);
+    o.vectors = reader_has_column(f, &run_vectors[0]);
+    o.vectors_every = 1, o.planned_steps = info->steps;
+    sr_recorder *r = sr_create(path, &o, why);
+    if (!r) return NULL;
+    char *created = malloc(strlen(info->created) + 1);
+    if (!created) {
+        sr_fail(&r->failure, SR_MEMORY, "%s: texts", path);
+        return r;
+    }
+    strcpy(created, info->created);
+    free((void *)(uintptr_t)r->info.created);
+    r->info.created = created;
+    return r;
+}
+
+static void add_sites_like(sr_recorder *r, sr_runfile *f) {
+    for (int64_t i = 0; i < f->info.sites; i++) {
+        const sr_run_site *s = &f->site[i];
+        sr_site site = {.name = s->name,
+                        .norm = s->norm,
+                        .kind = s->kind,
+                        .width = (int)s->width,
+                        .depth = (int)s->depth,
+                        .layer_scale = (int)s->layer_scale,
+                        .eps = s->eps,
+                        .alpha = s->alpha};
+        sr_add_site(r, &site);
+    }
+    const char *name;
+    for (int i = 0; (name = sr_run_name(f, "embeddings", i)); i++) {
+        sr_run_embedding e;
+        if (sr_run_get_embedding(f, name, &e, &r->failure) == SR_OK)
+            sr_add_embedding(r, name, e.rows, e.cols);
+    }
+}
+
+sr_status sr_run_recover(const char *broken, const char *path, bool force, int64_t up_to_step,
+                         sr_recovery *result, sr_failure *why) {
+    sr_recovery count = {0};
+    sr_failure own = {0};
+    if (!why) why = &own;
+    sr_runfile *f = sr_run_open(broken, why);
+    sr_recorder *r = NULL;
+    if (f && check_target(f->path, path, why) == SR_OK) r = create_like(f, path, force, why);
+    sr_status status = why->status;
+    if (r) {
+        char reason[SR_REASON_SIZE];
+        add_sites_like(r, f);
+        sr_copy_rows(r, f->path, up_to_step, &count);
+        snprintf(reason, sizeof reason, "recovered from %.200s: %lld steps lost", f->path,
+                 (long long)count.lost_steps);
+        status = sr_close(r, &(sr_finish){.status = "interrupted", .reason = reason}, why);
+    }
+    sr_run_close(f);
+    if (result) *result = count;
+    return status;
+}

@@ -1,0 +1,384 @@
+/* runfile.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
+ * file is believed before its type, rank and size were looked at. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "reader.h"
+
+const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "evals", "embeddings"};
+
+enum { SITES_MAX = 1 << 20, NAMES_MAX = 4096 };
+
+/* -- datasets -------------------------------------------------------------------------------------
+ */
+
+sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
+                      int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why) {
+    *set = 0;
+    *shape = (h5_shape){.type = H5_OTHER};
+    if (!h5_has(f->file, path)) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
+    sr_status status = h5_open_dataset(f->file, path, set, why);
+    if (status == SR_OK) status = h5_get_shape(*set, shape, why);
+    if (status == SR_OK &&
+        (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
+        status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,
+                         path);
+    if (status == SR_OK) return SR_OK;
+    h5_close_dataset(*set);
+    *set = 0;
+    return status;
+}
+
+static void column_path(const run_column *c, char path[SR_NAME_SIZE + 16]) {
+    snprintf(path, SR_NAME_SIZE + 16, "/%s/%s", c->group, c->name);
+}
+
+sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
+                             sr_failure *why) {
+    char path[SR_NAME_SIZE + 16];
+    column_path(c, path);
+    bool wide = c->type == H5_FLOAT32;
+    int64_t columns = strcmp(c->group, "scalars") == 0 ? f->info.sites : f->info.width;
+    return reader_open(f, path, c->type, wide ? 2 : 1, columns, set, shape, why);
+}
+
+bool reader_has_column(const sr_runfile *f, const run_column *c) {
+    char path[SR_NAME_SIZE + 16];
+    column_path(c, path);
+    return h5_has(f->file, path);
+}
+
+/* -- / and /state ---------------------------------------------------------------------------------
+ */
+
+static sr_status check_format(const sr_runfile *f, sr_failure *why) {
+    char *text = NULL;
+    int64_t version = 0;
+    sr_failure inner = {0};
+    if (h5_get_text(f->file, "/", "format", &text, &inner) != SR_OK ||
+        strcmp(text, SR_FORMAT_NAME) != 0) {
+        sr_status status = inner.status == SR_MEMORY ? SR_MEMORY : SR_FORMAT;
+        sr_fail(why, status, "%s: HDF5, but not a run file (no attribute format = %s)", f->path,
+                SR_FORMAT_NAME);
+        free(text);
+        return status;
+    }
+    free(text);
+    sr_status status = h5_get_int(f->file, "/", "format_version", &version, why);
+    if (status == SR_OK && version != SR_FORMAT_VERSION)
+        status = sr_fail(why, SR_FORMAT, "%s: format_version %lld; this library reads %d", f->path,
+                         (long long)version, SR_FORMAT_VERSION);
+    return status;
+}
+
+static sr_status read_root(sr_runfile *f, sr_failure *why) {
+    sr_status status = check_format(f, why);
+    sr_run_info *info = &f->info;
+#define READ(name)                                                                                 \
+    if (status == SR_OK) {                                                                         \
+        char *text = NULL;                                                                         \
+        status = h5_get_text(f->file, "/", #name, &text, why);                                     \
+        info->name = text;                                                                         \
+    }
+    RUN_TEXTS(READ)
+#undef READ
+    int64_t threads = 0;
+    if (status == SR_OK) status = h5_get_uint(f->file, "/", "seed", &info->seed, why);
+    if (status == SR_OK) status = h5_get_int(f->file, "/", "threads", &threads, why);
+    info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
+    return status;
+}
+
+/* One fixed-length text of /state, NUL-terminated. */
+static sr_status read_state_text(sr_runfile *f, const char *path, size_t size, const char **text,
+                                 sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open(f, path, H5_TEXT, 0, 0, &set, &shape, why);
+    if (status != SR_OK) return status;
+    char *field = calloc(size + 1, 1);
+    if (!field) {
+        status = sr_fail(why, SR_MEMORY, "%s: %s", f->path, path);
+    } else if (shape.text != size) {
+        status =
+            sr_fail(why, SR_FORMAT, "%s: %s: %zu bytes, not %zu", f->path, path, shape.text, size);
+    } else {
+        status = h5_read_all(set, H5_TEXT, size, field, why);
+    }
+    h5_close_dataset(set);
+    if (status != SR_OK) free(field), field = NULL;
+    *text = field;
+    return status;
+}
+
+static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void *value,
+                             sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open(f, path, type, 0, 0, &set, &shape, why);
+    if (status == SR_OK) status = h5_read_all(set, type, 0, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+static sr_status read_state(sr_runfile *f, sr_failure *why) {
+    sr_run_info *info = &f->info;
+    sr_status status = SR_OK;
+    for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/state/%s", run_committed_names[i]);
+        status = read_number(f, path, H5_INT64, &f->committed[i], why);
+        if (status == SR_OK && f->committed[i] < 0)
+            status =
+                sr_fail(why, SR_FORMAT, "%s: %s: %lld", f->path, path, (long long)f->committed[i]);
+    }
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/status", SR_STATUS_SIZE, &info->status, why);
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/reason", SR_REASON_SIZE, &info->reason, why);
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/finished", RUN_FINISHED_SIZE, &info->finished, why);
+    if (status == SR_OK)
+        status =
+            read_state_text(f, "/state/weights_digest", SR_DIGEST_SIZE, &info->weights_digest, why);
+    if (status == SR_OK)
+        status = read_number(f, "/state/wall_seconds", H5_FLOAT64, &info->wall_seconds, why);
+    return status;
+}
+
+/* -- /sites ---------------------------------------------------------------------------------------
+ */
+
+/* Reads one fixed array [count] of /sites into value. */
+static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_t text,
+                            int64_t count, void *value, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open(f, path, type, 1, 0, &set, &shape, why);
+    if (status == SR_OK && (shape.dims[0] != count || shape.text != text))
+        status =
+            sr_fail(why, SR_FORMAT, "%s: %s: not of the size of the table of sites", f->path, path);
+    if (status == SR_OK && count > 0) status = h5_read_all(set, type, text, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) {
+    int64_t count = f->info.sites;
+    sr_status status = read_array(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        memcpy(f->site[i].name, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
+    if (status == SR_OK)
+        status = read_array(f, "/sites/norm", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        memcpy(f->site[i].norm, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
+    if (status == SR_OK)
+        status = read_array(f, "/sites/kind", H5_TEXT, SR_KIND_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        memcpy(f->site[i].kind, scratch + i * SR_KIND_SIZE, SR_KIND_SIZE - 1);
+    return status;
+}
+
+static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why) {
+    int64_t count = f->info.sites;
+    sr_status status = SR_OK;
+    const int32_t *whole = scratch;
+    const double *real = scratch;
+#define READ(field, type, from)                                                                    \
+    if (status == SR_OK) status = read_array(f, "/sites/" #field, type, 0, count, scratch, why);   \
+    for (int64_t i = 0; i < count && status == SR_OK; i++) f->site[i].field = from[i];
+    READ(offset, H5_INT32, whole)
+    READ(width, H5_INT32, whole)
+    READ(depth, H5_INT32, whole)
+    READ(layer_scale, H5_INT32, whole)
+    READ(eps, H5_FLOAT64, real)
+    READ(alpha, H5_FLOAT64, real)
+#undef READ
+    return status;
+}
+
+static sr_status check_sites(const sr_runfile *f, sr_failure *why) {
+    int64_t at = 0;
+    for (int64_t i = 0; i < f->info.sites; i++) {
+        const sr_run_site *s = &f->site[i];
+        if (s->offset != at || s->width < 1 || !s->name[0])
+            return sr_fail(why, SR_FORMAT, "%s: /sites: site %lld '%s' at column %lld, width %lld",
+                           f->path, (long long)i, s->name, (long long)s->offset,
+                           (long long)s->width);
+        at += s->width;
+    }
+    if (at == f->info.width) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /sites/column_site has %lld columns, the sites %lld",
+                   f->path, (long long)f->info.width, (long long)at);
+}
+
+/* Number of elements of a fixed array, from its shape alone. */
+static sr_status read_length(sr_runfile *f, const char *path, h5_type type, int64_t most,
+                             int64_t *count, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open(f, path, type, 1, 0, &set, &shape, why);
+    if (status == SR_OK && shape.dims[0] > most)
+        status = sr_fail(why, SR_FORMAT, "%s: %s: %lld elements", f->path, path,
+                         (long long)shape.dims[0]);
+    *count = shape.dims[0];
+    h5_close_dataset(set);
+    return status;
+}
+
+static sr_status read_sites(sr_runfile *f, sr_failure *why) {
+    sr_run_info *info = &f->info;
+    sr_status status = read_length(f, "/sites/name", H5_TEXT, SITES_MAX, &info->sites, why);
+    if (status == SR_OK)
+        status = read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, why);
+    if (status != SR_OK) return status;
+    char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
+    f->site = calloc((size_t)info->sites + 1, sizeof *f->site);
+    if (!f->site || !scratch)
+        status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
+    if (status == SR_OK) status = read_site_texts(f, scratch, why);
+    if (status == SR_OK) status = read_site_numbers(f, scratch, why);
+    if (status == SR_OK) status = check_sites(f, why);
+    free(scratch);
+    return status;
+}
+
+/* -- how many rows --------------------------------------------------------------------------------
+ */
+
+/* Takes one column's extent into account; `filled` columns hold a value in every row. */
+static sr_status count_column(sr_runfile *f, const run_column *c, int which, bool filled,
+                              sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open_column(f, c, &set, &shape, why);
+    if (status != SR_OK) return status;
+    int64_t rows = shape.dims[0];
+    if (rows > f->extent_most[which]) f->extent_most[which] = rows;
+    if (rows < f->extent_least[which]) f->extent_least[which] = rows;
+    /* an extent may claim anything; allocated space cannot */
+    int64_t stored = filled ? h5_stored_bytes(set) / 8 : INT64_MAX;
+    if (stored < f->extent_least[which]) f->extent_least[which] = stored;
+    h5_close_dataset(set);
+    return SR_OK;
+}
+
+static sr_status count_columns(sr_runfile *f, const run_column *c, int count, int which,
+                               sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++)
+        if (reader_has_column(f, &c[i])) status = count_column(f, &c[i], which, false, why);
+    return status;
+}
+
+static int64_t readable(const sr_runfile *f, int which) {
+    int64_t a = f->committed[which], b = f->extent_least[which];
+    return a < b ? a : b;
+}
+
+/* The committed counts were read before: a writer that goes on only makes extents longer. */
+static sr_status count_rows(sr_runfile *f, sr_failure *why) {
+    for (int i = 0; i < COMMITTED_COUNT; i++) f->extent_least[i] = INT64_MAX, f->extent_most[i] = 0;
+    sr_status status = SR_OK;
+    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
+        status = count_column(f, &run_step_ints[i], COMMITTED_STEPS, true, why);
+    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
+        status = count_column(f, &run_step_reals[i], COMMITTED_STEPS, true, why);
+    if (status == SR_OK)
+        status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
+    if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, true, why);
+    if (status == SR_OK)
+        status = count_columns(f, run_vectors, SR_VECTOR_COUNT, COMMITTED_VECTORS, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, true, why);
+    if (status == SR_OK) status = count_columns(f, run_evals, SR_EVAL_COUNT, COMMITTED_EVALS, why);
+    f->info.steps = readable(f, COMMITTED_STEPS);
+    f->info.vectors = readable(f, COMMITTED_VECTORS);
+    f->info.evals = readable(f, COMMITTED_EVALS);
+    return status;
+}
+
+static sr_status read_names(sr_runfile *f, int group, sr_failure *why) {
+    char name[SR_NAME_SIZE], path[32];
+    snprintf(path, sizeof path, "/%s", reader_group_names[group]);
+    reader_names *list = &f->names[group];
+    for (int i = 0; i < NAMES_MAX && h5_member(f->file, path, i, name, sizeof name); i++) {
+        if (strcmp(name, "step") == 0) continue;
+        void *grown = realloc(list->name, (size_t)(list->count + 1) * sizeof *list->name);
+        if (!grown) return sr_fail(why, SR_MEMORY, "%s: names in %s", f->path, path);
+        list->name = grown;
+        memcpy(list->name[list->count++], name, sizeof name);
+    }
+    return SR_OK;
+}
+
+/* -- opening and closing --------------------------------------------------------------------------
+ */
+
+/* path, or path.part when only that exists. malloc'd. */
+static char *choose_path(const char *path, sr_failure *why) {
+    struct stat s;
+    size_t length = strlen(path);
+    char *chosen = malloc(length + sizeof ".part");
+    if (!chosen) {
+        sr_fail(why, SR_MEMORY, "%s: path", path);
+        return NULL;
+    }
+    memcpy(chosen, path, length + 1);
+    int missing = stat(path, &s) != 0 ? errno : 0;
+    if (missing == ENOENT) {
+        memcpy(chosen + length, ".part", sizeof ".part");
+        if (stat(chosen, &s) == 0) missing = 0;
+    }
+    if (missing) sr_fail(why, SR_IO, "%s: %s", path, strerror(missing));
+    if (!missing && !S_ISREG(s.st_mode)) sr_fail(why, SR_IO, "%s: not a regular file", chosen);
+    if (!missing && S_ISREG(s.st_mode)) return chosen;
+    free(chosen);
+    return NULL;
+}
+
+sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+    char *chosen = choose_path(path, why);
+    if (!chosen) return NULL;
+    sr_runfile *f = calloc(1, sizeof *f);
+    reader_text **texts = calloc(1, sizeof *texts);
+    if (!f || !texts) {
+        sr_fail(why, SR_MEMORY, "%s: open", path);
+        free(f), free(texts), free(chosen);
+        return NULL;
+    }
+    f->path = chosen, f->info.path = chosen, f->texts = texts;
+    sr_status status = h5_open(chosen, &f->file, &f->unfinished, why);
+    if (status == SR_OK) status = read_root(f, why);
+    if (status == SR_OK) status = read_state(f, why);
+    if (status == SR_OK) status = read_sites(f, why);
+    if (status == SR_OK) status = count_rows(f, why);
+    for (int i = 0; i < READER_GROUPS && status == SR_OK; i++) status = read_names(f, i, why);
+    if (status == SR_OK) return f;
+    sr_run_close(f);
+    return NULL;
+}
+
+static void free_text(const char *text) {
+    free((void *)(uintptr_t)text);
+}
+
+void sr_run_close(sr_runfile *f) {
+    if (!f) return;
+    h5_close(f->file, NULL);
+#define FREE(name) free_text(f->info.name);
+    RUN_TEXTS(FREE)
+#undef FREE
+    free_text(f->info.status), free_text(f->info.reason);
+    free_text(f->info.finished), free_text(f->info.weights_digest);
+    for (int i = 0; i < READER_GROUPS; i++) free(f->names[i].name);
+    for (reader_text *t = *f->texts, *next; t; t = next) {
+        next = t->next;
+        free(t->dataset), free(t->text), free(t);
+    }
+    free(f->texts), free(f->site), free(f->path);
+    free(f);
+}

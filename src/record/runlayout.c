@@ -1,0 +1,156 @@
+/* runlayout.c -- see runlayout.h.
+ *
+ * Columns of /vectors are cut where sites begin whenever the widths allow it, so that a site that
+ * never puts a vector leaves its chunks unallocated: they take no space and read as the fill value.
+ */
+#include "runlayout.h"
+
+#define STEP_INT(name, definition)        {"steps", #name, "1", definition, H5_INT64},
+#define STEP_REAL(name, unit, definition) {"steps", #name, unit, definition, H5_FLOAT64},
+#define SCALAR(name, definition)          {"scalars", #name, "1", definition, H5_FLOAT32},
+#define VECTOR(name, definition)          {"vectors", #name, "1", definition, H5_FLOAT32},
+#define EVAL(name, unit, definition)      {"evals", #name, unit, definition, H5_FLOAT64},
+
+const run_column run_step_ints[RUN_STEP_INTS] = {SR_STEP_INTS(STEP_INT)};
+const run_column run_step_reals[RUN_STEP_REALS] = {SR_STEP_REALS(STEP_REAL)};
+const run_column run_scalars[SR_SCALAR_COUNT] = {SR_SCALARS(SCALAR)};
+const run_column run_vectors[SR_VECTOR_COUNT] = {SR_VECTORS(VECTOR)};
+const run_column run_evals[SR_EVAL_COUNT] = {SR_EVALS(EVAL)};
+const run_column run_vector_step = {"vectors", "step", "1", "step of each row, one of /steps/step",
+                                    H5_INT64};
+const run_column run_eval_step = {"evals", "step", "1", "step after which this evaluation ran",
+                                  H5_INT64};
+
+#define V(name) (1u << SR_##name)
+#define C(name) (1u << SR_SCALAR_##name)
+
+uint32_t run_family_vectors(sr_family family) {
+    const uint32_t batch = V(mu_B) | V(sigma2_B) | V(psi2_B);
+    const uint32_t affine = V(gamma) | V(sum_g) | V(sum_gx);
+    switch (family) {
+    case SR_FAMILY_SIGMA:
+        return batch | affine | V(mu) | V(sigma2);
+    case SR_FAMILY_PSI:
+        return batch | affine | V(psi2);
+    case SR_FAMILY_PN:
+        return batch | affine | V(psi2) | V(nu) | V(Gamma_t) | V(Lambda_t);
+    case SR_FAMILY_ROW:
+        return affine;
+    case SR_FAMILY_NONE:
+        break;
+    }
+    return 0;
+}
+
+uint32_t run_family_scalars(sr_family family) {
+    const uint32_t any = C(rows) | C(nonfinite);
+    switch (family) {
+    case SR_FAMILY_SIGMA:
+        return any | C(dist_mu) | C(dist_sigma) | C(dist_sigma2) | C(tid_mean) | C(tid_var) |
+               C(g_mu) | C(g_sigma2);
+    case SR_FAMILY_PSI:
+        return any | C(dist_psi) | C(dist_psi2) | C(g_psi2);
+    case SR_FAMILY_PN:
+        return any | C(dist_psi) | C(dist_psi2) | C(g_psi2) | C(Gamma_max);
+    case SR_FAMILY_ROW:
+        return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var);
+    case SR_FAMILY_NONE:
+        break;
+    }
+    return any;
+}
+
+/* -- chunk shapes -------------------------------------------------------------------------------
+ */
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* Rows of a chunk of about `bytes`, cut down so that `planned` rows (0: unknown) fill whole chunks.
+ */
+static int64_t chunk_rows(int64_t bytes, int64_t row_bytes, int64_t most, int64_t planned) {
+    int64_t rows = clamp(bytes / row_bytes, 1, most);
+    if (planned <= 0) return rows;
+    return divide_up(planned, divide_up(planned, rows));
+}
+
+void run_chunk_steps(const run_layout *l, int64_t chunk[2]) {
+    chunk[0] = chunk_rows(8192, 8, 1024, l->planned_steps), chunk[1] = 1;
+}
+
+void run_chunk_scalars(const run_layout *l, int64_t chunk[2]) {
+    chunk[0] = chunk_rows(32768, 4 * l->sites, 1024, l->planned_steps), chunk[1] = l->sites;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+void run_chunk_vectors(const run_layout *l, int64_t chunk[2]) {
+    int64_t unit = 0;
+    for (int64_t i = 0; i < l->sites; i++) unit = common_divisor(l->site[i].width, unit);
+    int64_t columns = unit;
+    if (unit < 64) columns = divide_up(l->width, divide_up(l->width, 512));
+    int64_t rows = 0;
+    if (l->vectors_every > 0) rows = divide_up(l->planned_steps, l->vectors_every);
+    chunk[0] = chunk_rows(65536, 4 * columns, 64, rows), chunk[1] = columns;
+}
+
+/* -- sizes --------------------------------------------------------------------------------------
+ */
+
+/* Columns of /vectors/<v> in chunks that some site will write to. */
+static int64_t allocated_columns(const run_layout *l, int v, int64_t columns) {
+    int64_t total = 0, done = 0; /* chunks below `done` are counted */
+    for (int64_t i = 0; i < l->sites; i++) {
+        if (!(l->expected[i] >> v & 1)) continue;
+        int64_t first = l->site[i].offset / columns;
+        int64_t end = divide_up(l->site[i].offset + l->site[i].width, columns);
+        if (first < done) first = done;
+        if (end > first) total += (end - first) * columns, done = end;
+    }
+    return total;
+}
+
+int64_t run_vector_bytes(const run_layout *l) {
+    int64_t chunk[2], columns = 0;
+    if (!l->vectors || l->width == 0) return 0;
+    run_chunk_vectors(l, chunk);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++) columns += allocated_columns(l, v, chunk[1]);
+    /* the step, and the index entry of each chunk */
+    return 4 * columns + 8 + 8 * columns / (chunk[0] * chunk[1]);
+}
+
+static int64_t scalar_bytes(const run_layout *l) {
+    if (!l->scalars) return 0;
+    uint32_t all = 0;
+    for (int64_t i = 0; i < l->sites; i++) all |= l->expected_scalars[i];
+    int64_t count = 0;
+    for (; all; all >>= 1) count += all & 1;
+    return 4 * count * l->sites;
+}
+
+int64_t run_project(const run_layout *l, int64_t every) {
+    const int64_t fixed = 120000; /* groups, headers, attributes, first index blocks */
+    int64_t steps = l->planned_steps;
+    int64_t bytes = fixed + 4 * l->width + 300 * l->sites;
+    bytes += steps * (8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
+    if (every > 0) bytes += divide_up(steps, every) * run_vector_bytes(l);
+    return bytes;
+}
+
+int64_t run_spacing(const run_layout *l, int64_t limit) {
+    int64_t rest = limit - run_project(l, 0), row = run_vector_bytes(l);
+    if (row == 0) return 1;
+    int64_t rows = clamp(rest / row, 1, l->planned_steps > 0 ? l->planned_steps : 1);
+    return l->planned_steps > 0 ? divide_up(l->planned_steps, rows) : 1;
+}

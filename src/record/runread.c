@@ -1,0 +1,245 @@
+/* runread.c -- values of an open run file (statrec/runfile.h). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader.h"
+
+const sr_run_info *sr_run_get_info(const sr_runfile *f) {
+    return &f->info;
+}
+
+const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site) {
+    return site >= 0 && site < f->info.sites ? &f->site[site] : NULL;
+}
+
+int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
+    for (int64_t i = 0; i < f->info.sites; i++)
+        if (strcmp(f->site[i].name, name) == 0) return i;
+    return -1;
+}
+
+/* -- names ----------------------------------------------------------------------------------------
+ */
+
+static const run_column *find_column(const run_column *c, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(c[i].name, name) == 0) return &c[i];
+    return NULL;
+}
+
+static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
+    h5_id set;
+    h5_shape shape;
+    if (!c || reader_open_column(f, c, &set, &shape, NULL) != SR_OK) return false;
+    bool has = rows == 0 || h5_stored_bytes(set) > 0;
+    h5_close_dataset(set);
+    return has;
+}
+
+bool sr_run_has_scalar(const sr_runfile *f, const char *name) {
+    return has_values(f, find_column(run_scalars, SR_SCALAR_COUNT, name), f->info.steps);
+}
+
+bool sr_run_has_vector(const sr_runfile *f, const char *name) {
+    return has_values(f, find_column(run_vectors, SR_VECTOR_COUNT, name), f->info.vectors);
+}
+
+bool sr_run_has_eval(const sr_runfile *f, const char *name) {
+    return has_values(f, find_column(run_evals, SR_EVAL_COUNT, name), f->info.evals);
+}
+
+const char *sr_run_name(const sr_runfile *f, const char *group, int i) {
+    for (int g = 0; g < READER_GROUPS; g++)
+        if (strcmp(reader_group_names[g], group) == 0)
+            return i >= 0 && i < f->names[g].count ? f->names[g].name[i] : NULL;
+    return NULL;
+}
+
+static reader_text *read_definition(const sr_runfile *f, const char *dataset) {
+    reader_text *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    size_t size = strlen(dataset) + 1;
+    t->dataset = malloc(size);
+    if (!t->dataset) {
+        free(t);
+        return NULL;
+    }
+    memcpy(t->dataset, dataset, size);
+    char path[256];
+    snprintf(path, sizeof path, "%s%s", dataset[0] == '/' ? "" : "/", dataset);
+    if (h5_has(f->file, path)) h5_get_text(f->file, path, "definition", &t->text, NULL);
+    return t;
+}
+
+const char *sr_run_definition(const sr_runfile *f, const char *dataset) {
+    reader_text *t = *f->texts;
+    while (t && strcmp(t->dataset, dataset) != 0) t = t->next;
+    if (!t) {
+        t = read_definition(f, dataset);
+        if (!t) return "";
+        t->next = *f->texts;
+        *f->texts = t;
+    }
+    return t->text ? t->text : "";
+}
+
+/* -- rows -----------------------------------------------------------------------------------------
+ */
+
+static sr_status check_range(const sr_runfile *f, const run_column *c, const char *name,
+                             int64_t first, int64_t count, int64_t rows, sr_failure *why) {
+    if (!c) return sr_fail(why, SR_USAGE, "%s: no column '%s' in a run file", f->path, name);
+    if (first >= 0 && count >= 0 && first <= rows && count <= rows - first) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s: rows %lld to %lld of %s/%s, which has %lld", f->path,
+                   (long long)first, (long long)(first + count) - 1, c->group, name,
+                   (long long)rows);
+}
+
+static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                             h5_type type, void *value, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    if (rows->count == 0) return SR_OK;
+    sr_status status = reader_open_column(f, c, &set, &shape, why);
+    if (status != SR_OK) return status;
+    status = h5_read_rows(set, rows, type, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+static h5_rows one_column(int64_t first, int64_t count) {
+    return (h5_rows){.first = first, .count = count, .columns = 1, .stride = 1};
+}
+
+sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                           int64_t *value, sr_failure *why) {
+    const run_column *c = find_column(run_step_ints, RUN_STEP_INTS, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, c, &rows, H5_INT64, value, why);
+}
+
+sr_status sr_run_step_reals(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                            double *value, sr_failure *why) {
+    const run_column *c = find_column(run_step_reals, RUN_STEP_REALS, name);
+    if (!c) c = find_column(run_step_ints, RUN_STEP_INTS, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, c, &rows, H5_FLOAT64, value, why);
+}
+
+static sr_status check_site(const sr_runfile *f, int64_t site, sr_failure *why) {
+    if (site >= -1 && site < f->info.sites) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s: site %lld of %lld", f->path, (long long)site,
+                   (long long)f->info.sites);
+}
+
+sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int64_t first,
+                        int64_t count, float *value, sr_failure *why) {
+    const run_column *c = find_column(run_scalars, SR_SCALAR_COUNT, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
+    if (status == SR_OK) status = check_site(f, site, why);
+    if (status != SR_OK) return status;
+    int64_t columns = site < 0 ? f->info.sites : 1;
+    h5_rows rows = {first, count, site < 0 ? 0 : site, columns, columns};
+    return read_column(f, c, &rows, H5_FLOAT32, value, why);
+}
+
+sr_status sr_run_vector_steps(const sr_runfile *f, int64_t first, int64_t count, int64_t *step,
+                              sr_failure *why) {
+    sr_status status = check_range(f, &run_vector_step, "step", first, count, f->info.vectors, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, &run_vector_step, &rows, H5_INT64, step, why);
+}
+
+sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int64_t first,
+                        int64_t count, float *value, sr_failure *why) {
+    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
+    if (status == SR_OK) status = check_site(f, site, why);
+    if (status != SR_OK) return status;
+    int64_t offset = site < 0 ? 0 : f->site[site].offset;
+    int64_t width = site < 0 ? f->info.width : f->site[site].width;
+    h5_rows rows = {first, count, offset, width, width};
+    return read_column(f, c, &rows, H5_FLOAT32, value, why);
+}
+
+sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                      double *value, sr_failure *why) {
+    const run_column *c = find_column(run_evals, SR_EVAL_COUNT, name);
+    if (strcmp(name, "step") == 0) c = &run_eval_step;
+    sr_status status = check_range(f, c, name, first, count, f->info.evals, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, c, &rows, H5_FLOAT64, value, why);
+}
+
+/* -- embeddings -----------------------------------------------------------------------------------
+ */
+
+/* Opens /embeddings/<name>/<what>. */
+static sr_status open_embedding(const sr_runfile *f, const char *name, const char *what,
+                                h5_type type, int64_t columns, h5_id *set, h5_shape *shape,
+                                sr_failure *why) {
+    char path[2 * SR_NAME_SIZE];
+    snprintf(path, sizeof path, "/embeddings/%.*s/%s", SR_NAME_SIZE - 1, name, what);
+    return reader_open(f, path, type, columns > 0 ? 2 : 1, columns, set, shape, why);
+}
+
+static sr_status count_records(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                               sr_failure *why) {
+    h5_id set;
+    h5_shape steps, values;
+    sr_status status = open_embedding(f, name, "step", H5_INT64, 0, &set, &steps, why);
+    if (status != SR_OK) return status;
+    int64_t stored = h5_stored_bytes(set) / 8;
+    h5_close_dataset(set);
+    status = open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &set, &values, why);
+    h5_close_dataset(set);
+    e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
+    if (stored < e->records) e->records = stored;
+    return status;
+}
+
+sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                               sr_failure *why) {
+    *e = (sr_run_embedding){0};
+    int known = 0;
+    for (int i = 0; i < f->names[READER_GROUPS - 1].count; i++)
+        known |= strcmp(f->names[READER_GROUPS - 1].name[i], name) == 0;
+    if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
+    char group[2 * SR_NAME_SIZE];
+    snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
+    sr_status status = h5_get_int(f->file, group, "rows", &e->rows, why);
+    if (status == SR_OK) status = h5_get_int(f->file, group, "cols", &e->cols, why);
+    if (status != SR_OK) return status;
+    e->values = e->rows < e->cols ? e->rows : e->cols;
+    if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);
+    return count_records(f, name, e, why);
+}
+
+sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
+                                 double *value, sr_failure *why) {
+    sr_run_embedding e;
+    h5_id set;
+    h5_shape shape;
+    sr_status status = sr_run_get_embedding(f, name, &e, why);
+    if (status != SR_OK) return status;
+    if (i < 0 || i >= e.records)
+        return sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,
+                       (long long)i, (long long)e.records, name);
+    h5_rows one = one_column(i, 1), row = {i, 1, 0, e.values, e.values};
+    status = open_embedding(f, name, "step", H5_INT64, 0, &set, &shape, why);
+    if (status == SR_OK) status = h5_read_rows(set, &one, H5_INT64, step, why);
+    h5_close_dataset(set);
+    if (status != SR_OK) return status;
+    status = open_embedding(f, name, "singular_values", H5_FLOAT64, e.values, &set, &shape, why);
+    if (status == SR_OK) status = h5_read_rows(set, &row, H5_FLOAT64, value, why);
+    h5_close_dataset(set);
+    return status;
+}

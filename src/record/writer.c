@@ -1,0 +1,286 @@
+/* writer.c -- see writer.h. Order of a flush: rows, H5Fflush, committed counts; whoever reads a
+ * count finds the rows, whenever the writer dies. */
+#include "writer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, EVAL_ROOM = 16 };
+
+/* After a failed write HDF5 must be left alone: its caches hold what it could not write. */
+static sr_status keep(run_writer *w, sr_status status) {
+    if (status != SR_OK) w->broken = true;
+    return status;
+}
+
+sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
+    *w = (run_writer){0};
+    h5_disown_exit();
+    return keep(w, h5_create(path, &w->file, why));
+}
+
+/* -- memory --------------------------------------------------------------------------------------
+ */
+
+static sr_status allocate(void *at, int64_t count, size_t size, sr_failure *why) {
+    void **p = at;
+    *p = calloc((size_t)(count > 0 ? count : 1), size);
+    if (*p) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "%lld x %zu bytes for waiting rows", (long long)count, size);
+}
+
+static int64_t room_for(int64_t memory, int64_t row_bytes, int64_t most) {
+    int64_t room = memory / (row_bytes > 0 ? row_bytes : 1);
+    return room < 1 ? 1 : room > most ? most : room;
+}
+
+static sr_status allocate_rows(run_writer *w, sr_failure *why) {
+    const run_layout *l = &w->layout;
+    w->steps.room = room_for(STEP_MEMORY, 4 * SR_SCALAR_COUNT * l->sites, w->flush_steps);
+    w->vectors.room = room_for(VECTOR_MEMORY, 4 * SR_VECTOR_COUNT * l->width, w->flush_steps);
+    w->evals.room = EVAL_ROOM;
+    sr_status status = SR_OK;
+    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
+        status = allocate(&w->step_int[i], w->steps.room, sizeof(int64_t), why);
+    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
+        status = allocate(&w->step_real[i], w->steps.room, sizeof(double), why);
+    if (status == SR_OK) status = allocate(&w->vector_step, w->vectors.room, sizeof(int64_t), why);
+    return status;
+}
+
+static sr_status allocate_evals(run_writer *w, sr_failure *why) {
+    if (w->eval_step) return SR_OK;
+    sr_status status = SR_OK;
+    w->evals.room = EVAL_ROOM;
+    for (int i = 0; i < SR_EVAL_COUNT && status == SR_OK; i++)
+        if (!w->eval[i]) status = allocate(&w->eval[i], EVAL_ROOM, sizeof(double), why);
+    if (status == SR_OK) status = allocate(&w->eval_step, EVAL_ROOM, sizeof(int64_t), why);
+    return status;
+}
+
+void writer_free(run_writer *w) {
+    for (int i = 0; i < RUN_STEP_INTS; i++) free(w->step_int[i]);
+    for (int i = 0; i < RUN_STEP_REALS; i++) free(w->step_real[i]);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++) free(w->scalar[i]);
+    for (int i = 0; i < SR_VECTOR_COUNT; i++) free(w->vector[i]), free(w->vector_used[i]);
+    for (int i = 0; i < SR_EVAL_COUNT; i++) free(w->eval[i]);
+    free(w->vector_step), free(w->eval_step);
+    if (!w->broken) h5_close(w->file, NULL);
+    *w = (run_writer){0};
+}
+
+sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why) {
+    sr_status status = allocate_rows(w, why);
+    if (status != SR_OK) return status;
+    status = writer_declare_file(w, info, why);
+    if (status == SR_OK) status = h5_flush(w->file, why);
+    if (status == SR_OK) status = h5_start_swmr(w->file, why);
+    w->declared = status == SR_OK;
+    return keep(w, status);
+}
+
+/* -- writing -------------------------------------------------------------------------------------
+ */
+
+/* Appends the waiting rows of a one-column dataset. */
+static sr_status append(h5_id set, const row_block *b, h5_type type, const void *rows,
+                        sr_failure *why) {
+    h5_rows r = {.first = b->written, .count = b->count, .columns = 1, .stride = 1};
+    sr_status status = h5_extend(set, b->written + b->count, why);
+    return status == SR_OK ? h5_write_rows(set, &r, type, rows, why) : status;
+}
+
+static sr_status write_scalars(run_writer *w, sr_failure *why) {
+    const row_block *b = &w->steps;
+    int64_t sites = w->layout.sites;
+    h5_rows r = {b->written, b->count, 0, sites, sites};
+    sr_status status = SR_OK;
+    for (int i = 0; i < SR_SCALAR_COUNT && status == SR_OK; i++) {
+        if (!w->scalar_set[i]) continue;
+        status = h5_extend(w->scalar_set[i], b->written + b->count, why);
+        if (status == SR_OK && w->scalar[i])
+            status = h5_write_rows(w->scalar_set[i], &r, H5_FLOAT32, w->scalar[i], why);
+    }
+    return status;
+}
+
+static sr_status write_steps(run_writer *w, sr_failure *why) {
+    row_block *b = &w->steps;
+    if (b->count == 0) return SR_OK;
+    sr_status status = SR_OK;
+    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
+        status = append(w->step_int_set[i], b, H5_INT64, w->step_int[i], why);
+    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
+        status = append(w->step_real_set[i], b, H5_FLOAT64, w->step_real[i], why);
+    if (status == SR_OK) status = write_scalars(w, why);
+    if (status == SR_OK) b->written += b->count, b->count = 0;
+    return status;
+}
+
+/* Writes one vector in runs of neighbouring sites that put it. */
+static sr_status write_vector(run_writer *w, int v, sr_failure *why) {
+    const run_layout *l = &w->layout;
+    const row_block *b = &w->vectors;
+    sr_status status = h5_extend(w->vector_set[v], b->written + b->count, why);
+    for (int64_t i = 0; i < l->sites && w->vector[v] && status == SR_OK; i++) {
+        if (!w->vector_used[v][i]) continue;
+        int64_t end = i;
+        while (end + 1 < l->sites && w->vector_used[v][end + 1]) end++;
+        int64_t first = l->site[i].offset;
+        h5_rows r = {b->written, b->count, first, l->site[end].offset + l->site[end].width - first,
+                     l->width};
+        status = h5_write_rows(w->vector_set[v], &r, H5_FLOAT32, w->vector[v], why);
+        i = end;
+    }
+    return status;
+}
+
+static sr_status write_vectors(run_writer *w, sr_failure *why) {
+    row_block *b = &w->vectors;
+    if (b->count == 0) return SR_OK;
+    sr_status status = append(w->vector_step_set, b, H5_INT64, w->vector_step, why);
+    for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK; v++)
+        if (w->vector_set[v]) status = write_vector(w, v, why);
+    if (status == SR_OK) b->written += b->count, b->count = 0;
+    return status;
+}
+
+static sr_status write_evals(run_writer *w, sr_failure *why) {
+    row_block *b = &w->evals;
+    if (b->count == 0) return SR_OK;
+    sr_status status = append(w->eval_step_set, b, H5_INT64, w->eval_step, why);
+    for (int i = 0; i < SR_EVAL_COUNT && status == SR_OK; i++)
+        status = append(w->eval_set[i], b, H5_FLOAT64, w->eval[i], why);
+    if (status == SR_OK) b->written += b->count, b->count = 0;
+    return status;
+}
+
+sr_status writer_flush(run_writer *w, sr_failure *why) {
+    sr_status status = write_steps(w, why);
+    if (status == SR_OK) status = write_vectors(w, why);
+    if (status == SR_OK) status = write_evals(w, why);
+    if (status == SR_OK) status = h5_flush(w->file, why);
+    const int64_t committed[COMMITTED_COUNT] = {w->steps.written, w->vectors.written,
+                                                w->evals.written};
+    /* The vectors' count goes last: whoever sees a row of vectors sees its step. */
+    const int order[COMMITTED_COUNT] = {COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS};
+    for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++)
+        status = h5_write_all(w->committed_set[order[i]], H5_INT64, 0, &committed[order[i]], why);
+    return keep(w, status);
+}
+
+/* -- rows ----------------------------------------------------------------------------------------
+ */
+
+static void fill_nan(float *at, int64_t count) {
+    for (int64_t i = 0; i < count; i++) at[i] = NAN;
+}
+
+sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
+    const run_layout *l = &w->layout;
+    sr_status status = SR_OK;
+    if (w->steps.count == w->steps.room) status = write_steps(w, why);
+    if (status == SR_OK && with_vectors && w->vectors.count == w->vectors.room)
+        status = write_vectors(w, why);
+    if (status != SR_OK) return keep(w, status);
+    w->with_vectors = with_vectors && l->vectors;
+    for (int i = 0; i < SR_SCALAR_COUNT; i++)
+        if (w->scalar[i]) fill_nan(w->scalar[i] + w->steps.count * l->sites, l->sites);
+    for (int v = 0; v < SR_VECTOR_COUNT && w->with_vectors; v++)
+        if (w->vector[v]) fill_nan(w->vector[v] + w->vectors.count * l->width, l->width);
+    return SR_OK;
+}
+
+float *writer_scalar_row(run_writer *w, int which, sr_failure *why) {
+    int64_t sites = w->layout.sites;
+    if (!w->scalar[which]) {
+        if (allocate(&w->scalar[which], w->steps.room * sites, sizeof(float), why) != SR_OK)
+            return NULL;
+        fill_nan(w->scalar[which], w->steps.room * sites);
+    }
+    return w->scalar[which] + w->steps.count * sites;
+}
+
+float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why) {
+    const run_layout *l = &w->layout;
+    if (!w->with_vectors) return NULL;
+    if (!w->vector_used[which] &&
+        allocate(&w->vector_used[which], l->sites, sizeof(uint8_t), why) != SR_OK)
+        return NULL;
+    if (!w->vector[which]) {
+        int64_t count = w->vectors.room * l->width;
+        if (allocate(&w->vector[which], count, sizeof(float), why) != SR_OK) return NULL;
+        fill_nan(w->vector[which], count);
+    }
+    w->vector_used[which][site] = 1;
+    return w->vector[which] + w->vectors.count * l->width + l->site[site].offset;
+}
+
+void writer_end_step(run_writer *w, const int64_t *ints, const double *reals) {
+    for (int i = 0; i < RUN_STEP_INTS; i++) w->step_int[i][w->steps.count] = ints[i];
+    for (int i = 0; i < RUN_STEP_REALS; i++) w->step_real[i][w->steps.count] = reals[i];
+    w->steps.count++;
+    if (!w->with_vectors) return;
+    w->vector_step[w->vectors.count++] = ints[0];
+    w->with_vectors = false;
+}
+
+sr_status writer_put_eval(run_writer *w, int64_t step, const double *value, sr_failure *why) {
+    sr_status status = allocate_evals(w, why);
+    if (status != SR_OK) return status;
+    if (w->evals.count == w->evals.room) {
+        if (!w->declared) return sr_fail(why, SR_STATE, "too many evaluations before a step");
+        status = keep(w, write_evals(w, why));
+        if (status != SR_OK) return status;
+    }
+    w->eval_step[w->evals.count] = step;
+    for (int i = 0; i < SR_EVAL_COUNT; i++) w->eval[i][w->evals.count] = value[i];
+    w->evals.count++;
+    return SR_OK;
+}
+
+sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
+                                     const double *values, sr_failure *why) {
+    int64_t count = e->rows < e->cols ? e->rows : e->cols;
+    h5_rows row = {e->records, 1, 0, count, count};
+    h5_rows one = {.first = e->records, .count = 1, .columns = 1, .stride = 1};
+    sr_status status = h5_extend(e->values, e->records + 1, why);
+    if (status == SR_OK) status = h5_write_rows(e->values, &row, H5_FLOAT64, values, why);
+    if (status == SR_OK) status = h5_extend(e->step, e->records + 1, why);
+    if (status == SR_OK) status = h5_write_rows(e->step, &one, H5_INT64, &step, why);
+    if (status == SR_OK) e->records++;
+    return keep(w, status);
+}
+
+/* -- the end -------------------------------------------------------------------------------------
+ */
+
+static sr_status write_text(h5_id set, const char *text, size_t size, sr_failure *why) {
+    char field[SR_REASON_SIZE] = {0};
+    size_t length = text ? strlen(text) : 0;
+    if (length > size) length = size;
+    /* not in the middle of a UTF-8 character */
+    if (text && text[length])
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
+    if (length > 0) memcpy(field, text, length);
+    return h5_write_all(set, H5_TEXT, size, field, why);
+}
+
+sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) {
+    sr_status status = writer_flush(w, why);
+    if (status == SR_OK) status = write_text(w->reason_set, end->reason, SR_REASON_SIZE, why);
+    if (status == SR_OK)
+        status = write_text(w->finished_set, end->finished, RUN_FINISHED_SIZE, why);
+    if (status == SR_OK)
+        status = write_text(w->digest_set, end->weights_digest, SR_DIGEST_SIZE, why);
+    if (status == SR_OK) status = h5_write_all(w->wall_set, H5_FLOAT64, 0, &end->wall_seconds, why);
+    if (status == SR_OK) status = write_text(w->status_set, end->status, SR_STATUS_SIZE, why);
+    if (status == SR_OK) status = h5_flush(w->file, why);
+    if (status == SR_OK) {
+        status = h5_close(w->file, why);
+        w->file = 0;
+    }
+    return keep(w, status);
+}

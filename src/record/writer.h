@@ -1,0 +1,83 @@
+/* writer.h -- rows on their way into a run file: declared columns, rows waiting in memory, and what
+ * is in the file. Knows nothing about statistics. Internal to src/record.
+ *
+ * writer_create -> layout filled in -> writer_declare -> { writer_begin_step, columns,
+ * writer_end_step | evaluations | singular values | writer_flush }* -> writer_finish.
+ */
+#ifndef RECORD_WRITER_H
+#define RECORD_WRITER_H
+
+#include "h5.h"
+#include "runlayout.h"
+
+/* Texts of the root's attributes: fields of sr_run_info of the same names. */
+#define RUN_TEXTS(X)                                                                               \
+    X(program)                                                                                     \
+    X(version)                                                                                     \
+    X(command)                                                                                     \
+    X(config) X(host) X(created) X(git) X(model) X(data) X(task) X(loss_reduction) X(parent)
+
+enum { COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS, COMMITTED_COUNT };
+extern const char *const run_committed_names[COMMITTED_COUNT];
+
+/* Rows of one group: `written` are in the file, `count` wait in memory, for which there is `room`.
+ */
+typedef struct row_block {
+    int64_t written, count, room;
+} row_block;
+
+typedef struct run_writer {
+    h5_id file;
+    run_layout layout;
+    run_embedding *embedding; /* [embeddings]; owned by the caller */
+    int embeddings;
+    int64_t flush_steps;
+    bool declared, broken; /* broken: a write failed, HDF5 must not be touched again */
+
+    h5_id step_int_set[RUN_STEP_INTS], step_real_set[RUN_STEP_REALS];
+    h5_id scalar_set[SR_SCALAR_COUNT], vector_set[SR_VECTOR_COUNT], vector_step_set;
+    h5_id eval_set[SR_EVAL_COUNT], eval_step_set;
+    h5_id committed_set[COMMITTED_COUNT];
+    h5_id status_set, reason_set, finished_set, digest_set, wall_set;
+
+    row_block steps, vectors, evals;
+    int64_t *step_int[RUN_STEP_INTS];      /* [room] */
+    double *step_real[RUN_STEP_REALS];     /* [room] */
+    float *scalar[SR_SCALAR_COUNT];        /* [room, S]; NULL until used */
+    int64_t *vector_step;                  /* [room] */
+    float *vector[SR_VECTOR_COUNT];        /* [room, W]; NULL until used */
+    uint8_t *vector_used[SR_VECTOR_COUNT]; /* [S] sites that ever put it; NULL until used */
+    int64_t *eval_step;                    /* [room] */
+    double *eval[SR_EVAL_COUNT];           /* [room] */
+    bool with_vectors;                     /* of the row being filled */
+} run_writer;
+
+sr_status writer_create(run_writer *w, const char *path, sr_failure *why);
+/* Declares everything, allocates the rows, switches to SWMR. */
+sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why);
+/* The datasets and attributes of writer_declare, without memory or SWMR (declare.c). */
+sr_status writer_declare_file(run_writer *w, const sr_run_info *info, sr_failure *why);
+
+/* Opens the next row (and one of /vectors): all reals NaN. Writes waiting rows when memory is full.
+ */
+sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why);
+/* The row's S values of a scalar; NULL when memory is short. */
+float *writer_scalar_row(run_writer *w, int which, sr_failure *why);
+/* The row's columns of a site's vector; NULL when memory is short or the row has no vectors. */
+float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why);
+/* Closes the row. ints [RUN_STEP_INTS], reals [RUN_STEP_REALS] in the order of format.h. */
+void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
+
+sr_status writer_put_eval(run_writer *w, int64_t step, const double *value, sr_failure *why);
+sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
+                                     const double *values, sr_failure *why);
+
+/* Waiting rows into the file, one H5Fflush, then the committed counts. */
+sr_status writer_flush(run_writer *w, sr_failure *why);
+
+/* Flushes, fills /state, closes. */
+sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why);
+/* Frees the memory; closes the file unless broken. */
+void writer_free(run_writer *w);
+
+#endif

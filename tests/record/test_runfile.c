@@ -1,0 +1,463 @@
+/* test_runfile.c -- what is written is read back, and the errors of every public function. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "sample_run.h"
+
+static const sr_finish complete = {"complete", "", "0123456789abcdef0123456789abcdef"};
+
+static sr_recorder *create(const char *path, const sr_options *options) {
+    sr_failure why = {0};
+    sr_recorder *r = sample_create(path, options, &why);
+    if (!r) fail_msg("%s", why.text);
+    return r;
+}
+
+static sr_runfile *open_run(const char *path) {
+    sr_failure why = {0};
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    return f;
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const char *path = sample_path("trip.h5");
+    char config[200001];
+    memset(config, 'x', sizeof config - 1), config[sizeof config - 1] = 0;
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.program = "test", o.command = "test --lr 1e-3 '\xc3\xa9'", o.config = config,
+    o.seed = UINT64_MAX;
+    o.threads = 2, o.vectors_every = 3, o.flush_steps = 7, o.started = 1e9;
+    sr_recorder *r = create(path, &o);
+    check_ok(sample_steps(r, 1, 100, 10), sr_failed(r));
+    check_ok(sr_close(r, &complete, &why), &why);
+    sr_runfile *f = open_run(path);
+    const sr_run_info *info = sr_run_get_info(f);
+    assert_string_equal(info->program, "test");
+    assert_string_equal(info->command, "test --lr 1e-3 '\xc3\xa9'");
+    assert_string_equal(info->config, config);
+    assert_string_equal(info->git, "");
+    assert_string_equal(info->loss_reduction, "sum");
+    assert_string_equal(info->created, "2001-09-09T01:46:40Z");
+    assert_true(info->seed == UINT64_MAX);
+    assert_int_equal(info->threads, 2);
+    assert_string_equal(info->status, "complete");
+    assert_string_equal(info->weights_digest, complete.weights_digest);
+    assert_int_equal(strlen(info->finished), 20);
+    assert_true(info->wall_seconds > 0);
+    assert_int_equal(info->steps, 100);
+    assert_int_equal(info->vectors, 33);
+    assert_int_equal(info->evals, 10);
+    sample_check(f, 1, 3);
+    sr_run_close(f);
+    check_ok(sr_run_check(path, &why), &why);
+    assert_int_not_equal(access(sample_path("trip.h5.part"), F_OK), 0);
+}
+
+static void test_sites_and_names(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_runfile *f = open_run(sample_path("trip.h5"));
+    assert_int_equal(sr_run_find_site(f, "encoder.final"), 2);
+    assert_int_equal(sr_run_find_site(f, "encoder"), -1);
+    const sr_run_site *s = sr_run_get_site(f, 2);
+    assert_string_equal(s->norm, "pn");
+    assert_string_equal(s->kind, "encoder");
+    assert_int_equal(s->offset, 8);
+    assert_int_equal(s->width, 7);
+    assert_int_equal(s->layer_scale, 1);
+    assert_true(s->eps == 1e-5 && s->alpha == 0.9);
+    assert_true(isnan(sr_run_get_site(f, 3)->alpha));
+    assert_null(sr_run_get_site(f, 4));
+    assert_null(sr_run_get_site(f, -1));
+    assert_true(sr_run_has_vector(f, "nu"));
+    assert_false(sr_run_has_vector(f, "nonsense"));
+    assert_true(sr_run_has_scalar(f, "g_mu"));
+    assert_false(sr_run_has_scalar(f, "g_sigma2_rowmean")); /* declared, never put */
+    assert_true(sr_run_has_eval(f, "valid_nll"));
+    assert_string_equal(sr_run_definition(f, "scalars/dist_mu"), "||mu_B - mu||_2 / d");
+    assert_string_equal(sr_run_definition(f, "scalars/none"), "");
+    assert_string_equal(sr_run_name(f, "embeddings", 0), "shared");
+    assert_null(sr_run_name(f, "embeddings", 1));
+    assert_null(sr_run_name(f, "nothing", 0));
+    sr_run_embedding e;
+    check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
+    assert_int_equal(e.records, 10);
+    assert_int_equal(e.values, 3);
+    int64_t step;
+    double value[3];
+    check_ok(sr_run_singular_values(f, "shared", 9, &step, value, &why), &why);
+    assert_int_equal(step, 100);
+    assert_true(value[0] == 110 && value[2] == 108);
+    sr_run_close(f);
+}
+
+static void test_reader_errors(void **state) {
+    (void)state;
+    sr_runfile *f = open_run(sample_path("trip.h5"));
+    float value[400];
+    double real[4];
+    int64_t whole[4];
+    sr_failure why = {0};
+#define EXPECT(call, status, part)                                                                 \
+    why = (sr_failure){0};                                                                         \
+    assert_int_equal(call, status);                                                                \
+    check_failure(&why, status, part)
+    EXPECT(sr_run_scalar(f, "dist_mu", 4, 0, 1, value, &why), SR_USAGE, "site 4 of 4");
+    EXPECT(sr_run_scalar(f, "dist_mu", -2, 0, 1, value, &why), SR_USAGE, "site -2");
+    EXPECT(sr_run_scalar(f, "dust_mu", 0, 0, 1, value, &why), SR_USAGE, "dust_mu");
+    EXPECT(sr_run_scalar(f, "dist_mu", 0, 99, 2, value, &why), SR_USAGE, "which has 100");
+    EXPECT(sr_run_scalar(f, "dist_mu", 0, -1, 2, value, &why), SR_USAGE, "which has 100");
+    EXPECT(sr_run_scalar(f, "dist_mu", 0, 1, INT64_MAX, value, &why), SR_USAGE, "which has 100");
+    EXPECT(sr_run_vector(f, "mu", 0, 33, 1, value, &why), SR_USAGE, "which has 33");
+    EXPECT(sr_run_vector(f, "mu", 9, 0, 1, value, &why), SR_USAGE, "site 9");
+    EXPECT(sr_run_vector_steps(f, 0, 34, whole, &why), SR_USAGE, "which has 33");
+    EXPECT(sr_run_step_ints(f, "loss", 0, 1, whole, &why), SR_USAGE, "loss");
+    EXPECT(sr_run_step_reals(f, "lass", 0, 1, real, &why), SR_USAGE, "lass");
+    EXPECT(sr_run_eval(f, "valid_nll", 10, 1, real, &why), SR_USAGE, "which has 10");
+    EXPECT(sr_run_singular_values(f, "shared", 10, whole, real, &why), SR_USAGE, "record 10");
+    EXPECT(sr_run_singular_values(f, "other", 0, whole, real, &why), SR_USAGE, "other");
+    check_ok(sr_run_step_reals(f, "step", 99, 1, real, &why), NULL);
+    assert_true(real[0] == 100);
+    check_ok(sr_run_scalar(f, "dist_mu", 0, 100, 0, value, &why), NULL); /* an empty range */
+    sr_run_close(f);
+    why = (sr_failure){0};
+    assert_null(sr_run_open(sample_path("absent.h5"), &why));
+    check_failure(&why, SR_IO, "No such file");
+    why = (sr_failure){0};
+    assert_null(sr_run_open(check_temporary(), &why));
+    check_failure(&why, SR_IO, "not a regular file");
+}
+
+/* Each mistake of a host is kept, stops the recording, and comes back from sr_close. */
+static void expect_mistake(const char *part, sr_status status, void (*mistake)(sr_recorder *)) {
+    sr_failure why = {0};
+    const char *path = sample_path("mistake.h5");
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true;
+    sr_recorder *r = create(path, &o);
+    check_ok(sample_steps(r, 1, 5, 0), sr_failed(r));
+    assert_null(sr_failed(r));
+    mistake(r);
+    assert_non_null(sr_failed(r));
+    check_failure(sr_failed(r), status, part);
+    assert_int_equal(sample_step(r, 7), status); /* nothing happens any more */
+    assert_int_equal(sr_close(r, &complete, &why), status);
+    check_failure(&why, status, part);
+    sr_runfile *f = open_run(path);
+    assert_string_equal(sr_run_get_info(f)->status, "failed");
+    assert_non_null(strstr(sr_run_get_info(f)->reason, part));
+    assert_int_equal(sr_run_get_info(f)->steps, 5);
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+}
+
+static double zeros[SAMPLE_WIDTH];
+
+static void put_unknown_site(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_put_vector(r, 4, SR_mu, zeros), SR_USAGE);
+}
+static void put_negative_site(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_put_rows(r, -1, 3), SR_USAGE);
+}
+static void put_unknown_vector(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_put_vector(r, 0, SR_VECTOR_COUNT, zeros), SR_USAGE);
+}
+static void put_no_vector(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_put_vector(r, 0, SR_mu, NULL), SR_USAGE);
+}
+static void put_twice(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    sr_put_vector(r, 0, SR_mu, zeros);
+    assert_int_equal(sr_put_vector(r, 0, SR_mu, zeros), SR_STATE);
+}
+static void put_unknown_scalar(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_put_scalar(r, 0, SR_SCALAR_COUNT, 1), SR_USAGE);
+}
+static void put_negative_rows(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_put_rows(r, 0, -1), SR_USAGE);
+}
+static void put_outside(sr_recorder *r) {
+    assert_int_equal(sr_put_rows(r, 0, 1), SR_STATE);
+}
+static void begin_twice(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_begin_step(r, 7), SR_STATE);
+}
+static void begin_old(sr_recorder *r) {
+    assert_int_equal(sr_begin_step(r, 5), SR_USAGE);
+}
+static void end_outside(sr_recorder *r) {
+    sr_step row = {0};
+    assert_int_equal(sr_end_step(r, &row), SR_STATE);
+}
+static void end_without_row(sr_recorder *r) {
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_end_step(r, NULL), SR_USAGE);
+}
+static void add_late_site(sr_recorder *r) {
+    assert_int_equal(sr_add_site(r, &(sr_site){.name = "late", .width = 1}), -1);
+}
+static void add_late_embedding(sr_recorder *r) {
+    assert_int_equal(sr_add_embedding(r, "late", 2, 2), SR_STATE);
+}
+static void expect_late(sr_recorder *r) {
+    assert_int_equal(sr_expect_vectors(r, 0, 1), SR_STATE);
+}
+static void copy_late(sr_recorder *r) {
+    assert_int_equal(sr_copy_rows(r, sample_path("trip.h5"), -1, NULL), SR_STATE);
+}
+static void eval_backwards(sr_recorder *r) {
+    double value[SR_EVAL_COUNT];
+    sample_eval(5, value);
+    sr_put_eval(r, 5, value);
+    assert_int_equal(sr_put_eval(r, 4, value), SR_USAGE);
+}
+static void unknown_embedding(sr_recorder *r) {
+    assert_int_equal(sr_put_singular_values(r, "other", 5, zeros), SR_USAGE);
+}
+static void observe_wrong_width(sr_recorder *r) {
+    float data[8] = {0};
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_observe_forward(r, 0, &(sr_tensor){data, 2, 4, 1, NULL}, NULL), SR_USAGE);
+}
+static void observe_backward_first(sr_recorder *r) {
+    float data[10] = {0};
+    sr_begin_step(r, 6);
+    assert_int_equal(sr_observe_backward(r, 0, &(sr_tensor){data, 2, 5, 1, NULL}), SR_STATE);
+}
+static void observe_other_shape(sr_recorder *r) {
+    float data[10] = {0};
+    sr_begin_step(r, 6);
+    sr_observe_forward(r, 0, &(sr_tensor){data, 2, 5, 1, NULL}, NULL);
+    assert_int_equal(sr_observe_backward(r, 0, &(sr_tensor){data, 1, 5, 1, NULL}), SR_STATE);
+}
+static void observe_twice(sr_recorder *r) {
+    float data[10] = {0};
+    sr_begin_step(r, 6);
+    sr_observe_forward(r, 0, &(sr_tensor){data, 2, 5, 1, NULL}, NULL);
+    assert_int_equal(sr_observe_forward(r, 0, &(sr_tensor){data, 2, 5, 1, NULL}, NULL), SR_STATE);
+}
+
+static void test_mistakes(void **state) {
+    (void)state;
+    expect_mistake("site 4 of 4", SR_USAGE, put_unknown_site);
+    expect_mistake("site -1", SR_USAGE, put_negative_site);
+    expect_mistake("vector 12", SR_USAGE, put_unknown_vector);
+    expect_mistake("NULL", SR_USAGE, put_no_vector);
+    expect_mistake("mu put twice", SR_STATE, put_twice);
+    expect_mistake("scalar 19", SR_USAGE, put_unknown_scalar);
+    expect_mistake("-1 rows", SR_USAGE, put_negative_rows);
+    expect_mistake("outside a step", SR_STATE, put_outside);
+    expect_mistake("step 7 begun inside step 6", SR_STATE, begin_twice);
+    expect_mistake("step 5 after step 5", SR_USAGE, begin_old);
+    expect_mistake("outside a step", SR_STATE, end_outside);
+    expect_mistake("without a row", SR_USAGE, end_without_row);
+    expect_mistake("after the first step", SR_STATE, add_late_site);
+    expect_mistake("after the first step", SR_STATE, add_late_embedding);
+    expect_mistake("after the first step", SR_STATE, expect_late);
+    expect_mistake("after the first step", SR_STATE, copy_late);
+    expect_mistake("evaluation at step 4", SR_USAGE, eval_backwards);
+    expect_mistake("no embedding 'other'", SR_USAGE, unknown_embedding);
+    expect_mistake("tensor [2, 4, 1]", SR_USAGE, observe_wrong_width);
+    expect_mistake("no forward", SR_STATE, observe_backward_first);
+    expect_mistake("shape of dy", SR_STATE, observe_other_shape);
+    expect_mistake("observed twice", SR_STATE, observe_twice);
+}
+
+static void expect_bad_site(const char *part, sr_site site) {
+    sr_failure why = {0};
+    sr_recorder *r = create(sample_path("site.h5"), NULL);
+    assert_int_equal(sr_add_site(r, &site), -1);
+    check_failure(sr_failed(r), SR_USAGE, part);
+    assert_int_equal(sr_begin_step(r, 1), SR_USAGE);
+    assert_int_equal(sr_close(r, &complete, &why), SR_USAGE);
+    assert_int_not_equal(access(sample_path("site.h5"), F_OK), 0);
+    assert_int_not_equal(access(sample_path("site.h5.part"), F_OK), 0);
+}
+
+static void test_bad_sites(void **state) {
+    (void)state;
+    char name[SR_NAME_SIZE + 1];
+    memset(name, 'n', SR_NAME_SIZE), name[SR_NAME_SIZE] = 0;
+    expect_bad_site("no name", (sr_site){.name = "", .width = 1});
+    expect_bad_site("no name", (sr_site){.width = 1});
+    expect_bad_site("too long", (sr_site){.name = name, .width = 1});
+    expect_bad_site("too long", (sr_site){.name = "a", .kind = name, .width = 1});
+    expect_bad_site("control characters", (sr_site){.name = "a\nb", .width = 1});
+    expect_bad_site("width 0", (sr_site){.name = "a"});
+    expect_bad_site("width -3", (sr_site){.name = "a", .width = -3});
+    expect_bad_site("width 2147483647", (sr_site){.name = "a", .width = INT32_MAX});
+    expect_bad_site("family 17", (sr_site){.name = "a", .width = 1, .family = (sr_family)17});
+    expect_bad_site("declared twice", (sr_site){.name = "stem", .width = 1});
+}
+
+static void test_bad_options(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    assert_null(sr_create("", NULL, &why));
+    check_failure(&why, SR_USAGE, "no path");
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.size = 0;
+    why = (sr_failure){0};
+    assert_null(sr_create(sample_path("o.h5"), &o, &why));
+    check_failure(&why, SR_USAGE, "size is 0");
+    o = (sr_options)SR_OPTIONS_DEFAULT;
+    o.flush_steps = 0;
+    why = (sr_failure){0};
+    assert_null(sr_create(sample_path("o.h5"), &o, &why));
+    check_failure(&why, SR_USAGE, "flush_steps 0");
+    why = (sr_failure){0};
+    assert_null(sr_create(sample_path("no/such/folder.h5"), NULL, &why));
+    check_failure(&why, SR_IO, "No such file");
+    /* an older caller knows only the first fields */
+    o = (sr_options)SR_OPTIONS_DEFAULT;
+    o.size = offsetof(sr_options, seed), o.program = "old", o.flush_steps = -5;
+    sr_recorder *r = create(sample_path("old.h5"), &o);
+    check_ok(sr_close(r, &complete, &why), sr_failed(NULL));
+    assert_int_equal(sr_close(NULL, NULL, NULL), SR_OK);
+    assert_int_equal(sr_begin_step(NULL, 1), SR_STATE);
+    assert_int_equal(sr_put_rows(NULL, 0, 1), SR_STATE);
+    assert_int_equal(sr_flush(NULL), SR_STATE);
+    assert_int_equal(sr_add_site(NULL, &sample_sites[0]), -1);
+    sr_abandon(NULL);
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void expect_file(const char *path, const char *text) {
+    char got[64] = "";
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(got, sizeof got, f));
+    fclose(f);
+    assert_string_equal(got, text);
+}
+
+static void test_refuses_existing(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    write_file(sample_path("there.h5"), "precious");
+    assert_null(sr_create(sample_path("there.h5"), NULL, &why));
+    check_failure(&why, SR_EXISTS, "there.h5: exists");
+    expect_file(sample_path("there.h5"), "precious");
+    assert_int_not_equal(access(sample_path("there.h5.part"), F_OK), 0);
+    write_file(sample_path("half.h5.part"), "unfinished");
+    why = (sr_failure){0};
+    assert_null(sr_create(sample_path("half.h5"), NULL, &why));
+    check_failure(&why, SR_EXISTS, "half.h5.part: exists");
+    assert_non_null(strstr(why.hint, "recover"));
+    expect_file(sample_path("half.h5.part"), "unfinished");
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true;
+    sr_recorder *r = create(sample_path("there.h5"), &o);
+    check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+    expect_file(sample_path("there.h5"), "precious"); /* until the new one is whole */
+    why = (sr_failure){0};
+    check_ok(sr_close(r, &complete, &why), &why);
+    check_ok(sr_run_check(sample_path("there.h5"), &why), &why);
+}
+
+/* PATH appears while recording: it stays, and so does PATH.part, whole. */
+static void test_rename_race(void **state) {
+    (void)state;
+    for (int force = 0; force < 2; force++) {
+        sr_failure why = {0};
+        sr_options o = SR_OPTIONS_DEFAULT;
+        o.force = force;
+        sr_recorder *r = create(sample_path("race.h5"), &o);
+        check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+        write_file(sample_path("race.h5"), "somebody");
+        assert_int_equal(sr_close(r, &complete, &why), SR_EXISTS);
+        check_failure(&why, SR_EXISTS, "appeared while recording");
+        expect_file(sample_path("race.h5"), "somebody");
+        sr_runfile *f = open_run(sample_path("race.h5.part"));
+        assert_string_equal(sr_run_get_info(f)->status, "complete");
+        sample_check(f, 1, 1);
+        sr_run_close(f);
+        unlink(sample_path("race.h5")), unlink(sample_path("race.h5.part"));
+    }
+    sr_failure why = {0};
+    sr_recorder *r = create(sample_path("race.h5"), NULL);
+    check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+    unlink(sample_path("race.h5.part"));
+    assert_int_equal(sr_close(r, &complete, &why), SR_IO);
+    check_failure(&why, SR_IO, "removed or replaced");
+    assert_int_not_equal(access(sample_path("race.h5"), F_OK), 0);
+}
+
+static void test_empty_runs(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recorder *r = create(sample_path("nothing.h5"), NULL);
+    check_ok(sr_close(r, &complete, &why), &why);
+    sr_runfile *f = open_run(sample_path("nothing.h5"));
+    assert_int_equal(sr_run_get_info(f)->steps, 0);
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+    check_ok(sr_run_check(sample_path("nothing.h5"), &why), &why);
+    r = sr_create(sample_path("siteless.h5"), NULL, &why);
+    assert_non_null(r);
+    for (int64_t i = 1; i < 4; i++) {
+        sr_step row = sample_row(i);
+        sr_begin_step(r, i);
+        check_ok(sr_end_step(r, &row), sr_failed(r));
+    }
+    check_ok(sr_close(r, &complete, &why), &why);
+    f = open_run(sample_path("siteless.h5"));
+    assert_int_equal(sr_run_get_info(f)->steps, 3);
+    assert_int_equal(sr_run_get_info(f)->sites, 0);
+    sr_run_close(f);
+    check_ok(sr_run_check(sample_path("siteless.h5"), &why), &why);
+}
+
+static void test_close_status(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recorder *r = create(sample_path("status.h5"), NULL);
+    check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+    char reason[1000];
+    memset(reason, 'r', sizeof reason - 1), reason[sizeof reason - 1] = 0;
+    check_ok(sr_close(r, &(sr_finish){.status = "interrupted", .reason = reason}, &why), &why);
+    sr_runfile *f = open_run(sample_path("status.h5"));
+    assert_string_equal(sr_run_get_info(f)->status, "interrupted");
+    assert_int_equal(strlen(sr_run_get_info(f)->reason), SR_REASON_SIZE);
+    sr_run_close(f);
+    assert_int_equal(sr_run_check(sample_path("status.h5"), &why), SR_STATE);
+    check_failure(&why, SR_STATE, "interrupted");
+    why = (sr_failure){0};
+    r = create(sample_path("status2.h5"), NULL);
+    check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+    assert_int_equal(sr_close(r, &(sr_finish){.status = "great"}, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "'great'");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_sites_and_names),
+        cmocka_unit_test(test_reader_errors),    cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_bad_sites),        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_refuses_existing), cmocka_unit_test(test_rename_race),
+        cmocka_unit_test(test_empty_runs),       cmocka_unit_test(test_close_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
