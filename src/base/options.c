@@ -53,17 +53,25 @@ static bool open_below(const option *row) {
     return row->low <= (row->type == OPTION_INT ? -0x1p63 : -INFINITY);
 }
 
+/* A bound of a whole number is written out: the seed's is 9007199254740992. */
+static void bound_text(const option *row, double bound, char *text, size_t size) {
+    snprintf(text, size, row->type == OPTION_INT ? "%.0f" : "%.15g", bound);
+}
+
 void options_range_text(const option *row, char *text, size_t size) {
     const char *unit = row->unit && strcmp(row->unit, "1") != 0 ? row->unit : "";
     const char *space = *unit ? " " : "";
+    char low[40], high[40];
+    bound_text(row, row->low, low, sizeof low);
+    bound_text(row, row->high, high, sizeof high);
     if (!has_range(row) || (open_above(row) && open_below(row)))
         snprintf(text, size, "any value");
     else if (open_above(row))
-        snprintf(text, size, "at least %.15g%s%s", row->low, space, unit);
+        snprintf(text, size, "at least %s%s%s", low, space, unit);
     else if (open_below(row))
-        snprintf(text, size, "at most %.15g%s%s", row->high, space, unit);
+        snprintf(text, size, "at most %s%s%s", high, space, unit);
     else
-        snprintf(text, size, "%.15g to %.15g%s%s", row->low, row->high, space, unit);
+        snprintf(text, size, "%s to %s%s%s", low, high, space, unit);
 }
 
 /* True when text is one of the words of `choices`. */

@@ -284,11 +284,14 @@ static void help_breaks_long_lines(void **state) {
         {"G", "words", 0, OPTION_CHOICE, 0, "one", 0, 0, "",
          "one|two|three|four|five|six|seven|eight",
          "a help text that leaves no room for the words behind it"},
+        {"G", "whole", 0, OPTION_INT, 0, "0", -9007199254740992.0, 9007199254740992.0, "", NULL,
+         "large bounds"},
+        {"G", "broken", 0, OPTION_REAL, 0, "0", 1e-20, 1e20, "", NULL, "large bounds"},
     };
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    options_help((option_table){wide, 2}, out);
+    options_help((option_table){wide, 4}, out);
     fclose(out);
     assert_string_equal(
         text, "G:\n"
@@ -297,7 +300,10 @@ static void help_breaks_long_lines(void **state) {
               "  --words WORD                a help text that leaves no room for the words "
               "behind it\n"
               "                              (one|two|three|four|five|six|seven|eight; "
-              "default one)\n");
+              "default one)\n"
+              "  --whole N                   large bounds (-9007199254740992 to 9007199254740992; "
+              "default 0)\n"
+              "  --broken X                  large bounds (1e-20 to 1e+20; default 0)\n");
     free(text);
 }
 
