@@ -152,6 +152,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(resnet20_counts),
                                        cmocka_unit_test(transformer_counts),
                                        cmocka_unit_test(transformer_site_names),
-                                       cmocka_unit_test(refusals), cmocka_unit_test(globs)};
+                                       cmocka_unit_test(norms_by_site),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(globs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
