@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "plot.h"
 #include "statnet/data.h"
 #include "statnet/models.h"
 #include "statnet/norm.h"
@@ -134,12 +135,19 @@ static int list_sites(const tool *t) {
     return TOOL_DONE;
 }
 
+static int list_figures(const tool *t) {
+    sr_failure why = {0};
+    if (plot_template_list(stdout, &why) != SR_OK) return tool_report(t, &why);
+    return TOOL_DONE;
+}
+
 static const listing listings[] = {
     {"norms", list_norms, "normalizations: what a statistic is taken over, summary, source"},
     {"models", list_models, "models: data they take, summary, source, presets"},
     {"data", list_data, "data sets"},
     {"stats", list_stats, "what a run file holds: group and definition of every name"},
     {"optimizers", list_optimizers, "optimizers"},
+    {"figures", list_figures, "figures of statplot: runs they take, title"},
     {"options", list_options, "options of train: default and meaning"},
     {"sites", list_sites, "normalization sites of a model: kind, method, features"},
 };
