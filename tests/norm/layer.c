@@ -1,0 +1,57 @@
+/* layer.c -- see layer.h. */
+#include "layer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void layer_make(layer *l, const norm_method *m, int64_t features, int64_t groups) {
+    sr_failure why = {0};
+    norm_options o = norm_options_preset(m);
+    o.layer_scale = groups;
+    memset(l, 0, sizeof *l);
+    params_init(&l->p, 3);
+    check_ok(
+        norm_site_init(&l->site, &l->p, "encoder.0.norm1", "encoder", 0, features, m, &o, &why),
+        &why);
+    rng r = rng_create(11);
+    for (int64_t k = 0; k < features && l->site.gamma; k++) {
+        l->site.gamma->value[k] = (real)(1 + 0.5 * rng_normal(&r));
+        l->site.beta->value[k] = (real)rng_normal(&r);
+    }
+}
+
+void layer_free(layer *l) {
+    norm_site_free(&l->site);
+    params_free(&l->p);
+}
+
+void layer_pass(layer *l, tape *t, const real *x, const real *dy, int64_t rows, const uint8_t *mask,
+                norm_mode mode, real *y, real *dx) {
+    int64_t d = l->site.features, dim[2] = {rows, d}, one = 1;
+    size_t bytes = (size_t)(rows * d) * sizeof(real);
+    bool add;
+    norm_rows r;
+    tape_reset(t, rng_create(5), true, true);
+    params_zero_grad(&l->p);
+    assert_int_equal(norm_rows_init(&r, t, rows, mask, mode), SR_OK);
+    tensor *in = tape_tensor(t, 2, dim), *loss = tape_tensor(t, 1, &one);
+    assert_true(in && loss);
+    in->wants_grad = loss->wants_grad = true;
+    memcpy(in->value, x, bytes);
+    tensor *out = norm_apply(&l->site, t, in, &r);
+    if (!out) fail_msg("%s", tape_failure(t)->text);
+    memcpy(tape_grad(t, out, &add), dy, bytes);
+    tape_backward(t, loss, 1);
+    if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
+    if (y) memcpy(y, out->value, bytes);
+    if (dx) memcpy(dx, in->grad, bytes);
+}
+
+real *layer_numbers(int64_t rows, int64_t d, uint64_t seed, double mean, double deviation) {
+    real *x = malloc((size_t)(rows * d) * sizeof *x);
+    assert_non_null(x);
+    rng r = rng_create(seed);
+    for (int64_t i = 0; i < rows * d; i++)
+        x[i] = (real)(float)((mean + deviation * rng_normal(&r)) * (1 + (double)(i % d) / 4));
+    return x;
+}

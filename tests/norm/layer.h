@@ -1,0 +1,27 @@
+/* layer.h -- one normalization layer with its parameters, for the tests of this folder. */
+#ifndef TESTS_NORM_LAYER_H
+#define TESTS_NORM_LAYER_H
+
+#include "../check.h"
+#include "statnet/norm.h"
+
+/* A layer whose gain and bias are random. */
+typedef struct layer {
+    params p;
+    norm_site site;
+} layer;
+
+/* Fails the running test when the layer cannot be made. groups: of a layer scale, 0 none. */
+void layer_make(layer *l, const norm_method *m, int64_t features, int64_t groups);
+void layer_free(layer *l);
+
+/* One forward and backward pass of x, dy [rows, d] with `mask` (may be NULL) on `threads` threads:
+ * y, dx [rows, d] (NULL: not wanted). Parameter gradients stay in the layer. */
+void layer_pass(layer *l, tape *t, const real *x, const real *dy, int64_t rows, const uint8_t *mask,
+                norm_mode mode, real *y, real *dx);
+
+/* count numbers, normal with this mean and deviation in column k times (1 + k/4). Free with free.
+ */
+real *layer_numbers(int64_t rows, int64_t d, uint64_t seed, double mean, double deviation);
+
+#endif

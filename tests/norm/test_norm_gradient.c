@@ -1,0 +1,102 @@
+/* test_norm_gradient.c -- every method's backward pass against central differences, in the double
+ * build at 1e-6; in float the same calls run for the memory checks. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layer.h"
+#include "statnet/gradcheck.h"
+
+#ifdef REAL_DOUBLE
+static const double step = 1e-5, tolerance = 1e-6;
+#else
+static const double step = 1e-2, tolerance = INFINITY;
+#endif
+
+/* Backward passes that are not the derivative of the forward pass, by definition. */
+static const char *const not_derivatives[] = {
+    "pn",          "pn-released", "adanorm",     "adanorm-released",
+    "detach-mean", "detach-std",  "detach-both", "mabn"};
+
+static bool is_derivative(const norm_method *m) {
+    for (size_t i = 0; i < sizeof not_derivatives / sizeof *not_derivatives; i++)
+        if (!strcmp(m->name, not_derivatives[i])) return false;
+    return true;
+}
+
+typedef struct shape {
+    int64_t rows, d, groups;
+    const uint8_t *mask;
+    const int32_t *sample;
+    int64_t samples;
+} shape;
+
+static const uint8_t holes[7] = {1, 1, 0, 1, 0, 1, 1}, single[7] = {0, 0, 0, 0, 1, 0, 0},
+                     nobody[7] = {0};
+static const int32_t mixed[7] = {0, 1, 0, 1, 2, 0, 1};
+
+static const shape shapes[] = {
+    {7, 5, 0, NULL, NULL, 0},   {7, 5, 0, holes, NULL, 0},  {7, 18, 0, holes, NULL, 0},
+    {1, 4, 0, NULL, NULL, 0},   {7, 4, 0, single, NULL, 0}, {7, 1, 0, holes, NULL, 0},
+    {2, 3, 0, NULL, NULL, 0},   {7, 6, 1, holes, NULL, 0},  {7, 6, 3, NULL, NULL, 0},
+    {7, 3, 0, nobody, NULL, 0}, {7, 6, 0, holes, mixed, 3}, {7, 6, 0, NULL, mixed, 3},
+};
+
+typedef struct context {
+    layer *l;
+    const shape *s;
+    norm_mode mode;
+} context;
+
+static tensor *apply(tape *t, tensor *const *in, void *c) {
+    const context *x = c;
+    norm_rows *rows = tape_alloc(t, sizeof *rows);
+    if (!rows || norm_rows_init(rows, t, x->s->rows, x->s->mask, x->mode) != SR_OK) return NULL;
+    rows->sample = x->s->sample;
+    rows->samples = x->s->samples;
+    return norm_apply(&x->l->site, t, in[0], rows);
+}
+
+static void check_method(const norm_method *m, const shape *s, norm_mode mode) {
+    layer l;
+    gradcheck_result result;
+    sr_failure why = {0};
+    layer_make(&l, m, s->d, s->groups);
+    tensor *x = gradcheck_tensor(2, (int64_t[]){s->rows, s->d}, 17, true);
+    assert_non_null(x);
+    tensor *in[] = {x, l.site.gamma, l.site.beta};
+    check_ok(gradcheck(apply, in, 3, &(context){&l, s, mode}, step, &result, &why), &why);
+    if (result.worst > tolerance)
+        fail_msg("%s, %lld x %lld, mode %d: input %d [%lld] analytic %.12g numeric %.12g", m->name,
+                 (long long)s->rows, (long long)s->d, (int)mode, result.input,
+                 (long long)result.element, result.analytic, result.numeric);
+    gradcheck_tensor_free(x);
+    layer_free(&l);
+}
+
+static void check_all(norm_mode mode) {
+    int checked = 0;
+    for (int i = 0; norm_at(i); i++) {
+        if (!is_derivative(norm_at(i)) || (mode == NORM_BATCH && norm_at(i)->padded)) continue;
+        for (size_t j = 0; j < sizeof shapes / sizeof *shapes; j++)
+            check_method(norm_at(i), &shapes[j], mode);
+        checked++;
+    }
+    assert_true(checked >= 4);
+}
+
+static void test_batch_statistics(void **state) {
+    (void)state;
+    check_all(NORM_BATCH);
+}
+
+static void test_running_statistics(void **state) {
+    (void)state;
+    check_all(NORM_RUNNING);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_statistics),
+                                       cmocka_unit_test(test_running_statistics)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
