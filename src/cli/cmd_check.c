@@ -1,0 +1,41 @@
+/* cmd_check.c -- statrec check RUN...: walks through whole run files. */
+#include "commands.h"
+#include "statnet/options.h"
+#include "statnet/tsv.h"
+#include "statrec/runfile.h"
+
+static int print_help(void) {
+    printf(
+        "usage: statrec check RUN.h5...\n"
+        "\n"
+        "Reads every value of each file and checks that all datasets are there with their types\n"
+        "and shapes, that steps increase, that rows and counts agree, and that the run ended as\n"
+        "complete. Prints one line per file.\n"
+        "\n"
+        "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");
+    return TOOL_DONE;
+}
+
+/* "FILE: complete" on standard output, or what is wrong on standard error. */
+static int check_file(const tool *t, const char *path) {
+    sr_failure why = {0};
+    if (sr_run_check(path, &why) != SR_OK) {
+        tool_report(t, &why);
+        return TOOL_FAILED;
+    }
+    tsv_escape(stdout, path);
+    puts(": complete");
+    return TOOL_DONE;
+}
+
+int cmd_check(const tool *t) {
+    sr_failure why = {0};
+    int files = 0, status = TOOL_DONE;
+    if (tool_wants_help(t)) return print_help();
+    if (options_parse((option_table){NULL, 0}, NULL, t->argc, t->argv, 2, &files, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (files == 0) return tool_error(t, TOOL_USAGE, "no run file given");
+    for (int i = 0; i < files; i++)
+        if (check_file(t, t->argv[2 + i]) != TOOL_DONE) status = TOOL_FAILED;
+    return status;
+}

@@ -1,0 +1,236 @@
+/* cmd_info.c -- statrec info RUN: what a run file holds, finished or not. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "statnet/options.h"
+#include "statnet/tsv.h"
+#include "statrec/runfile.h"
+
+enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8 };
+
+typedef struct info_values {
+    bool options;
+} info_values;
+
+static const option info_rows[] = {
+    {.key = "options",
+     .type = OPTION_FLAG,
+     .offset = offsetof(info_values, options),
+     .preset = "no",
+     .unit = "",
+     .help = "print the options stored in the run, as a .conf file, and nothing else"},
+};
+static const option_table info_options = {info_rows, sizeof info_rows / sizeof info_rows[0]};
+
+static int print_help(void) {
+    printf(
+        "usage: statrec info [OPTIONS] RUN.h5\n"
+        "\n"
+        "Prints what a run file holds: status, origin, readable rows, last evaluations, sites\n"
+        "and recorded statistics. RUN.h5.part is taken where there is no RUN.h5. A file that is\n"
+        "still being written, or whose writer died, is read up to its last flush.\n"
+        "\n");
+    options_help(info_options, stdout);
+    printf("\nExit status: 0 readable, 1 not readable, 2 usage.\n");
+    return TOOL_DONE;
+}
+
+static void print_label(const char *label) {
+    printf("%-*s", LABEL_WIDTH, label);
+}
+
+static void print_text(const char *label, const char *text) {
+    if (!text || !*text) return;
+    print_label(label);
+    tsv_escape(stdout, text);
+    putchar('\n');
+}
+
+/* -- the run ------------------------------------------------------------------------------------
+ */
+
+static int64_t last_step(const sr_runfile *f, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(f);
+    int64_t step = 0;
+    if (info->steps > 0) sr_run_step_ints(f, "step", info->steps - 1, 1, &step, why);
+    return step;
+}
+
+static void print_status(const sr_runfile *f, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(f);
+    if (strcmp(info->status, "running") != 0) {
+        print_text("status", info->status);
+    } else if (info->steps == 0) {
+        print_text("status", "unfinished: no step readable yet");
+    } else {
+        print_label("status");
+        printf("unfinished: readable up to step %lld\n", (long long)last_step(f, why));
+    }
+    print_text("reason", info->reason);
+}
+
+/* Distinct methods of the sites, in the order of their first site. */
+static void print_norms(const sr_runfile *f) {
+    const char *seen[NORMS_SHOWN];
+    int count = 0;
+    const sr_run_site *s;
+    print_label("norm");
+    for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
+        bool known = false;
+        for (int k = 0; k < count; k++) known |= strcmp(seen[k], s->norm) == 0;
+        if (known || count == NORMS_SHOWN) continue;
+        if (count) printf(", ");
+        tsv_escape(stdout, s->norm);
+        seen[count++] = s->norm;
+    }
+    putchar('\n');
+}
+
+static void print_origin(const sr_runfile *f) {
+    const sr_run_info *info = sr_run_get_info(f);
+    print_label("program");
+    tsv_escape(stdout, info->program);
+    putchar(' ');
+    tsv_escape(stdout, info->version);
+    putchar('\n');
+    print_text("command", info->command);
+    print_text("model", info->model);
+    print_text("data", info->data);
+    print_text("task", info->task);
+    print_norms(f);
+    print_text("loss", info->loss_reduction);
+    print_label("seed");
+    printf("%llu\n", (unsigned long long)info->seed);
+    print_label("threads");
+    printf("%d\n", info->threads);
+    print_text("host", info->host);
+    print_text("git", info->git);
+    print_text("parent", info->parent);
+    print_text("created", info->created);
+    print_text("finished", info->finished);
+    if (!isnan(info->wall_seconds)) {
+        print_label("wall time");
+        printf("%.1f s\n", info->wall_seconds);
+    }
+    print_text("weights", info->weights_digest);
+}
+
+/* -- what is in it -------------------------------------------------------------------------------
+ */
+
+static void print_steps(const sr_runfile *f, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(f);
+    print_label("steps");
+    printf("%lld", (long long)info->steps);
+    int64_t first, update;
+    double loss, epoch;
+    int64_t last = info->steps - 1;
+    if (info->steps > 0 && sr_run_step_ints(f, "step", 0, 1, &first, why) == SR_OK &&
+        sr_run_step_ints(f, "update", last, 1, &update, why) == SR_OK &&
+        sr_run_step_reals(f, "loss", last, 1, &loss, why) == SR_OK &&
+        sr_run_step_reals(f, "epoch", last, 1, &epoch, why) == SR_OK)
+        printf(": %lld to %lld, update %lld, epoch %.4g, last loss %.6g", (long long)first,
+               (long long)last_step(f, why), (long long)update, epoch, loss);
+    putchar('\n');
+}
+
+static void print_vectors(const sr_runfile *f, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(f);
+    print_label("vectors");
+    printf("%lld", (long long)info->vectors);
+    int64_t step[2];
+    if (info->vectors > 1 && sr_run_vector_steps(f, 0, 2, step, why) == SR_OK)
+        printf(": steps %lld, %lld, ...", (long long)step[0], (long long)step[1]);
+    printf(" of %lld columns\n", (long long)info->width);
+}
+
+/* The last evaluations as a table of the columns that have any number. */
+static void print_evals(const sr_runfile *f, sr_failure *why) {
+    int64_t rows = sr_run_get_info(f)->evals;
+    print_label("evaluations");
+    printf("%lld\n", (long long)rows);
+    int64_t first = rows > EVALS_SHOWN ? rows - EVALS_SHOWN : 0, count = rows - first;
+    double value[EVALS_SHOWN];
+    if (count == 0 || sr_run_eval(f, "step", first, count, value, why) != SR_OK) return;
+    printf("  %-16s", "step");
+    for (int64_t i = 0; i < count; i++) printf(" %12.0f", value[i]);
+    putchar('\n');
+#define EVAL_NAME(name, ...) #name,
+    static const char *const names[] = {SR_EVALS(EVAL_NAME)};
+    for (int k = 0; k < SR_EVAL_COUNT; k++) {
+        bool any = false;
+        if (!sr_run_has_eval(f, names[k])) continue;
+        if (sr_run_eval(f, names[k], first, count, value, why) != SR_OK) return;
+        for (int64_t i = 0; i < count; i++) any |= !isnan(value[i]);
+        if (!any) continue;
+        printf("  %-16s", names[k]);
+        for (int64_t i = 0; i < count; i++) printf(" %12.6g", value[i]);
+        putchar('\n');
+    }
+}
+
+static void print_sites(const sr_runfile *f) {
+    const sr_run_site *s;
+    print_label("sites");
+    printf("%lld\n", (long long)sr_run_get_info(f)->sites);
+    if (!sr_run_get_site(f, 0)) return;
+    printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %s\n", "site", "name", "norm", "kind", "width",
+           "eps", "alpha", "layer scale");
+    for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
+        char name[SR_NAME_SIZE];
+        memcpy(name, s->name, sizeof name);
+        for (char *c = name; *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+        printf("  %4lld  %-24s %-12s %-10s %6lld %9.3g %7.4g %lld\n", (long long)i, name, s->norm,
+               s->kind, (long long)s->width, s->eps, s->alpha, (long long)s->layer_scale);
+    }
+}
+
+static void print_names(const sr_runfile *f, const char *group,
+                        bool (*has)(const sr_runfile *, const char *)) {
+    const char *name;
+    print_label(group);
+    bool any = false;
+    for (int i = 0; (name = sr_run_name(f, group, i)); i++) {
+        if (has && !has(f, name)) continue;
+        if (any) putchar(' ');
+        tsv_escape(stdout, name);
+        any = true;
+    }
+    puts(any ? "" : "none");
+}
+
+static void print_run(const sr_runfile *f, sr_failure *why) {
+    print_text("file", sr_run_get_info(f)->path);
+    print_status(f, why);
+    print_origin(f);
+    print_steps(f, why);
+    print_vectors(f, why);
+    print_evals(f, why);
+    print_sites(f);
+    print_names(f, "scalars", sr_run_has_scalar);
+    print_names(f, "vectors", sr_run_has_vector);
+    print_names(f, "embeddings", NULL);
+}
+
+int cmd_info(const tool *t) {
+    info_values values;
+    sr_failure why = {0};
+    int files = 0;
+    if (tool_wants_help(t)) return print_help();
+    options_preset(info_options, &values);
+    if (options_parse(info_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
+    sr_runfile *f = sr_run_open(t->argv[2], &why);
+    if (!f) return tool_report(t, &why);
+    if (values.options) {
+        fputs(sr_run_get_info(f)->config, stdout);
+    } else {
+        print_run(f, &why);
+    }
+    sr_run_close(f);
+    return why.status == SR_OK ? TOOL_DONE : tool_report(t, &why);
+}

@@ -1,0 +1,79 @@
+/* cmd_recover.c -- statrec recover BROKEN -o NEW: what is readable, in a new file. */
+#include <stddef.h>
+
+#include "commands.h"
+#include "statnet/options.h"
+#include "statnet/tsv.h"
+#include "statrec/runfile.h"
+
+typedef struct recover_values {
+    option_text output;
+    int64_t up_to_step;
+    bool force;
+} recover_values;
+
+static const option recover_rows[] = {
+    {.key = "output",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .offset = offsetof(recover_values, output),
+     .preset = "",
+     .unit = "",
+     .help = "the new file"},
+    {.key = "up-to-step",
+     .type = OPTION_INT,
+     .offset = offsetof(recover_values, up_to_step),
+     .preset = "-1",
+     .low = -1,
+     .high = 9e15,
+     .unit = "steps",
+     .help = "leave out later rows; -1 takes all"},
+    {.key = "force",
+     .type = OPTION_FLAG,
+     .offset = offsetof(recover_values, force),
+     .preset = "no",
+     .unit = "",
+     .help = "replace the new file if it exists"},
+};
+static const option_table recover_options = {recover_rows,
+                                             sizeof recover_rows / sizeof recover_rows[0]};
+
+static int print_help(void) {
+    printf(
+        "usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
+        "\n"
+        "Copies every row that can be read from a run file whose writer was killed, or that was\n"
+        "damaged, into a new file of status \"interrupted\", and says what was lost. "
+        "BROKEN.h5.part\n"
+        "is taken where there is no BROKEN.h5. The broken file is not changed.\n"
+        "\n");
+    options_help(recover_options, stdout);
+    printf("\nExit status: 0 a new file was written, 1 failed, 2 usage.\n");
+    return TOOL_DONE;
+}
+
+static void print_count(const char *what, int64_t copied, int64_t lost) {
+    printf("%-12s %lld copied, %lld lost\n", what, (long long)copied, (long long)lost);
+}
+
+int cmd_recover(const tool *t) {
+    recover_values values;
+    sr_failure why = {0};
+    sr_recovery count;
+    int files = 0;
+    if (tool_wants_help(t)) return print_help();
+    options_preset(recover_options, &values);
+    if (options_parse(recover_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);
+    if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
+    if (sr_run_recover(t->argv[2], values.output, values.force, values.up_to_step, &count, &why) !=
+        SR_OK)
+        return tool_report(t, &why);
+    print_count("steps", count.steps, count.lost_steps);
+    print_count("vectors", count.vectors, count.lost_vectors);
+    print_count("evaluations", count.evals, count.lost_evals);
+    tsv_escape(stdout, values.output);
+    puts(": written");
+    return TOOL_DONE;
+}
