@@ -113,8 +113,13 @@ typedef struct summary {
 
 /* Sorts value [count] in place. */
 void summary_make(double *value, int64_t count, summary *result);
+/* Columns steps, nonfinite, median, mean, quantiles, max; and one row's cells of them. */
+void summary_columns(tsv *table);
+void summary_cells(tsv *table, const summary *s);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
+/* Sorts value [count] upwards. */
+void sort_reals(double *value, int64_t count);
 
 /* -- the whole program ----------------------------------------------------------------------- */
 

@@ -177,8 +177,8 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
         }
         const size_t used = strlen(text);
         if (first == i)
-            snprintf(text + used, size - used, "%s%s at %lld sites", used ? ", " : "", site->norm,
-                     (long long)same);
+            snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
+                     (long long)same, same == 1 ? "" : "s");
     }
 }
 

@@ -84,20 +84,12 @@ static const char *site_name(const job *j, const site_choice *at) {
     return sr_run_get_site(j->set->run[at->run], at->site)->name;
 }
 
-static void summary_columns(tsv *t) {
+static void site_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "statistic", "what the other columns summarise over the steps of the run");
-    tsv_column(t, "steps", "recorded steps");
-    tsv_column(t, "nonfinite", "steps with NaN or infinity, not part of the following columns");
-    tsv_column(t, "median", "exact median");
-    tsv_column(t, "mean", "arithmetic mean");
-    tsv_column(t, "q01", "1 % quantile, linear between order statistics");
-    tsv_column(t, "q25", "25 % quantile");
-    tsv_column(t, "q75", "75 % quantile");
-    tsv_column(t, "q99", "99 % quantile");
-    tsv_column(t, "max", "largest value");
+    summary_columns(t);
 }
 
 static sr_status summary_row(const job *j, const site_choice *at, int stat, sr_failure *why) {
@@ -113,17 +105,14 @@ static sr_status summary_row(const job *j, const site_choice *at, int stat, sr_f
         tsv_text(j->table, site_name(j, at));
         tsv_text(j->table, sr_run_get_site(s.run, s.site)->norm);
         tsv_text(j->table, s.stat->name);
-        tsv_int(j->table, sum.values);
-        tsv_int(j->table, sum.nonfinite);
-        const double real[] = {sum.median, sum.mean, sum.q01, sum.q25, sum.q75, sum.q99, sum.max};
-        for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(j->table, real[i]);
+        summary_cells(j->table, &sum);
     }
     free(value);
     return status;
 }
 
 static sr_status print_summary(const job *j, sr_failure *why) {
-    summary_columns(j->table);
+    site_columns(j->table);
     tsv_header(j->table);
     for (int64_t k = 0; k < j->chosen->sites; k++) {
         for (int i = 0; i < j->chosen->statistics; i++) {

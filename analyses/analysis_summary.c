@@ -23,6 +23,10 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+void sort_reals(double *value, int64_t count) {
+    qsort(value, (size_t)count, sizeof *value, ascending);
+}
+
 void summary_make(double *value, int64_t count, summary *s) {
     int64_t n = 0;
     double sum = 0;
@@ -31,7 +35,7 @@ void summary_make(double *value, int64_t count, summary *s) {
         sum += value[i];
         value[n++] = value[i];
     }
-    qsort(value, (size_t)n, sizeof *value, ascending);
+    sort_reals(value, n);
     *s = (summary){.values = count,
                    .nonfinite = count - n,
                    .mean = n ? sum / (double)n : NAN,
@@ -42,4 +46,23 @@ void summary_make(double *value, int64_t count, summary *s) {
     s->median = quantile_of_sorted(value, n, 0.5);
     s->q75 = quantile_of_sorted(value, n, 0.75);
     s->q99 = quantile_of_sorted(value, n, 0.99);
+}
+
+void summary_columns(tsv *t) {
+    tsv_column(t, "steps", "recorded steps");
+    tsv_column(t, "nonfinite", "steps with NaN or infinity, not part of the following columns");
+    tsv_column(t, "median", "exact median");
+    tsv_column(t, "mean", "arithmetic mean");
+    tsv_column(t, "q01", "1 % quantile, linear between order statistics");
+    tsv_column(t, "q25", "25 % quantile");
+    tsv_column(t, "q75", "75 % quantile");
+    tsv_column(t, "q99", "99 % quantile");
+    tsv_column(t, "max", "largest value");
+}
+
+void summary_cells(tsv *t, const summary *s) {
+    const double real[] = {s->median, s->mean, s->q01, s->q25, s->q75, s->q99, s->max};
+    tsv_int(t, s->values);
+    tsv_int(t, s->nonfinite);
+    for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
 }

@@ -117,6 +117,17 @@ int table_rows(const char *table) {
     return rows;
 }
 
+void check_cell(const program_result *r, int row, const char *column, double want) {
+    const double got = table_real(r->out, row, column);
+    check_near_double(column, &got, &want, 1, 1e-6, 1e-12);
+}
+
+void check_text(const program_result *r, int row, const char *column, const char *want) {
+    const char *cell = table_cell(r->out, row, column);
+    if (!cell) fail_msg("no cell %s in row %d of:\n%s", column, row, r->out);
+    assert_string_equal(cell, want);
+}
+
 /* -- run files -----------------------------------------------------------------------------------
  */
 
@@ -168,6 +179,8 @@ static void put_small_step(sr_recorder *r, int step) {
     put(r, 1, SR_sum_g, 1, 0);
     put(r, 1, SR_sum_gx, 8, 0);
     sr_put_rows(r, 2, 4);
+    sr_put_scalar(r, 2, SR_SCALAR_row_grad_mean, 0);
+    sr_put_scalar(r, 2, SR_SCALAR_row_grad_var, k);
 }
 
 static void finish(sr_recorder *r) {
@@ -181,6 +194,7 @@ void write_small_run(const char *path, int up_to, bool whole) {
     sr_add_site(r, &(sr_site){"stem", "bn", "conv", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
     sr_add_site(r, &(sr_site){"mid", "pnv", "conv", SR_FAMILY_PSI, 1, 2, 0, 0, 0.9});
     sr_add_site(r, &(sr_site){"top", "ln", "conv", SR_FAMILY_ROW, 3, 3, 0, 1e-5, NAN});
+    assert_int_equal(sr_add_embedding(r, "word", 4, 2), SR_OK);
     for (int step = 1; step <= up_to; step++) {
         sr_begin_step(r, step);
         put_small_step(r, step);
@@ -189,6 +203,8 @@ void write_small_run(const char *path, int up_to, bool whole) {
     }
     const double eval[SR_EVAL_COUNT] = {1.5, 2, 1, exp(1), 50};
     assert_int_equal(sr_put_eval(r, 3, eval), SR_OK);
+    sr_put_singular_values(r, "word", 3, (const double[]){4, 1});
+    sr_put_singular_values(r, "word", 5, (const double[]){6, 3});
     if (whole) {
         finish(r);
         return;

@@ -24,14 +24,17 @@ void program_free(program_result *r);
  * Static storage. */
 const char *table_cell(const char *table, int row, const char *column);
 double table_real(const char *table, int row, const char *column); /* fails when it is not there */
+/* Fails the test unless the cell is near the number (1e-6 relative), or is the text. */
+void check_cell(const program_result *r, int row, const char *column, double want);
+void check_text(const program_result *r, int row, const char *column, const char *want);
 int table_rows(const char *table);
 
 /* check_temporary()/NAME. Static storage, four at a time. */
 const char *program_file(const char *name);
 
 /* A run with the sites stem (bn, d = 2, eps 1), mid (pnv, d = 1, eps 0), top (ln, d = 3): six steps
- * with numbers that can be followed by hand (see test_analysis.c). up_to: steps to write, at most
- * 6; whole: closed, else left as a crash leaves it. */
+ * with numbers that can be followed by hand (see test_analysis.c), and singular values. up_to:
+ * steps to write, at most 6; whole: closed, else left as a crash leaves it. */
 void write_small_run(const char *path, int up_to, bool whole);
 /* LN only: nothing but row counts. */
 void write_ln_run(const char *path);

@@ -23,17 +23,6 @@ static int write_runs(void **state) {
     return 0;
 }
 
-static void check_cell(const program_result *r, int row, const char *column, double want) {
-    const double got = table_real(r->out, row, column);
-    check_near_double(column, &got, &want, 1, 1e-6, 1e-12);
-}
-
-static void check_text(const program_result *r, int row, const char *column, const char *want) {
-    const char *cell = table_cell(r->out, row, column);
-    if (!cell) fail_msg("no cell %s in row %d of:\n%s", column, row, r->out);
-    assert_string_equal(cell, want);
-}
-
 static void test_summary(void **state) {
     (void)state;
     program_result r = program_run("stat-distance small.h5 --stat mu --site stem");
@@ -158,7 +147,7 @@ static void test_no_batch_statistics(void **state) {
     assert_int_equal(r.status, 1);
     assert_string_equal(r.out, "");
     assert_non_null(strstr(r.err, "stat-distance: ln.h5 has no dist_mu or dist_sigma2"));
-    assert_non_null(strstr(r.err, "ln at 1 sites (encoder.0.norm1)"));
+    assert_non_null(strstr(r.err, "ln at 1 site (encoder.0.norm1)"));
     assert_non_null(strstr(r.err, "hint: "));
     program_free(&r);
     r = program_run("stat-distance small.h5 ln.h5 --stat mu");

@@ -1,0 +1,228 @@
+/* What the distance between batch and running statistics would be with another alpha.
+ *
+ * The batch statistic b of every recorded step (mu_B, sigma2_B or psi2_B of /vectors) is averaged
+ * again,
+ *
+ *     r_1 = the running value recorded at the first step,   r_{t+1} = alpha r_t + (1 - alpha) b_t
+ *     distance_t = ||b_t - r_t||_2 / d                      (running value from before the update)
+ *
+ * so alpha weighs the OLD value, as everywhere in statrec. A large distance that falls when alpha
+ * falls is a running value that lags behind; one that stays is noise of the batches. Training
+ * itself is not repeated: BN does not use the running values while it trains, so for BN these are
+ * the distances of a run with that alpha; PN does use them, and another alpha would have trained
+ * another network. The average counts recorded steps: it is that of the run only when vectors were
+ * recorded at every step. Biased variances are averaged; a run whose running variance uses n/(n-1)
+ * differs by that factor.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis.h"
+
+typedef struct settings {
+    option_text site, stat, alpha;
+} settings;
+
+#define AT(field) .offset = offsetof(settings, field)
+static const option rows[] = {
+    {.group = "Choice",
+     .key = "site",
+     .type = OPTION_TEXT,
+     AT(site),
+     .preset = "*",
+     .unit = "",
+     .help = "sites: globs separated by commas, or first or last (of those with a statistic)"},
+    {.group = "Choice",
+     .key = "stat",
+     .type = OPTION_TEXT,
+     AT(stat),
+     .preset = "mu,sigma2,psi2",
+     .unit = "",
+     .help = "statistics separated by commas"},
+    {.group = "Choice",
+     .key = "alpha",
+     .type = OPTION_TEXT,
+     AT(alpha),
+     .preset = "0,0.5,0.9,0.95,0.99,0.999",
+     .unit = "",
+     .help = "weights of the old running value, separated by commas"},
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+enum { ALPHAS = 32 };
+
+/* Only there to let the frame find the sites that have both vectors. */
+static double has_mu(const vector_row *r) {
+    return r->v[SR_mu_B][0] + r->v[SR_mu][0];
+}
+static double has_sigma2(const vector_row *r) {
+    return r->v[SR_sigma2_B][0] + r->v[SR_sigma2][0];
+}
+static double has_psi2(const vector_row *r) {
+    return r->v[SR_psi2_B][0] + r->v[SR_psi2][0];
+}
+
+static const statistic stats[] = {
+    {"mu", "dist_mu", NULL, NEEDS(mu_B) | NEEDS(mu), has_mu, NULL},
+    {"sigma2", "dist_sigma2", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), has_sigma2, NULL},
+    {"psi2", "dist_psi2", NULL, NEEDS(psi2_B) | NEEDS(psi2), has_psi2, NULL},
+};
+enum { STATS = sizeof stats / sizeof stats[0] };
+static const char *const batch_name[] = {"mu_B", "sigma2_B", "psi2_B"};
+static const char *const running_name[] = {"mu", "sigma2", "psi2"};
+
+static void print_help(const void *self) {
+    (void)self;
+    printf("usage: stat-alpha RUN.h5... [--alpha LIST] [--site GLOB] [--stat LIST]\n\n"
+           "Distance between batch and running statistics if the running ones had another alpha.\n"
+           "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
+    for (int i = 0; i < STATS; i++)
+        printf("  %-16s %s: %s\n", stats[i].word, stats[i].name, statistic_definition(&stats[i]));
+    printf("\n");
+    options_help(options, stdout);
+}
+
+typedef struct alphas {
+    double value[ALPHAS];
+    int count;
+} alphas;
+
+static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
+    a->count = 0;
+    for (const char *at = text;;) {
+        char *end;
+        const double value = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(value >= 0 && value <= 1))
+            return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of numbers from 0 to 1",
+                           text);
+        if (a->count == ALPHAS) return sr_fail(why, SR_USAGE, "--alpha: more than %d", ALPHAS);
+        a->value[a->count++] = value;
+        if (!*end) return SR_OK;
+        at = end + 1;
+    }
+}
+
+/* One site and statistic while its rows pass by. */
+typedef struct averaging {
+    const sr_runfile *run;
+    int64_t site, width, rows;
+    int which;        /* index in stats */
+    float *batch;     /* [width] */
+    double *running;  /* [alphas, width] */
+    double *distance; /* [alphas, rows] */
+} averaging;
+
+static void averaging_free(averaging *a) {
+    free(a->batch);
+    free(a->running);
+    free(a->distance);
+}
+
+static sr_status averaging_begin(averaging *a, int count, sr_failure *why) {
+    a->batch = malloc((size_t)a->width * sizeof *a->batch);
+    a->running = malloc((size_t)(count * a->width) * sizeof *a->running);
+    a->distance = malloc((size_t)(count * a->rows + 1) * sizeof *a->distance);
+    if (!a->batch || !a->running || !a->distance) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
+    for (int64_t i = 0; i < count * a->width && status == SR_OK; i++)
+        a->running[i] = a->batch[i % a->width];
+    return status;
+}
+
+static void averaging_step(averaging *a, const alphas *alpha, int64_t row) {
+    for (int i = 0; i < alpha->count; i++) {
+        double *r = a->running + i * a->width, sum = 0;
+        const double old = alpha->value[i];
+        for (int64_t k = 0; k < a->width; k++) {
+            const double delta = a->batch[k] - r[k];
+            sum += delta * delta;
+            r[k] = old * r[k] + (1 - old) * a->batch[k];
+        }
+        a->distance[i * a->rows + row] = sqrt(sum) / (double)a->width;
+    }
+}
+
+static sr_status average(averaging *a, const alphas *alpha, sr_failure *why) {
+    sr_status status = averaging_begin(a, alpha->count, why);
+    for (int64_t row = 0; row < a->rows && status == SR_OK; row++) {
+        status = sr_run_vector(a->run, batch_name[a->which], a->site, row, 1, a->batch, why);
+        if (status == SR_OK) averaging_step(a, alpha, row);
+    }
+    return status;
+}
+
+static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
+                            const alphas *alpha, tsv *t, sr_failure *why) {
+    const sr_runfile *run = set->run[at->run];
+    const sr_run_site *site = sr_run_get_site(run, at->site);
+    averaging a = {.run = run,
+                   .site = at->site,
+                   .width = site->width,
+                   .rows = sr_run_get_info(run)->vectors,
+                   .which = (int)(stat - stats)};
+    sr_status status = average(&a, alpha, why);
+    for (int i = 0; i < alpha->count && status == SR_OK; i++) {
+        summary sum;
+        summary_make(a.distance + i * a.rows, a.rows, &sum);
+        tsv_text(t, set->path[at->run]);
+        tsv_text(t, site->name);
+        tsv_text(t, stat->name);
+        tsv_real(t, alpha->value[i]);
+        tsv_real(t, site->alpha);
+        summary_cells(t, &sum);
+    }
+    averaging_free(&a);
+    return status;
+}
+
+static void note_spacing(const run_set *set, tsv *t) {
+    for (int r = 0; r < set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(set->run[r]);
+        if (info->vectors == info->steps) continue;
+        tsv_note(t, "note", "%s: vectors at %lld of %lld steps: alpha counts recorded steps",
+                 set->path[r], (long long)info->vectors, (long long)info->steps);
+    }
+}
+
+static void declare_columns(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "site", "normalization site");
+    tsv_column(t, "statistic", "what the columns behind run_alpha summarise over recorded steps");
+    tsv_column(t, "alpha", "weight of the old running value");
+    tsv_column(t, "run_alpha", "alpha of the run itself at this site");
+    summary_columns(t);
+    tsv_header(t);
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    tsv table;
+    table_head head;
+    alphas alpha;
+    choice c = {0};
+    sr_status status = read_alphas(s->alpha, &alpha, why);
+    if (status == SR_OK) status = choice_set_statistics(&c, stats, STATS, s->stat, why);
+    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-alpha", command, set, why);
+    if (status != SR_OK) return status;
+    note_spacing(set, &table);
+    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
+    if (status == SR_OK)
+        status = table_head_print(&head, &table, why);
+    else
+        table_head_drop(&head);
+    if (status == SR_OK) declare_columns(&table);
+    for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
+        for (int i = 0; i < c.statistics && status == SR_OK; i++)
+            if (c.site[k].has[i])
+                status = print_site(set, &c.site[k], c.wanted[i], &alpha, &table, why);
+    choice_free(&c);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-alpha", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}

@@ -1,0 +1,144 @@
+/* stat-tid, stat-lngrad, stat-outlier, stat-gamma, stat-svd and stat-alpha against numbers by hand,
+ * from the run of write_small_run (see test_analysis.c). */
+#include "programs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../check.h"
+
+static int write_runs(void **state) {
+    (void)state;
+    write_small_run(program_file("small.h5"), 6, true);
+    write_small_run(program_file("five.h5"), 5, true);
+    write_ln_run(program_file("ln.h5"));
+    return 0;
+}
+
+/* sigma2 = (0, 4), so ||sigma|| = 2: tid_mean = 5k/2, tid_var = sqrt(3 + (sqrt 8 - 2)^2) / 2. */
+static void test_tid(void **state) {
+    (void)state;
+    static const char *const from[] = {"scalars", "vectors"};
+    for (int i = 0; i < 2; i++) {
+        program_result r = program_run("stat-tid small.h5 --site last --from %s", from[i]);
+        assert_int_equal(r.status, 0);
+        assert_int_equal(table_rows(r.out), 2);
+        check_text(&r, 0, "statistic", "tid_mean");
+        check_cell(&r, 0, "mean", 10);
+        check_cell(&r, 0, "nonfinite", 1);
+        check_cell(&r, 1, "mean", sqrt(3 + pow(sqrt(8) - 2, 2)) / 2);
+        program_free(&r);
+    }
+}
+
+static void test_lngrad(void **state) {
+    (void)state;
+    program_result r = program_run("stat-lngrad small.h5 --stat grad_mean,grad_var");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_text(&r, 1, "site", "top");
+    check_text(&r, 1, "statistic", "row_grad_var");
+    check_cell(&r, 0, "max", 0);
+    check_cell(&r, 1, "median", 3);
+    check_cell(&r, 1, "max", 10);
+    program_free(&r);
+}
+
+/* dist_mu is 2.5 5 7.5 10 25 nan, its median 7.5. */
+static void test_outlier(void **state) {
+    (void)state;
+    program_result r =
+        program_run("stat-outlier small.h5 --stat dist_mu,row_grad_var --factor 1.3");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_cell(&r, 0, "median", 7.5);
+    check_cell(&r, 0, "nonfinite", 1);
+    check_cell(&r, 0, "outliers", 2);
+    check_cell(&r, 0, "max", 25);
+    check_cell(&r, 0, "ratio", 25 / 7.5);
+    check_cell(&r, 0, "max_step", 5);
+    program_free(&r);
+    r = program_run("stat-outlier small.h5 --stat dist_mu --factor 1.3 --list");
+    assert_int_equal(table_rows(r.out), 2);
+    check_cell(&r, 0, "step", 4);
+    check_cell(&r, 0, "value", 10);
+    check_cell(&r, 1, "step", 5);
+    check_cell(&r, 1, "ratio", 25 / 7.5);
+    program_free(&r);
+}
+
+/* stem at step 5 (k = 10), eps 1: ratios 1/sqrt(903 + 1) and 2/sqrt(1608 + 1); mid: 3/sqrt(4). */
+static void test_gamma(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gamma five.h5");
+    const double a = 1 / sqrt(904), b = 2 / sqrt(1609);
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_cell(&r, 0, "step", 5);
+    check_cell(&r, 0, "features", 2);
+    check_cell(&r, 0, "min", a);
+    check_cell(&r, 0, "median", (a + b) / 2);
+    check_cell(&r, 0, "q90", a + 0.9 * (b - a));
+    check_cell(&r, 0, "max", b);
+    check_cell(&r, 0, "above", 0);
+    check_cell(&r, 1, "max", 1.5);
+    check_cell(&r, 1, "above", 1);
+    program_free(&r);
+    r = program_run("stat-gamma small.h5 --steps all --per-feature --site stem");
+    assert_int_equal(table_rows(r.out), 12);
+    check_cell(&r, 9, "step", 5);
+    check_cell(&r, 9, "feature", 1);
+    check_cell(&r, 9, "ratio", b);
+    check_text(&r, 10, "ratio", "nan");
+    program_free(&r);
+}
+
+static void test_svd(void **state) {
+    (void)state;
+    program_result r = program_run("stat-svd small.h5 ln.h5");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_text(&r, 0, "embedding", "word");
+    check_cell(&r, 1, "step", 5);
+    check_cell(&r, 1, "index", 2);
+    check_cell(&r, 1, "value", 3);
+    check_cell(&r, 1, "relative", 0.5);
+    assert_non_null(strstr(r.out, "# note: ln.h5: no singular values"));
+    program_free(&r);
+    r = program_run("stat-svd small.h5 --all");
+    assert_int_equal(table_rows(r.out), 4);
+    check_cell(&r, 1, "relative", 0.25);
+    program_free(&r);
+    r = program_run("stat-svd ln.h5");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+}
+
+/* In units of 5/2, b = 1 2 3 4 10 and alpha = 1/2: r = 0 1/2 5/4 17/8 49/16, so the distances are
+ * 1 3/2 7/4 15/8 111/16. alpha = 1 never moves, alpha = 0 takes the last batch: 1 1 1 1 6. */
+static void test_alpha(void **state) {
+    (void)state;
+    program_result r = program_run("stat-alpha small.h5 --stat mu --alpha 0.5,1,0");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3);
+    check_cell(&r, 0, "run_alpha", 0.9);
+    check_cell(&r, 0, "nonfinite", 1);
+    check_cell(&r, 0, "median", 2.5 * 7 / 4);
+    check_cell(&r, 0, "max", 2.5 * 111 / 16);
+    check_cell(&r, 1, "mean", 10);
+    check_cell(&r, 2, "median", 2.5);
+    check_cell(&r, 2, "max", 15);
+    program_free(&r);
+    r = program_run("stat-alpha small.h5 --alpha 0.5,2");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tid),   cmocka_unit_test(test_lngrad), cmocka_unit_test(test_outlier),
+        cmocka_unit_test(test_gamma), cmocka_unit_test(test_svd),    cmocka_unit_test(test_alpha),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
