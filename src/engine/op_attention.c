@@ -16,6 +16,7 @@
  *   dq = dS k                        dk = dS^T q
  * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros behind Tk), and the
  * key of the mask, which is drawn again (element number: place in P).
+ * A hidden key weighs 0 but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch.
  * A piece is one sentence and head, so q, k and v may be the same tensor: within a piece the
  * gradients are added one after the other.
  */
@@ -40,7 +41,7 @@ typedef struct attention {
 /* Memory of one thread. */
 typedef struct attention_scratch {
     real *turned; /* [dh, row]: k^T, v^T */
-    real *R;      /* [Tq, row]: NULL without dropout */
+    real *R;      /* [Tq, row]: with dropout only */
     real *dS;     /* [Tq, row]: backward only */
 } attention_scratch;
 
@@ -52,14 +53,6 @@ static void product(int64_t m, int64_t n, int64_t k, tile_left a, const real *b,
         bool turned = a.step_k != 1;
         gemm_piece(turned, false, m, n, k, 1, a.value, turned ? a.step_k : a.step_m, b, ldb, add, c,
                    ldc);
-    }
-}
-
-/* x [Tk, dh] of row stride d -> turned [dh, row], zeros behind Tk. */
-static void turn(const attention *a, const real *restrict x, real *restrict turned) {
-    for (int64_t c = 0; c < a->dh; c++) {
-        for (int64_t j = 0; j < a->Tk; j++) turned[c * a->row + j] = x[j * a->d + c];
-        for (int64_t j = a->Tk; j < a->row; j++) turned[c * a->row + j] = 0;
     }
 }
 
@@ -100,7 +93,7 @@ static void forward_piece(const attention *a, int64_t piece, const real *q, cons
     const real *hide = a->hide + b * a->row;
     while (first < a->Tk && hide[first] < 0) first++;
     real *P = a->P + piece * a->Tq * a->row;
-    turn(a, k, s.turned);
+    tile_turn(a->Tk, a->dh, k, a->d, s.turned, a->row);
     product(a->Tq, a->row, a->dh, (tile_left){q, a->d, 1}, s.turned, a->row, false, P, a->row);
     for (int64_t i = 0; i < a->Tq; i++) softmax_row(a, i, first, hide, P + i * a->row);
     const real *R = dropped(a, piece, s.R);
@@ -123,7 +116,7 @@ static void backward_piece(const attention *a, int64_t piece, const real *q, con
                            attention_scratch s) {
     const real *P = a->P + piece * a->Tq * a->row, *R = dropped(a, piece, s.R);
     int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, row = a->row;
-    turn(a, v, s.turned);
+    tile_turn(Tk, dh, v, d, s.turned, row);
     product(Tq, row, dh, (tile_left){dy, d, 1}, s.turned, row, false, s.dS, row);
     for (int64_t i = 0; i < Tq; i++)
         softmax_gradient(row, R + i * row, P + i * row, s.dS + i * row);
@@ -132,7 +125,7 @@ static void backward_piece(const attention *a, int64_t piece, const real *q, con
     if (g[2].d) product(Tk, dh, Tq, (tile_left){R, 1, row}, dy, d, g[2].add, g[2].d, d);
 }
 
-/* Scratch for every thread; element [thread * per_thread] of the returned buffer. */
+/* Numbers of one thread's scratch memory. */
 static int64_t scratch_size(const attention *a, bool backward) {
     return a->dh * a->row + a->Tq * a->row * ((a->drop ? 1 : 0) + (backward ? 1 : 0));
 }
