@@ -22,9 +22,9 @@
 enum { SIDE = 32, CLASSES = 10, TRAIN_COUNT = 6400, VALID_COUNT = 1000 };
 typedef enum { DISC, RING, SQUARE, PLUS, TRIANGLE, SHAPES } shape;
 
-static const double radius_low = 7, radius_high = 12, tilt_most = 0.3;      /* pixels; radians */
+static const double radius_low = 8, radius_high = 12, tilt_most = 0.25;     /* pixels; radians */
 static const double wave_low = 4, wave_high = 6;                            /* pixels */
-static const double contrast_low = 0.15, contrast_high = 0.4, noise = 0.15; /* of full scale */
+static const double contrast_low = 0.15, contrast_high = 0.45, noise = 0.1; /* of full scale */
 
 typedef struct scene {
     shape shape;

@@ -44,8 +44,8 @@ static const struct {
     const char *name;
     bool topical; /* `words` per topic instead of in all */
     int words;
-} kinds[KINDS] = {{"noun", true, 24},  {"verb", true, 14}, {"adj", true, 14}, {"det", false, 6},
-                  {"prep", false, 10}, {"adv", false, 20}, {"conj", false, 5}};
+} kinds[KINDS] = {{"noun", true, 20}, {"verb", true, 10}, {"adj", true, 10}, {"det", false, 6},
+                  {"prep", false, 8}, {"adv", false, 12}, {"conj", false, 5}};
 
 static const struct {
     double determiner, one_adjective, two_adjectives, object, place, adverb;
