@@ -81,11 +81,9 @@ static sr_status quiet_end(quiet q, bool ok, sr_failure *why, sr_status otherwis
     return status;
 }
 
+/* Has an effect only as the first call of HDF5 in the process: no quiet_begin here. */
 void h5_disown_exit(void) {
-    quiet q = quiet_begin();
     H5dont_atexit();
-    H5Eclear2(H5E_DEFAULT);
-    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
 }
 
 /* -- types --------------------------------------------------------------------------------------
@@ -162,6 +160,7 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
 }
 
 sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *why) {
+    h5_disown_exit();
     quiet q = quiet_begin();
     *file = 0;
     *unfinished = false;
@@ -231,6 +230,8 @@ static hid_t creation_properties(const h5_shape *shape) {
     if (properties < 0) return properties;
     hsize_t chunk[2] = {(hsize_t)shape->chunk[0], (hsize_t)shape->chunk[1]};
     herr_t failed = H5Pset_obj_track_times(properties, false) < 0;
+    /* more than the default 8 attributes in the object header: a heap for each dataset is 1 KB */
+    failed |= H5Pset_attr_phase_change(properties, 16, 12) < 0;
     failed |= set_fill(properties, shape->type) < 0;
     if (shape->chunk[0] > 0) {
         failed |= H5Pset_chunk(properties, shape->rank, chunk) < 0;
@@ -539,27 +540,25 @@ static herr_t write_fixed(hid_t file, const char *object, const char *name, cons
 
 /* CLASS, NAME and REFERENCE_LIST of one scale. */
 static herr_t put_scale(hid_t file, const char *scale, const h5_scaled *list, int count) {
-    scale_use *use = calloc(2 * (size_t)count, sizeof *use);
+    scale_use use[2 * H5_SCALED_MAX];
     hsize_t used = 0;
-    herr_t failed = use ? 0 : -1;
-    for (int i = 0; use && i < count; i++)
+    herr_t failed = 0;
+    memset(use, 0, sizeof use);
+    for (int i = 0; i < count; i++)
         for (int d = 0; d < 2; d++) {
             const char *of = d ? list[i].column : list[i].row;
             if (!of || strcmp(of, scale) != 0) continue;
             failed |= H5Rcreate(&use[used].dataset, file, list[i].dataset, H5R_OBJECT, -1);
             use[used++].dimension = d;
         }
-    const char *base = strrchr(scale, '/') + 1;
     failed |= write_fixed(file, scale, "CLASS", "DIMENSION_SCALE");
-    failed |= write_fixed(file, scale, "NAME", base);
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof *use);
+    failed |= write_fixed(file, scale, "NAME", strrchr(scale, '/') + 1);
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof use[0]);
     failed |= H5Tinsert(type, "dataset", HOFFSET(scale_use, dataset), H5T_STD_REF_OBJ);
     failed |= H5Tinsert(type, "dimension", HOFFSET(scale_use, dimension), H5T_NATIVE_INT);
-    if (use && used)
-        failed |= write_attribute(file, scale, "REFERENCE_LIST", H5Tcopy(type), H5Tcopy(type),
-                                  H5Screate_simple(1, &used, NULL), use);
+    failed |= write_attribute(file, scale, "REFERENCE_LIST", H5Tcopy(type), H5Tcopy(type),
+                              H5Screate_simple(1, &used, NULL), use);
     H5Tclose(type);
-    free(use);
     return failed < 0 ? -1 : 0;
 }
 
@@ -580,14 +579,14 @@ static herr_t put_dimensions(hid_t file, const h5_scaled *s, int rank) {
 
 sr_status h5_put_scales(h5_id file, const h5_scaled *list, int count, sr_failure *why) {
     quiet q = quiet_begin();
-    bool ok = true;
-    const char *done[64];
+    bool ok = count <= H5_SCALED_MAX;
+    const char *done[2 * H5_SCALED_MAX];
     int scales = 0;
     for (int i = 0; ok && i < count; i++) {
         ok = put_dimensions(file, &list[i], list[i].rank) >= 0;
         const char *of[2] = {list[i].row, list[i].column};
         for (int d = 0; ok && d < 2; d++) {
-            bool seen = !of[d] || scales == 64;
+            bool seen = !of[d];
             for (int k = 0; k < scales && !seen; k++) seen = strcmp(done[k], of[d]) == 0;
             if (seen) continue;
             ok = put_scale(file, of[d], list, count) >= 0;

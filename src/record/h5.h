@@ -57,6 +57,7 @@ sr_status h5_put_uint(h5_id file, const char *object, const char *name, uint64_t
 
 /* Dimension scales (HDF5 Dimension Scale Specification), all at once: dimensions 0 and 1 of a
  * dataset have the scales `row` and `column` (paths; NULL: none). */
+enum { H5_SCALED_MAX = 64 };
 typedef struct h5_scaled {
     const char *dataset;
     int rank;

@@ -232,9 +232,12 @@ void sample_check(sr_runfile *f, int64_t first, int64_t every) {
 }
 
 const char *sample_path(const char *name) {
-    static char path[4][4200];
-    static int at;
-    at = (at + 1) % 4;
-    snprintf(path[at], sizeof path[at], "%s/%s", check_temporary(), name);
-    return path[at];
+    static char path[64][512];
+    char wanted[512];
+    snprintf(wanted, sizeof wanted, "%s/%s", check_temporary(), name);
+    int i = 0;
+    while (i < 63 && path[i][0] && strcmp(path[i], wanted) != 0) i++;
+    if (path[i][0] && strcmp(path[i], wanted) != 0) fail_msg("too many paths");
+    memcpy(path[i], wanted, sizeof wanted);
+    return path[i];
 }

@@ -29,7 +29,7 @@ sr_status sample_steps(sr_recorder *r, int64_t first, int64_t last, int64_t eval
  * steps divisible by `every`. */
 void sample_check(sr_runfile *f, int64_t first, int64_t every);
 
-/* DIR/name in the test's temporary directory. Static storage, a few calls deep. */
+/* DIR/name in the test's temporary directory. Stays valid; at most 64 names. */
 const char *sample_path(const char *name);
 
 #endif

@@ -191,6 +191,7 @@ static void test_broken_tables(void **state) {
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n'\n", 1, "no rows");
     check_table("#!/bin/sh\nprintf 'percent\\tw\\n1\\t2\\n'\n", 1, "no column v");
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\tx\\n'\n", 1, "is no number");
+    check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\tnan\\n'\n", 1, "no finite value of v");
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n2\\t1\\n1\\t1\\n'\n", 1, "percent falls");
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n'; exit 1\n", 1, "stat-made failed");
     check_table("#!/bin/sh\nkill -9 $$\n", 1, "killed by signal 9");

@@ -1,0 +1,181 @@
+/* test_faults.c -- full disks and failing allocations: the host goes on, the failure is kept, what
+ * was flushed before stays readable, nothing crashes. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "sample_run.h"
+
+/* -- allocations ---------------------------------------------------------------------------------
+ */
+
+/* glibc's own allocator, under the malloc that the linker takes from this file. Calls that come
+ * from this program's text (HDF5 is a shared library) are counted, and the fail_at-th fails. */
+#ifndef __SANITIZE_ADDRESS__
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+extern const char __executable_start, etext;
+
+static long allocations, fail_at;
+
+static bool fails(const void *caller) {
+    const char *c = caller;
+    if (fail_at <= 0 || c < &__executable_start || c >= &etext) return false;
+    return ++allocations == fail_at;
+}
+
+void *malloc(size_t size) {
+    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size) {
+    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
+}
+
+/* One whole life of a run with the k-th allocation failing. True when none failed any more. */
+static bool live_with_failure(long k) {
+    sr_failure why = {0};
+    sr_recovery count;
+    float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    sr_tensor tensor = {x, 2, 5, 1, NULL};
+    const char *path = sample_path("memory.h5"), *copy = sample_path("memory2.h5");
+    allocations = 0, fail_at = k;
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.flush_steps = 3;
+    sr_recorder *r = sample_create(path, &o, &why);
+    sr_status status = why.status;
+    if (r) {
+        sr_begin_step(r, 0);
+        sr_observe_forward(r, 0, &tensor, NULL);
+        sr_observe_backward(r, 0, &tensor);
+        sr_step row = {0};
+        sr_end_step(r, &row);
+        sample_steps(r, 1, 5, 2);
+        status = sr_close(r, &(sr_finish){.status = "complete"}, &why);
+    }
+    if (status == SR_OK) status = sr_run_check(path, &why);
+    if (status == SR_OK) status = sr_run_recover(path, copy, true, -1, &count, &why);
+    fail_at = 0;
+    unlink(path), unlink(copy);
+    if (allocations < k) {
+        check_ok(status, &why);
+        return true;
+    }
+    /* Names cached for the caller's comfort (definitions) may fail without a failure; nothing here
+     * asks for them. */
+    if (status != SR_MEMORY)
+        fail_msg("allocation %ld: %s: %s", k, sr_status_name(status), why.text);
+    char part[4300];
+    snprintf(part, sizeof part, "%s.part", path);
+    unlink(part);
+    snprintf(part, sizeof part, "%s.part", copy);
+    unlink(part);
+    return false;
+}
+
+static void test_allocations(void **state) {
+    (void)state;
+    long k = 1;
+    while (!live_with_failure(k)) k++;
+    printf("%ld allocations failed in turn\n", k - 1);
+    assert_true(k > 100);
+}
+#else
+static void test_allocations(void **state) {
+    (void)state;
+    printf("skipped: failing allocations (the address sanitizer owns malloc)\n");
+    skip();
+}
+#endif
+
+/* -- full disks ----------------------------------------------------------------------------------
+ */
+
+/* The child: a run whose file may not grow beyond `limit` bytes. Exit status 0: finished; 10: the
+ * failure was kept and returned as it should; anything else is a fault. */
+static void write_limited(const char *path, rlim_t limit) {
+    sr_failure why = {0};
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGSEGV, SIG_DFL), signal(SIGABRT, SIG_DFL); /* cmocka would go on in the child */
+    if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) != 0) _exit(20);
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.flush_steps = 8, o.planned_steps = 150;
+    sr_recorder *r = sample_create(path, &o, &why);
+    if (!r) _exit(why.status == SR_IO ? 10 : 21);
+    sr_status status = sample_steps(r, 1, 150, 10);
+    sr_failure kept = sr_failed(r) ? *sr_failed(r) : (sr_failure){0};
+    if (status != SR_OK) {
+        if (sample_step(r, 1000) != status || sr_flush(r) != status) _exit(22);
+        if (kept.status != SR_IO || !strstr(kept.text, "File too large")) {
+            fprintf(stderr, "limit %lu: %s: %s\n", (unsigned long)limit,
+                    sr_status_name(kept.status), kept.text);
+            _exit(23);
+        }
+    }
+    sr_status closed = sr_close(r, &(sr_finish){.status = "complete"}, &why);
+    if (status != SR_OK && (closed != status || strcmp(why.text, kept.text) != 0)) _exit(24);
+    if (access(path, F_OK) == 0 && closed != SR_OK) _exit(25);
+    /* exit, not _exit: nothing of HDF5 may run or crash at exit either */
+    exit(closed == SR_OK ? 0 : closed == SR_IO ? 10 : 26);
+}
+
+/* Every row that a reader is told about must be right. Returns how many there are, -1: no run file.
+ */
+static int64_t check_left(const char *path) {
+    sr_failure why = {0};
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) return -1;
+    int64_t steps = sr_run_get_info(f)->steps;
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+    return steps;
+}
+
+static void test_full_disk(void **state) {
+    (void)state;
+    /* not check_temporary: a child that calls exit would remove it */
+    char folder[] = "/tmp/statrec-full-XXXXXX", path[64], part[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/full.h5", folder);
+    snprintf(part, sizeof part, "%s/full.h5.part", folder);
+    int finished = 0, failed = 0, readable = 0;
+    for (rlim_t limit = 0; limit < 400000 && finished < 2; limit += 4099) {
+        fflush(NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) write_limited(path, limit);
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 10))
+            fail_msg("limit %lu: %s %d", (unsigned long)limit,
+                     WIFEXITED(status) ? "exit status" : "signal",
+                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+        finished += WEXITSTATUS(status) == 0, failed += WEXITSTATUS(status) == 10;
+        readable += check_left(path) > 0;
+        unlink(path), unlink(part);
+    }
+    rmdir(folder);
+    printf("full disk: %d failed, %d of all had readable rows, %d finished\n", failed, readable,
+           finished);
+    assert_true(failed > 20 && readable > 10 && finished > 0);
+}
+
+int main(void) {
+    /* hundreds of files, each with an fsync: in memory where that is possible */
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
