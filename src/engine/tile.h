@@ -2,11 +2,12 @@
  *
  * c [m x n], n a multiple of TILE_LANES; b [k x n] with row stride ldb; a is read as
  * a[i * step_m + p * step_k], so that a transposed a costs nothing. c and b are walked in tiles of
- * 8 x 2 vectors; each element of c is one sum over p in rising order. At the 32 x 32 x 32 of a
- * small attention head this takes 0.3 us where a library takes 0.5 to 0.9, and at 300 x 300 x 128
- * as long.
+ * TILE_ROWS x 2 vectors; each element of c is one sum over p in rising order. At the 32 x 32 x 32
+ * of a small attention head this takes 0.3 us where a library takes 0.5 to 0.9, and at
+ * 300 x 300 x 128 as long.
  *
- * Vectors are GCC's and clang's vector_size types: 64 bytes, lowered to what the CPU has.
+ * Vectors are GCC's and clang's vector_size types, as wide as the CPU's and as many as it can keep;
+ * TILE_LANES, the unit of padding, is the same on all of them.
  */
 #ifndef ENGINE_TILE_H
 #define ENGINE_TILE_H
@@ -17,19 +18,20 @@
 
 #include "statnet/real.h"
 
-enum { TILE_BYTES = 64, TILE_LANES = TILE_BYTES / (int)sizeof(real), TILE_ROWS = 8, TILE_WIDE = 2 };
+#if defined(__AVX512F__)
+enum { TILE_VECTOR_BYTES = 64, TILE_ROWS = 8 };
+#elif defined(__AVX__)
+enum { TILE_VECTOR_BYTES = 32, TILE_ROWS = 4 };
+#else
+enum { TILE_VECTOR_BYTES = 16, TILE_ROWS = 4 };
+#endif
+enum {
+    TILE_LANES = 64 / (int)sizeof(real),
+    TILE_VECTOR = TILE_VECTOR_BYTES / (int)sizeof(real),
+    TILE_WIDE = 2
+};
 
-typedef real tile_vector __attribute__((vector_size(64)));
-
-static inline tile_vector tile_load(const real *p) {
-    tile_vector v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void tile_store(real *p, tile_vector v) {
-    memcpy(p, &v, sizeof v);
-}
+typedef real tile_vector __attribute__((vector_size(TILE_VECTOR_BYTES)));
 
 /* A left operand: element (i, p) at value[i * step_m + p * step_k]. */
 typedef struct tile_left {
@@ -42,16 +44,17 @@ typedef struct tile_left {
 __attribute__((always_inline)) static inline void
 tile_block(const int rows, const int wide, int64_t k, tile_left a, const real *restrict b,
            int64_t ldb, bool add, real *restrict c, int64_t ldc) {
-    tile_vector sum[TILE_ROWS][TILE_WIDE];
+    tile_vector sum[TILE_ROWS][TILE_WIDE] = {0};
 #pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; add && i < rows; i++)
 #pragma GCC unroll 2
         for (int w = 0; w < wide; w++)
-            sum[i][w] = add ? tile_load(c + i * ldc + w * TILE_LANES) : (tile_vector){0};
+            memcpy(&sum[i][w], c + i * ldc + w * TILE_VECTOR, sizeof(tile_vector));
     for (int64_t p = 0; p < k; p++) {
         tile_vector right[TILE_WIDE];
 #pragma GCC unroll 2
-        for (int w = 0; w < wide; w++) right[w] = tile_load(b + p * ldb + w * TILE_LANES);
+        for (int w = 0; w < wide; w++)
+            memcpy(&right[w], b + p * ldb + w * TILE_VECTOR, sizeof(tile_vector));
 #pragma GCC unroll 8
         for (int i = 0; i < rows; i++) {
             const real left = a.value[i * a.step_m + p * a.step_k];
@@ -62,7 +65,8 @@ tile_block(const int rows, const int wide, int64_t k, tile_left a, const real *r
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2
-        for (int w = 0; w < wide; w++) tile_store(c + i * ldc + w * TILE_LANES, sum[i][w]);
+        for (int w = 0; w < wide; w++)
+            memcpy(c + i * ldc + w * TILE_VECTOR, &sum[i][w], sizeof(tile_vector));
 }
 
 __attribute__((always_inline)) static inline void tile_columns(const int wide, int64_t m, int64_t k,
@@ -70,8 +74,8 @@ __attribute__((always_inline)) static inline void tile_columns(const int wide, i
                                                                int64_t ldb, bool add,
                                                                real *restrict c, int64_t ldc) {
     int64_t i = 0;
-    for (; i + 8 <= m; i += 8, a.value += 8 * a.step_m)
-        tile_block(8, wide, k, a, b, ldb, add, c + i * ldc, ldc);
+    for (; i + TILE_ROWS <= m; i += TILE_ROWS, a.value += TILE_ROWS * a.step_m)
+        tile_block(TILE_ROWS, wide, k, a, b, ldb, add, c + i * ldc, ldc);
     if (m - i >= 4) {
         tile_block(4, wide, k, a, b, ldb, add, c + i * ldc, ldc);
         i += 4, a.value += 4 * a.step_m;
@@ -87,7 +91,7 @@ static inline void tile_product(int64_t m, int64_t n, int64_t k, tile_left a,
                                 const real *restrict b, int64_t ldb, bool add, real *restrict c,
                                 int64_t ldc) {
     int64_t j = 0;
-    for (; j + 2 * TILE_LANES <= n; j += 2 * TILE_LANES)
+    for (; j + 2 * TILE_VECTOR <= n; j += 2 * TILE_VECTOR)
         tile_columns(2, m, k, a, b + j, ldb, add, c + j, ldc);
     if (j < n) tile_columns(1, m, k, a, b + j, ldb, add, c + j, ldc);
 }
@@ -96,16 +100,13 @@ static inline void tile_product(int64_t m, int64_t n, int64_t k, tile_left a,
  * where the row stride is a power of two and lines of the cache collide. */
 typedef real tile_quad __attribute__((vector_size(4 * sizeof(real))));
 
-static inline tile_quad tile_load_quad(const real *p) {
-    tile_quad q;
-    memcpy(&q, p, sizeof q);
-    return q;
-}
-
 static inline void tile_turn_quad(const real *restrict x, int64_t ldx, real *restrict y,
                                   int64_t ldy) {
-    tile_quad a = tile_load_quad(x), b = tile_load_quad(x + ldx);
-    tile_quad c = tile_load_quad(x + 2 * ldx), d = tile_load_quad(x + 3 * ldx);
+    tile_quad a, b, c, d;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, x + ldx, sizeof b);
+    memcpy(&c, x + 2 * ldx, sizeof c);
+    memcpy(&d, x + 3 * ldx, sizeof d);
     tile_quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
     tile_quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     tile_quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
