@@ -42,7 +42,7 @@ BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
 CFLAGS   ?=
 CPPFLAGS += -Iinclude -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(BLAS_CFLAGS)
-ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(ARCH) -ffp-contract=on -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
+ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(ARCH) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
 LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
