@@ -78,6 +78,15 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@$(if $(Q),printf '  CC   %s\n' $<,:)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
+# The commit goes into one object only, so that a commit does not rebuild everything.
+GIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+$(BUILD)/git: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(GIT)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(BUILD)/obj/src/train/setup.o: $(BUILD)/git
+$(BUILD)/obj/src/train/setup.o: CPPFLAGS += -DSTATREC_GIT='"$(GIT)"'
+
 define layer_rule
 $(call lib_of,$(1)): $(call objs,$(call srcs_of,$(1)))
 	@mkdir -p $$(@D)

@@ -106,6 +106,7 @@ static sr_recorder *create_recorder(trainer *r, const char *command, const char 
     o.command = command;
     o.config = dump;
     o.host = host;
+    o.git = STATREC_GIT;
     o.model = c->model.name;
     o.data = c->data.name;
     o.task = r->model->row->task == TASK_IMAGES ? "images" : "pairs";
