@@ -22,7 +22,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIECE = 64, LANES = 16, ROW_SCALARS = 4 };
+#include "wide.h"
+
+enum { PIECE = 64, ROW_SCALARS = 4 };
 
 /* One row as the backward pass sees it. */
 typedef struct row_view {
@@ -37,37 +39,36 @@ static int64_t row_number(const norm_call *c, int64_t i) {
     return c->rows->index ? c->rows->index[i] : i;
 }
 
-static double lanes_total(const double *lane) {
-    double a[LANES];
-    memcpy(a, lane, sizeof a);
-    for (int half = LANES / 2; half; half /= 2)
-        for (int j = 0; j < half; j++) a[j] += a[j + half];
-    return a[0];
-}
-
 static double row_sum(const real *x, int64_t d) {
-    double lane[LANES] = {0};
+    wide a = {0}, b = {0}, u, v;
     int64_t k = 0;
-    for (; k + LANES <= d; k += LANES)
-        for (int j = 0; j < LANES; j++) lane[j] += (double)x[k + j];
-    for (int j = 0; k < d; k++, j++) lane[j] += (double)x[k];
-    return lanes_total(lane);
+    for (; k + 2 * WIDE <= d; k += 2 * WIDE) {
+        wide_load(&u, x + k);
+        wide_load(&v, x + k + WIDE);
+        a += u;
+        b += v;
+    }
+    a += b;
+    double sum = wide_total(&a);
+    for (; k < d; k++) sum += (double)x[k];
+    return sum;
 }
 
 static double row_squares(const real *x, int64_t d, double mean) {
-    double lane[LANES] = {0};
+    wide a = {0}, b = {0}, u, v;
     int64_t k = 0;
-    for (; k + LANES <= d; k += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            double u = (double)x[k + j] - mean;
-            lane[j] += u * u;
-        }
+    for (; k + 2 * WIDE <= d; k += 2 * WIDE) {
+        wide_load(&u, x + k);
+        wide_load(&v, x + k + WIDE);
+        u -= mean;
+        v -= mean;
+        a += u * u;
+        b += v * v;
     }
-    for (int j = 0; k < d; k++, j++) {
-        double u = (double)x[k] - mean;
-        lane[j] += u * u;
-    }
-    return lanes_total(lane);
+    a += b;
+    double sum = wide_total(&a);
+    for (; k < d; k++) sum += ((double)x[k] - mean) * ((double)x[k] - mean);
+    return sum;
 }
 
 static double divisor(const norm_call *c, const row_rule *rule, double deviation) {
@@ -82,19 +83,30 @@ size_t rows_kept_bytes(const norm_call *c) {
     return (size_t)(2 * c->rows->valid) * sizeof(double);
 }
 
-static void write_row(const norm_call *c, const row_rule *rule, const real *x, double mean,
-                      double inverse, real *y) {
-    int64_t d = c->features;
+/* y = gamma phi xhat + beta; plain: phi = 1. */
+WIDE_INLINE void write_row(const norm_call *c, const row_rule *rule, bool plain, const real *x,
+                           double mean, double inverse, real *y) {
+    int64_t d = c->features, k = 0;
     const real *gamma = c->gamma, *beta = c->beta;
-    if (rule->k == 0 && rule->C == 1) {
-        for (int64_t k = 0; k < d; k++)
-            y[k] = (real)((double)gamma[k] * (((double)x[k] - mean) * inverse) + (double)beta[k]);
-        return;
+    for (; k + WIDE <= d; k += WIDE) {
+        wide u, a, b;
+        wide_load(&u, x + k);
+        wide_load(&a, gamma + k);
+        wide_load(&b, beta + k);
+        u = (u - mean) * inverse;
+        if (!plain) u *= rule->C * (1 - rule->k * u);
+        u = a * u + b;
+        wide_store(y + k, &u);
     }
-    for (int64_t k = 0; k < d; k++) {
-        double xhat = ((double)x[k] - mean) * inverse, phi = rule->C * (1 - rule->k * xhat);
-        y[k] = (real)((double)gamma[k] * (phi * xhat) + (double)beta[k]);
+    for (; k < d; k++) {
+        double u = ((double)x[k] - mean) * inverse;
+        if (!plain) u *= rule->C * (1 - rule->k * u);
+        y[k] = (real)((double)gamma[k] * u + (double)beta[k]);
     }
+}
+
+static bool is_plain(const row_rule *rule) {
+    return rule->C == 1 && rule->k == 0;
 }
 
 sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *y) {
@@ -107,7 +119,11 @@ sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *
         double deviation = sqrt(row_squares(x + at, d, mean) / (double)(d - rule->ddof));
         kept[2 * i] = mean;
         kept[2 * i + 1] = deviation;
-        write_row(c, rule, x + at, mean, 1 / divisor(c, rule, deviation), y + at);
+        double inverse = 1 / divisor(c, rule, deviation);
+        if (is_plain(rule))
+            write_row(c, rule, true, x + at, mean, inverse, y + at);
+        else
+            write_row(c, rule, false, x + at, mean, inverse, y + at);
     }
     return SR_OK;
 }
@@ -124,29 +140,58 @@ static inline double row_phi(const row_view *r, double xhat) {
 }
 
 /* Sums of q and of q xhat along a row, and this row's terms of sum_g and sum_gx. */
-static void row_products(const row_view *r, double *sum_g, double *sum_gx, double *q_total,
-                         double *qx_total) {
-    double lane_q[LANES] = {0}, lane_qx[LANES] = {0};
-    for (int64_t from = 0; from < r->d; from += LANES) {
-        int64_t width = r->d - from < LANES ? r->d - from : LANES;
-        for (int64_t j = 0; j < width; j++) {
-            int64_t k = from + j;
-            double xhat = row_xhat(r, k), g = (double)r->g[k], gp = g * row_phi(r, xhat);
-            double q = (double)r->gamma[k] * gp;
-            sum_g[k] += g;
-            sum_gx[k] += gp * xhat;
-            lane_q[j] += q;
-            lane_qx[j] += q * xhat;
-        }
+WIDE_INLINE void row_products(const row_view *r, bool plain, double *sum_g, double *sum_gx,
+                              double *q_total, double *qx_total) {
+    wide lane_q = {0}, lane_qx = {0}, u, g, a, b;
+    int64_t k = 0;
+    for (; k + WIDE <= r->d; k += WIDE) {
+        wide_load(&u, r->x + k);
+        wide_load(&g, r->g + k);
+        u = (u - r->mean) * r->inverse;
+        wide_load_double(&a, sum_g + k);
+        a += g;
+        wide_store_double(sum_g + k, &a);
+        if (!plain) g *= r->C * (1 - r->k * u);
+        wide_load_double(&b, sum_gx + k);
+        b += g * u;
+        wide_store_double(sum_gx + k, &b);
+        wide_load(&a, r->gamma + k);
+        g *= a;
+        lane_q += g;
+        lane_qx += g * u;
     }
-    *q_total = lanes_total(lane_q);
-    *qx_total = lanes_total(lane_qx);
+    *q_total = wide_total(&lane_q);
+    *qx_total = wide_total(&lane_qx);
+    for (; k < r->d; k++) {
+        double xhat = row_xhat(r, k), gp = (double)r->g[k];
+        sum_g[k] += gp;
+        if (!plain) gp *= row_phi(r, xhat);
+        sum_gx[k] += gp * xhat;
+        gp *= (double)r->gamma[k];
+        *q_total += gp;
+        *qx_total += gp * xhat;
+    }
 }
 
 static inline double row_gradient(const row_view *r, int64_t k) {
     double xhat = row_xhat(r, k);
     double q = (double)r->gamma[k] * ((double)r->g[k] * row_phi(r, xhat));
     return (q - r->mean_q - xhat * r->along) * r->inverse;
+}
+
+WIDE_INLINE void row_write_gradient(const row_view *r, bool plain, real *dx) {
+    int64_t k = 0;
+    for (; k + WIDE <= r->d; k += WIDE) {
+        wide u, g, a;
+        wide_load(&u, r->x + k);
+        wide_load(&g, r->g + k);
+        wide_load(&a, r->gamma + k);
+        u = (u - r->mean) * r->inverse;
+        if (!plain) g *= r->C * (1 - r->k * u);
+        u = (a * g - r->mean_q - u * r->along) * r->inverse;
+        wide_store(dx + k, &u);
+    }
+    for (; k < r->d; k++) dx[k] = (real)row_gradient(r, k);
 }
 
 /* Mean and biased variance of a row of doubles, added to sum[0] and sum[1]. */
@@ -171,16 +216,23 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
                            real *dx, int64_t first, int64_t end, double *part) {
     int64_t d = c->features;
     const double *kept = c->kept;
+    bool plain = is_plain(rule);
     memset(part, 0, (size_t)(2 * d + ROW_SCALARS) * sizeof *part);
     for (int64_t i = first; i < end; i++) {
         int64_t at = row_number(c, i) * d;
         double deviation = kept[2 * i + 1], s = divisor(c, rule, deviation), q, qx;
         row_view r = {d, x + at, dy + at, c->gamma, kept[2 * i], 1 / s, 0, 0, rule->C, rule->k};
-        row_products(&r, part, part + d, &q, &qx);
+        if (plain)
+            row_products(&r, true, part, part + d, &q, &qx);
+        else
+            row_products(&r, false, part, part + d, &q, &qx);
         if (rule->center && !rule->detach_mean) r.mean_q = q / (double)d;
         if (!rule->detach_std && deviation != 0)
             r.along = qx / (double)(d - rule->ddof) * (rule->eps_outside ? s / deviation : 1);
-        for (int64_t k = 0; k < d; k++) dx[at + k] = (real)row_gradient(&r, k);
+        if (plain)
+            row_write_gradient(&r, true, dx + at);
+        else
+            row_write_gradient(&r, false, dx + at);
         if (c->observed) observe_row(&r, part + 2 * d + ROW_SCALARS, part + 2 * d);
     }
 }
