@@ -2,8 +2,8 @@
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: size 6.75 2.3
 #: table d stat-gradnorm {run} --site first --per-step --stat g_mu,g_sigma2
-#: curves d by site x percent y g_mu,g_sigma2 buckets 200
-# Line: median of each 1/200 of training; band: smallest to largest value, so no outlier is lost.
+#: curves d by site x percent y g_mu,g_sigma2 buckets 100
+# Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
 # g_sigma2 is the root mean square over rows. Logarithmic for the reason told in fig2.gp.
 
 legend_count = d_curves
@@ -13,19 +13,19 @@ do for [k=1:d_curves] {
 }
 eval LEGEND_ROOM
 
-set logscale y 10
-set format y '10^{%L}'
 set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
 set xtics 0,25,100
 
 set multiplot
 eval panel(1, 2, 1, 1)
+eval log_y(d_g_mu_positive, d_g_mu_largest)
 set ylabel '‖{/:Italic g_μ}‖_2 / {/:Italic d}' offset 0.9,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_g_mu_low:d_g_mu_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid 0.28 noborder, \
      for [k=1:d_curves] d index k-1 using d_x:d_g_mu with lines linetype d_run[k]
 eval panel(2, 2, 1, 1)
+eval log_y(d_g_sigma2_positive, d_g_sigma2_largest)
 set ylabel '‖{/:Italic g}_{{/:Italic σ}^2}‖_2 / {/:Italic d}' offset 0.9,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_g_sigma2_low:d_g_sigma2_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid 0.28 noborder, \

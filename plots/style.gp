@@ -39,6 +39,33 @@ panel(c, cs, r, rs) = sprintf('set lmargin at screen %.5f; set rmargin at screen
     panel_left(c, cs) / figure_width, (panel_left(c, cs) + panel_width(cs)) / figure_width, \
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
 
+# -- axes --------------------------------------------------------------------------------------
+# eval log_y(low, high): logarithmic from just below low to just above high. Powers of ten are labelled;
+# below two decades 2 and 5 of each decade too, since there may be no power of ten in sight.
+plain(low, high) = low >= 0.0009 && high <= 2000
+several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : sprintf('%d·10^{%d}', m, e)
+log_tics(low, high) = 'set ytics 10; set format y "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
+    (high / low > 100 ? '' : sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))). \
+    sprintf('set ytics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e) }', \
+            plain(low, high), plain(low, high)))
+log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; unset ytics; '. \
+    'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics(low, high)
+
+# eval linear_y(low, high): linear with some room; a constant gets an axis around it.
+room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
+linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics autofreq; set yrange [%.6g:%.6g] noextend', \
+    low - room(low, high), high + room(low, high))
+
+# -- heat maps ---------------------------------------------------------------------------------
+# eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
+# and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
+set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \
+                     0.625 '#28AE80', 0.75 '#5EC962', 0.875 '#ADDC30', 1 '#FDE725')
+heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%s" using ', curves + 0.5, file). \
+    (curves > 1 && rows > 1 ? sprintf('1:(column(-2)+1):%d with image', c) : \
+     sprintf('1:(column(-2)+1):($1-%g):($1+%g):(column(-2)+0.5):(column(-2)+1.5):%d '. \
+             'with boxxyerror fillcolor palette fillstyle solid noborder', 50.0 / rows, 50.0 / rows, c))
+
 # -- legend ------------------------------------------------------------------------------------
 # Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
 # (linetype) for i = 1 .. legend_count; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
@@ -61,7 +88,7 @@ LEGEND_ROOM = 'legend_longest = 1; '. \
     'legend_height = 0.12 + 0.15 * ceil(1.0 * legend_count / legend_columns)'
 LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at screen 0; '. \
     'set tmargin at screen 1; unset border; unset tics; unset xlabel; unset ylabel; unset title; unset grid; '. \
-    'unset logscale; unset label; unset arrow; unset object; unset colorbox; set xrange [0:1]; set yrange [0:1]; '. \
+    'unset logscale; unset label; set yrange [0:1] noextend; unset arrow; unset object; unset colorbox; set xrange [0:1]; set yrange [0:1]; '. \
     'do for [i=1:legend_count] { '. \
     'set arrow from screen legend_x(i), screen legend_y(i) to screen (legend_x(i) + legend_line / figure_width), screen legend_y(i) nohead linetype legend_type[i]; '. \
     'set label legend_cut(legend_text[i]) at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \

@@ -19,8 +19,7 @@ enum {
     PLOT_BUCKETS = 400, /* about two for each point of a panel three inches wide */
 };
 
-/* -- plot_template.c: a figure's `#:` lines ------------------------------------------------------
- */
+/* -- plot_template.c: a figure's `#:` lines -------------------------------------------------- */
 
 typedef char plot_name[PLOT_NAME];
 
@@ -38,6 +37,7 @@ typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256];
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
+    char site[256], stat[256]; /* values of {site} and {stat}, "" when the figure takes none */
     plot_table table[PLOT_TABLES];
     int tables;
     char *text; /* backing of the words */
@@ -50,12 +50,15 @@ void plot_program_directory(char path[PLOT_PATH]);
 /* figure: name of a template, or path of a .gp file. */
 sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *why);
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why);
+/* The user's choice for {site} and {stat}, "" keeps the template's; then {stat} as a value of a
+ * curve. */
+sr_status plot_template_choose(plot_template *t, const char *site, const char *stat,
+                               sr_failure *why);
 void plot_template_free(plot_template *t);
 /* Writes "name <tab> runs <tab> title" of every template. */
 sr_status plot_template_list(FILE *out, sr_failure *why);
 
-/* -- plot_process.c: running analyses and gnuplot without a shell -------------------------------
- */
+/* -- plot_process.c: running analyses and gnuplot without a shell ---------------------------- */
 
 typedef struct plot_process {
     char *const *argv;           /* argv[0]: found beside statplot, else on PATH */
@@ -68,8 +71,7 @@ sr_status plot_process_run(const plot_process *p, sr_failure *why);
 /* First line of a file without its newline, control bytes replaced; "" when there is none. */
 void plot_first_line(const char *path, char *line, size_t size);
 
-/* -- plot_tsv.c: reading the tables that analyses print -----------------------------------------
- */
+/* -- plot_tsv.c: reading the tables that analyses print -------------------------------------- */
 
 typedef struct plot_tsv {
     FILE *in;
@@ -90,8 +92,7 @@ sr_status plot_tsv_next(plot_tsv *t, bool *more, sr_failure *why);
 /* The number in a cell; a cell that is none is a failure. */
 sr_status plot_tsv_real(const plot_tsv *t, int column, double *value, sr_failure *why);
 
-/* -- plot_curves.c: tables to data files of gnuplot ---------------------------------------------
- */
+/* -- plot_curves.c: tables to data files of gnuplot ------------------------------------------ */
 
 typedef struct plot_curve {
     int run;       /* from 1; 0 when the table is of all runs */
@@ -104,6 +105,8 @@ typedef struct plot_data {
     const plot_table *table;
     plot_curve *curve;
     int curves;
+    int finite[PLOT_VALUES]; /* curves with a finite value of y[i] */
+    double least[PLOT_VALUES], positive[PLOT_VALUES], largest[PLOT_VALUES]; /* finite; or NaN */
     char *column[64]; /* of the data file of a table without a `curves` line */
     int columns;
 } plot_data;
@@ -114,8 +117,20 @@ sr_status plot_data_make(plot_data *d, const plot_table *table, const char *dire
                          int first_run, int last_run, sr_failure *why);
 void plot_data_free(plot_data *d);
 
-/* -- plot_reduce.c: many points to few buckets that keep the extremes ---------------------------
- */
+/* -- plot_command.c -------------------------------------------------------------------------- */
+
+typedef struct plot_sources {
+    plot_template *template;
+    char **path; /* [runs] */
+    int runs;
+    const char *directory; /* for tables and data files */
+} plot_sources;
+
+/* Runs the table's analyses and makes its data file. */
+sr_status plot_table_make(const plot_sources *from, const plot_table *t, plot_data *data,
+                          sr_failure *why);
+
+/* -- plot_reduce.c: many points to few buckets that keep the extremes ------------------------ */
 
 typedef struct plot_bucket {
     double low, median, high; /* of the finite values; NaN without any */
@@ -126,8 +141,7 @@ plot_bucket plot_reduce(double *value, int64_t count);
 /* Bucket of x among `buckets` equal parts of low..high: 0 .. buckets - 1. */
 int64_t plot_bucket_of(double x, double low, double high, int buckets);
 
-/* -- plot_labels.c: what the legend says --------------------------------------------------------
- */
+/* -- plot_labels.c: what the legend says ----------------------------------------------------- */
 
 typedef struct plot_labels {
     int runs;
@@ -141,8 +155,7 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
                            sr_failure *why);
 void plot_labels_free(plot_labels *l);
 
-/* -- plot_gnuplot.c: script, gnuplot, output file -----------------------------------------------
- */
+/* -- plot_gnuplot.c: script, gnuplot, output file -------------------------------------------- */
 
 typedef enum { PLOT_PDF, PLOT_SVG, PLOT_PNG, PLOT_SCREEN } plot_format;
 

@@ -52,8 +52,7 @@ static void row_key(const reader *r, const plot_table *t, char *key, size_t size
     }
 }
 
-/* -- first pass: which curves
- * ----------------------------------------------------------------------- */
+/* -- first pass: which curves ---------------------------------------------------------------- */
 
 static sr_status add_curve(plot_data *d, int run, const char *key, double x, sr_failure *why) {
     for (int i = 0; i < d->curves; i++)
@@ -89,13 +88,13 @@ static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
     return SR_OK;
 }
 
-/* -- second pass: buckets
- * ------------------------------------------------------------------------------ */
+/* -- second pass: buckets -------------------------------------------------------------------- */
 
 typedef struct bucket {
     double *value[PLOT_VALUES]; /* [room] each */
     int64_t count, room, number;
-    double x; /* where it is drawn */
+    double x;                 /* where it is drawn */
+    bool finite[PLOT_VALUES]; /* this curve has a value */
 } bucket;
 
 static void bucket_free(bucket *b) {
@@ -113,11 +112,23 @@ static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
     return SR_OK;
 }
 
-static void bucket_write(bucket *b, const plot_table *t, FILE *out) {
+/* What the whole table spans: fmin and fmax pass over NaN. */
+static void note_range(plot_data *d, int i, const double *value, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        if (!isfinite(value[k])) continue;
+        d->least[i] = fmin(d->least[i], value[k]);
+        d->largest[i] = fmax(d->largest[i], value[k]);
+        if (value[k] > 0) d->positive[i] = fmin(d->positive[i], value[k]);
+    }
+}
+
+static void bucket_write(bucket *b, plot_data *d, FILE *out) {
     if (!b->count) return;
     fprintf(out, "%.9g", b->x);
-    for (int i = 0; i < t->values; i++) {
+    for (int i = 0; i < d->table->values; i++) {
+        note_range(d, i, b->value[i], b->count);
         const plot_bucket v = plot_reduce(b->value[i], b->count);
+        b->finite[i] = b->finite[i] || !isnan(v.median);
         if (isnan(v.median))
             fputs("\tnan\tnan\tnan", out);
         else
@@ -136,7 +147,7 @@ static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_
 }
 
 /* Reads the rows of one curve and writes its block. */
-static sr_status reduce_curve(const plot_data *d, const plot_curve *c, reader *r, FILE *out,
+static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE *out,
                               sr_failure *why) {
     const plot_table *t = d->table;
     const bool copy = c->rows <= t->buckets;
@@ -151,19 +162,19 @@ static sr_status reduce_curve(const plot_data *d, const plot_curve *c, reader *r
         if (status == SR_OK) status = plot_tsv_real(&r->tsv, r->x, &x, why);
         if (status != SR_OK) break;
         const int64_t number = copy ? i : plot_bucket_of(x, c->low, c->high, t->buckets);
-        if (number != b.number) bucket_write(&b, t, out);
+        if (number != b.number) bucket_write(&b, d, out);
         b.number = number;
         b.x = copy ? x : c->low + (c->high - c->low) * ((double)number + 0.5) / t->buckets;
         status = bucket_add(&b, r, t, why);
     }
-    if (status == SR_OK) bucket_write(&b, t, out);
+    if (status == SR_OK) bucket_write(&b, d, out);
     if (status == SR_OK) fputs("\n\n", out);
+    for (int i = 0; i < t->values; i++) d->finite[i] += b.finite[i];
     bucket_free(&b);
     return status;
 }
 
-/* -- tables without curves
- * --------------------------------------------------------------------------- */
+/* -- tables without curves ------------------------------------------------------------------- */
 
 static sr_status keep_columns(plot_data *d, const reader *r, sr_failure *why) {
     if (d->columns) return SR_OK;
@@ -199,8 +210,7 @@ static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) 
     return status;
 }
 
-/* -- a whole data file
- * -------------------------------------------------------------------------------- */
+/* -- a whole data file ----------------------------------------------------------------------- */
 
 static sr_status count_table(plot_data *d, reader *r, sr_failure *why) {
     bool more = true;
@@ -236,10 +246,20 @@ static sr_status convert_run(plot_data *d, const char *directory, int run, FILE 
     return status;
 }
 
+/* gnuplot would draw empty axes and exit with 0, or stop without saying which file it means. */
+static sr_status check_values(const plot_data *d, sr_failure *why) {
+    const plot_table *t = d->table;
+    for (int i = 0; i < t->values; i++)
+        if (d->finite[i]) return SR_OK;
+    if (t->optional || !t->curves) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "table %s: no finite value of %s in any run", t->name, t->y[0]);
+}
+
 sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
                          int first_run, int last_run, sr_failure *why) {
     char path[2 * PLOT_PATH];
     *d = (plot_data){.table = table};
+    for (int i = 0; i < PLOT_VALUES; i++) d->least[i] = d->positive[i] = d->largest[i] = NAN;
     snprintf(path, sizeof path, "%s/%s.dat", directory, table->name);
     FILE *out = fopen(path, "w");
     if (!out) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
@@ -252,6 +272,7 @@ sr_status plot_data_make(plot_data *d, const plot_table *table, const char *dire
     if ((fclose(out) != 0 || bad) && status == SR_OK)
         status = sr_fail(why, SR_IO, "%s/%s.dat: cannot write: %s", directory, table->name,
                          strerror(errno));
+    if (status == SR_OK) status = check_values(d, why);
     if (status != SR_OK) plot_data_free(d);
     return status;
 }

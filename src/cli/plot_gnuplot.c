@@ -6,6 +6,7 @@
  * double quotes. gnuplot exits 0 after most errors, so anything on its stderr is a failure.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,8 +26,7 @@ void plot_quote(FILE *out, const char *text) {
     fputc('\'', out);
 }
 
-/* -- the script
- * ------------------------------------------------------------------------------------ */
+/* -- the script ------------------------------------------------------------------------------ */
 
 static const char *const figure_file[] = {"figure.pdf", "figure.svg", "figure.png", "figure.txt"};
 
@@ -84,8 +84,11 @@ static void write_runs(const plot_labels *l, FILE *out) {
         write_array(out, "run", "label", i + 1, l->label[i]);
         write_array(out, "run", "full", i + 1, l->full[i]);
     }
-    fputs("shared = ", out);
-    plot_quote(out, l->shared);
+}
+
+static void write_text(FILE *out, const char *name, const char *text) {
+    fprintf(out, "%s = ", name);
+    plot_quote(out, text);
     fputc('\n', out);
 }
 
@@ -94,16 +97,39 @@ static bool is_identifier(const char *text) {
            !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")];
 }
 
+/* Columns of (low, median, high) of one value, which begin at `column`. */
+static void write_value(FILE *out, const char *table, const char *value, int column) {
+    fprintf(out, "%s_%s_low = %d\n", table, value, column);
+    fprintf(out, "%s_%s = %d\n", table, value, column + 1);
+    fprintf(out, "%s_%s_high = %d\n", table, value, column + 2);
+}
+
+/* For the ends of axes; 1 where there is no such value, so that they stay usable. */
+static void write_end(FILE *out, const plot_table *t, int i, const char *which, double value) {
+    if (isnan(value)) value = 1;
+    fprintf(out, "%s_%s_%s = %.9g\n%s_y%d_%s = %.9g\n", t->name, t->y[i], which, value, t->name,
+            i + 1, which, value);
+}
+
 static void write_columns(const plot_data *d, FILE *out) {
     const plot_table *t = d->table;
     for (int i = 0; i < d->columns; i++)
         if (is_identifier(d->column[i])) fprintf(out, "%s_%s = %d\n", t->name, d->column[i], i + 1);
     if (!t->curves) return;
-    fprintf(out, "%s_x = 1\n", t->name);
+    int64_t rows = 0;
+    for (int i = 0; i < d->curves; i++)
+        if (d->curve[i].rows > rows) rows = d->curve[i].rows;
+    if (rows > t->buckets) rows = t->buckets;
+    fprintf(out, "%s_x = 1\n%s_rows = %lld\n", t->name, t->name, (long long)rows);
     for (int i = 0; i < t->values; i++) {
-        const char *y = t->y[i];
-        fprintf(out, "%s_%s_low = %d\n%s_%s = %d\n%s_%s_high = %d\n", t->name, y, 3 * i + 2,
-                t->name, y, 3 * i + 3, t->name, y, 3 * i + 4);
+        char number[16];
+        snprintf(number, sizeof number, "y%d", i + 1);
+        write_value(out, t->name, t->y[i], 3 * i + 2);
+        write_value(out, t->name, number, 3 * i + 2);
+        fprintf(out, "%s_%s_finite = %d\n", t->name, t->y[i], d->finite[i]);
+        write_end(out, t, i, "least", d->least[i]);
+        write_end(out, t, i, "positive", d->positive[i]);
+        write_end(out, t, i, "largest", d->largest[i]);
     }
 }
 
@@ -129,6 +155,9 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     fprintf(out, "figure_width = %g\nfigure_height = %g\n", job->template->width,
             job->template->height);
     write_runs(job->labels, out);
+    write_text(out, "shared", job->labels->shared);
+    write_text(out, "site", job->template->site);
+    write_text(out, "stat", job->template->stat);
     for (int i = 0; i < job->template->tables; i++) write_data(&job->data[i], out);
     fputs("load 'style.gp'\nload 'template.gp'\nunset output\n", out);
     const bool bad = ferror(out) != 0;
@@ -136,8 +165,7 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     return sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
-/* -- files
- * ------------------------------------------------------------------------------------------- */
+/* -- files ----------------------------------------------------------------------------------- */
 
 static sr_status copy_stream(FILE *in, FILE *out, const char *from, const char *to,
                              sr_failure *why) {
@@ -230,8 +258,7 @@ static sr_status print_output(const char *from, sr_failure *why) {
     return status;
 }
 
-/* -- gnuplot
- * ----------------------------------------------------------------------------------------- */
+/* -- gnuplot --------------------------------------------------------------------------------- */
 
 static sr_status run_gnuplot(const plot_job *job, sr_failure *why) {
     char errors[2 * PLOT_PATH], line[512];

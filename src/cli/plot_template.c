@@ -3,6 +3,7 @@
  *   #: title TEXT
  *   #: runs LEAST[-[MOST]] WORDS          how many runs; WORDS for the usage line
  *   #: size WIDTH HEIGHT                  inches
+ *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
  * once
  *   #: table? NAME COMMAND...             may fail: then the figure goes without
@@ -16,7 +17,7 @@
 
 #include "plot.h"
 
-/* -- where templates are ----------------------------------------------------------------------- */
+/* -- where templates are --------------------------------------------------------------------- */
 
 const char *plot_directory(int i, char path[PLOT_PATH]) {
     static const char *const beside[] = {"../plots", "../../../plots", "../share/statrec/plots"};
@@ -56,8 +57,7 @@ static sr_status find_path(const char *figure, char path[PLOT_PATH], sr_failure 
     return SR_USAGE;
 }
 
-/* -- the lines -----------------------------------------------------------------------------------
- */
+/* -- the lines ------------------------------------------------------------------------------- */
 
 typedef struct place {
     plot_template *t;
@@ -83,7 +83,7 @@ static int read_names(char *list, plot_name *name, int most) {
     int count = 0;
     char *rest;
     for (char *w = strtok_r(list, ",", &rest); w; w = strtok_r(NULL, ",", &rest)) {
-        if (count == most || !is_name(w)) return -1;
+        if (count == most || (!is_name(w) && strcmp(w, "{stat}") != 0)) return -1;
         snprintf(name[count++], PLOT_NAME, "%s", w);
     }
     return count ? count : -1;
@@ -158,14 +158,17 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
         return snprintf(p->t->title, sizeof p->t->title, "%s", rest), SR_OK;
     if (strcmp(line, "runs") == 0) return read_runs(p, rest, why);
     if (strcmp(line, "size") == 0) return read_size(p, rest, why);
+    if (strcmp(line, "site") == 0)
+        return snprintf(p->t->site, sizeof p->t->site, "%s", rest), SR_OK;
+    if (strcmp(line, "stat") == 0)
+        return snprintf(p->t->stat, sizeof p->t->stat, "%s", rest), SR_OK;
     if (strcmp(line, "table") == 0) return read_table(p, rest, false, why);
     if (strcmp(line, "table?") == 0) return read_table(p, rest, true, why);
     if (strcmp(line, "curves") == 0) return read_curves(p, rest, why);
     return wrong(p, why, "unknown word after `#:`:", line);
 }
 
-/* -- a whole template
- * ------------------------------------------------------------------------------ */
+/* -- a whole template ------------------------------------------------------------------------ */
 
 static sr_status read_text(const char *path, char **text, sr_failure *why) {
     size_t size = 0;
@@ -210,6 +213,30 @@ sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why
     return status;
 }
 
+static sr_status choose(plot_template *t, const char *option, const char *given, char *value,
+                        size_t size, sr_failure *why) {
+    if (!given[0]) return SR_OK;
+    if (!value[0]) return sr_fail(why, SR_USAGE, "figure %s takes no %s", t->name, option);
+    snprintf(value, size, "%s", given);
+    return SR_OK;
+}
+
+sr_status plot_template_choose(plot_template *t, const char *site, const char *stat,
+                               sr_failure *why) {
+    sr_status status = choose(t, "--site", site, t->site, sizeof t->site, why);
+    if (status == SR_OK) status = choose(t, "--stat", stat, t->stat, sizeof t->stat, why);
+    for (int i = 0; i < t->tables && status == SR_OK; i++) {
+        for (int k = 0; k < t->table[i].values; k++) {
+            if (strcmp(t->table[i].y[k], "{stat}") != 0) continue;
+            if (!is_name(t->stat))
+                return sr_fail(why, SR_USAGE, "figure %s takes one statistic, not '%s'", t->name,
+                               t->stat);
+            snprintf(t->table[i].y[k], PLOT_NAME, "%.31s", t->stat);
+        }
+    }
+    return status;
+}
+
 void plot_template_free(plot_template *t) {
     free(t->text);
     t->text = NULL;
@@ -221,8 +248,7 @@ sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *w
     return status == SR_OK ? plot_template_read(path, t, why) : status;
 }
 
-/* -- list
- * -------------------------------------------------------------------------------------------- */
+/* -- list ------------------------------------------------------------------------------------ */
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);

@@ -12,7 +12,7 @@
 #include "statnet/tool.h"
 
 typedef struct settings {
-    option_text output, labels;
+    option_text output, labels, site, stat;
     bool keep;
 } settings;
 
@@ -39,6 +39,20 @@ static const option rows[] = {
      .preset = "no",
      .unit = "",
      .help = "keep the directory with tables, data files and gnuplot script, and name it"},
+    {.group = "Content of figures that leave it open",
+     .key = "site",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, site),
+     .preset = "",
+     .unit = "",
+     .help = "sites: globs separated by commas, or first or last; default: the figure's"},
+    {.group = "Content of figures that leave it open",
+     .key = "stat",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, stat),
+     .preset = "",
+     .unit = "",
+     .help = "statistic; default: the figure's"},
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -51,8 +65,7 @@ static void print_help(void) {
     printf("\nEnvironment: STATREC_PLOTS, a directory of templates that is searched first.\n");
 }
 
-/* -- temporary directory ------------------------------------------------------------------------
- */
+/* -- temporary directory --------------------------------------------------------------------- */
 
 static sr_status directory_create(char path[PLOT_PATH], sr_failure *why) {
     const char *base = getenv("TMPDIR");
@@ -79,95 +92,7 @@ static void directory_remove(const char *path) {
     rmdir(path);
 }
 
-/* -- analyses
- * --------------------------------------------------------------------------------------- */
-
-/* A run is an argument beside options, so a name that begins with a dash gets a path in front. */
-static char *run_argument(const char *path) {
-    char *text = malloc(strlen(path) + 3);
-    if (text) sprintf(text, "%s%s", path[0] == '-' ? "./" : "", path);
-    return text;
-}
-
-typedef struct command {
-    char *argv[PLOT_WORDS + 256];
-    int argc;
-    char *run[256]; /* owned words */
-    int runs;
-} command;
-
-static void command_free(command *c) {
-    for (int i = 0; i < c->runs; i++) free(c->run[i]);
-}
-
-static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
-    if (c->runs == 256) return sr_fail(why, SR_USAGE, "more than 256 runs");
-    char *text = run_argument(path);
-    if (!text) return sr_fail(why, SR_MEMORY, "out of memory");
-    c->run[c->runs++] = c->argv[c->argc++] = text;
-    return SR_OK;
-}
-
-/* run: 1 .. runs replaces {run}. */
-static sr_status command_make(command *c, const plot_table *t, char **paths, int runs, int run,
-                              sr_failure *why) {
-    sr_status status = SR_OK;
-    *c = (command){0};
-    for (int i = 0; i < t->words && status == SR_OK; i++) {
-        int number = 0;
-        if (strcmp(t->word[i], "{runs}") == 0) {
-            for (int r = 0; r < runs && status == SR_OK; r++)
-                status = command_add_run(c, paths[r], why);
-        } else if (strcmp(t->word[i], "{run}") == 0) {
-            status = command_add_run(c, paths[run - 1], why);
-        } else if (sscanf(t->word[i], "{run%d}", &number) == 1) {
-            if (number < 1 || number > runs)
-                return sr_fail(why, SR_FORMAT, "table %s: there is no %s", t->name, t->word[i]);
-            status = command_add_run(c, paths[number - 1], why);
-        } else {
-            c->argv[c->argc++] = t->word[i];
-        }
-    }
-    return status;
-}
-
-static bool per_run(const plot_table *t) {
-    for (int i = 0; i < t->words; i++)
-        if (strcmp(t->word[i], "{run}") == 0) return true;
-    return false;
-}
-
-static sr_status run_analysis(const plot_table *t, const char *directory, char **paths, int runs,
-                              int run, sr_failure *why) {
-    char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
-    command c;
-    snprintf(output, sizeof output, "%s/%s.%d.tsv", directory, t->name, run);
-    snprintf(errors, sizeof errors, "%s/%s.%d.stderr", directory, t->name, run);
-    sr_status status = command_make(&c, t, paths, runs, run, why);
-    const plot_process p = {c.argv, NULL, output, errors};
-    if (status == SR_OK) status = plot_process_run(&p, why);
-    command_free(&c);
-    if (status != SR_OK) unlink(output);
-    return status;
-}
-
-static sr_status make_data(const plot_table *t, const char *directory, char **paths, int runs,
-                           plot_data *data, sr_failure *why) {
-    const bool each = per_run(t);
-    const int first = each ? 1 : 0, last = each ? runs : 0;
-    for (int run = first; run <= last; run++) {
-        sr_failure one = {0};
-        sr_status status = run_analysis(t, directory, paths, runs, run, &one);
-        if (status == SR_OK || (t->optional && status != SR_STATE)) continue;
-        sr_fail(why, status, "%s", one.text);
-        sr_hint(why, "%s", one.hint);
-        return status;
-    }
-    return plot_data_make(data, t, directory, first, last, why);
-}
-
-/* -- a figure
- * ---------------------------------------------------------------------------------------- */
+/* -- a figure -------------------------------------------------------------------------------- */
 
 static sr_status choose_format(const char *output, plot_format *format, sr_failure *why) {
     static const char *const ending[] = {".pdf", ".svg", ".png"};
@@ -190,31 +115,33 @@ static sr_status check_runs(const plot_template *t, int runs, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status draw(const plot_template *t, const plot_labels *labels, const char *directory,
-                      char **paths, int runs, plot_format format, const char *output,
-                      sr_failure *why) {
+static sr_status draw(const plot_sources *from, const plot_labels *labels, plot_format format,
+                      const char *output, sr_failure *why) {
+    const plot_template *t = from->template;
     plot_data data[PLOT_TABLES] = {{0}};
     sr_status status = SR_OK;
     for (int i = 0; i < t->tables && status == SR_OK; i++)
-        status = make_data(&t->table[i], directory, paths, runs, &data[i], why);
-    const plot_job job = {t, labels, data, directory, format, output};
+        status = plot_table_make(from, &t->table[i], &data[i], why);
+    const plot_job job = {t, labels, data, from->directory, format, output};
     if (status == SR_OK) status = plot_draw(&job, why);
     for (int i = 0; i < t->tables; i++) plot_data_free(&data[i]);
     return status;
 }
 
-static sr_status make_figure(const plot_template *t, const settings *s, char **paths, int runs,
+static sr_status make_figure(plot_template *t, const settings *s, char **paths, int runs,
                              sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
+    const plot_sources from = {t, paths, runs, directory};
     plot_labels labels = {0};
     plot_format format = PLOT_PDF;
     snprintf(output, sizeof output, "%s", s->output);
     if (!output[0]) snprintf(output, sizeof output, "%.1000s.pdf", t->name);
     sr_status status = choose_format(output, &format, why);
     if (status == SR_OK) status = check_runs(t, runs, why);
+    if (status == SR_OK) status = plot_template_choose(t, s->site, s->stat, why);
     if (status == SR_OK) status = plot_labels_make(&labels, paths, runs, s->labels, why);
     if (status == SR_OK) status = directory_create(directory, why);
-    if (status == SR_OK) status = draw(t, &labels, directory, paths, runs, format, output, why);
+    if (status == SR_OK) status = draw(&from, &labels, format, output, why);
     plot_labels_free(&labels);
     if (directory[0] && s->keep)
         fprintf(stderr, "statplot: kept %s\n", directory);

@@ -9,8 +9,7 @@
 
 #include "../check.h"
 
-/* -- programs ------------------------------------------------------------------------------------
- */
+/* -- programs -------------------------------------------------------------------------------- */
 
 const char *program_directory(void) {
     static char path[1024];
@@ -72,8 +71,7 @@ void program_free(program_result *r) {
     free(r->err);
 }
 
-/* -- tables --------------------------------------------------------------------------------------
- */
+/* -- tables ---------------------------------------------------------------------------------- */
 
 static const char *skip_line(const char *at) {
     const char *end = strchr(at, '\n');
@@ -128,8 +126,7 @@ void check_text(const program_result *r, int row, const char *column, const char
     assert_string_equal(cell, want);
 }
 
-/* -- run files -----------------------------------------------------------------------------------
- */
+/* -- run files ------------------------------------------------------------------------------- */
 
 static sr_recorder *create(const char *path, const char *model, const char *data, uint64_t seed) {
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -256,6 +253,11 @@ static void put_noisy_step(sr_recorder *r, const noisy_run *run, int step, uint3
     sr_put_vector(r, 0, SR_gamma, one);
     sr_put_vector(r, 0, SR_sum_g, sum_g);
     sr_put_vector(r, 0, SR_sum_gx, sum_gx);
+    sr_put_rows(r, 1, 64);
+    sr_put_vector(r, 1, SR_psi2_B, sigma2_B);
+    sr_put_vector(r, 1, SR_psi2, one);
+    sr_put_vector(r, 1, SR_gamma, one);
+    sr_put_vector(r, 1, SR_sum_gx, sum_gx);
 }
 
 void write_noisy_run(const noisy_run *run) {
@@ -264,6 +266,8 @@ void write_noisy_run(const noisy_run *run) {
     assert_true(run->width <= 512);
     sr_add_site(
         r, &(sr_site){run->site, run->norm, "conv", SR_FAMILY_SIGMA, run->width, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){"late", "pnv", "conv", SR_FAMILY_PSI, run->width, 2, 0, 1e-5, 0.9});
+    assert_int_equal(sr_add_embedding(r, "word", 9, 3), SR_OK);
     for (int step = 1; step <= run->steps; step++) {
         sr_begin_step(r, step);
         put_noisy_step(r, run, step, &state);
@@ -276,5 +280,6 @@ void write_noisy_run(const noisy_run *run) {
             sr_put_eval(r, step, eval);
         }
     }
+    sr_put_singular_values(r, "word", run->steps, (const double[]){5, 2, 1});
     finish(r);
 }

@@ -38,7 +38,8 @@ const char *program_file(const char *name);
 void write_small_run(const char *path, int up_to, bool whole);
 /* LN only: nothing but row counts. */
 void write_ln_run(const char *path);
-/* Noise around base at one bn site, with spikes of 20 base in `spikes` of 1000 steps. */
+/* Noise around base at the named sigma site and at a psi site `late`, with spikes of 20 base in
+ * `spikes` of 1000 steps; evaluations; singular values. Everything that a figure may ask for. */
 typedef struct noisy_run {
     const char *path, *model, *norm, *data, *site;
     int steps, width;

@@ -36,6 +36,9 @@ static int write_runs(void **state) {
     write_noisy_run(&text);
     write_noisy_run(&hostile);
     write_ln_run(program_file("ln.h5"));
+    write_small_run(program_file("one.h5"), 1, true);
+    write_small_run(program_file("two.h5"), 2, true);
+    write_small_run(program_file("six.h5"), 6, true);
     return 0;
 }
 
@@ -93,6 +96,45 @@ static void test_same_bytes(void **state) {
     check_run("statplot fig2 cv.h5 -o one.pdf");
     check_run("statplot fig2 cv.h5 nlp.h5 nlp.h5 -o three.pdf");
     check_run("head -c 5 one.pdf | grep -q %PDF-");
+}
+
+/* As many runs as the least that each figure takes, in every format. */
+static void test_every_figure(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot list | while IFS='\t' read -r name runs title; do\n"
+              "  set -- ; for word in $runs; do case $word in [[]*) ;; *) set -- \"$@\" nlp.h5 ;; "
+              "esac; done\n"
+              "  for ending in pdf svg png; do\n"
+              "    statplot \"$name\" \"$@\" -o \"every_$name.$ending\" || exit 1\n"
+              "  done\n"
+              "done");
+    check_run("test $(ls every_*.png | wc -l) = $(statplot list | wc -l)");
+    check_run("test $(statplot list | wc -l) -ge 9");
+    check_run("statplot overview ln.h5 -o ln.pdf"); /* no batch statistics, no evaluations */
+    check_run("statplot curves ln.h5 -o ln.pdf");
+    check_run("statplot layers nlp.h5 --stat g_psi2 --site 'l*' -o layers.svg");
+    check_fails("statplot layers nlp.h5 --stat nothing -o x.svg", 1, "unknown statistic 'nothing'");
+    check_fails("statplot layers nlp.h5 --stat g_mu,g_psi2 -o x.svg", 2, "takes one statistic");
+    check_fails("statplot fig2 nlp.h5 --stat g_mu -o x.svg", 2, "takes no --stat");
+}
+
+/* Runs of one, two and six steps (the last one with NaN), constant values, two sites or one. */
+static void test_short_runs(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    static const char *const run[] = {"one.h5", "two.h5", "six.h5"};
+    static const char *const figure[] = {"fig2", "fig3",   "fig6",    "fig7",
+                                         "tid",  "curves", "overview"};
+    for (int r = 0; r < 3; r++) {
+        for (int f = 0; f < 7; f++) {
+            program_result got = program_run("statplot %s %s -o short.pdf", figure[f], run[r]);
+            if (got.status) fail_msg("%s of %s: %s", figure[f], run[r], got.err);
+            program_free(&got);
+        }
+    }
+    check_run("statplot layers six.h5 --stat dist_mu -o short.pdf");
+    check_run("statplot layers six.h5 --stat rows -o short.pdf");
 }
 
 static void test_default_name_and_screen(void **state) {
@@ -227,6 +269,8 @@ static void test_bad_templates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_every_figure),
+        cmocka_unit_test(test_short_runs),
         cmocka_unit_test(test_default_name_and_screen),
         cmocka_unit_test(test_layer_norm_is_refused),
         cmocka_unit_test(test_usage),

@@ -1,0 +1,36 @@
+#: title training and validation loss of any runs
+#: runs 1- RUN.h5 [MORE.h5...]
+#: size 6.75 2.3
+#: table t stat-curve {run}
+#: curves t x epoch y loss buckets 100
+#: table? v stat-curve {run} --evals
+#: curves v x epoch y valid_loss,valid_accuracy
+# Training loss: median and range of each 1/100 of training. Validation loss in running statistics, as the
+# run measured it; where no run has any, the training loss takes the whole width.
+
+panels = v_valid_loss_finite > 0 ? 2 : 1
+legend_count = t_curves
+do for [k=1:t_curves] {
+    legend_text[k] = run_label[t_run[k]]
+    legend_type[k] = t_run[k]
+}
+eval LEGEND_ROOM
+set xlabel 'epoch' offset 0,0.7
+
+set autoscale xfix
+set xrange [0:*]
+set multiplot
+eval panel(1, panels, 1, 1)
+eval linear_y(t_loss_least, t_loss_largest)
+set ylabel 'training loss (nats)' offset 0.9,0
+plot for [k=1:t_curves] t index k-1 using t_x:t_loss_low:t_loss_high \
+         with filledcurves linetype t_run[k] fillstyle transparent solid 0.28 noborder, \
+     for [k=1:t_curves] t index k-1 using t_x:t_loss with lines linetype t_run[k]
+if (panels == 2) {
+    eval panel(2, panels, 1, 1)
+    eval linear_y(v_valid_loss_least, v_valid_loss_largest)
+    set ylabel 'validation loss (nats)' offset 0.9,0
+    plot for [k=1:v_curves] v index k-1 using v_x:v_valid_loss with linespoints linetype v_run[k]
+}
+eval LEGEND_DRAW
+unset multiplot

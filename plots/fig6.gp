@@ -1,0 +1,23 @@
+#: title PowerNorm figure 6: normalised singular values of the word embedding
+#: runs 1- LN.h5 PN.h5 [MORE.h5...]
+#: size 3.25 2.3
+#: table s stat-svd {run}
+#: curves s by embedding x index y relative buckets 4000
+# Of the last recorded step of each run, divided by the largest.
+
+legend_count = s_curves
+do for [k=1:s_curves] {
+    legend_text[k] = run_label[s_run[k]]
+    legend_type[k] = s_run[k]
+}
+eval LEGEND_ROOM
+set xlabel 'index' offset 0,0.7
+set ylabel '{/:Italic s_i} / {/:Italic s}_1' offset 0.9,0
+set yrange [0:1]
+set format y '%.1f'
+
+set multiplot
+eval panel(1, 1, 1, 1)
+plot for [k=1:s_curves] s index k-1 using s_x:s_relative with lines linetype s_run[k]
+eval LEGEND_DRAW
+unset multiplot

@@ -1,0 +1,53 @@
+#: title one statistic at every site through training: depth against time
+#: runs 1 RUN.h5
+#: size 6.75 3.2
+#: site *
+#: stat tid_var
+#: table d stat-scalar {run} --per-step --site {site} --stat {stat}
+#: curves d by site x percent y {stat} buckets 100
+# Left: median of each 1/100 of training; right: largest value, so no outlier is lost. One colour scale.
+# --stat NAME draws any recorded scalar, --site GLOB some of the sites. Sites from top to bottom in the
+# order of the forward pass.
+
+array name[d_curves]
+longest = 1
+do for [k=1:d_curves] {
+    name[k] = d_key[k]
+    if (strlen(name[k]) > longest) { longest = strlen(name[k]) }
+}
+every_name = int((d_curves - 1) / 24) + 1
+pad_left = 0.2 + 0.058 * longest
+pad_right = 0.75
+gap_x = 0.32
+legend_height = 0.28
+
+set logscale cb 10
+set format cb '%g'
+set cbtics scale 0.4 offset -0.8,0
+stats d using (column(d_y1) > 0 ? column(d_y1) : NaN) nooutput name 'MEDIAN'
+set cbrange [MEDIAN_min / 1.01:d_y1_largest * 1.01]
+if (d_y1_largest / MEDIAN_min < 300) {
+    do for [e=-12:12] { set cbtics add (sprintf('%g', 2 * 10.0**e) 2 * 10.0**e, sprintf('%g', 5 * 10.0**e) 5 * 10.0**e) }
+}
+set xlabel 'training (%)' offset 0,0.7
+set xrange [0:100]
+set xtics 0,25,100
+unset grid
+set ytics scale 0 font ',6'
+do for [k=1:d_curves:every_name] { set ytics add (name[k] k) }
+set ytics noenhanced
+set border 15
+set title noenhanced offset 0,-0.6
+
+set multiplot
+eval panel(1, 2, 1, 1)
+unset colorbox
+set title stat.': median'
+eval heat_map(d, d_y1, d_curves, d_rows)
+eval panel(2, 2, 1, 1)
+set colorbox user origin screen (1 - 0.65 / figure_width), screen (pad_bottom / figure_height) \
+    size screen (0.1 / figure_width), screen (panel_height(1) / figure_height) noborder
+unset ytics
+set title stat.': largest'
+eval heat_map(d, d_y1_high, d_curves, d_rows)
+unset multiplot

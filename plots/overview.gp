@@ -1,0 +1,108 @@
+#: title one page of one run: losses, learning rate, gradients, distances, discrepancy at every site
+#: runs 1 RUN.h5
+#: size 6.75 7.2
+#: table t stat-curve {run}
+#: curves t x epoch y loss,lr,grad_norm buckets 150
+#: table? v stat-curve {run} --evals
+#: curves v x epoch y valid_loss
+#: table? d stat-distance {run} --per-step --stat mu,sigma2,psi2
+#: curves d by site x percent y dist_mu,dist_sigma2,dist_psi2 buckets 100
+#: table? g stat-gradnorm {run} --per-step --stat g_mu,g_sigma2,g_psi2
+#: curves g by site x percent y g_mu,g_sigma2,g_psi2 buckets 100
+#: table? i stat-tid {run} --per-step --stat var
+#: curves i by site x percent y tid_var buckets 100
+#: table? l stat-lngrad {run} --per-step --stat grad_var
+#: curves l by site x percent y row_grad_var buckets 100
+# First row: loss (median and range; points: validation), learning rate, gradient norm. Then, for what the
+# run's norm records: heat maps of every site (top: first in the forward pass) through training, medians of
+# each 1/100, logarithmic colours.
+
+legend_count = v_valid_loss_finite > 0 ? 2 : 1
+legend_text[1] = run_full[1]
+legend_type[1] = 1
+legend_text[2] = 'validation'
+legend_type[2] = 2
+eval LEGEND_ROOM
+legend_height = legend_height + 0.12
+pad_left = 0.62
+pad_right = 0.62
+gap_x = 0.98
+gap_y = 0.5
+
+# Panels below the first row, in this order, as far as there is data.
+array map_file[8]
+array map_name[8]
+array map_column[8]
+array map_low[8]
+array map_high[8]
+array map_sites[8]
+array map_rows[8]
+maps = 0
+MAP = 'maps = maps + 1; map_file[maps] = f; map_name[maps] = n; map_column[maps] = c; '. \
+      'map_low[maps] = lo; map_high[maps] = hi; map_sites[maps] = s; map_rows[maps] = r'
+if (d_dist_mu_finite > 0)     { f = d; n = 'dist\_mu'; c = d_dist_mu; lo = d_dist_mu_positive; hi = d_dist_mu_largest; s = d_curves; r = d_rows; eval MAP }
+if (d_dist_sigma2_finite > 0) { f = d; n = 'dist\_sigma2'; c = d_dist_sigma2; lo = d_dist_sigma2_positive; hi = d_dist_sigma2_largest; s = d_curves; r = d_rows; eval MAP }
+if (d_dist_psi2_finite > 0)   { f = d; n = 'dist\_psi2'; c = d_dist_psi2; lo = d_dist_psi2_positive; hi = d_dist_psi2_largest; s = d_curves; r = d_rows; eval MAP }
+if (g_g_mu_finite > 0)        { f = g; n = 'g\_mu'; c = g_g_mu; lo = g_g_mu_positive; hi = g_g_mu_largest; s = g_curves; r = g_rows; eval MAP }
+if (g_g_sigma2_finite > 0)    { f = g; n = 'g\_sigma2'; c = g_g_sigma2; lo = g_g_sigma2_positive; hi = g_g_sigma2_largest; s = g_curves; r = g_rows; eval MAP }
+if (g_g_psi2_finite > 0)      { f = g; n = 'g\_psi2'; c = g_g_psi2; lo = g_g_psi2_positive; hi = g_g_psi2_largest; s = g_curves; r = g_rows; eval MAP }
+if (i_tid_var_finite > 0)     { f = i; n = 'tid\_var'; c = i_tid_var; lo = i_tid_var_positive; hi = i_tid_var_largest; s = i_curves; r = i_rows; eval MAP }
+if (l_row_grad_var_finite > 0) { f = l; n = 'row\_grad\_var'; c = l_row_grad_var; lo = l_row_grad_var_positive; hi = l_row_grad_var_largest; s = l_curves; r = l_rows; eval MAP }
+columns = 2
+rows = (3 + maps + 1) / 2
+if (rows < 3) { rows = 3 }
+
+set multiplot
+set autoscale xfix
+set xrange [0:*]
+set xlabel 'epoch' offset 0,0.7
+eval panel(1, columns, 1, rows)
+set ylabel 'loss (nats)' offset 0.9,0
+low(a, b) = a < b ? a : b
+high(a, b) = a > b ? a : b
+if (v_valid_loss_finite > 0) {
+    eval linear_y(low(t_loss_least, v_valid_loss_least), high(t_loss_largest, v_valid_loss_largest))
+    plot t using t_x:t_loss_low:t_loss_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
+         t using t_x:t_loss with lines linetype 1, v using v_x:v_valid_loss with linespoints linetype 2
+} else {
+    eval linear_y(t_loss_least, t_loss_largest)
+    plot t using t_x:t_loss_low:t_loss_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
+         t using t_x:t_loss with lines linetype 1
+}
+eval panel(2, columns, 1, rows)
+set ylabel 'gradient norm' offset 0.2,0
+if (t_grad_norm_finite > 0) {
+    eval log_y(t_grad_norm_positive, t_grad_norm_largest)
+    plot t using t_x:t_grad_norm_low:t_grad_norm_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
+         t using t_x:t_grad_norm with lines linetype 1
+}
+eval panel(1, columns, 2, rows)
+set ylabel 'learning rate' offset 0.2,0
+eval linear_y(0, t_lr_largest)
+if (t_lr_finite > 0) { plot t using t_x:t_lr with lines linetype 1 }
+
+set logscale cb 10
+set format cb '10^{%L}'
+set cbtics scale 0.4 offset -0.8,0
+set xlabel 'training (%)' offset 0,0.7
+set xrange [0:100]
+set xtics 0,25,100
+unset grid
+set border 15
+set ylabel 'site' offset 1.2,0
+set ytics autofreq
+set format y '%g'
+do for [m=1:maps] {
+    k = m + 3
+    column_ = 1 + (k - 1) % 2
+    row_ = 1 + (k - 1) / 2
+    eval panel(column_, columns, row_, rows)
+    set colorbox user origin screen ((panel_left(column_, columns) + panel_width(columns) + 0.06) / figure_width), \
+        screen (panel_bottom(row_, rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
+    set title map_name[m] offset 0,-0.7
+    set cbrange [map_low[m] / 1.01:map_high[m] * 1.01]
+    eval heat_map(map_file[m], map_column[m], map_sites[m], map_rows[m])
+}
+set border 3
+eval LEGEND_DRAW
+unset multiplot

@@ -1,0 +1,34 @@
+#: title training-inference discrepancy of every site through training (Regularized BN)
+#: runs 1 RUN.h5
+#: size 6.75 2.5
+#: table d stat-tid {run} --per-step
+#: curves d by site x percent y tid_mean,tid_var buckets 25
+# One line per site: median of each 1/25 of training, dark for the first site, light for the last.
+legend_count = 0
+legend_height = 0.1
+pad_right = 1.05
+stats d using d_tid_mean nooutput name 'MEAN'
+stats d using d_tid_var nooutput name 'VAR'
+set xlabel 'training (%)' offset 0,0.7
+set xrange [0:100]
+set xtics 0,25,100
+set palette defined (0 '#0D0887', 0.25 '#7E03A8', 0.5 '#CC4778', 0.75 '#F89540', 1 '#E8D020')
+set cbrange [1:(d_curves > 1 ? d_curves : 2)]
+unset colorbox
+
+set multiplot
+eval panel(1, 2, 1, 1)
+eval log_y(MEAN_min > 0 ? MEAN_min : d_tid_mean_positive, MEAN_max)
+set ylabel 'mean TID' offset 0.9,0
+plot for [k=1:d_curves] d index k-1 using d_x:d_tid_mean:(k) with lines linecolor palette linewidth 0.8 dashtype solid
+eval panel(2, 2, 1, 1)
+eval log_y(VAR_min > 0 ? VAR_min : d_tid_var_positive, VAR_max)
+set ylabel 'variance TID' offset 0.9,0
+do for [k=1:d_curves] {
+    if (k == 1 || k == d_curves || (d_curves > 4 && k == int((d_curves + 1) / 2))) {
+        set label k d_key[k] noenhanced font ',7' textcolor palette cb k left \
+            at screen (1 - 0.98 / figure_width), graph (d_curves > 1 ? 0.92 - 0.84 * (k - 1) / (d_curves - 1) : 0.5)
+    }
+}
+plot for [k=1:d_curves] d index k-1 using d_x:d_tid_var:(k) with lines linecolor palette linewidth 0.8 dashtype solid
+unset multiplot
