@@ -135,6 +135,10 @@ static h5_type name_type(hid_t type) {
 /* -- files --------------------------------------------------------------------------------------
  */
 
+/* Attempts at a checksum that does not fit, while a writer may be half way. HDF5 sleeps 1, 2, 4 ...
+ * ns in between: 20 are 1 ms; its own 100 would be for ever. */
+enum { READ_ATTEMPTS = 20 };
+
 static hid_t file_access(bool reader) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (access < 0) return access;
@@ -142,7 +146,8 @@ static hid_t file_access(bool reader) {
      * the rows that were flushed before them. A reader takes no lock: it must not stop a writer. */
     if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
-        H5Pset_sieve_buf_size(access, 0) < 0 || H5Pset_file_locking(access, !reader, true) < 0) {
+        H5Pset_sieve_buf_size(access, 0) < 0 || H5Pset_file_locking(access, !reader, true) < 0 ||
+        (reader && H5Pset_metadata_read_attempts(access, READ_ATTEMPTS) < 0)) {
         H5Pclose(access);
         return -1;
     }

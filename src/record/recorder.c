@@ -289,8 +289,13 @@ sr_status recorder_start(sr_recorder *r) {
 /* Without a plan the spacing doubles each time half of what is left of size_limit is used. */
 static void widen_spacing(sr_recorder *r) {
     if (r->options.vectors_every != -1 || r->options.planned_steps > 0) return;
-    int64_t used =
-        (r->writer.vectors.written + r->writer.vectors.count) * run_vector_bytes(&r->writer.layout);
+    const run_writer *w = &r->writer;
+    int64_t chunk[2], rows = w->vectors.written + w->vectors.count;
+    run_layout l = w->layout;
+    if (!l.vectors) return;
+    run_chunk_vectors(&l, chunk);
+    l.planned_steps = w->steps.written + w->steps.count;
+    int64_t used = run_project(&l, 0) + (rows + chunk[0]) * run_vector_bytes(&l);
     while (r->room > 1 && used > r->options.size_limit - r->room) r->every *= 2, r->room /= 2;
 }
 

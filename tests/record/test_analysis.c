@@ -191,6 +191,25 @@ static void test_usage(void **state) {
     program_free(&r);
 }
 
+/* What holds for every analysis, those of tomorrow too. */
+static void test_every_analysis(void **state) {
+    (void)state;
+    program_result r = program_run(
+        "for path in '%s'/stat-*; do\n"
+        "  name=${path##*/}\n"
+        "  $name --help | grep -q \"^usage: $name RUN\" || echo \"$name: --help\"\n"
+        "  $name 2>message; test $? = 2 || echo \"$name without a run: exit $?\"\n"
+        "  grep -q \"^$name: no run file given\" message || echo \"$name without a run: message\"\n"
+        "  $name --help >/dev/full 2>message; test $? = 1 || echo \"$name: full disk\"\n"
+        "  $name ln.h5.nope 2>message; test $? = 1 || echo \"$name: missing file\"\n"
+        "  test $(grep -vc ': hint: ' message) = 1 || echo \"$name: more than one line\"\n"
+        "done",
+        program_directory());
+    assert_string_equal(r.out, "");
+    assert_int_equal(r.status, 0);
+    program_free(&r);
+}
+
 static void test_curve(void **state) {
     (void)state;
     program_result r = program_run("stat-curve small.h5");
@@ -228,6 +247,7 @@ int main(void) {
         cmocka_unit_test(test_unfinished),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_curve),
+        cmocka_unit_test(test_every_analysis),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

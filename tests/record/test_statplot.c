@@ -250,6 +250,19 @@ static void test_gnuplot_warning_is_failure(void **state) {
     check_run("grep -q 'the old figure' warn.svg && test $(ls warn.svg* | wc -l) = 1");
 }
 
+/* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
+static void test_terminated(void **state) {
+    (void)state;
+    write_program("stat-slow", "#!/bin/sh\nexec sleep 20\n");
+    write_text("slow.gp", "#: title slow\n#: runs 1 RUN.h5\n#: table t stat-slow {run}\nplot t\n");
+    program_result r = program_run("mkdir tmp; export TMPDIR=$PWD/tmp PATH=.:$PATH\n"
+                                   "statplot ./slow.gp cv.h5 -o slow.svg & p=$!\n"
+                                   "sleep 0.5; kill -TERM $p; wait $p; echo $? $(ls tmp | wc -l)");
+    assert_string_equal(r.out, "143 0\n");
+    assert_false(exists("slow.svg"));
+    program_free(&r);
+}
+
 static void test_bad_templates(void **state) {
     (void)state;
     static const char *const bad[][2] = {
@@ -279,6 +292,7 @@ int main(void) {
         cmocka_unit_test(test_spike_survives),
         cmocka_unit_test(test_broken_tables),
         cmocka_unit_test(test_gnuplot_warning_is_failure),
+        cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);

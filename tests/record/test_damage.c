@@ -1,0 +1,389 @@
+/* test_damage.c -- truncated, altered and foreign files: one line, never a crash. HDF5's 1.10
+ * format has a checksum on all metadata; raw values have none. */
+#include <hdf5.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "sample_run.h"
+
+static const sr_finish complete = {"complete", "", ""};
+
+static void make_run(const char *path, int64_t steps) {
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true, o.planned_steps = steps;
+    sr_recorder *r = sample_create(path, &o, &why);
+    assert_non_null(r);
+    check_ok(sample_steps(r, 1, steps, 10), sr_failed(r));
+    check_ok(sr_close(r, &complete, &why), &why);
+}
+
+static char *load(const char *path, size_t *size) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*size);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+static void store(const char *path, const char *bytes, size_t size) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void expect_one_line(const sr_failure *why) {
+    assert_true(why->status == SR_FORMAT || why->status == SR_IO || why->status == SR_STATE);
+    assert_true(strlen(why->text) > 10);
+    assert_null(strchr(why->text, '\n'));
+}
+
+/* Opens, checks, reads everything and recovers. Returns whether the file opened. */
+static bool exercise(const char *path) {
+    sr_failure why = {0};
+    sr_status checked = sr_run_check(path, &why);
+    if (checked != SR_OK) expect_one_line(&why);
+    why = (sr_failure){0};
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) {
+        expect_one_line(&why);
+        assert_int_not_equal(checked, SR_OK);
+        return false;
+    }
+    const sr_run_info *info = sr_run_get_info(f);
+    const char *name;
+    float value[4096];
+    int64_t rows = info->vectors < 20 ? info->vectors : 20;
+    for (int i = 0; (name = sr_run_name(f, "vectors", i)); i++)
+        if (info->width <= SAMPLE_WIDTH) sr_run_vector(f, name, -1, 0, rows, value, &why);
+    for (int i = 0; (name = sr_run_name(f, "scalars", i)); i++) {
+        sr_run_definition(f, name);
+        sr_run_scalar(f, name, 0, 0, info->steps < 4096 ? info->steps : 4096, value, &why);
+    }
+    sr_run_close(f);
+    sr_recovery count;
+    why = (sr_failure){0};
+    if (sr_run_recover(path, sample_path("again.h5"), true, -1, &count, &why) == SR_OK) {
+        unlink(sample_path("again.h5"));
+        assert_true(checked != SR_OK || count.lost_steps == 0);
+    }
+    return true;
+}
+
+static void test_truncated(void **state) {
+    (void)state;
+    size_t size;
+    make_run(sample_path("whole.h5"), 40);
+    char *bytes = load(sample_path("whole.h5"), &size);
+    const char *path = sample_path("cut.h5");
+    int opened = 0;
+    for (int i = 0; i < 64; i++) {
+        size_t length = i < 24 ? (size_t)(i * 7) : size * (size_t)(i - 24) / 40;
+        store(path, bytes, length);
+        opened += exercise(path);
+    }
+    store(path, bytes, size - 1);
+    opened += exercise(path);
+    assert_int_equal(opened, 0); /* HDF5 knows how long the file was */
+    free(bytes);
+}
+
+/* A killed writer's file may end anywhere: the checks of its length do not apply to it. */
+static void test_truncated_unfinished(void **state) {
+    (void)state;
+    size_t size;
+    sr_failure why = {0};
+    fflush(NULL);
+    const char *part = sample_path("run.h5.part");
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.flush_steps = 4;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        sr_recorder *r = sample_create(sample_path("run.h5"), &o, NULL);
+        sample_steps(r, 1, 40, 10);
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    char *bytes = load(part, &size);
+    const char *path = sample_path("cut2.h5");
+    int opened = 0;
+    for (int i = 0; i <= 80; i++) {
+        store(path, bytes, size * (size_t)i / 80);
+        opened += exercise(path);
+    }
+    printf("unfinished and cut: %d of 81 opened\n", opened);
+    assert_true(opened > 0);
+    store(path, bytes, size);
+    sr_runfile *f = sr_run_open(path, &why);
+    assert_non_null(f);
+    assert_int_equal(sr_run_get_info(f)->steps, 40);
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+    free(bytes);
+}
+
+static void flip_bytes(const char *source, int rounds) {
+    size_t size;
+    char *bytes = load(source, &size);
+    const char *path = sample_path("flip.h5");
+    int opened = 0;
+    uint64_t random = 12345;
+    for (int i = 0; i < rounds; i++) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        size_t at = i < 100 ? (size_t)i : (size_t)(random >> 33) % size;
+        char old = bytes[at];
+        bytes[at] = (char)(old ^ (1 + (random >> 20) % 255));
+        store(path, bytes, size);
+        opened += exercise(path);
+        bytes[at] = old;
+    }
+    printf("%s: %d of %d with one altered byte opened\n", source, opened, rounds);
+    free(bytes);
+}
+
+static void test_flipped(void **state) {
+    (void)state;
+    flip_bytes(sample_path("whole.h5"), 500);
+    flip_bytes(sample_path("run.h5.part"), 200);
+}
+
+/* -- well-formed HDF5 that is no run file
+ * ----------------------------------------------------------- */
+
+static hid_t reopen(const char *path) {
+    size_t size;
+    char *bytes = load(sample_path("whole.h5"), &size);
+    store(path, bytes, size);
+    free(bytes);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    return file;
+}
+
+/* Replaces a dataset by one of another type, rank or extent (unlimited, nothing allocated). */
+static void replace(hid_t file, const char *name, hid_t type, int rank, hsize_t rows,
+                    hsize_t columns) {
+    hsize_t dims[3] = {rows, columns, 1}, most[3] = {H5S_UNLIMITED, columns, 1},
+            chunk[3] = {1, 1, 1};
+    hid_t space = rank ? H5Screate_simple(rank, dims, most) : H5Screate(H5S_SCALAR);
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    if (rank) H5Pset_chunk(properties, rank, chunk);
+    assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    assert_true(set >= 0);
+    H5Dclose(set), H5Pclose(properties), H5Sclose(space);
+}
+
+static void expect_refused(const char *part, void (*spoil)(hid_t file)) {
+    const char *path = sample_path("odd.h5");
+    sr_failure why = {0};
+    hid_t file = reopen(path);
+    spoil(file);
+    assert_true(H5Fclose(file) >= 0);
+    assert_null(sr_run_open(path, &why));
+    check_failure(&why, SR_FORMAT, part);
+    exercise(path);
+}
+
+static void write_int(hid_t file, const char *name, int64_t value) {
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0);
+    H5Dclose(set);
+}
+
+static void spoil_type(hid_t file) {
+    replace(file, "/steps/step", H5T_IEEE_F64LE, 1, 40, 1);
+}
+static void spoil_rank(hid_t file) {
+    replace(file, "/steps/loss", H5T_IEEE_F64LE, 2, 40, 1);
+}
+static void spoil_rank3(hid_t file) {
+    replace(file, "/vectors/mu", H5T_IEEE_F32LE, 3, 40, SAMPLE_WIDTH);
+}
+static void spoil_columns(hid_t file) {
+    replace(file, "/vectors/mu", H5T_IEEE_F32LE, 2, 40, SAMPLE_WIDTH + 1);
+}
+static void spoil_status(hid_t file) {
+    replace(file, "/state/status", H5T_STD_I32LE, 0, 0, 0);
+}
+static void spoil_committed(hid_t file) {
+    write_int(file, "/state/committed_steps", -4);
+}
+static void spoil_missing(hid_t file) {
+    assert_true(H5Ldelete(file, "/steps/tokens", H5P_DEFAULT) >= 0);
+}
+static void spoil_sites(hid_t file) {
+    replace(file, "/sites/width", H5T_STD_I32LE, 1, 1u << 30, 1);
+}
+static void spoil_names(hid_t file) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, SR_NAME_SIZE);
+    replace(file, "/sites/name", type, 1, (hsize_t)1 << 40, 1);
+    H5Tclose(type);
+}
+static void spoil_format(hid_t file) {
+    assert_true(H5Adelete(file, "format") >= 0);
+}
+static void spoil_version(hid_t file) {
+    int64_t version = 2;
+    hid_t a = H5Aopen(file, "format_version", H5P_DEFAULT);
+    assert_true(H5Awrite(a, H5T_NATIVE_INT64, &version) >= 0);
+    H5Aclose(a);
+}
+static void spoil_text(hid_t file) {
+    assert_true(H5Adelete(file, "model") >= 0);
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, H5T_VARIABLE);
+    hid_t a = H5Acreate2(file, "model", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const char *text = "variable";
+    assert_true(H5Awrite(a, type, &text) >= 0);
+    H5Aclose(a), H5Sclose(space), H5Tclose(type);
+}
+static void spoil_group(hid_t file) {
+    assert_true(H5Ldelete(file, "/state", H5P_DEFAULT) >= 0);
+}
+static void spoil_link(hid_t file) {
+    assert_true(H5Ldelete(file, "/steps/lr", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("/nowhere", file, "/steps/lr", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+static void spoil_dataset_for_group(hid_t file) {
+    assert_true(H5Ldelete(file, "/sites", H5P_DEFAULT) >= 0);
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t set =
+        H5Dcreate2(file, "/sites", H5T_STD_I8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(set), H5Sclose(space);
+}
+
+static void test_foreign(void **state) {
+    (void)state;
+    const char *path = sample_path("foreign.h5");
+    sr_failure why = {0};
+    store(path, "not HDF5 at all", 15);
+    assert_null(sr_run_open(path, &why));
+    check_failure(&why, SR_FORMAT, "signature");
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    why = (sr_failure){0};
+    assert_null(sr_run_open(path, &why));
+    check_failure(&why, SR_FORMAT, "not a run file");
+    expect_refused("/steps/step", spoil_type);
+    expect_refused("/steps/loss", spoil_rank);
+    expect_refused("/vectors/mu", spoil_rank3);
+    expect_refused("/vectors/mu", spoil_columns);
+    expect_refused("/state/status", spoil_status);
+    expect_refused("committed_steps: -4", spoil_committed);
+    expect_refused("no dataset /steps/tokens", spoil_missing);
+    expect_refused("/sites/width", spoil_sites);
+    expect_refused("/sites/name", spoil_names);
+    expect_refused("not a run file", spoil_format);
+    expect_refused("format_version 2", spoil_version);
+    expect_refused("attribute model", spoil_text);
+    expect_refused("/state/committed_steps", spoil_group);
+    expect_refused("/steps/lr", spoil_link);
+    expect_refused("/sites/name", spoil_dataset_for_group);
+}
+
+/* Counts that promise more rows than there are bytes are cut down to what is stored. */
+static void test_huge_extent(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const char *path = sample_path("huge.h5");
+    hid_t file = reopen(path);
+    const char *columns[] = {"step", "update", "tokens",    "epoch",
+                             "loss", "lr",     "grad_norm", "seconds"};
+    for (int i = 0; i < 8; i++) {
+        char name[32];
+        hsize_t rows = (hsize_t)1 << 50;
+        snprintf(name, sizeof name, "/steps/%s", columns[i]);
+        hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+        assert_true(H5Dset_extent(set, &rows) >= 0);
+        H5Dclose(set);
+    }
+    write_int(file, "/state/committed_steps", (int64_t)1 << 50);
+    H5Fclose(file);
+    sr_runfile *f = sr_run_open(path, &why);
+    assert_non_null(f);
+    assert_int_equal(sr_run_get_info(f)->steps, 40);
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+    assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
+    exercise(path);
+}
+
+/* Faults that leave a file readable are found by the check. */
+static void expect_found(const char *part, void (*spoil)(hid_t file)) {
+    const char *path = sample_path("found.h5");
+    sr_failure why = {0};
+    hid_t file = reopen(path);
+    spoil(file);
+    assert_true(H5Fclose(file) >= 0);
+    assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, part);
+    exercise(path);
+}
+
+static void write_element(hid_t file, const char *name, hsize_t at, int64_t value) {
+    hsize_t one = 1;
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
+    hid_t memory = H5Screate_simple(1, &one, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &one, NULL);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, &value) >= 0);
+    H5Sclose(memory), H5Sclose(space), H5Dclose(set);
+}
+
+static void spoil_order(hid_t file) {
+    write_element(file, "/steps/step", 20, 3);
+}
+static void spoil_vector_step(hid_t file) {
+    write_element(file, "/vectors/step", 39, 9999);
+}
+static void spoil_eval_step(hid_t file) {
+    write_element(file, "/evals/step", 3, 1);
+}
+static void spoil_column_site(hid_t file) {
+    write_element(file, "/sites/column_site", 7, 0);
+}
+static void spoil_count(hid_t file) {
+    write_int(file, "/state/committed_steps", 39);
+}
+static void spoil_count_up(hid_t file) {
+    write_int(file, "/state/committed_vectors", 41);
+}
+static void spoil_scalar(hid_t file) {
+    assert_true(H5Ldelete(file, "/scalars/g_mu", H5P_DEFAULT) >= 0);
+}
+
+static void test_check_finds(void **state) {
+    (void)state;
+    expect_found("not increasing", spoil_order);
+    expect_found("not increasing, or not among", spoil_vector_step);
+    expect_found("decreasing", spoil_eval_step);
+    expect_found("column_site", spoil_column_site);
+    expect_found("not counted", spoil_count);
+    expect_found("rows are missing", spoil_count_up);
+    expect_found("g_mu", spoil_scalar);
+}
+
+int main(void) {
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many small files */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_truncated),   cmocka_unit_test(test_truncated_unfinished),
+        cmocka_unit_test(test_flipped),     cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_huge_extent), cmocka_unit_test(test_check_finds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
