@@ -1,7 +1,7 @@
 /* arena.h -- memory of one step: allocated piece by piece, given back all at once.
  *
- * Blocks are kept over arena_reset, so that a training loop allocates from the system in its first
- * steps only. Under the address sanitizer a reset arena is poisoned: a pointer kept from an
+ * Memory is kept over arena_reset as one block of the size that the largest step used, so that a
+ * training loop allocates from the system in its first steps only. Under the address sanitizer a reset arena is poisoned: a pointer kept from an
  * earlier step is caught at its first use.
  */
 #ifndef STATNET_ARENA_H
@@ -24,7 +24,7 @@ void arena_free(arena *a);
 void *arena_alloc(arena *a, size_t bytes);
 void *arena_zeroed(arena *a, size_t bytes);
 
-/* Forgets every allocation; keeps the blocks. */
+/* Forgets every allocation; keeps the memory, as one block. */
 void arena_reset(arena *a);
 
 /* Bytes handed out since the last reset, and held from the system. */

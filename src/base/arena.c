@@ -1,6 +1,7 @@
-/* arena.c -- a list of blocks filled front to back; see arena.h. */
+/* arena.c -- a list of blocks filled front to back, one block after a reset; see arena.h. */
 #include "statnet/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,13 @@ static block *block_create(size_t size) {
     return b;
 }
 
+/* The block's memory back to the system. */
+static void block_free(block *b) {
+    UNPOISON(b->bytes, b->size);
+    free(b->bytes);
+    free(b);
+}
+
 arena *arena_create(size_t block_bytes) {
     arena *a = calloc(1, sizeof *a);
     if (!a) return NULL;
@@ -56,23 +64,19 @@ void arena_free(arena *a) {
     if (!a) return;
     for (block *b = a->first, *next; b; b = next) {
         next = b->next;
-        UNPOISON(b->bytes, b->size);
-        free(b->bytes);
-        free(b);
+        block_free(b);
     }
     free(a);
 }
 
-/* Inserts a block behind the current one and makes it current. */
+/* Makes a new block the current, last one. */
 static block *add_block(arena *a, size_t need) {
     block *b = block_create(need > a->block_bytes ? need : a->block_bytes);
     if (!b) return NULL;
-    if (a->current) {
-        b->next = a->current->next;
+    if (a->current)
         a->current->next = b;
-    } else {
+    else
         a->first = b;
-    }
     return a->current = b;
 }
 
@@ -80,14 +84,8 @@ void *arena_alloc(arena *a, size_t bytes) {
     a->asked++;
     if (bytes > SIZE_MAX / 2 || (a->granted >= 0 && a->asked > a->granted)) return NULL;
     size_t need = round_up(bytes ? bytes : 1) + REDZONE;
-    while (a->current && a->current->size - a->current->used < need) {
-        if (!a->current->next || a->current->next->size < need) {
-            if (!add_block(a, need)) return NULL;
-        } else {
-            a->current = a->current->next;
-        }
-    }
-    if (!a->current && !add_block(a, need)) return NULL;
+    bool fits = a->current && a->current->size - a->current->used >= need;
+    if (!fits && !add_block(a, need)) return NULL;
     void *p = a->current->bytes + a->current->used;
     a->current->used += need;
     UNPOISON(p, bytes);
@@ -100,10 +98,25 @@ void *arena_zeroed(arena *a, size_t bytes) {
     return p;
 }
 
+/* Steps differ, so a list of blocks would leave a hole at each border and grow with the number of
+ * different steps; one block of the size used has none. Out of memory: the next step starts anew.
+ */
+static void merge_blocks(arena *a) {
+    size_t used = arena_used(a);
+    for (block *b = a->first, *next; b; b = next) {
+        next = b->next;
+        block_free(b);
+    }
+    size_t blocks = (used + a->block_bytes - 1) / a->block_bytes;
+    a->first = block_create(blocks * a->block_bytes);
+}
+
 void arena_reset(arena *a) {
-    for (block *b = a->first; b; b = b->next) {
-        b->used = 0;
-        POISON(b->bytes, b->size);
+    if (a->first && a->current != a->first) {
+        merge_blocks(a);
+    } else if (a->first) {
+        a->first->used = 0;
+        POISON(a->first->bytes, a->first->size);
     }
     a->current = a->first;
 }

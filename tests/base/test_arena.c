@@ -50,7 +50,7 @@ static void zeroed_is_zero_over_old_bytes(void **state) {
     arena_free(a);
 }
 
-static void reset_keeps_and_reuses_blocks(void **state) {
+static void reset_keeps_memory_as_one_block(void **state) {
     (void)state;
     arena *a = arena_create(BLOCK);
     void *first = NULL;
@@ -59,15 +59,16 @@ static void reset_keeps_and_reuses_blocks(void **state) {
         for (int i = 0; i < 20; i++) {
             void *p = arena_alloc(a, 1000);
             if (i) continue;
-            if (step) assert_ptr_equal(p, first);
+            if (step > 1) assert_ptr_equal(p, first);
             first = p;
         }
         assert_true(arena_used(a) >= 20 * 1000);
         if (step) assert_int_equal(arena_held(a), held);
-        held = arena_held(a);
+        size_t used = arena_used(a);
         arena_reset(a);
         assert_int_equal(arena_used(a), 0);
-        assert_int_equal(arena_held(a), held);
+        held = arena_held(a);
+        assert_true(held >= used && held < used + BLOCK);
     }
     arena_free(a);
 }
@@ -81,15 +82,15 @@ static void large_requests_get_their_own_block(void **state) {
     memset(large, 1, 10 * BLOCK);
     assert_true(arena_held(a) >= 11 * BLOCK);
     assert_true(arena_held(a) < 12 * BLOCK);
-    size_t held = arena_held(a);
     arena_reset(a);
+    size_t held = arena_held(a);
     arena_alloc(a, 100);
     assert_non_null(arena_alloc(a, 10 * BLOCK));
     assert_int_equal(arena_held(a), held);
     arena_free(a);
 }
 
-/* A small block in front of a larger request must not hide the larger blocks behind it for ever. */
+/* Steps that ask for the same in another order need the same memory. */
 static void sizes_in_another_order_settle(void **state) {
     (void)state;
     arena *a = arena_create(BLOCK);
@@ -99,8 +100,8 @@ static void sizes_in_another_order_settle(void **state) {
         arena_alloc(a, step % 2 ? 100 : 10 * BLOCK);
         arena_alloc(a, 3 * BLOCK);
         arena_reset(a);
-        if (step == 4) held = arena_held(a);
-        if (step > 4) assert_int_equal(arena_held(a), held);
+        if (step == 0) held = arena_held(a);
+        if (step > 0) assert_int_equal(arena_held(a), held);
     }
     arena_free(a);
 }
@@ -136,8 +137,11 @@ static void reset_poisons(void **state) {
     for (int i = 0; i < 100; i++) assert_true(__asan_address_is_poisoned(p + i));
     assert_true(__asan_address_is_poisoned(large));
     assert_true(__asan_address_is_poisoned(large + 10 * BLOCK - 1));
+    unsigned char *first = arena_alloc(a, 50);
+    arena_reset(a); /* one block by now: the same place again */
+    assert_true(__asan_address_is_poisoned(first));
     unsigned char *again = arena_alloc(a, 50);
-    assert_ptr_equal(again, p);
+    assert_ptr_equal(again, first);
     assert_false(__asan_address_is_poisoned(again + 49));
     assert_true(__asan_address_is_poisoned(again + 64));
     arena_free(a);
@@ -152,7 +156,7 @@ int main(void) {
         cmocka_unit_test(pieces_are_aligned_and_apart),
         cmocka_unit_test(zero_bytes_give_distinct_pieces),
         cmocka_unit_test(zeroed_is_zero_over_old_bytes),
-        cmocka_unit_test(reset_keeps_and_reuses_blocks),
+        cmocka_unit_test(reset_keeps_memory_as_one_block),
         cmocka_unit_test(large_requests_get_their_own_block),
         cmocka_unit_test(sizes_in_another_order_settle),
         cmocka_unit_test(impossible_requests_leave_it_usable),
