@@ -22,14 +22,14 @@ set xrange [0:*]
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(t_loss_least, t_loss_largest)
-set ylabel 'training loss (nats)' offset 0.9,0
+set ylabel 'training loss (nats)' offset 0.2,0
 plot for [k=1:t_curves] t index k-1 using t_x:t_loss_low:t_loss_high \
          with filledcurves linetype t_run[k] fillstyle transparent solid 0.28 noborder, \
      for [k=1:t_curves] t index k-1 using t_x:t_loss with lines linetype t_run[k]
 if (panels == 2) {
     eval panel(2, panels, 1, 1)
     eval linear_y(v_valid_loss_least, v_valid_loss_largest)
-    set ylabel 'validation loss (nats)' offset 0.9,0
+    set ylabel 'validation loss (nats)' offset 0.2,0
     plot for [k=1:v_curves] v index k-1 using v_x:v_valid_loss with linespoints linetype v_run[k]
 }
 eval LEGEND_DRAW

@@ -33,7 +33,7 @@ set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
 set xtics 0,25,100
 unset grid
-set ytics scale 0 font ',6'
+set ytics scale 0 font ',6' (name[1] 1)
 do for [k=1:d_curves:every_name] { set ytics add (name[k] k) }
 set ytics noenhanced
 set border 15

@@ -24,10 +24,10 @@ legend_text[2] = 'validation'
 legend_type[2] = 2
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
-pad_left = 0.62
+pad_left = 0.5
 pad_right = 0.62
-gap_x = 0.98
-gap_y = 0.5
+gap_x = 0.95
+gap_y = 0.56
 
 # Panels below the first row, in this order, as far as there is data.
 array map_file[8]
@@ -57,7 +57,7 @@ set autoscale xfix
 set xrange [0:*]
 set xlabel 'epoch' offset 0,0.7
 eval panel(1, columns, 1, rows)
-set ylabel 'loss (nats)' offset 0.9,0
+set title 'loss (nats)' offset 0,-0.7
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 if (v_valid_loss_finite > 0) {
@@ -70,14 +70,14 @@ if (v_valid_loss_finite > 0) {
          t using t_x:t_loss with lines linetype 1
 }
 eval panel(2, columns, 1, rows)
-set ylabel 'gradient norm' offset 0.2,0
+set title 'gradient norm' offset 0,-0.7
 if (t_grad_norm_finite > 0) {
     eval log_y(t_grad_norm_positive, t_grad_norm_largest)
     plot t using t_x:t_grad_norm_low:t_grad_norm_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
          t using t_x:t_grad_norm with lines linetype 1
 }
 eval panel(1, columns, 2, rows)
-set ylabel 'learning rate' offset 0.2,0
+set title 'learning rate' offset 0,-0.7
 eval linear_y(0, t_lr_largest)
 if (t_lr_finite > 0) { plot t using t_x:t_lr with lines linetype 1 }
 
@@ -89,7 +89,6 @@ set xrange [0:100]
 set xtics 0,25,100
 unset grid
 set border 15
-set ylabel 'site' offset 1.2,0
 set ytics autofreq
 set format y '%g'
 do for [m=1:maps] {
@@ -99,7 +98,7 @@ do for [m=1:maps] {
     eval panel(column_, columns, row_, rows)
     set colorbox user origin screen ((panel_left(column_, columns) + panel_width(columns) + 0.06) / figure_width), \
         screen (panel_bottom(row_, rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
-    set title map_name[m] offset 0,-0.7
+    set title map_name[m].', by site' offset 0,-0.7
     set cbrange [map_low[m] / 1.01:map_high[m] * 1.01]
     eval heat_map(map_file[m], map_column[m], map_sites[m], map_rows[m])
 }

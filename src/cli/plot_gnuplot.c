@@ -50,15 +50,19 @@ static void write_terminal(const plot_job *job, FILE *out) {
     const char *font = "font 'Helvetica,8'";
     switch (job->format) {
     case PLOT_PDF:
-        fprintf(out, "set terminal pdfcairo size %gin,%gin %s fontscale 0.75 linewidth 2\n", w, h,
-                font);
+        fprintf(
+            out,
+            "set terminal pdfcairo size %gin,%gin %s fontscale 0.75 linewidth 2 pointscale 0.7\n",
+            w, h, font);
         break;
     case PLOT_SVG:
         fprintf(out, "set terminal svg size %.0f,%.0f %s fontscale 1.3333 linewidth 1.3333\n",
                 96 * w, 96 * h, font);
         break;
     case PLOT_PNG:
-        fprintf(out, "set terminal pngcairo size %.0f,%.0f %s fontscale 3.125 linewidth 4.1667\n",
+        fprintf(out,
+                "set terminal pngcairo size %.0f,%.0f %s fontscale 3.125 linewidth 4.1667 "
+                "pointscale 3\n",
                 300 * w, 300 * h, font);
         break;
     case PLOT_SCREEN:
