@@ -106,7 +106,7 @@ typedef struct norm_options {
 
 typedef struct norm_method norm_method;
 
-/* eps, alpha and every param of the method at their presets, no layer scale. */
+/* eps, alpha, layer scale and every param of the method at their presets. */
 norm_options norm_options_preset(const norm_method *m);
 /* Sets one parameter of the method by name; text is a number or one of its words. SR_USAGE for an
  * unknown name, a malformed value or one out of range. */
@@ -158,6 +158,7 @@ struct norm_method {
     bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
     bool padded;          /* writes y and dx of padded rows too, as its release does */
     double eps, alpha;    /* presets; alpha 0 where nothing runs */
+    int64_t layer_scale;  /* preset: groups of the layer scale that belongs to it */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
     uint32_t vectors, scalars;            /* statistics of this method: NORM_BIT, NORM_SCALAR_BIT */

@@ -77,26 +77,52 @@ sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const 
     return sync_sums(c, sum_g, sum_gx);
 }
 
-sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
-                         bool mean_part, real *dx) {
-    int64_t d = c->features;
-    double *a = k->scratch, *b = a + d, *s = b + d;
-    for (int64_t j = 0; j < d; j++) {
-        a[j] = (double)c->gamma[j] * k->inverse[j];
-        b[j] = mean_part ? -a[j] * (c->stat[NORM_sum_g][j] / k->n) : 0;
-        s[j] = -a[j] * (c->stat[NORM_sum_gx][j] / k->n) * k->inverse[j];
+void batch_divide(const norm_call *c, batch_kept *k, const double *center, const double *square) {
+    for (int64_t j = 0; j < c->features; j++) {
+        k->center[j] = center ? center[j] : 0;
+        k->inverse[j] = 1 / sqrt(square[j] + c->options->eps);
     }
+}
+
+batch_terms batch_terms_start(const norm_call *c, const batch_kept *k) {
+    int64_t d = c->features;
+    batch_terms t = {k->scratch, k->scratch + d, k->scratch + 2 * d};
+    for (int64_t j = 0; j < d; j++) {
+        t.a[j] = (double)c->gamma[j] * k->inverse[j];
+        t.b[j] = t.slope[j] = 0;
+    }
+    return t;
+}
+
+sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
+                        const double *weight, const real *x, const real *dy, norm_scalar rowmean,
+                        real *dx) {
     columns m = columns_valid(c);
-    columns_line line = {k->center, a, b, s};
+    columns_line line = {k->center, terms->a, terms->b, terms->slope};
     double norm = 0;
-    sr_status status = columns_combine(&m, x, dy, &line, dx, s, c->want_rows ? &norm : NULL);
-    norm_scalar place = mean_part ? NORM_SCALAR_g_sigma2_rowmean : NORM_SCALAR_g_psi2_rowmean;
-    if (c->want_rows) c->scalar[place] = norm / (double)m.rows / (double)d;
+    sr_status status = columns_combine(&m, x, dy, &line, dx, weight ? weight : terms->slope,
+                                       c->want_rows ? &norm : NULL);
+    if (c->want_rows) c->scalar[rowmean] = norm / (double)m.rows / (double)c->features;
     return status;
 }
 
-sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *x, const real *dy,
-                                  real *dx) {
+batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part) {
+    batch_terms t = batch_terms_start(c, k);
+    for (int64_t j = 0; j < c->features; j++) {
+        if (mean_part) t.b[j] = -t.a[j] * (c->stat[NORM_sum_g][j] / k->n);
+        t.slope[j] = -t.a[j] * (c->stat[NORM_sum_gx][j] / k->n) * k->inverse[j];
+    }
+    return t;
+}
+
+sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
+                         bool mean_part, real *dx) {
+    batch_terms t = batch_statistic_terms(c, k, mean_part);
+    return batch_combine(c, k, &t, NULL, x, dy,
+                         mean_part ? NORM_SCALAR_g_sigma2_rowmean : NORM_SCALAR_g_psi2_rowmean, dx);
+}
+
+sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *dy, real *dx) {
     double *a = k->scratch, *zero = a + c->features;
     for (int64_t j = 0; j < c->features; j++) {
         a[j] = (double)c->gamma[j] * k->inverse[j];
@@ -104,6 +130,5 @@ sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real 
     }
     columns m = columns_valid(c);
     columns_scale(&m, dy, zero, a, zero, dx);
-    (void)x;
     return SR_OK;
 }

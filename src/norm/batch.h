@@ -30,13 +30,32 @@ void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, rea
 /* Fills stat sum_g, sum_gx (all processes) and dgamma, dbeta (this one). */
 sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy);
 
-/* dx = gamma*inverse * (g - mean_part*sum_g/n - xhat*sum_gx/n): the derivative through both
- * statistics, or without the mean. */
+/* center <- center (NULL: zeros), inverse <- 1/sqrt(square + eps). */
+void batch_divide(const norm_call *c, batch_kept *k, const double *center, const double *square);
+
+/* dx = a*g + b + slope*(x - center), arrays [d] of k's scratch memory. */
+typedef struct batch_terms {
+    double *a, *b, *slope;
+} batch_terms;
+
+/* a = gamma*inverse, b = slope = 0. */
+batch_terms batch_terms_start(const norm_call *c, const batch_kept *k);
+
+/* The derivative through the batch statistics, gamma*inverse * (g - sum_g/n - xhat*sum_gx/n);
+ * without mean_part the middle term is absent. */
+batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part);
+
+/* Writes dx; when wanted, `rowmean` = mean over rows of ||weight (x - center)||_2, divided by d;
+ * weight [d] NULL: slope. */
+sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
+                        const double *weight, const real *x, const real *dy, norm_scalar rowmean,
+                        real *dx);
+
+/* dx of batch_statistic_terms. */
 sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
                          bool mean_part, real *dx);
 
 /* dx = gamma*inverse * g: the derivative where the statistics are constants. */
-sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *x, const real *dy,
-                                  real *dx);
+sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *dy, real *dx);
 
 #endif

@@ -12,7 +12,6 @@
  * Option unbiased: the running variance follows sigma2_B n/(n-1), for n = 1 sigma2_B. Several
  * processes: sync.c; n and the sums run over all of them. Kept: center and 1/s [d].
  */
-#include <math.h>
 #include <string.h>
 
 #include "batch.h"
@@ -20,14 +19,6 @@
 
 enum { STATE_MU, STATE_SIGMA2 };
 enum { PARAM_UNBIASED };
-
-/* Takes (center, variance) as what normalises. */
-static void set_divisor(const norm_call *c, batch_kept *k, const double *center,
-                        const double *variance) {
-    memcpy(k->center, center, (size_t)c->features * sizeof *center);
-    for (int64_t j = 0; j < c->features; j++)
-        k->inverse[j] = 1 / sqrt(variance[j] + c->options->eps);
-}
 
 static double bessel(const norm_call *c, double n) {
     return c->options->param[PARAM_UNBIASED] != 0 && n > 1 ? n / (n - 1) : 1;
@@ -40,11 +31,11 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     memcpy(c->stat[NORM_mu], mu, bytes);
     memcpy(c->stat[NORM_sigma2], sigma2, bytes);
     if (c->rows->mode == NORM_RUNNING) {
-        set_divisor(c, k, mu, sigma2);
+        batch_divide(c, k, mu, sigma2);
     } else {
         sr_status status = batch_statistics(c, k, x);
         if (status != SR_OK) return status;
-        set_divisor(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+        batch_divide(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
         batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
         batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B], bessel(c, k->n));
     }
@@ -56,7 +47,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_kept *k = c->kept;
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
-    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, x, dy, dx);
+    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
     return batch_backward(c, k, x, dy, true, dx);
 }
 

@@ -39,11 +39,25 @@ typedef struct strip {
 
 columns columns_valid(const norm_call *c) {
     const norm_rows *r = c->rows;
-    return (columns){r->valid, c->features, r->index, c->threads, c->tape};
+    return (columns){r->valid, c->features, r->index, c->threads, c->tape, NULL};
 }
 
 columns columns_all(const norm_call *c) {
-    return (columns){c->rows->rows, c->features, NULL, c->threads, c->tape};
+    return (columns){c->rows->rows, c->features, NULL, c->threads, c->tape, NULL};
+}
+
+sr_status columns_padded(const norm_call *c, columns *m) {
+    const norm_rows *r = c->rows;
+    int32_t *index = tape_alloc(c->tape, (size_t)(r->rows - r->valid + 1) * sizeof *index);
+    if (!index) return SR_MEMORY;
+    *m = (columns){0, c->features, index, c->threads, c->tape, NULL};
+    for (int64_t i = 0, next = 0; i < r->rows && r->index; i++) {
+        if (next < r->valid && r->index[next] == i)
+            next++;
+        else
+            index[m->rows++] = (int32_t)i;
+    }
+    return SR_OK;
 }
 
 static int64_t piece_count(const columns *m) {
@@ -70,6 +84,16 @@ static bool next_strip(const columns *m, piece *p, int64_t most, strip *s) {
  * the processor would take a load of one array for the store to another. */
 static int64_t padded_width(int64_t d) {
     return (d + WIDE - 1) / WIDE * WIDE + PAD;
+}
+
+/* Three arrays for each piece, the most that a pass takes. */
+int64_t columns_room(int64_t rows, int64_t features) {
+    return 3 * ((rows + PIECE - 1) / PIECE + 1) * padded_width(features);
+}
+
+static double *scratch(const columns *m) {
+    int64_t count = columns_room(m->rows, m->features);
+    return m->room ? m->room : tape_alloc(m->tape, (size_t)count * sizeof *m->room);
 }
 
 /* Asks for what is read some rows later; any address is allowed. */
@@ -161,7 +185,7 @@ sr_status columns_moments(const columns *m, const real *x, double *mean, double 
     memset(mean, 0, (size_t)d * sizeof *mean);
     memset(m2, 0, (size_t)d * sizeof *m2);
     if (!pieces) return SR_OK;
-    double *part = tape_alloc(m->tape, (size_t)(3 * pieces * w) * sizeof *part);
+    double *part = scratch(m);
     if (!part) return SR_MEMORY;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {
@@ -239,7 +263,7 @@ sr_status columns_gradient_sums(const columns *m, const real *x, const real *g,
                                 const double *center, const double *scale, double *sum_g,
                                 double *sum_gx) {
     int64_t d = m->features, pieces = piece_count(m), w = padded_width(d);
-    double *part = tape_alloc(m->tape, (size_t)(2 * pieces * w + 1) * sizeof *part);
+    double *part = scratch(m);
     if (!part) return SR_MEMORY;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {
@@ -300,6 +324,13 @@ void columns_scale(const columns *m, const real *x, const double *center, const 
         piece p = piece_at(m, i);
         strip s;
         while (next_strip(m, &p, 1, &s)) strip_scale(&s, m->features, x, center, scale, shift, y);
+    }
+}
+
+void columns_fill(const columns *m, const double *value, real *y) {
+    for (int64_t i = 0; i < m->rows; i++) {
+        real *row = y + (m->index ? m->index[i] : i) * m->features;
+        for (int64_t k = 0; k < m->features; k++) row[k] = (real)value[k];
     }
 }
 
@@ -367,7 +398,7 @@ static double strip_row_norms(const strip *s, int64_t d, const real *x, const do
 sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
                           real *dx, const double *weight, double *row_norm) {
     int64_t pieces = piece_count(m);
-    double *part = row_norm ? tape_alloc(m->tape, (size_t)(pieces + 1) * sizeof *part) : NULL;
+    double *part = row_norm ? scratch(m) : NULL;
     if (row_norm && !part) return SR_MEMORY;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {

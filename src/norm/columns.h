@@ -15,11 +15,17 @@ typedef struct columns {
     int64_t features;     /* d */
     const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
     int threads;
-    tape *tape; /* scratch memory */
+    tape *tape;   /* scratch memory, where there is no room: */
+    double *room; /* [columns_room] doubles of the caller's, or NULL */
 } columns;
+
+/* What any of these passes needs for this many rows. */
+int64_t columns_room(int64_t rows, int64_t features);
 
 columns columns_valid(const norm_call *c); /* valid rows */
 columns columns_all(const norm_call *c);   /* padded rows too */
+/* The padded rows alone, with an index in memory of the tape. */
+sr_status columns_padded(const norm_call *c, columns *m);
 
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
 sr_status columns_moments(const columns *m, const real *x, double *mean, double *m2);
@@ -32,6 +38,9 @@ sr_status columns_gradient_sums(const columns *m, const real *x, const real *g,
 /* y = (x - center) * scale + shift in every row of the pass. */
 void columns_scale(const columns *m, const real *x, const double *center, const double *scale,
                    const double *shift, real *y);
+
+/* y = value in every row of the pass. */
+void columns_fill(const columns *m, const double *value, real *y);
 
 /* dx = a*g + b + c*(x - center) in every row of the pass. all [d]. */
 typedef struct columns_line {

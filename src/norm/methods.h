@@ -1,4 +1,4 @@
-/* methods.h -- the methods by the name of their file (norm_NAME in NAME.c). */
+/* methods.h -- the methods by name (norm_NAME). */
 #ifndef NORM_METHODS_H
 #define NORM_METHODS_H
 
@@ -7,8 +7,23 @@
 #define NORM_METHODS(X)                                                                            \
     X(none)                                                                                        \
     X(bn)                                                                                          \
+    X(rbn)                                                                                         \
+    X(brn)                                                                                         \
+    X(mabn)                                                                                        \
     X(pnv)                                                                                         \
-    X(ln)
+    X(pn)                                                                                          \
+    X(ln)                                                                                          \
+    X(ln_simple)                                                                                   \
+    X(detach_mean)                                                                                 \
+    X(detach_std)                                                                                  \
+    X(detach_both)                                                                                 \
+    X(adanorm)                                                                                     \
+    X(rmsnorm)                                                                                     \
+    X(groupnorm)                                                                                   \
+    X(instancenorm)                                                                                \
+    X(pn_released)                                                                                 \
+    X(bn_powernorm)                                                                                \
+    X(rbn_released)
 
 #define NORM_DECLARE(name) extern const norm_method norm_##name;
 NORM_METHODS(NORM_DECLARE)

@@ -52,9 +52,9 @@ static void zero_padded(const norm_call *c, real *y) {
 /* -- forward -------------------------------------------------------------------------------------
  */
 
-/* Nothing to normalise, in any process. */
-static bool empty(const norm_call *c) {
-    return c->rows->valid == 0 && !c->rows->reduce;
+/* Nothing to normalise, in any process (releases do not synchronise). */
+static bool empty(const norm_site *s, const norm_call *c) {
+    return c->rows->valid == 0 && (!c->rows->reduce || s->method->padded);
 }
 
 static sr_status make_stats(norm_call *c) {
@@ -85,7 +85,7 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
         .state = s->state,
         .tape = t,
     };
-    a->call.calls = s->calls + (counts && !empty(&a->call));
+    a->call.calls = s->calls + (counts && !empty(s, &a->call));
     sr_status status = make_stats(&a->call);
     size_t kept = s->method->kept_bytes ? s->method->kept_bytes(&a->call) : 0;
     if (status != SR_OK || !kept) return status;
@@ -113,7 +113,7 @@ static sr_status scale_input(applied *a, const tensor *x) {
 static sr_status run_forward(applied *a, const tensor *x, real *y) {
     norm_call *c = &a->call;
     norm_site *s = a->site;
-    if (empty(c)) {
+    if (empty(s, c)) {
         memset(y, 0, (size_t)x->count * sizeof *y);
         a->x = x->value;
     } else {
@@ -151,7 +151,7 @@ static void add_rows(real *to, const real *from, int64_t count, int threads) {
 static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
     norm_site *s = a->site;
-    if (empty(c)) {
+    if (empty(s, c)) {
         memset(dx, 0, (size_t)(c->rows->rows * c->features) * sizeof *dx);
     } else {
         sr_status status = s->method->backward(c, a->x, dy, dx);
@@ -186,7 +186,7 @@ static void norm_backward(tape *t, const tape_node *node) {
         return;
     }
     if (grad && add) add_rows(grad, out, x->count, t->threads);
-    if (empty(&a->call) || !a->site->gamma) return;
+    if (empty(a->site, &a->call) || !a->site->gamma) return;
     add_parameter_gradient(t, a->site->gamma, a->call.dgamma);
     add_parameter_gradient(t, a->site->beta, a->call.dbeta);
 }

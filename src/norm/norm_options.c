@@ -11,7 +11,7 @@ int norm_param_find(const norm_method *m, const char *name) {
 }
 
 norm_options norm_options_preset(const norm_method *m) {
-    norm_options o = {.eps = m->eps, .alpha = m->alpha};
+    norm_options o = {.eps = m->eps, .alpha = m->alpha, .layer_scale = m->layer_scale};
     for (int i = 0; i < NORM_PARAM_MAX && m->param[i].name; i++) o.param[i] = m->param[i].preset;
     return o;
 }

@@ -11,7 +11,6 @@
  * psi2_B is sigma2_B + mu_B^2, a sum of non-negative terms, so all three statistics come from one
  * sweep. Several processes: sync.c. Kept: 1/s [d] (center is zero).
  */
-#include <math.h>
 #include <string.h>
 
 #include "batch.h"
@@ -19,23 +18,16 @@
 
 enum { STATE_PSI2 };
 
-static void set_divisor(const norm_call *c, batch_kept *k, const double *square) {
-    for (int64_t j = 0; j < c->features; j++) {
-        k->center[j] = 0;
-        k->inverse[j] = 1 / sqrt(square[j] + c->options->eps);
-    }
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     double *psi2 = c->state[STATE_PSI2];
     memcpy(c->stat[NORM_psi2], psi2, (size_t)c->features * sizeof *psi2);
     if (c->rows->mode == NORM_RUNNING) {
-        set_divisor(c, k, psi2);
+        batch_divide(c, k, NULL, psi2);
     } else {
         sr_status status = batch_statistics(c, k, x);
         if (status != SR_OK) return status;
-        set_divisor(c, k, c->stat[NORM_psi2_B]);
+        batch_divide(c, k, NULL, c->stat[NORM_psi2_B]);
         batch_advance(c, k, psi2, c->stat[NORM_psi2_B], 1);
     }
     batch_normalise(c, k, x, y);
@@ -46,7 +38,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_kept *k = c->kept;
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
-    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, x, dy, dx);
+    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
     return batch_backward(c, k, x, dy, false, dx);
 }
 

@@ -35,6 +35,13 @@ typedef struct row_view {
     double C, k;
 } row_view;
 
+row_rule rows_rule(const norm_call *c) {
+    return (row_rule){.center = true,
+                      .ddof = c->options->param[ROWS_UNBIASED] != 0,
+                      .eps_outside = c->options->param[ROWS_PLACEMENT] != 0,
+                      .C = 1};
+}
+
 static int64_t row_number(const norm_call *c, int64_t i) {
     return c->rows->index ? c->rows->index[i] : i;
 }

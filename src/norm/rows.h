@@ -18,6 +18,16 @@ sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *
 sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const real *dy,
                         real *dx);
 
+/* Parameters 0 and 1 of the members whose releases differ from their papers. */
+enum { ROWS_UNBIASED, ROWS_PLACEMENT, ROWS_PARAMS };
+#define ROWS_RELEASE_PARAMS                                                                        \
+    {"unbiased", 0, 0, 1, NULL, "1: variance over d-1, as released"}, {                            \
+        "placement", 0, 0, 1, "inside outside",                                                    \
+            "inside: s = sqrt(v + eps); outside: s = sqrt(v) + eps, as released"                   \
+    }
+/* A centred rule with those two, phi = 1. */
+row_rule rows_rule(const norm_call *c);
+
 /* What the methods record. */
 #define ROWS_VECTORS (NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx))
 #define ROWS_SCALARS                                                                               \

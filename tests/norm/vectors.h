@@ -46,13 +46,13 @@ void vector_compare_mean(vector_case *c, const char *name, int64_t step, double 
 /* vectors_run.c: what one step of one process gave. Arrays [B, d], [d] ... of the whole case. */
 typedef struct vector_step {
     double *y, *dx, *dgamma, *dbeta;
-    const double *dy;
+    const double *x, *dy;
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double scalar[NORM_SCALAR_COUNT];
     double *before[NORM_STATE_MAX], *after[NORM_STATE_MAX];
     double *row_mean, *row_deviation; /* [B], row methods */
     double penalty;
-    int64_t n, calls;
+    int64_t n, calls, step;
 } vector_step;
 
 typedef struct vector_setup {

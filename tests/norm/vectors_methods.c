@@ -19,6 +19,21 @@ static const file_row files[] = {
     {"pnv", "pnv", "", "run_psi2"},
     {"sync_pnv", "pnv", "", "run_psi2"},
     {"ln", "ln", "unbiased=unbiased", ""},
+    {"ln_simple", "ln-simple", "unbiased=unbiased eps_mode=placement", ""},
+    {"detachnorm", "detach-", "unbiased=unbiased eps_mode=placement", ""},
+    {"adanorm", "adanorm", "unbiased=unbiased eps_mode=placement C=C k=k", ""},
+    {"adanorm_released", "detach-", "unbiased=unbiased eps_mode=placement C=C k=k", ""},
+    {"rmsnorm", "rmsnorm", "eps_mode=placement", ""},
+    {"groupnorm", "groupnorm", "groups=groups", ""},
+    {"instancenorm", "instancenorm", "", ""},
+    {"pn", "pn", "alpha_bwd=alpha_bwd", "run_psi2 nu"},
+    {"pn_ls", "pn", "alpha_bwd=alpha_bwd", "run_psi2 nu"},
+    {"pn_released", "pn-released", "alpha_bwd=alpha_bwd warmup=warmup", "run_psi2 ema_gz"},
+    {"bn_powernorm_released", "bn-powernorm", "", "run_mu run_sigma2"},
+    {"rbn", "rbn", "lam=lambda nu=nu penalty_running=running", "run_mu run_sigma2"},
+    {"rbn_released", "rbn-released", "lam=lambda nu=nu penalty=penalty", "run_mu run_sigma2"},
+    {"brn", "brn", "", "run_mu run_sigma"},
+    {"mabn", "mabn", "buffer=buffer warmup=warmup", "run_psi2 buf_x2 buf_gz"},
 };
 
 static const file_row *find_file(const char *norm) {
@@ -35,9 +50,22 @@ static const char *next_word(const char *list, char *word, size_t size) {
     return list + n;
 }
 
+/* Words of the files that are others here. */
+static const char *const words[][2] = {
+    {"var", "inside"}, {"std", "outside"}, {"pre", "before"}, {"post", "after"}};
+
+static void translate(char *text, size_t size) {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(text, words[i][0])) {
+            snprintf(text, size, "%s", words[i][1]);
+            return;
+        }
+}
+
 /* The attribute as text: a number or a word. */
 static bool attribute_text(const vector_case *c, const char *name, char *text, size_t size) {
     vector_text(c, name, text, size);
+    translate(text, size);
     if (text[0]) return true;
     double value = vector_number(c, name, NAN);
     snprintf(text, size, "%.17g", value);
@@ -50,6 +78,7 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     while (*(list = next_word(list, word, sizeof word)) || word[0]) {
         char *name = strchr(word, '=');
         *name++ = 0;
+        if (norm_param_find(s->method, name) < 0) continue; /* of a sibling in the same file */
         if (!attribute_text(c, word, text, sizeof text)) continue;
         if (norm_options_set(&s->options, s->method, name, text, &why) != SR_OK) {
             fprintf(stderr, "%s: %s\n", c->where, why.text);
@@ -58,11 +87,14 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     }
 }
 
-/* AdaNorm's files choose among several methods by their attributes. */
+/* AdaNorm's files hold several methods, told apart by their attributes. */
 static const char *method_name(const vector_case *c, const file_row *f, char *buf, size_t size) {
     char detach[16];
     if (strcmp(f->method, "detach-")) return f->method;
-    snprintf(buf, size, "detach-%s", vector_text(c, "detach", detach, sizeof detach));
+    vector_text(c, "detach", detach, sizeof detach);
+    if (vector_number(c, "k", 0) != 0) return "adanorm";
+    if (!strcmp(detach, "none")) return "ln-simple";
+    snprintf(buf, size, "detach-%s", detach);
     return buf;
 }
 
@@ -75,18 +107,32 @@ bool vector_setup_case(vector_case *c, vector_setup *s) {
     s->options = norm_options_preset(s->method);
     s->options.eps = vector_number(c, "eps", s->options.eps);
     double momentum = vector_number(c, "momentum_new", NAN);
-    s->options.alpha = isnan(momentum) ? vector_number(c, "alpha", s->options.alpha) : 1 - momentum;
-    s->options.layer_scale = (int64_t)vector_number(c, "ls_groups", 0);
+    double alpha = vector_number(c, "alpha", vector_number(c, "alpha_fwd", s->options.alpha));
+    s->options.alpha = isnan(momentum) ? alpha : 1 - momentum;
+    s->options.layer_scale = (int64_t)vector_number(c, "ls_groups", (double)s->options.layer_scale);
     set_params(c, s, f->params);
     const char *list = f->state;
     for (int i = 0; i < NORM_STATE_MAX && s->method->state[i].name; i++) {
         list = next_word(list, names[i], sizeof names[i]);
         s->state_name[i] = names[i];
         s->state_scale[i] = 1;
+        if (!strcmp(names[i], "ema_gz")) /* nu = (1 - alpha_bwd) * ema_gz */
+            s->state_scale[i] = 1 / (1 - vector_number(c, "alpha_bwd", NAN));
     }
     return true;
 }
 
+static void set_number(const vector_setup *s, norm_options *o, const char *name, double value) {
+    o->param[norm_param_find(s->method, name)] = value;
+}
+
 void vector_setup_step(vector_case *c, const vector_setup *s, int64_t step, norm_options *o) {
-    (void)c, (void)s, (void)step, (void)o;
+    if (strcmp(c->norm, "brn")) return;
+    const double *r_max = vector_read(c, "in/rmax", NULL), *d_max = vector_read(c, "in/dmax", NULL);
+    if (!r_max || !d_max) return;
+    set_number(s, o, "warmup", 0);
+    set_number(s, o, "r_calls", 0);
+    set_number(s, o, "d_calls", 0);
+    set_number(s, o, "r_max", r_max[step]);
+    set_number(s, o, "d_max", d_max[step]);
 }

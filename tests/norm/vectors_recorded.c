@@ -1,6 +1,7 @@
 /* vectors_recorded.c -- the recorded quantities of the vector files from the statistics that a
  * layer hands to observers (norms.md section 18). */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vectors.h"
@@ -10,6 +11,7 @@ typedef struct context {
     const vector_setup *s;
     const vector_step *step;
     double eps, *out;
+    vector_case *writable; /* for reading and memory */
 } context;
 
 static int64_t copy(const context *x, const double *from) {
@@ -180,12 +182,168 @@ static int64_t recorded_norm(const context *x, const char *name) {
     return 0;
 }
 
+/* -- pn
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/* nu/psi, psi of the divisor that pn used. */
+static int64_t nu_coefficients(const context *x, bool rms) {
+    for (int64_t k = 0; k < x->c->d; k++) {
+        double psi = sqrt(x->step->stat[NORM_psi2][k] + x->eps);
+        double coefficient = x->step->stat[NORM_nu][k] / psi;
+        x->out[k] = rms ? fabs(coefficient) * sqrt(x->step->stat[NORM_Gamma_t][k]) : coefficient;
+    }
+    return x->c->d;
+}
+
+/* What PN-V would subtract on this batch: xhat of the batch's own psi_B. */
+static int64_t psi_coefficients(const context *x) {
+    const vector_step *t = x->step;
+    for (int64_t k = 0; k < x->c->d; k++) {
+        double psi = sqrt(t->stat[NORM_psi2][k] + x->eps),
+               s = sqrt(t->stat[NORM_psi2_B][k] + x->eps);
+        x->out[k] = t->stat[NORM_gamma][k] / s * (t->stat[NORM_sum_gx][k] * psi / s) / (double)t->n;
+    }
+    return x->c->d;
+}
+
+static int64_t recorded_pn(const context *x, const char *name) {
+    const vector_step *t = x->step;
+    if (isnan(t->stat[NORM_nu][0])) return 0;
+    if (!strcmp(name, "rec_Gamma")) return copy(x, t->stat[NORM_Gamma_t]);
+    if (!strcmp(name, "rec_Lambda")) return copy(x, t->stat[NORM_Lambda_t]);
+    if (!strcmp(name, "rec_nu_pre")) return copy(x, t->stat[NORM_nu]);
+    if (!strcmp(name, "rec_nu_post")) return copy(x, t->after[1]);
+    if (!strcmp(name, "rec_g_nu_coef")) return nu_coefficients(x, false);
+    if (!strcmp(name, "rec_g_nu_rms")) return nu_coefficients(x, true);
+    if (!strcmp(name, "rec_gnorm_nu_rms")) return norm_over_features(x, nu_coefficients(x, true));
+    if (!strcmp(name, "rec_g_psi2_coef")) return psi_coefficients(x);
+    return 0;
+}
+
+/* -- brn, mabn
+ * ------------------------------------------------------------------------------------------ */
+
+static double clip(double x, double low, double high) {
+    return fmin(fmax(x, low), high);
+}
+
+static double brn_correction(const context *x, int64_t k, bool ratio) {
+    const vector_step *t = x->step;
+    vector_case *c = x->writable;
+    double sigma = t->before[1][k], sigma_B = sqrt(t->stat[NORM_sigma2_B][k] + x->eps);
+    const double *limit = vector_read(c, ratio ? "in/rmax" : "in/dmax", NULL);
+    double most = limit ? limit[t->step] : NAN;
+    free(c->pool[--c->pooled]);
+    return ratio ? clip(sigma_B / sigma, 1 / most, most)
+                 : clip((t->stat[NORM_mu_B][k] - t->before[0][k]) / sigma, -most, most);
+}
+
+/* Mean over the slots of a buffer [K, d], or the batch's own value while it fills. */
+static double buffered(const context *x, const double *buffer, const double *own, int64_t k) {
+    int64_t slots = (int64_t)vector_number(x->c, "buffer", 1);
+    double sum = 0, calls = (double)x->step->calls;
+    if (calls <= (double)slots || calls < vector_number(x->c, "warmup", 0)) return own[k];
+    for (int64_t i = 0; i < slots; i++) sum += buffer[i * x->c->d + k];
+    return sum / (double)slots;
+}
+
+static double mabn_correction(const context *x, int64_t k) {
+    const vector_step *t = x->step;
+    double var = buffered(x, t->after[1], t->stat[NORM_psi2_B], k);
+    double most = t->calls <= 1000 ? 1 : 5; /* no file has a longer warm-up */
+    return clip(sqrt(var + x->eps) / sqrt(t->before[0][k] + x->eps), 1 / most, most);
+}
+
+static int64_t recorded_correction(const context *x, const char *name) {
+    bool brn = !strcmp(x->s->method->name, "brn");
+    bool r = !strcmp(name, "rec_r"), shift = !strcmp(name, "rec_d");
+    if (!strcmp(name, "rec_mean_gz")) {
+        double *own = vector_zeros(x->writable, x->c->d);
+        for (int64_t k = 0; k < x->c->d; k++)
+            own[k] =
+                x->step->stat[NORM_gamma][k] * x->step->stat[NORM_sum_gx][k] / (double)x->step->n;
+        for (int64_t k = 0; k < x->c->d; k++) x->out[k] = buffered(x, x->step->after[2], own, k);
+        return x->c->d;
+    }
+    if (!r && !(shift && brn)) return 0;
+    for (int64_t k = 0; k < x->c->d; k++)
+        x->out[k] = brn ? brn_correction(x, k, r) : mabn_correction(x, k);
+    return x->c->d;
+}
+
+/* -- rbn
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/* Running value that the penalty uses. */
+static const double *penalty_state(const context *x, const char *name) {
+    char when[8];
+    return state_of(x, name, !strcmp(vector_text(x->c, "penalty_running", when, 8), "pre"));
+}
+
+/* The part of the penalty due to the means, from the statistics; the other is what is left of the
+ * layer's own sum, and the other way round. */
+static int64_t penalty_part(const context *x, bool mean_part) {
+    double mean = distance(x, NORM_mu_B, penalty_state(x, "mu"), false);
+    double deviation = distance(x, NORM_sigma2_B, penalty_state(x, "sigma2"), true);
+    double lambda = vector_number(x->c, "lam", NAN), nu = vector_number(x->c, "nu", NAN);
+    x->out[0] = x->step->penalty - (mean_part ? nu * deviation * deviation : lambda * mean * mean);
+    return 1;
+}
+
+/* (1/n) (2 lambda (mu_B - mu) + 2 nu (sigma_B - sigma)/sigma_B (x - mu_B)) in valid rows. */
+static int64_t penalty_gradient(const context *x) {
+    const double *mu = penalty_state(x, "mu"), *sigma2 = penalty_state(x, "sigma2");
+    double lambda = vector_number(x->c, "lam", NAN), nu = vector_number(x->c, "nu", NAN);
+    for (int64_t i = 0; i < x->c->B * x->c->d; i++) {
+        int64_t k = i % x->c->d;
+        double mu_B = x->step->stat[NORM_mu_B][k], sigma_B = sqrt(x->step->stat[NORM_sigma2_B][k]);
+        double slope = sigma_B > 0 ? nu * (sigma_B - sqrt(sigma2[k])) / sigma_B : 0;
+        x->out[i] =
+            2 * (lambda * (mu_B - mu[k]) + slope * (x->step->x[i] - mu_B)) / (double)x->step->n;
+    }
+    return x->c->B * x->c->d;
+}
+
+/* What the RBN module logs, after the update. */
+static int64_t recorded_code(const context *x, const char *name) {
+    bool mean = !strcmp(name, "rec_tidcode_mean");
+    if (!strcmp(name, "rec_norm_diff_mean"))
+        return x->out[0] = distance(x, NORM_mu_B, x->step->after[0], false), 1;
+    if (!strcmp(name, "rec_norm_diff_sigma"))
+        return x->out[0] = distance(x, NORM_sigma2_B, x->step->after[1], true), 1;
+    if (!strcmp(name, "rec_norm_running_sigma"))
+        return x->out[0] = root_norm(x->step->after[1], x->c->d), 1;
+    if (!mean && strcmp(name, "rec_tidcode_var")) return 0;
+    x->out[0] = 0;
+    for (int64_t k = 0; k < x->c->d; k++) {
+        double sigma_B = sqrt(x->step->stat[NORM_sigma2_B][k]);
+        double u = mean ? (x->step->after[0][k] - x->step->stat[NORM_mu_B][k]) / sigma_B
+                        : sqrt(x->step->after[1][k]) / sigma_B - 1;
+        x->out[0] += fabs(u) / (double)x->c->d;
+    }
+    return 1;
+}
+
+static int64_t recorded_penalty(const context *x, const char *name) {
+    if (!strcmp(name, "rec_pen_mean")) return penalty_part(x, true);
+    if (!strcmp(name, "rec_pen_var")) return penalty_part(x, false);
+    if (!strcmp(name, "dx_pen")) return penalty_gradient(x);
+    if (strcmp(name, "rec_penalty")) return recorded_code(x, name);
+    x->out[0] = x->step->penalty;
+    return 1;
+}
+
 int64_t vector_recorded(vector_case *c, const vector_setup *s, const vector_step *step,
                         const char *name, double *out) {
-    context x = {c, s, step, s->options.eps, out};
-    int64_t width = recorded_vector(&x, name);
+    context x = {c, s, step, s->options.eps, out, c};
+    int64_t width = recorded_pn(&x, name);
+    if (!width) width = recorded_vector(&x, name);
     if (!width) width = recorded_norm(&x, name);
     if (!width) width = recorded_distance(&x, name);
     if (!width) width = recorded_row(&x, name);
+    if (!width) width = recorded_correction(&x, name);
+    if (!width) width = recorded_penalty(&x, name);
     return width;
 }

@@ -163,6 +163,7 @@ static void *train_step(void *context) {
     scatter(r, x->grad, r->out.dx);
     copy_parameter_gradients(r);
     r->out.calls = r->site.calls;
+    r->out.step = r->step;
     return NULL;
 }
 
@@ -296,6 +297,7 @@ static void join_ranks(const rank_run *r, int ranks, vector_step *whole) {
     size_t bytes = (size_t)c->d * sizeof(double);
     double *dgamma = whole->dgamma, *dbeta = whole->dbeta;
     *whole = r[0].out;
+    whole->x = r->x + r->step * c->B * c->d;
     whole->dy = r->dy + r->step * c->B * c->d;
     whole->dgamma = memcpy(dgamma, r[0].out.dgamma, bytes);
     whole->dbeta = memcpy(dbeta, r[0].out.dbeta, bytes);
