@@ -336,13 +336,16 @@ static dnnl_status_t run_pieces(const job *j) {
         int thread = omp_get_thread_num();
         omp_set_num_threads(1); /* of this region's task only */
         worst = lane_open(&l, j, thread);
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < j->pieces; i++)
             if (!worst) worst = run_piece(&l, j, i, thread);
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < merges; i++) {
-            size_t from = (size_t)i * MERGED, to = from + MERGED;
-            merge(j, from, to < j->block_size ? to : j->block_size);
+        if (merges) {
+#pragma omp barrier
+#pragma omp for schedule(static) nowait
+            for (int64_t i = 0; i < merges; i++) {
+                size_t from = (size_t)i * MERGED, to = from + MERGED;
+                merge(j, from, to < j->block_size ? to : j->block_size);
+            }
         }
         lane_close(&l);
     }

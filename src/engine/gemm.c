@@ -161,7 +161,7 @@ static void product_by_depth(const product *p, const cut *by, int threads) {
             product part = product_depth(*p, i * by->width, by->width, partial + i * size);
             product_run(&part);
         }
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
         for (int64_t row = 0; row < p->m; row++) merge_row(p, partial, by->pieces, row);
     }
     free(partial);
