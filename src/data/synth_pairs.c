@@ -50,7 +50,7 @@ static const struct {
 static const struct {
     double determiner, one_adjective, two_adjectives, object, place, adverb;
     double clause_low, clause_high; /* of a further clause: first and last topic */
-} chance = {0.7, 0.35, 0.15, 0.7, 0.4, 0.3, 0.08, 0.5};
+} chance = {0.7, 0.35, 0.15, 0.6, 0.35, 0.3, 0.06, 0.4};
 
 static const double word_exponent = 1.0, topic_exponent = 0.5; /* of Zipf's law */
 
