@@ -282,13 +282,14 @@ static const double *penalty_state(const context *x, const char *name) {
     return state_of(x, name, !strcmp(vector_text(x->c, "penalty_running", when, 8), "pre"));
 }
 
-/* The part of the penalty due to the means, from the statistics; the other is what is left of the
- * layer's own sum, and the other way round. */
+/* One part of the penalty from the statistics; NaN unless both together are the layer's own sum. */
 static int64_t penalty_part(const context *x, bool mean_part) {
     double mean = distance(x, NORM_mu_B, penalty_state(x, "mu"), false);
     double deviation = distance(x, NORM_sigma2_B, penalty_state(x, "sigma2"), true);
-    double lambda = vector_number(x->c, "lam", NAN), nu = vector_number(x->c, "nu", NAN);
-    x->out[0] = x->step->penalty - (mean_part ? nu * deviation * deviation : lambda * mean * mean);
+    mean *= mean * vector_number(x->c, "lam", NAN);
+    deviation *= deviation * vector_number(x->c, "nu", NAN);
+    bool same = fabs(x->step->penalty - (mean + deviation)) <= 1e-13 * (mean + deviation);
+    x->out[0] = !same ? (double)NAN : mean_part ? mean : deviation;
     return 1;
 }
 
