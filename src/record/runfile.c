@@ -301,18 +301,35 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-static sr_status read_names(sr_runfile *f, int group, sr_failure *why) {
-    char name[SR_NAME_SIZE], path[32];
-    snprintf(path, sizeof path, "/%s", reader_group_names[group]);
+static sr_status add_name(sr_runfile *f, int group, const char *name, sr_failure *why) {
     reader_names *list = &f->names[group];
-    for (int i = 0; i < NAMES_MAX && h5_member(f->file, path, i, name, sizeof name); i++) {
-        if (strcmp(name, "step") == 0) continue;
-        void *grown = realloc(list->name, (size_t)(list->count + 1) * sizeof *list->name);
-        if (!grown) return sr_fail(why, SR_MEMORY, "%s: names in %s", f->path, path);
-        list->name = grown;
-        memcpy(list->name[list->count++], name, sizeof name);
-    }
+    void *grown = realloc(list->name, (size_t)(list->count + 1) * sizeof *list->name);
+    if (!grown)
+        return sr_fail(why, SR_MEMORY, "%s: names in %s", f->path, reader_group_names[group]);
+    list->name = grown;
+    snprintf(list->name[list->count++], SR_NAME_SIZE, "%s", name);
     return SR_OK;
+}
+
+/* Statistics are looked up by name, not listed: see h5_add_group. */
+static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int count,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++)
+        if (reader_has_column(f, &c[i])) status = add_name(f, group, c[i].name, why);
+    return status;
+}
+
+static sr_status read_names(sr_runfile *f, sr_failure *why) {
+    char name[SR_NAME_SIZE];
+    sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
+    if (status == SR_OK) status = add_columns(f, 1, run_vectors, SR_VECTOR_COUNT, why);
+    if (status == SR_OK) status = add_columns(f, 2, run_evals, SR_EVAL_COUNT, why);
+    for (int i = 0; i < NAMES_MAX && status == SR_OK; i++) {
+        if (!h5_member(f->file, "/embeddings", i, name, sizeof name)) break;
+        status = add_name(f, READER_GROUPS - 1, name, why);
+    }
+    return status;
 }
 
 /* -- opening and closing --------------------------------------------------------------------------
@@ -356,7 +373,7 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) status = read_sites(f, why);
     if (status == SR_OK) status = count_rows(f, why);
-    for (int i = 0; i < READER_GROUPS && status == SR_OK; i++) status = read_names(f, i, why);
+    if (status == SR_OK) status = read_names(f, why);
     if (status == SR_OK) return f;
     sr_run_close(f);
     return NULL;

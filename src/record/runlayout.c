@@ -140,7 +140,7 @@ static int64_t scalar_bytes(const run_layout *l) {
 }
 
 int64_t run_project(const run_layout *l, int64_t every) {
-    const int64_t fixed = 120000; /* groups, headers, attributes, first index blocks */
+    const int64_t fixed = 50000; /* groups, headers, attributes, first index blocks */
     int64_t steps = l->planned_steps;
     int64_t bytes = fixed + 4 * l->width + 300 * l->sites;
     bytes += steps * (8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));

@@ -92,9 +92,8 @@ static sr_status check_range(const sr_runfile *f, const run_column *c, const cha
                              int64_t first, int64_t count, int64_t rows, sr_failure *why) {
     if (!c) return sr_fail(why, SR_USAGE, "%s: no column '%s' in a run file", f->path, name);
     if (first >= 0 && count >= 0 && first <= rows && count <= rows - first) return SR_OK;
-    return sr_fail(why, SR_USAGE, "%s: rows %lld to %lld of %s/%s, which has %lld", f->path,
-                   (long long)first, (long long)(first + count) - 1, c->group, name,
-                   (long long)rows);
+    return sr_fail(why, SR_USAGE, "%s: %lld rows from %lld of %s/%s, which has %lld", f->path,
+                   (long long)count, (long long)first, c->group, name, (long long)rows);
 }
 
 static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_rows *rows,

@@ -81,7 +81,7 @@ static void test_kill(void **state) {
         assert_int_equal(waitpid(child, NULL, 0), child);
         int64_t steps = check_killed(path);
         if (steps > most) most = steps;
-        if (i % 8 == 7) check_recovered(part, steps);
+        if (i % 8 == 7 && steps >= 0) check_recovered(part, steps);
         unlink(part);
     }
     assert_true(most > 2 * FLUSH); /* or nothing was tested */
