@@ -1,4 +1,5 @@
 /* tool.c -- see tool.h. */
+#define _XOPEN_SOURCE 700 /* sigaltstack */
 #include "statnet/tool.h"
 
 #include <errno.h>
@@ -166,11 +167,20 @@ static void note_signal(int number) {
     }
 }
 
+/* dnnl_sgemm of oneDNN 2.6 borrows the stack pointer: a signal that comes in the middle of it would
+ * have its frame written over the heap. With a stack of its own the handler does no harm. */
+static void give_handlers_a_stack(void) {
+    static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
+    stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};
+    if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
+}
+
 void tool_catch_signals(void) {
-    struct sigaction catch = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
+    struct sigaction catch = {.sa_handler = note_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     sigemptyset(&catch.sa_mask);
     sigemptyset(&ignore.sa_mask);
+    give_handlers_a_stack();
     for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)
         /* nohup and `command &` start us with signals ignored on purpose */
         if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)

@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 /* sigaltstack */
 #include "../check.h"
 
 #include <errno.h>
@@ -286,6 +287,26 @@ static void write_errors_do_not_kill(void **state) {
     assert_int_equal(capture(write_beyond_the_limit, NULL, NULL).status, 0);
 }
 
+/* Libraries that borrow the stack pointer must not have a signal frame written where it points. */
+static int look_at_signal_stack(void *context) {
+    (void)context;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    stack_t stack;
+    tool_catch_signals();
+    if (sigaltstack(NULL, &stack) != 0 || stack.ss_flags & SS_DISABLE) return 1;
+    if (stack.ss_size < 16 * 1024) return 2;
+    for (int i = 0; i < 3; i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) != 0 || !(action.sa_flags & SA_ONSTACK)) return 3;
+    }
+    return 0;
+}
+
+static void handlers_have_their_own_stack(void **state) {
+    (void)state;
+    assert_int_equal(capture(look_at_signal_stack, NULL, NULL).status, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(report_prints_text_and_hint),
@@ -304,6 +325,7 @@ int main(void) {
         cmocka_unit_test(nearest_of_long_names),
         cmocka_unit_test(signals_set_a_flag_then_kill),
         cmocka_unit_test(write_errors_do_not_kill),
+        cmocka_unit_test(handlers_have_their_own_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
