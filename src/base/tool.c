@@ -167,8 +167,9 @@ static void note_signal(int number) {
     }
 }
 
-/* dnnl_sgemm of oneDNN 2.6 borrows the stack pointer: a signal that comes in the middle of it would
- * have its frame written over the heap. With a stack of its own the handler does no harm. */
+/* A signal that comes in the middle of dnnl_sgemm (oneDNN 2.6) must not have its frame pushed on
+ * the stack at work: the heap was found destroyed afterwards, one time in fifteen. The library
+ * seems to keep data further below the stack pointer than the system knows of. */
 static void give_handlers_a_stack(void) {
     static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
     stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};
