@@ -1,4 +1,5 @@
-/* oracle_file.h -- reading the shared test vectors (HDF5, /caseK/in, /caseK/out; see their README). */
+/* oracle_file.h -- reading the shared test vectors (HDF5, /caseK/in, /caseK/out; see their README).
+ */
 #ifndef TESTS_ORACLE_FILE_H
 #define TESTS_ORACLE_FILE_H
 
@@ -20,8 +21,9 @@ double oracle_number(const oracle_file *f, int k, const char *name, double other
 /* Text attribute of the case, "" when absent. Static storage. */
 const char *oracle_text(const oracle_file *f, int k, const char *name);
 
-/* Compares got [count] with out/NAME of the case: |got - want| <= max(atol, floor) + rtol |want|. `mask`
- * [count/width] selects rows (NULL: all). Prints what differs. False also when the dataset is absent. */
+/* Compares got [count] with out/NAME of the case: |got - want| <= max(atol, floor) + rtol |want|.
+ * `mask` [count/width] selects rows (NULL: all). Prints what differs. False also when the dataset
+ * is absent. */
 bool oracle_check(const oracle_file *f, int k, const char *name, const double *got, int64_t count,
                   const uint8_t *mask, int64_t width);
 

@@ -22,8 +22,8 @@ void sr_hint(sr_failure *why, const char *format, ...) {
 }
 
 const char *sr_status_name(sr_status status) {
-    static const char *const names[] = {"ok",     "usage", "memory",  "io",
-                                        "format", "exists", "state", "library"};
+    static const char *const names[] = {"ok",     "usage",  "memory", "io",
+                                        "format", "exists", "state",  "library"};
     if ((unsigned)status >= sizeof names / sizeof names[0]) return "unknown";
     return names[status];
 }
