@@ -22,6 +22,8 @@ CLOSURE_nets   := nets norm engine base
 CLOSURE_data   := data base
 CLOSURE_train  := train nets norm engine data record base
 CLOSURE_cli    := $(CLOSURE_train)
+# What the tests of a layer may link beyond it.
+CLOSURE_TEST_norm := norm engine record base
 
 OPT_release := -O3 -g -DNDEBUG
 OPT_debug   := -O1 -g3
@@ -54,6 +56,7 @@ Q := $(if $(filter 1,$(V)),,@)
 
 lib_of   = $(BUILD)/lib/lib$(1).a
 libs_of  = $(foreach l,$(CLOSURE_$(1)),$(call lib_of,$(l)))
+test_libs_of = $(foreach l,$(or $(CLOSURE_TEST_$(1)),$(CLOSURE_$(1))),$(call lib_of,$(l)))
 srcs_of  = $(wildcard src/$(1)/*.c)
 objs     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -117,7 +120,7 @@ $(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.
 # -- tests -------------------------------------------------------------------------------------
 
 define test_rule
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,tests/check.c tests/oracle_file.c $(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(call libs_of,$(1))
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,tests/check.c tests/oracle_file.c $(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(call test_libs_of,$(1))
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef

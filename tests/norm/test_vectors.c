@@ -13,24 +13,30 @@ typedef struct tally {
     int passed, failed, skipped;
 } tally;
 
+/* false: nothing here knows what the case is about. */
+static bool compare_case(vector_case *c) {
+    vector_setup s;
+    if (!strcmp(c->norm, "recorded")) return vector_run_kind(c);
+    if (!vector_setup_case(c, &s)) return false;
+    if (!c->broken) vector_run(c, &s);
+    return true;
+}
+
 static void run_case(hid_t file, const char *file_name, const char *name, tally *sum) {
     vector_case c;
-    vector_setup s;
     if (!vector_case_open(&c, file, file_name, name)) {
         fprintf(stderr, "%s %s: cannot be opened\n", file_name, name);
         sum->failed++;
         return;
     }
-    if (!vector_setup_case(&c, &s)) {
+    if (!compare_case(&c)) {
         printf("skipped: %s: no method for '%s'\n", c.where, c.norm);
         sum->skipped++;
+    } else if (!c.broken && !c.wrong && c.compared > 0) {
+        sum->passed++;
     } else {
-        if (!c.broken) vector_run(&c, &s);
-        bool good = !c.broken && !c.wrong && c.compared > 0;
-        if (good)
-            sum->passed++;
-        else
-            sum->failed++;
+        if (!c.wrong) fprintf(stderr, "%s: incomplete\n", c.where);
+        sum->failed++;
     }
     vector_case_close(&c);
 }

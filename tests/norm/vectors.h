@@ -69,6 +69,9 @@ void vector_setup_step(vector_case *c, const vector_setup *s, int64_t step, norm
 
 void vector_run(vector_case *c, const vector_setup *s);
 
+/* vectors_kinds.c: a case of recorded.h5; false when its kind is unknown. */
+bool vector_run_kind(vector_case *c);
+
 /* vectors_recorded.c: computes rec_NAME of a step from what the layer gave, as the README defines
  * it; its width, or 0 when there is no such quantity. out [B*d]. */
 int64_t vector_recorded(vector_case *c, const vector_setup *s, const vector_step *step,
