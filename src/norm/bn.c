@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "batch.h"
+#include "batch_stats.h"
 #include "methods.h"
 
 enum { STATE_MU, STATE_SIGMA2 };

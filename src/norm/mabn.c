@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "batch.h"
+#include "batch_stats.h"
 #include "methods.h"
 
 enum { STATE_RUN, STATE_BUF_X2, STATE_BUF_GZ };

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "batch.h"
+#include "batch_stats.h"
 #include "methods.h"
 
 enum { STATE_PSI2, STATE_NU };

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "batch.h"
+#include "batch_stats.h"
 #include "methods.h"
 
 enum { STATE_PSI2 };

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "batch.h"
+#include "batch_stats.h"
 #include "methods.h"
 
 enum { STATE_MU, STATE_SIGMA2 };

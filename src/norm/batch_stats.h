@@ -1,6 +1,6 @@
-/* batch.h -- what the methods over a batch have in common; see batch.c. */
-#ifndef NORM_BATCH_H
-#define NORM_BATCH_H
+/* batch_stats.h -- what the methods over a batch have in common; see batch_stats.c. */
+#ifndef NORM_BATCH_STATS_H
+#define NORM_BATCH_STATS_H
 
 #include "columns.h"
 

@@ -1,5 +1,5 @@
-/* batch.c -- the common part of the methods whose statistics are taken over the valid rows of a
- * batch (norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of valid
+/* batch_stats.c -- the common part of the methods whose statistics are taken over the valid rows of
+ * a batch (norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of valid
  * rows of all processes, xhat = (x - center)/s, and s is the method's divisor.
  *
  * mean over rows of the row norm of the scale statistic's part of dx (18.2), divided by d:
@@ -9,7 +9,7 @@
  * taken in the same sweep that writes dx, while the rows are in cache. Over several processes it is
  * the mean over this process's rows.
  */
-#include "batch.h"
+#include "batch_stats.h"
 
 #include <math.h>
 #include <string.h>
