@@ -7,7 +7,8 @@
  *
  * shuffle_sources gives every pair the source of another one of its split, all along one random
  * cycle, in every split: what a model then reaches on the validation pairs is what the targets
- * alone can tell.
+ * alone can tell. Lengths then differ within pairs, so that there are more batches than otherwise:
+ * compare such runs by updates, not by epochs.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,8 @@
  * are kept, divided by their target tokens (</s> included): the nll per token which the process
  * itself reaches on exactly these pairs, hence the least that a model can be expected to reach. It
  * speaks of the true sources even when they are shuffled. It is unknown when --vocab-size cuts
- * words.
+ * words. Label smoothing keeps a model above it: what is certain costs -log(1 - eps + eps / V)
+ * then.
  *
  * Words are spelled by class, topic and rank; the target's in capitals, the second translation
  * with a final b. The dictionary holds every word of the grammar, drawn or not.
