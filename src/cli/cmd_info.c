@@ -48,8 +48,7 @@ static void print_text(const char *label, const char *text) {
     putchar('\n');
 }
 
-/* -- the run ------------------------------------------------------------------------------------
- */
+/* -- the run --------------------------------------------------------------------------------- */
 
 static int64_t last_step(const sr_runfile *f, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(f);
@@ -117,8 +116,7 @@ static void print_origin(const sr_runfile *f) {
     print_text("weights", info->weights_digest);
 }
 
-/* -- what is in it -------------------------------------------------------------------------------
- */
+/* -- what is in it --------------------------------------------------------------------------- */
 
 static void print_steps(const sr_runfile *f, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(f);

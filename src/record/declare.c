@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scales.h"
 #include "writer.h"
 
 const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
@@ -27,20 +28,22 @@ static h5_id add_dataset(declaration *d, const char *path, const h5_shape *shape
 }
 
 static void put_text(declaration *d, const char *object, const char *name, const char *text) {
+    if (!text) text = "";
     if (d->status == SR_OK)
-        d->status = h5_put_text(d->w->file, object, name, text ? text : "", d->why);
+        d->status =
+            h5_put_attribute(d->w->file, object, name, H5_TEXT, strlen(text), -1, text, d->why);
 }
 
 static void put_int(declaration *d, const char *object, const char *name, int64_t value) {
-    if (d->status == SR_OK) d->status = h5_put_int(d->w->file, object, name, value, d->why);
+    if (d->status == SR_OK)
+        d->status = h5_put_attribute(d->w->file, object, name, H5_INT64, 0, -1, &value, d->why);
 }
 
 static void write_all(declaration *d, h5_id set, h5_type type, size_t text, const void *value) {
     if (d->status == SR_OK) d->status = h5_write_all(set, type, text, value, d->why);
 }
 
-/* -- / and /sites --------------------------------------------------------------------------------
- */
+/* -- / and /sites ---------------------------------------------------------------------------- */
 
 static void declare_root(declaration *d, const sr_run_info *info) {
     put_text(d, "/", "format", SR_FORMAT_NAME);
@@ -48,7 +51,9 @@ static void declare_root(declaration *d, const sr_run_info *info) {
 #define PUT(name) put_text(d, "/", #name, info->name);
     RUN_TEXTS(PUT)
 #undef PUT
-    if (d->status == SR_OK) d->status = h5_put_uint(d->w->file, "/", "seed", info->seed, d->why);
+    if (d->status == SR_OK)
+        d->status =
+            h5_put_attribute(d->w->file, "/", "seed", H5_UINT64, 0, -1, &info->seed, d->why);
     put_int(d, "/", "threads", info->threads);
 }
 
@@ -124,8 +129,7 @@ static void declare_sites(declaration *d) {
     free(scratch);
 }
 
-/* -- growing columns -----------------------------------------------------------------------------
- */
+/* -- growing columns ------------------------------------------------------------------------- */
 
 static h5_id declare_column(declaration *d, const run_column *c, int rank, int64_t columns,
                             const int64_t chunk[2]) {
@@ -209,8 +213,7 @@ static void declare_embedding(declaration *d, run_embedding *e) {
     put_text(d, path, "definition", "singular values of the embedding matrix, descending");
 }
 
-/* -- /state --------------------------------------------------------------------------------------
- */
+/* -- /state ---------------------------------------------------------------------------------- */
 
 static h5_id declare_state(declaration *d, const char *name, h5_type type, size_t text,
                            const void *value) {
@@ -239,15 +242,15 @@ static void declare_states(declaration *d) {
     put_text(d, "/state/wall_seconds", "unit", "s");
 }
 
-/* -- dimension scales ----------------------------------------------------------------------------
- */
+/* -- dimension scales ------------------------------------------------------------------------ */
 
-enum {
-    SCALED_MAX = RUN_STEP_INTS + RUN_STEP_REALS + SR_SCALAR_COUNT + SR_VECTOR_COUNT + SR_EVAL_COUNT
-};
+_Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
+                       (int)SR_EVAL_COUNT <=
+                   (int)SCALED_MAX,
+               "room for the scaled datasets");
 
 typedef struct scale_list {
-    h5_scaled row[SCALED_MAX];
+    scaled row[SCALED_MAX];
     char path[SCALED_MAX][SR_NAME_SIZE];
     int count;
 } scale_list;
@@ -256,7 +259,7 @@ static void attach(scale_list *s, const run_column *c, int count, int rank, cons
                    const char *column) {
     for (int i = 0; i < count; i++) {
         snprintf(s->path[s->count], sizeof s->path[0], "/%s/%s", c[i].group, c[i].name);
-        s->row[s->count] = (h5_scaled){s->path[s->count], rank, row, column};
+        s->row[s->count] = (scaled){s->path[s->count], rank, row, column};
         s->count++;
     }
 }
@@ -275,7 +278,7 @@ static void declare_scales(declaration *d) {
     if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, 2, "/steps/step", NULL);
     if (l->vectors)
         attach(s, run_vectors, SR_VECTOR_COUNT, 2, "/vectors/step", "/sites/column_site");
-    d->status = h5_put_scales(d->w->file, s->row, s->count, d->why);
+    d->status = scales_write(d->w->file, s->row, s->count, d->why);
     free(s);
 }
 

@@ -11,8 +11,7 @@
 
 enum { REASON_SIZE = 400, NAME_SIZE = 256 };
 
-/* -- errors -------------------------------------------------------------------------------------
- */
+/* -- errors ---------------------------------------------------------------------------------- */
 
 typedef struct quiet {
     H5E_auto2_t print;
@@ -73,6 +72,11 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
                    *file || *name ? ": " : "", action, r.text);
 }
 
+static void quiet_leave(quiet q) {
+    H5Eclear2(H5E_DEFAULT);
+    H5Eset_auto2(H5E_DEFAULT, q.print, q.context);
+}
+
 /* Ends a quiet stretch; `ok` false: with the failure that the stack tells. */
 static sr_status quiet_end(quiet q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
                            const char *object, const char *action) {
@@ -86,17 +90,22 @@ void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
-/* -- types --------------------------------------------------------------------------------------
- */
+/* -- types ----------------------------------------------------------------------------------- */
 
-static hid_t text_type(size_t size) {
+static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
     hid_t type = H5Tcopy(H5T_C_S1);
+    if (type >= 0 && H5Tset_size(type, size ? size : 1) >= 0 && H5Tset_cset(type, set) >= 0 &&
+        H5Tset_strpad(type, padding) >= 0)
+        return type;
+    if (type >= 0) H5Tclose(type);
+    return -1;
+}
+
+static hid_t scale_use_type(void) {
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(h5_scale_use));
     if (type < 0) return type;
-    if (H5Tset_size(type, size ? size : 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0 ||
-        H5Tset_strpad(type, H5T_STR_NULLPAD) < 0) {
-        H5Tclose(type);
-        return -1;
-    }
+    H5Tinsert(type, "dataset", HOFFSET(h5_scale_use, dataset), H5T_STD_REF_OBJ);
+    H5Tinsert(type, "dimension", HOFFSET(h5_scale_use, dimension), H5T_NATIVE_INT32);
     return type;
 }
 
@@ -114,7 +123,13 @@ static hid_t make_type(h5_type type, size_t text, bool stored) {
     case H5_FLOAT64:
         return H5Tcopy(stored ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
     case H5_TEXT:
-        return text_type(text);
+        return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
+    case H5_ASCII:
+        return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
+    case H5_REFERENCE_LISTS:
+        return H5Tvlen_create(H5T_STD_REF_OBJ);
+    case H5_SCALE_USES:
+        return scale_use_type();
     case H5_OTHER:
         break;
     }
@@ -132,8 +147,7 @@ static h5_type name_type(hid_t type) {
     return H5_OTHER;
 }
 
-/* -- files --------------------------------------------------------------------------------------
- */
+/* -- files ----------------------------------------------------------------------------------- */
 
 /* Attempts at a checksum that does not fit, while a writer may be half way. HDF5 sleeps 1, 2, 4 ...
  * ns in between: 20 are 1 ms; its own 100 would be for ever. */
@@ -188,7 +202,7 @@ sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *w
     }
     if (access >= 0) H5Pclose(access);
     if (id >= 0) *file = id;
-    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    quiet_leave(q);
     return status;
 }
 
@@ -210,8 +224,7 @@ sr_status h5_close(h5_id file, sr_failure *why) {
     return quiet_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
 }
 
-/* -- declaring ----------------------------------------------------------------------------------
- */
+/* -- declaring ------------------------------------------------------------------------------- */
 
 /* Links stay in the group's header: denser storage makes HDF5 1.10 crash when one byte of it is
  * damaged and the names are listed. */
@@ -278,51 +291,36 @@ sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5
     return status;
 }
 
-/* Creates, writes and closes one attribute; consumes type and space. */
-static herr_t write_attribute(hid_t file, const char *object, const char *name, hid_t stored,
-                              hid_t memory, hid_t space, const void *value) {
-    herr_t result = -1;
-    hid_t id = -1;
-    if (stored >= 0 && memory >= 0 && space >= 0)
+sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_type type,
+                           size_t text, int64_t count, const void *value, sr_failure *why) {
+    quiet q = quiet_begin();
+    hsize_t dims = (hsize_t)count;
+    hid_t stored = make_type(type, text, true), memory = make_type(type, text, false), id = -1;
+    hid_t space = count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
+    bool ok = stored >= 0 && memory >= 0 && space >= 0;
+    if (ok)
         id = H5Acreate_by_name(file, object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT,
                                H5P_DEFAULT);
-    if (id >= 0) {
-        result = H5Awrite(id, memory, value);
-        if (H5Aclose(id) < 0) result = -1;
-    }
+    ok = id >= 0 && H5Awrite(id, memory, value) >= 0;
+    if (id >= 0 && H5Aclose(id) < 0) ok = false;
+    char at[NAME_SIZE];
+    snprintf(at, sizeof at, "%s attribute %s", object, name);
+    sr_status status = quiet_end(q, ok, why, SR_LIBRARY, file, at, "write");
     if (stored >= 0) H5Tclose(stored);
     if (memory >= 0) H5Tclose(memory);
     if (space >= 0) H5Sclose(space);
-    return result;
+    return status;
 }
 
-static sr_status put_attribute(h5_id file, const char *object, const char *name, h5_type type,
-                               size_t text, const void *value, sr_failure *why) {
+sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why) {
     quiet q = quiet_begin();
-    bool ok = write_attribute(file, object, name, make_type(type, text, true),
-                              make_type(type, text, false), H5Screate(H5S_SCALAR), value) >= 0;
-    char at[NAME_SIZE];
-    snprintf(at, sizeof at, "%s attribute %s", object, name);
-    return quiet_end(q, ok, why, SR_LIBRARY, file, at, "write");
+    hobj_ref_t address = 0;
+    bool ok = H5Rcreate(&address, file, object, H5R_OBJECT, -1) >= 0;
+    *reference = address;
+    return quiet_end(q, ok, why, SR_LIBRARY, file, object, "refer to");
 }
 
-sr_status h5_put_text(h5_id file, const char *object, const char *name, const char *text,
-                      sr_failure *why) {
-    return put_attribute(file, object, name, H5_TEXT, strlen(text), text, why);
-}
-
-sr_status h5_put_int(h5_id file, const char *object, const char *name, int64_t value,
-                     sr_failure *why) {
-    return put_attribute(file, object, name, H5_INT64, 0, &value, why);
-}
-
-sr_status h5_put_uint(h5_id file, const char *object, const char *name, uint64_t value,
-                      sr_failure *why) {
-    return put_attribute(file, object, name, H5_UINT64, 0, &value, why);
-}
-
-/* -- writing and reading rows --------------------------------------------------------------------
- */
+/* -- writing and reading rows ---------------------------------------------------------------- */
 
 sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
     quiet q = quiet_begin();
@@ -373,6 +371,7 @@ sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffe
     return quiet_end(q, ok, why, SR_FORMAT, set, NULL, "read");
 }
 
+/* Moves a whole dataset. */
 static sr_status move_all(h5_id set, h5_type type, size_t text, void *buffer, bool write,
                           sr_failure *why) {
     quiet q = quiet_begin();
@@ -395,8 +394,7 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
     return move_all(set, type, text, buffer, false, why);
 }
 
-/* -- reading -------------------------------------------------------------------------------------
- */
+/* -- reading --------------------------------------------------------------------------------- */
 
 bool h5_has(h5_id file, const char *path) {
     quiet q = quiet_begin();
@@ -410,8 +408,7 @@ bool h5_has(h5_id file, const char *path) {
         at = slash;
     }
     there = there && H5Oexists_by_name(file, path, H5P_DEFAULT) > 0;
-    H5Eclear2(H5E_DEFAULT);
-    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    quiet_leave(q);
     return there;
 }
 
@@ -426,20 +423,7 @@ void h5_close_dataset(h5_id set) {
     if (set <= 0) return;
     quiet q = quiet_begin();
     H5Dclose(set);
-    H5Eclear2(H5E_DEFAULT);
-    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
-}
-
-static bool read_chunk(hid_t set, h5_shape *shape) {
-    hid_t properties = H5Dget_create_plist(set);
-    if (properties < 0) return false;
-    hsize_t chunk[2] = {0, 0};
-    bool ok = true;
-    if (H5Pget_layout(properties) == H5D_CHUNKED)
-        ok = H5Pget_chunk(properties, shape->rank, chunk) == shape->rank;
-    H5Pclose(properties);
-    shape->chunk[0] = (int64_t)chunk[0], shape->chunk[1] = (int64_t)chunk[1];
-    return ok;
+    quiet_leave(q);
 }
 
 /* Fills *shape; a rank above 2 or an extent beyond int64 is left as rank -1 and type H5_OTHER. */
@@ -452,7 +436,7 @@ sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
     hsize_t dims[2] = {0, 0};
     if (ok && rank >= 0 && rank <= 2 && H5Sget_simple_extent_type(space) != H5S_NULL) {
         shape->rank = rank;
-        ok = H5Sget_simple_extent_dims(space, dims, NULL) >= 0 && read_chunk(set, shape);
+        ok = H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
         shape->dims[0] = (int64_t)dims[0], shape->dims[1] = (int64_t)dims[1];
         shape->type = name_type(type);
         shape->text = shape->type == H5_TEXT ? H5Tget_size(type) : 0;
@@ -466,8 +450,7 @@ sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
 int64_t h5_stored_bytes(h5_id set) {
     quiet q = quiet_begin();
     hsize_t bytes = H5Dget_storage_size(set);
-    H5Eclear2(H5E_DEFAULT);
-    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    quiet_leave(q);
     return bytes > INT64_MAX ? 0 : (int64_t)bytes;
 }
 
@@ -487,122 +470,29 @@ static hid_t open_attribute(hid_t file, const char *object, const char *name, H5
     return -1;
 }
 
-static sr_status get_attribute(h5_id file, const char *object, const char *name, h5_type type,
-                               void **text, void *number, sr_failure *why) {
+sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
+                           void **text, void *number, sr_failure *why) {
     quiet q = quiet_begin();
     size_t size = 0;
     hid_t id = open_attribute(file, object, name, text ? H5T_STRING : H5T_INTEGER, &size);
     hid_t memory = id < 0 ? -1 : make_type(type, size, false);
     void *at = number;
-    if (text && memory >= 0) at = *text = calloc(size + 1, 1);
+    if (text) *text = at = memory < 0 ? NULL : calloc(size + 1, 1);
     bool ok = memory >= 0 && at && H5Aread(id, memory, at) >= 0;
-    if (memory >= 0) H5Tclose(memory);
     char what[NAME_SIZE];
     snprintf(what, sizeof what, "%s attribute %s", object, name);
     sr_status otherwise = memory >= 0 && !at ? SR_MEMORY : SR_FORMAT;
     sr_status status = quiet_end(q, ok, why, otherwise, file, what, "read");
+    if (memory >= 0) H5Tclose(memory);
     if (id >= 0) H5Aclose(id);
     if (!ok && text) free(*text), *text = NULL;
     return status;
-}
-
-sr_status h5_get_text(h5_id file, const char *object, const char *name, char **text,
-                      sr_failure *why) {
-    void *at = NULL;
-    sr_status status = get_attribute(file, object, name, H5_TEXT, &at, NULL, why);
-    *text = at;
-    return status;
-}
-
-sr_status h5_get_int(h5_id file, const char *object, const char *name, int64_t *value,
-                     sr_failure *why) {
-    return get_attribute(file, object, name, H5_INT64, NULL, value, why);
-}
-
-sr_status h5_get_uint(h5_id file, const char *object, const char *name, uint64_t *value,
-                      sr_failure *why) {
-    return get_attribute(file, object, name, H5_UINT64, NULL, value, why);
 }
 
 bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size) {
     quiet q = quiet_begin();
     ssize_t length = H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name,
                                         size, H5P_DEFAULT);
-    H5Eclear2(H5E_DEFAULT);
-    quiet_end(q, true, NULL, SR_OK, 0, NULL, "");
+    quiet_leave(q);
     return length >= 0;
-}
-
-/* -- dimension scales ----------------------------------------------------------------------------
- */
-
-/* One element of a scale's REFERENCE_LIST. */
-typedef struct scale_use {
-    hobj_ref_t dataset;
-    int dimension;
-} scale_use;
-
-static herr_t write_fixed(hid_t file, const char *object, const char *name, const char *text) {
-    hid_t type = H5Tcopy(H5T_C_S1);
-    if (type >= 0 && H5Tset_size(type, strlen(text) + 1) < 0) H5Tclose(type), type = -1;
-    hid_t memory = type < 0 ? -1 : H5Tcopy(type);
-    return write_attribute(file, object, name, type, memory, H5Screate(H5S_SCALAR), text);
-}
-
-/* CLASS, NAME and REFERENCE_LIST of one scale. */
-static herr_t put_scale(hid_t file, const char *scale, const h5_scaled *list, int count) {
-    scale_use use[2 * H5_SCALED_MAX];
-    hsize_t used = 0;
-    herr_t failed = 0;
-    memset(use, 0, sizeof use);
-    for (int i = 0; i < count; i++)
-        for (int d = 0; d < 2; d++) {
-            const char *of = d ? list[i].column : list[i].row;
-            if (!of || strcmp(of, scale) != 0) continue;
-            failed |= H5Rcreate(&use[used].dataset, file, list[i].dataset, H5R_OBJECT, -1);
-            use[used++].dimension = d;
-        }
-    failed |= write_fixed(file, scale, "CLASS", "DIMENSION_SCALE");
-    failed |= write_fixed(file, scale, "NAME", strrchr(scale, '/') + 1);
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof use[0]);
-    failed |= H5Tinsert(type, "dataset", HOFFSET(scale_use, dataset), H5T_STD_REF_OBJ);
-    failed |= H5Tinsert(type, "dimension", HOFFSET(scale_use, dimension), H5T_NATIVE_INT);
-    failed |= write_attribute(file, scale, "REFERENCE_LIST", H5Tcopy(type), H5Tcopy(type),
-                              H5Screate_simple(1, &used, NULL), use);
-    H5Tclose(type);
-    return failed < 0 ? -1 : 0;
-}
-
-/* DIMENSION_LIST of one dataset. */
-static herr_t put_dimensions(hid_t file, const h5_scaled *s, int rank) {
-    hobj_ref_t reference[2];
-    hvl_t list[2] = {{0, NULL}, {0, NULL}};
-    const char *scale[2] = {s->row, s->column};
-    for (int d = 0; d < rank; d++) {
-        if (!scale[d]) continue;
-        if (H5Rcreate(&reference[d], file, scale[d], H5R_OBJECT, -1) < 0) return -1;
-        list[d] = (hvl_t){1, &reference[d]};
-    }
-    hsize_t dims = (hsize_t)rank;
-    return write_attribute(file, s->dataset, "DIMENSION_LIST", H5Tvlen_create(H5T_STD_REF_OBJ),
-                           H5Tvlen_create(H5T_STD_REF_OBJ), H5Screate_simple(1, &dims, NULL), list);
-}
-
-sr_status h5_put_scales(h5_id file, const h5_scaled *list, int count, sr_failure *why) {
-    quiet q = quiet_begin();
-    bool ok = count <= H5_SCALED_MAX;
-    const char *done[2 * H5_SCALED_MAX];
-    int scales = 0;
-    for (int i = 0; ok && i < count; i++) {
-        ok = put_dimensions(file, &list[i], list[i].rank) >= 0;
-        const char *of[2] = {list[i].row, list[i].column};
-        for (int d = 0; ok && d < 2; d++) {
-            bool seen = !of[d];
-            for (int k = 0; k < scales && !seen; k++) seen = strcmp(done[k], of[d]) == 0;
-            if (seen) continue;
-            ok = put_scale(file, of[d], list, count) >= 0;
-            done[scales++] = of[d];
-        }
-    }
-    return quiet_end(q, ok, why, SR_LIBRARY, file, NULL, "write dimension scales");
 }

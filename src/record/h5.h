@@ -15,7 +15,18 @@
 
 typedef int64_t h5_id; /* hid_t; 0 = none */
 
-typedef enum { H5_OTHER, H5_INT32, H5_INT64, H5_UINT64, H5_FLOAT32, H5_FLOAT64, H5_TEXT } h5_type;
+typedef enum {
+    H5_OTHER,
+    H5_INT32,
+    H5_INT64,
+    H5_UINT64,
+    H5_FLOAT32,
+    H5_FLOAT64,
+    H5_TEXT,
+    H5_ASCII,           /* attributes of scales: null-terminated */
+    H5_SCALE_USES,      /* h5_scale_use */
+    H5_REFERENCE_LISTS, /* h5_reference_list */
+} h5_type;
 
 /* Type and shape of a dataset or attribute. */
 typedef struct h5_shape {
@@ -23,7 +34,7 @@ typedef struct h5_shape {
     size_t text;      /* bytes of H5_TEXT */
     int rank;         /* 0 scalar, 1, 2 */
     int64_t dims[2];  /* extent now */
-    int64_t chunk[2]; /* rows and columns of a chunk; chunk[0] = 0: contiguous, fixed size */
+    int64_t chunk[2]; /* h5_add_dataset: rows and columns of a chunk; 0: contiguous, fixed size */
 } h5_shape;
 
 /* A block of rows: file rows first .. first+count-1, columns column .. column+columns-1 (rank 2; 0
@@ -48,22 +59,20 @@ sr_status h5_close(h5_id file, sr_failure *why); /* and everything opened throug
 sr_status h5_add_group(h5_id file, const char *path, sr_failure *why);
 sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5_id *set,
                          sr_failure *why);
-sr_status h5_put_text(h5_id file, const char *object, const char *name, const char *text,
-                      sr_failure *why);
-sr_status h5_put_int(h5_id file, const char *object, const char *name, int64_t value,
-                     sr_failure *why);
-sr_status h5_put_uint(h5_id file, const char *object, const char *name, uint64_t value,
-                      sr_failure *why);
+/* count < 0: one value; text: bytes of a text, else 0. */
+sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_type type,
+                           size_t text, int64_t count, const void *value, sr_failure *why);
 
-/* Dimension scales (HDF5 Dimension Scale Specification), all at once: dimensions 0 and 1 of a
- * dataset have the scales `row` and `column` (paths; NULL: none). */
-enum { H5_SCALED_MAX = 64 };
-typedef struct h5_scaled {
-    const char *dataset;
-    int rank;
-    const char *row, *column;
-} h5_scaled;
-sr_status h5_put_scales(h5_id file, const h5_scaled *list, int count, sr_failure *why);
+/* What dimension scales are made of (scales.c). */
+typedef struct h5_scale_use {
+    uint64_t dataset; /* from h5_refer */
+    int32_t dimension;
+} h5_scale_use;
+typedef struct h5_reference_list { /* laid out as hvl_t */
+    size_t count;
+    uint64_t *reference;
+} h5_reference_list;
+sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why);
 
 /* Writing to what was declared. */
 sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why);
@@ -79,13 +88,10 @@ sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why);
 int64_t h5_stored_bytes(h5_id set);
 sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffer, sr_failure *why);
 sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_failure *why);
-/* malloc'd, NUL-terminated. */
-sr_status h5_get_text(h5_id file, const char *object, const char *name, char **text,
-                      sr_failure *why);
-sr_status h5_get_int(h5_id file, const char *object, const char *name, int64_t *value,
-                     sr_failure *why);
-sr_status h5_get_uint(h5_id file, const char *object, const char *name, uint64_t *value,
-                      sr_failure *why);
+/* A text (malloc'd, NUL-terminated, into *text) or, when text is NULL, a whole number of the type.
+ */
+sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
+                           void **text, void *number, sr_failure *why);
 /* Name of the i-th member of a group in alphabetic order, cut to size; false past the end. */
 bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size);
 

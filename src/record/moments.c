@@ -35,8 +35,7 @@ static void merge(tile *t, int64_t k, int64_t n, double mean, double m2) {
     t->m2[k] += m2 + delta * delta * (before * ((double)n / all));
 }
 
-/* -- features innermost (inner = 1) ---------------------------------------------------------------
- */
+/* -- features innermost (inner = 1) ---------------------------------------------------------- */
 
 /* One block: row[0 .. n-1] are rows of `width` neighbouring features. */
 static void add_block(tile *t, const float *const *row, int64_t n, int64_t width) {
@@ -136,8 +135,7 @@ int64_t sr_moments(const float *x, int64_t outer, int64_t channels, int64_t inne
     return count_valid(valid, outer * inner);
 }
 
-/* -- backward -------------------------------------------------------------------------------------
- */
+/* -- backward -------------------------------------------------------------------------------- */
 
 static void sums_of_columns(const float *g, const float *x, int64_t rows, int64_t channels,
                             const uint8_t *valid, const double *center, double *sum_g,

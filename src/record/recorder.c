@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* -- small things ---------------------------------------------------------------------------------
- */
+/* -- small things ---------------------------------------------------------------------------- */
 
 static double monotonic_seconds(void) {
     struct timespec t;
@@ -48,8 +47,7 @@ const sr_failure *sr_failed(const sr_recorder *r) {
     return r && r->failure.status != SR_OK ? &r->failure : NULL;
 }
 
-/* -- create ---------------------------------------------------------------------------------------
- */
+/* -- create ---------------------------------------------------------------------------------- */
 
 static void free_recorder(sr_recorder *r) {
     writer_free(&r->writer);
@@ -137,8 +135,7 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
     return NULL;
 }
 
-/* -- sites ----------------------------------------------------------------------------------------
- */
+/* -- sites ----------------------------------------------------------------------------------- */
 
 /* True (after keeping a failure) when it is too late to declare anything. */
 static bool too_late(sr_recorder *r, const char *call) {
@@ -234,8 +231,7 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
     return SR_OK;
 }
 
-/* -- sizes ----------------------------------------------------------------------------------------
- */
+/* -- sizes ----------------------------------------------------------------------------------- */
 
 static run_layout make_layout(const sr_recorder *r) {
     return (run_layout){.sites = r->sites,
@@ -270,8 +266,7 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
     return run_project(&l, l.vectors_every) + embeddings;
 }
 
-/* -- steps ----------------------------------------------------------------------------------------
- */
+/* -- steps ----------------------------------------------------------------------------------- */
 
 sr_status recorder_start(sr_recorder *r) {
     if (r->started || r->failure.status != SR_OK) return recorder_check(r);
@@ -348,8 +343,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *row) {
     return flush_when_due(r);
 }
 
-/* -- beside the steps -----------------------------------------------------------------------------
- */
+/* -- beside the steps ------------------------------------------------------------------------ */
 
 sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value) {
     if (!r || r->failure.status != SR_OK) return recorder_check(r);
@@ -372,8 +366,7 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                    name ? name : "");
 }
 
-/* -- the end --------------------------------------------------------------------------------------
- */
+/* -- the end --------------------------------------------------------------------------------- */
 
 static sr_status check_finish(const sr_finish *finish, sr_failure *why) {
     const char *s = finish ? finish->status : NULL;

@@ -27,8 +27,7 @@ typedef struct copier {
     float *vector[SR_VECTOR_COUNT]; /* [vector_room, W]; NULL where there are none */
 } copier;
 
-/* -- memory ---------------------------------------------------------------------------------------
- */
+/* -- memory ---------------------------------------------------------------------------------- */
 
 static bool allocate(void *at, int64_t count, size_t size) {
     void **p = at;
@@ -64,8 +63,7 @@ static void copier_free(copier *c) {
     sr_run_close(c->f);
 }
 
-/* -- vectors --------------------------------------------------------------------------------------
- */
+/* -- vectors --------------------------------------------------------------------------------- */
 
 static bool load_vectors(copier *c, int64_t first, int64_t count) {
     bool ok = sr_run_vector_steps(c->f, first, count, c->vector_step, NULL) == SR_OK;
@@ -119,8 +117,7 @@ static sr_status copy_vector_row(copier *c, int64_t at) {
     return SR_OK;
 }
 
-/* -- steps ----------------------------------------------------------------------------------------
- */
+/* -- steps ----------------------------------------------------------------------------------- */
 
 static bool load_steps(copier *c, int64_t first, int64_t count) {
     bool ok = true;
@@ -191,8 +188,7 @@ static sr_status copy_steps(copier *c) {
     return SR_OK;
 }
 
-/* -- evaluations and embeddings -------------------------------------------------------------------
- */
+/* -- evaluations and embeddings -------------------------------------------------------------- */
 
 static sr_status copy_evals(copier *c) {
     for (int64_t at = 0; at < c->f->info.evals; at++) {
@@ -252,8 +248,7 @@ static sr_status copy_all(copier *c) {
     return status;
 }
 
-/* -- public ---------------------------------------------------------------------------------------
- */
+/* -- public ---------------------------------------------------------------------------------- */
 
 static sr_status compare_sites(copier *c) {
     sr_recorder *r = c->r;

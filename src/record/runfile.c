@@ -13,8 +13,7 @@ const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "ev
 
 enum { SITES_MAX = 1 << 20, NAMES_MAX = 4096 };
 
-/* -- datasets -------------------------------------------------------------------------------------
- */
+/* -- datasets -------------------------------------------------------------------------------- */
 
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why) {
@@ -52,14 +51,13 @@ bool reader_has_column(const sr_runfile *f, const run_column *c) {
     return h5_has(f->file, path);
 }
 
-/* -- / and /state ---------------------------------------------------------------------------------
- */
+/* -- / and /state ---------------------------------------------------------------------------- */
 
 static sr_status check_format(const sr_runfile *f, sr_failure *why) {
-    char *text = NULL;
+    void *text = NULL;
     int64_t version = 0;
     sr_failure inner = {0};
-    if (h5_get_text(f->file, "/", "format", &text, &inner) != SR_OK ||
+    if (h5_get_attribute(f->file, "/", "format", H5_TEXT, &text, NULL, &inner) != SR_OK ||
         strcmp(text, SR_FORMAT_NAME) != 0) {
         sr_status status = inner.status == SR_MEMORY ? SR_MEMORY : SR_FORMAT;
         sr_fail(why, status, "%s: HDF5, but not a run file (no attribute format = %s)", f->path,
@@ -68,7 +66,8 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
         return status;
     }
     free(text);
-    sr_status status = h5_get_int(f->file, "/", "format_version", &version, why);
+    sr_status status =
+        h5_get_attribute(f->file, "/", "format_version", H5_INT64, NULL, &version, why);
     if (status == SR_OK && version != SR_FORMAT_VERSION)
         status = sr_fail(why, SR_FORMAT, "%s: format_version %lld; this library reads %d", f->path,
                          (long long)version, SR_FORMAT_VERSION);
@@ -80,15 +79,17 @@ static sr_status read_root(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
 #define READ(name)                                                                                 \
     if (status == SR_OK) {                                                                         \
-        char *text = NULL;                                                                         \
-        status = h5_get_text(f->file, "/", #name, &text, why);                                     \
+        void *text = NULL;                                                                         \
+        status = h5_get_attribute(f->file, "/", #name, H5_TEXT, &text, NULL, why);                 \
         info->name = text;                                                                         \
     }
     RUN_TEXTS(READ)
 #undef READ
     int64_t threads = 0;
-    if (status == SR_OK) status = h5_get_uint(f->file, "/", "seed", &info->seed, why);
-    if (status == SR_OK) status = h5_get_int(f->file, "/", "threads", &threads, why);
+    if (status == SR_OK)
+        status = h5_get_attribute(f->file, "/", "seed", H5_UINT64, NULL, &info->seed, why);
+    if (status == SR_OK)
+        status = h5_get_attribute(f->file, "/", "threads", H5_INT64, NULL, &threads, why);
     info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
     return status;
 }
@@ -150,8 +151,7 @@ static sr_status read_state(sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-/* -- /sites ---------------------------------------------------------------------------------------
- */
+/* -- /sites ---------------------------------------------------------------------------------- */
 
 /* Reads one fixed array [count] of /sites into value. */
 static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_t text,
@@ -247,8 +247,7 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-/* -- how many rows --------------------------------------------------------------------------------
- */
+/* -- how many rows --------------------------------------------------------------------------- */
 
 /* Takes one column's extent into account; `filled` columns hold a value in every row. */
 static sr_status count_column(sr_runfile *f, const run_column *c, int which, bool filled,
@@ -332,8 +331,7 @@ static sr_status read_names(sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-/* -- opening and closing --------------------------------------------------------------------------
- */
+/* -- opening and closing --------------------------------------------------------------------- */
 
 /* path, or path.part when only that exists. malloc'd. */
 static char *choose_path(const char *path, sr_failure *why) {

@@ -60,8 +60,7 @@ uint32_t run_family_scalars(sr_family family) {
     return any;
 }
 
-/* -- chunk shapes -------------------------------------------------------------------------------
- */
+/* -- chunk shapes ---------------------------------------------------------------------------- */
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
@@ -105,8 +104,7 @@ void run_chunk_vectors(const run_layout *l, int64_t chunk[2]) {
     chunk[0] = chunk_rows(65536, 4 * columns, 64, rows), chunk[1] = columns;
 }
 
-/* -- sizes --------------------------------------------------------------------------------------
- */
+/* -- sizes ----------------------------------------------------------------------------------- */
 
 /* Columns of /vectors/<v> in chunks that some site will write to. */
 static int64_t allocated_columns(const run_layout *l, int v, int64_t columns) {

@@ -20,8 +20,7 @@ int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
     return -1;
 }
 
-/* -- names ----------------------------------------------------------------------------------------
- */
+/* -- names ----------------------------------------------------------------------------------- */
 
 static const run_column *find_column(const run_column *c, int count, const char *name) {
     for (int i = 0; i < count; i++)
@@ -69,7 +68,10 @@ static reader_text *read_definition(const sr_runfile *f, const char *dataset) {
     memcpy(t->dataset, dataset, size);
     char path[256];
     snprintf(path, sizeof path, "%s%s", dataset[0] == '/' ? "" : "/", dataset);
-    if (h5_has(f->file, path)) h5_get_text(f->file, path, "definition", &t->text, NULL);
+    void *text = NULL;
+    if (h5_has(f->file, path))
+        h5_get_attribute(f->file, path, "definition", H5_TEXT, &text, NULL, NULL);
+    t->text = text;
     return t;
 }
 
@@ -85,8 +87,7 @@ const char *sr_run_definition(const sr_runfile *f, const char *dataset) {
     return t->text ? t->text : "";
 }
 
-/* -- rows -----------------------------------------------------------------------------------------
- */
+/* -- rows ------------------------------------------------------------------------------------ */
 
 static sr_status check_range(const sr_runfile *f, const run_column *c, const char *name,
                              int64_t first, int64_t count, int64_t rows, sr_failure *why) {
@@ -178,8 +179,7 @@ sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int6
     return read_column(f, c, &rows, H5_FLOAT64, value, why);
 }
 
-/* -- embeddings -----------------------------------------------------------------------------------
- */
+/* -- embeddings ------------------------------------------------------------------------------ */
 
 /* Opens /embeddings/<name>/<what>. */
 static sr_status open_embedding(const sr_runfile *f, const char *name, const char *what,
@@ -214,8 +214,9 @@ sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_emb
     if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
     char group[2 * SR_NAME_SIZE];
     snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
-    sr_status status = h5_get_int(f->file, group, "rows", &e->rows, why);
-    if (status == SR_OK) status = h5_get_int(f->file, group, "cols", &e->cols, why);
+    sr_status status = h5_get_attribute(f->file, group, "rows", H5_INT64, NULL, &e->rows, why);
+    if (status == SR_OK)
+        status = h5_get_attribute(f->file, group, "cols", H5_INT64, NULL, &e->cols, why);
     if (status != SR_OK) return status;
     e->values = e->rows < e->cols ? e->rows : e->cols;
     if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);

@@ -21,8 +21,7 @@ sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
     return keep(w, h5_create(path, &w->file, why));
 }
 
-/* -- memory --------------------------------------------------------------------------------------
- */
+/* -- memory ---------------------------------------------------------------------------------- */
 
 static sr_status allocate(void *at, int64_t count, size_t size, sr_failure *why) {
     void **p = at;
@@ -81,8 +80,7 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
     return keep(w, status);
 }
 
-/* -- writing -------------------------------------------------------------------------------------
- */
+/* -- writing --------------------------------------------------------------------------------- */
 
 /* Appends the waiting rows of a one-column dataset. */
 static sr_status append(h5_id set, const row_block *b, h5_type type, const void *rows,
@@ -171,8 +169,7 @@ sr_status writer_flush(run_writer *w, sr_failure *why) {
     return keep(w, status);
 }
 
-/* -- rows ----------------------------------------------------------------------------------------
- */
+/* -- rows ------------------------------------------------------------------------------------ */
 
 static void fill_nan(float *at, int64_t count) {
     for (int64_t i = 0; i < count; i++) at[i] = NAN;
@@ -254,8 +251,7 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
     return keep(w, status);
 }
 
-/* -- the end -------------------------------------------------------------------------------------
- */
+/* -- the end --------------------------------------------------------------------------------- */
 
 static sr_status write_text(h5_id set, const char *text, size_t size, sr_failure *why) {
     char field[SR_REASON_SIZE] = {0};

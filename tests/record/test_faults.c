@@ -11,8 +11,7 @@
 #include "../check.h"
 #include "sample_run.h"
 
-/* -- allocations ---------------------------------------------------------------------------------
- */
+/* -- allocations ----------------------------------------------------------------------------- */
 
 /* glibc's own allocator, under the malloc that the linker takes from this file. Calls that come
  * from this program's text (HDF5 is a shared library) are counted, and the fail_at-th fails. */
@@ -98,8 +97,7 @@ static void test_allocations(void **state) {
 }
 #endif
 
-/* -- full disks ----------------------------------------------------------------------------------
- */
+/* -- full disks ------------------------------------------------------------------------------ */
 
 /* The child: a run whose file may not grow beyond `limit` bytes. Exit status 0: finished; 10: the
  * failure was kept and returned as it should; anything else is a fault. */

@@ -10,8 +10,7 @@
 #include "../check.h"
 #include "statrec/moments.h"
 
-/* -- moments against long double ------------------------------------------------------------------
- */
+/* -- moments against long double ------------------------------------------------------------- */
 
 typedef struct layout {
     int64_t outer, channels, inner;
@@ -145,8 +144,7 @@ static void test_gradient_sums(void **state) {
     }
 }
 
-/* -- scalars by hand ------------------------------------------------------------------------------
- */
+/* -- scalars by hand ------------------------------------------------------------------------- */
 
 static void clear(double scalar[SR_SCALAR_COUNT]) {
     for (int i = 0; i < SR_SCALAR_COUNT; i++) scalar[i] = NAN;
@@ -217,8 +215,7 @@ static void test_other_families_by_hand(void **state) {
     for (int i = 1; i < SR_SCALAR_COUNT; i++) assert_true(isnan(s[i]));
 }
 
-/* -- shared vectors -------------------------------------------------------------------------------
- */
+/* -- shared vectors -------------------------------------------------------------------------- */
 
 /* Whole dataset as double; NULL when absent. */
 static double *load(hid_t file, int k, const char *name, int64_t *count) {

@@ -223,8 +223,7 @@ static void test_scalars_without_vectors(void **state) {
     }
 }
 
-/* -- size ----------------------------------------------------------------------------------------
- */
+/* -- size ------------------------------------------------------------------------------------ */
 
 /* A run of `steps` steps of wide sites; returns the file's size and, through it, the projection. */
 static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_t *every) {
