@@ -1,4 +1,4 @@
-/* rbn.c -- regularized batch normalization (Ji et al., NeurIPS 2022; norms.md section 14).
+/* rbn.c -- regularized batch normalization (Wang, Wu and Huang, NeurIPS 2022; norms.md section 14).
  *
  * The forward pass is BN (bn.c). To the loss of the step is added, per layer,
  *
@@ -111,7 +111,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
 
 const norm_method norm_rbn = {
     .name = "rbn",
-    .citation = "Ji et al., NeurIPS 2022",
+    .citation = "Wang, Wu and Huang, NeurIPS 2022",
     .axis = "batch",
     .summary = "regularized BN: batch statistics are drawn to the running ones by a penalty",
     .affine = true,

@@ -163,7 +163,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
 
 const norm_method norm_rbn_released = {
     .name = "rbn-released",
-    .citation = "Ji et al., NeurIPS 2022, released code",
+    .citation = "Wang, Wu and Huang, NeurIPS 2022, released code",
     .axis = "batch",
     .summary = "RBN and masked BN as released: clamped variance, padding counted backwards",
     .affine = true,
