@@ -19,7 +19,8 @@ void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, c
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
 /* Call once at program start, before the first omp_set_num_threads: the BLAS becomes
- * single-threaded, denormals are flushed on this and every OpenMP thread. */
+ * single-threaded, denormals are flushed on this and every OpenMP thread, signals go to this thread
+ * only. A signal handler needs a stack of its own (sigaltstack; see gemm.c). */
 void gemm_setup(int threads);
 
 /* Name of the BLAS kernels chosen for this CPU ("Haswell"), for the run file and bench. */

@@ -17,6 +17,7 @@
 
 #include <cblas.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #if defined(__SSE2__)
@@ -193,12 +194,26 @@ static void flush_denormals(void) {
 #endif
 }
 
+/* In the middle of dnnl_sgemm (oneDNN 2.6) the stack pointer points into the heap, and a signal
+ * would have its frame written there. On the main thread handlers have a stack of their own
+ * (tool.c); the others take no signals that come from outside. */
+static void block_signals(void) {
+    static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+    sigset_t outside;
+    sigfillset(&outside);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) sigdelset(&outside, own[i]);
+    pthread_sigmask(SIG_BLOCK, &outside, NULL);
+}
+
 void gemm_setup(int threads) {
     openblas_set_num_threads(1); /* its OpenMP build calls omp_set_num_threads(1) in here */
     omp_set_num_threads(threads);
     flush_denormals(); /* threads started later inherit it */
 #pragma omp parallel num_threads(threads)
-    flush_denormals();
+    {
+        flush_denormals();
+        if (omp_get_thread_num() != 0) block_signals();
+    }
 }
 
 const char *gemm_library(void) {

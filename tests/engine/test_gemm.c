@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,9 +149,25 @@ static void denormals_are_flushed(void **state) {
 #endif
 }
 
+static void signals_go_to_the_main_thread(void **state) {
+    (void)state;
+    int blocked[3] = {-1, -1, -1};
+#pragma omp parallel num_threads(3)
+    {
+        sigset_t mask;
+        pthread_sigmask(SIG_BLOCK, NULL, &mask);
+        blocked[omp_get_thread_num()] =
+            sigismember(&mask, SIGTERM) + 2 * sigismember(&mask, SIGSEGV);
+    }
+    assert_int_equal(blocked[0], 0);
+    assert_int_equal(blocked[1], 1);
+    assert_int_equal(blocked[2], 1);
+}
+
 int main(void) {
-    gemm_setup(2);
+    gemm_setup(3);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signals_go_to_the_main_thread), /* before others change the team */
         cmocka_unit_test(check_values_and_threads),
         cmocka_unit_test(piece_with_alpha),
         cmocka_unit_test(piece_anywhere),
