@@ -1,7 +1,8 @@
 #: title PowerNorm figure 2: distance between batch and running statistics of the first BN site
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: size 6.75 2.3
-#: table d stat-distance {run} --site first --per-step --stat mu,sigma2
+#: site first
+#: table d stat-distance {run} --site {site} --per-step --stat mu,sigma2
 #: curves d by site x percent y dist_mu,dist_sigma2 buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
 # Logarithmic, because the distances of a text model are orders of magnitude above those of an image

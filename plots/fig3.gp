@@ -1,7 +1,8 @@
 #: title PowerNorm figure 3: gradient norms contributed by the batch statistics of the first BN site
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: size 6.75 2.3
-#: table d stat-gradnorm {run} --site first --per-step --stat g_mu,g_sigma2
+#: site first
+#: table d stat-gradnorm {run} --site {site} --per-step --stat g_mu,g_sigma2
 #: curves d by site x percent y g_mu,g_sigma2 buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
 # g_sigma2 is the root mean square over rows. Logarithmic for the reason told in fig2.gp.

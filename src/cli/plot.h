@@ -55,6 +55,9 @@ sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why
 sr_status plot_template_choose(plot_template *t, const char *site, const char *stat,
                                sr_failure *why);
 void plot_template_free(plot_template *t);
+/* Calls visit with every template, in the order of names; the first failure ends it. */
+sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr_failure *why),
+                             void *self, sr_failure *why);
 /* Writes "name <tab> runs <tab> title" of every template. */
 sr_status plot_template_list(FILE *out, sr_failure *why);
 
@@ -172,5 +175,19 @@ typedef struct plot_job {
  * of its own: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
 void plot_quote(FILE *out, const char *text);
 sr_status plot_draw(const plot_job *job, sr_failure *why);
+
+/* -- plot_figure.c, plot_report.c ------------------------------------------------------------ */
+
+typedef struct plot_request {
+    char **path; /* [runs] run files */
+    int runs;
+    const char *output, *labels, *site, *stat; /* as the options; "" for the default */
+    bool keep;
+} plot_request;
+
+sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);
+/* Draws every figure of the templates that these runs allow into the directory request->output,
+ * with an index.html; figures of one run once per run. */
+sr_status plot_report(const plot_request *request, sr_failure *why);
 
 #endif

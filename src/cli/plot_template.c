@@ -258,26 +258,29 @@ static int only_templates(const struct dirent *entry) {
     return is_template(entry->d_name);
 }
 
-static sr_status list_one(FILE *out, const char *directory, const char *file, sr_failure *why) {
+static sr_status visit_one(const char *directory, const char *file,
+                           sr_status (*visit)(plot_template *t, void *self, sr_failure *why),
+                           void *self, sr_failure *why) {
     char path[2 * PLOT_PATH];
     plot_template t;
     snprintf(path, sizeof path, "%s/%s", directory, file);
     sr_status status = plot_template_read(path, &t, why);
     if (status != SR_OK) return status;
-    fprintf(out, "%s\t%s\t%s\n", t.name, t.takes, t.title);
+    status = visit(&t, self, why);
     plot_template_free(&t);
-    return SR_OK;
+    return status;
 }
 
 /* Of the first directory that has templates: a figure is taken from there too. */
-sr_status plot_template_list(FILE *out, sr_failure *why) {
+sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr_failure *why),
+                             void *self, sr_failure *why) {
     char directory[PLOT_PATH];
     for (int i = 0; plot_directory(i, directory); i++) {
         struct dirent **entry = NULL;
         const int count = scandir(directory, &entry, only_templates, by_name);
         sr_status status = SR_OK;
         for (int k = 0; k < count; k++) {
-            if (status == SR_OK) status = list_one(out, directory, entry[k]->d_name, why);
+            if (status == SR_OK) status = visit_one(directory, entry[k]->d_name, visit, self, why);
             free(entry[k]);
         }
         free(entry);
@@ -286,4 +289,14 @@ sr_status plot_template_list(FILE *out, sr_failure *why) {
     sr_fail(why, SR_IO, "no figure templates found");
     sr_hint(why, "set STATREC_PLOTS to the directory plots/ of statrec");
     return SR_IO;
+}
+
+static sr_status list_one(plot_template *t, void *self, sr_failure *why) {
+    (void)why;
+    fprintf(self, "%s\t%s\t%s\n", t->name, t->takes, t->title);
+    return SR_OK;
+}
+
+sr_status plot_template_list(FILE *out, sr_failure *why) {
+    return plot_template_each(list_one, out, why);
 }

@@ -116,6 +116,8 @@ static void test_every_figure(void **state) {
     check_run("statplot layers nlp.h5 --stat g_psi2 --site 'l*' -o layers.svg");
     check_fails("statplot layers nlp.h5 --stat nothing -o x.svg", 1, "unknown statistic 'nothing'");
     check_fails("statplot layers nlp.h5 --stat g_mu,g_psi2 -o x.svg", 2, "takes one statistic");
+    check_run("statplot fig2 nlp.h5 --site 'late,encoder*' -o sites.svg");
+    check_run("grep -q '(encoder.0.norm1)' sites.svg");
     check_fails("statplot fig2 nlp.h5 --stat g_mu -o x.svg", 2, "takes no --stat");
 }
 
@@ -250,6 +252,23 @@ static void test_gnuplot_warning_is_failure(void **state) {
     check_run("grep -q 'the old figure' warn.svg && test $(ls warn.svg* | wc -l) = 1");
 }
 
+static void test_report(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot report cv.h5 nlp.h5 -o report");
+    check_run("cd report; test -s fig2.svg && test -s layers.1.svg && test -s layers.2.svg");
+    check_run("cd report; sed -n 's/.*<img src=.\\([^ ]*svg\\).*/\\1/p' index.html | xargs ls "
+              ">/dev/null");
+    check_run("cd report; test $(ls *.svg | wc -l) = $(grep -c '<img' index.html)");
+    check_run("statplot report ln.h5 -o bare");
+    check_run("grep -q 'Not drawn: stat-distance: ln.h5 has no dist_mu' bare/index.html");
+    check_run(
+        "statplot report ho*.h5 -o hostile; grep -q 'tick`&quot;; system' hostile/index.html");
+    check_fails("statplot report cv.h5", 2, "needs -o DIRECTORY");
+    check_fails("statplot report missing.h5 -o none", 1, "missing.h5");
+    assert_false(exists("tick") || exists("dollar") || exists("quote"));
+}
+
 /* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
 static void test_terminated(void **state) {
     (void)state;
@@ -292,6 +311,7 @@ int main(void) {
         cmocka_unit_test(test_spike_survives),
         cmocka_unit_test(test_broken_tables),
         cmocka_unit_test(test_gnuplot_warning_is_failure),
+        cmocka_unit_test(test_report),
         cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
