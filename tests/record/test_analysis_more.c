@@ -135,10 +135,39 @@ static void test_alpha(void **state) {
     program_free(&r);
 }
 
+/* Of six steps the last tenth is the last one: loss 6/6, epoch 3; tid_mean there is NaN. Evaluated
+ * once, after step 3. Five steps: tid_mean 25, tid_var as in test_tid. */
+static void test_compare(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare small.h5 five.h5 ln.h5");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "model", "toy");
+    check_text(&r, 0, "norm", "bn,pnv,ln");
+    check_cell(&r, 0, "seed", 7);
+    check_cell(&r, 0, "steps", 6);
+    check_cell(&r, 0, "epoch", 3);
+    check_cell(&r, 0, "loss", 1);
+    check_cell(&r, 0, "valid_ppl", exp(1));
+    check_cell(&r, 0, "best_valid_loss", 2);
+    check_cell(&r, 0, "best_step", 3);
+    check_text(&r, 0, "tid_site", "stem");
+    check_text(&r, 0, "tid_mean", "nan");
+    check_cell(&r, 1, "loss", 1.2);
+    check_cell(&r, 1, "tid_mean", 2500);
+    check_cell(&r, 1, "tid_var", 50 * sqrt(3 + pow(sqrt(8) - 2, 2)));
+    check_text(&r, 2, "valid_loss", "nan");
+    check_cell(&r, 2, "best_step", -1);
+    check_text(&r, 2, "tid_site", "-");
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tid),   cmocka_unit_test(test_lngrad), cmocka_unit_test(test_outlier),
-        cmocka_unit_test(test_gamma), cmocka_unit_test(test_svd),    cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_tid),     cmocka_unit_test(test_lngrad),
+        cmocka_unit_test(test_outlier), cmocka_unit_test(test_gamma),
+        cmocka_unit_test(test_svd),     cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
