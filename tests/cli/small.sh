@@ -17,10 +17,11 @@ train() {
 start() {
     file=$1
     shift
+    : >run.out # the loop below may look before the background process has made it
     # A shell starts background programs with SIGINT ignored, and so may whoever runs the tests.
     # shellcheck disable=SC2086 # a list of words
     env --default-signal=INT statrec train $small --max-steps 100000000 --epochs 1000000 \
-        --record scalars --flush-steps 8 --validate-interval-updates 20 -o "$file" "$@" >run.out 2>run.err &
+        --record scalars --flush-steps 8 --validate-interval-updates 20 -o "$file" "$@" >>run.out 2>run.err &
     run=$!
     tries=0
     until [ "$(grep -c '^[0-9]' run.out)" -ge 2 ]; do
