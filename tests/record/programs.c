@@ -56,7 +56,8 @@ program_result program_run(const char *format, ...) {
     char plots[1024];
     assert_non_null(getcwd(plots, sizeof plots - 8));
     snprintf(line, sizeof line,
-             "export PATH='%s':\"$PATH\" STATREC_PLOTS='%s/plots' && cd '%s' && { %s\n} >out 2>err",
+             "export TMPDIR=. PATH='%s':\"$PATH\" STATREC_PLOTS='%s/plots' && cd '%s' && { %s\n} "
+             ">out 2>err",
              program_directory(), plots, check_temporary(), command);
     const int state = system(line);
     return (program_result){
