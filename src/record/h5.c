@@ -111,29 +111,21 @@ static hid_t scale_use_type(void) {
 
 /* A type that the caller closes: as stored in the file, or as in memory. */
 static hid_t make_type(h5_type type, size_t text, bool stored) {
-    switch (type) {
-    case H5_INT32:
-        return H5Tcopy(stored ? H5T_STD_I32LE : H5T_NATIVE_INT32);
-    case H5_INT64:
-        return H5Tcopy(stored ? H5T_STD_I64LE : H5T_NATIVE_INT64);
-    case H5_UINT64:
-        return H5Tcopy(stored ? H5T_STD_U64LE : H5T_NATIVE_UINT64);
-    case H5_FLOAT32:
-        return H5Tcopy(stored ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
-    case H5_FLOAT64:
-        return H5Tcopy(stored ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
-    case H5_TEXT:
-        return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
-    case H5_ASCII:
-        return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
-    case H5_REFERENCE_LISTS:
-        return H5Tvlen_create(H5T_STD_REF_OBJ);
-    case H5_SCALE_USES:
-        return scale_use_type();
-    case H5_OTHER:
-        break;
-    }
-    return -1;
+    const hid_t file[] = {[H5_INT32] = H5T_STD_I32LE,
+                          [H5_INT64] = H5T_STD_I64LE,
+                          [H5_UINT64] = H5T_STD_U64LE,
+                          [H5_FLOAT32] = H5T_IEEE_F32LE,
+                          [H5_FLOAT64] = H5T_IEEE_F64LE};
+    const hid_t memory[] = {[H5_INT32] = H5T_NATIVE_INT32,
+                            [H5_INT64] = H5T_NATIVE_INT64,
+                            [H5_UINT64] = H5T_NATIVE_UINT64,
+                            [H5_FLOAT32] = H5T_NATIVE_FLOAT,
+                            [H5_FLOAT64] = H5T_NATIVE_DOUBLE};
+    if (type >= H5_INT32 && type <= H5_FLOAT64) return H5Tcopy(stored ? file[type] : memory[type]);
+    if (type == H5_TEXT) return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
+    if (type == H5_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
+    if (type == H5_REFERENCE_LISTS) return H5Tvlen_create(H5T_STD_REF_OBJ);
+    return type == H5_SCALE_USES ? scale_use_type() : -1;
 }
 
 static h5_type name_type(hid_t type) {
@@ -204,6 +196,14 @@ sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *w
     if (id >= 0) *file = id;
     quiet_leave(q);
     return status;
+}
+
+int h5_descriptor(h5_id file) {
+    quiet q = quiet_begin();
+    void *at = NULL;
+    int fd = file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 && at ? *(int *)at : -1;
+    quiet_leave(q);
+    return fd;
 }
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {

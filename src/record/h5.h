@@ -50,6 +50,7 @@ void h5_disown_exit(void);
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
 /* *unfinished: its writer is alive or died; opened for SWMR reading. */
 sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *why);
+int h5_descriptor(h5_id file); /* the system's, or -1 */
 sr_status h5_start_swmr(h5_id file, sr_failure *why);
 sr_status h5_flush(h5_id file, sr_failure *why);
 sr_status h5_close(h5_id file, sr_failure *why); /* and everything opened through it */

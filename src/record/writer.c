@@ -1,22 +1,33 @@
 /* writer.c -- see writer.h. Order of a flush: rows, H5Fflush, committed counts; whoever reads a
  * count finds the rows, whenever the writer dies. */
+#define _GNU_SOURCE /* memfd_create, fallocate */
 #include "writer.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, EVAL_ROOM = 16 };
+enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, EVAL_ROOM = 16, RESERVE_SPARE = 32768 };
 
-/* After a failed write HDF5 must be left alone: its caches hold what it could not write. */
+/* After a failed write HDF5 must be left alone: its caches hold what it could not write. A program
+ * that used HDF5 before us still has its exit handler, which would try again and crash; so the
+ * file's descriptor gets a place where writing works. What was flushed to the disk stays as it is.
+ */
 static sr_status keep(run_writer *w, sr_status status) {
-    if (status != SR_OK) w->broken = true;
+    if (status == SR_OK || w->broken) return status;
+    w->broken = true;
+    int fd = h5_descriptor(w->file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
+    if (sink >= 0) dup2(sink, fd), close(sink);
     return status;
 }
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
-    *w = (run_writer){0};
+    *w = (run_writer){.path = path};
     h5_disown_exit();
     return keep(w, h5_create(path, &w->file, why));
 }
@@ -70,10 +81,22 @@ void writer_free(run_writer *w) {
     *w = (run_writer){0};
 }
 
+/* Room for the beginning of the file, asked for before HDF5 has anything it could fail to write. */
+static sr_status reserve_space(run_writer *w, sr_failure *why) {
+    run_layout l = w->layout;
+    l.planned_steps = 0;
+    int fd = h5_descriptor(w->file);
+    off_t bytes = run_project(&l, 0) + RESERVE_SPARE;
+    if (fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return SR_OK;
+    if (errno != ENOSPC && errno != EDQUOT) return SR_OK; /* not every file system can do it */
+    return sr_fail(why, SR_IO, "%s: %s", w->path, strerror(errno));
+}
+
 sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why) {
     sr_status status = allocate_rows(w, why);
     if (status != SR_OK) return status;
-    status = writer_declare_file(w, info, why);
+    status = reserve_space(w, why);
+    if (status == SR_OK) status = writer_declare_file(w, info, why);
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = h5_start_swmr(w->file, why);
     w->declared = status == SR_OK;

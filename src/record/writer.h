@@ -27,6 +27,7 @@ typedef struct row_block {
 } row_block;
 
 typedef struct run_writer {
+    const char *path; /* of the file; not owned */
     h5_id file;
     run_layout layout;
     run_embedding *embedding; /* [embeddings]; owned by the caller */
