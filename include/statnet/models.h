@@ -10,6 +10,34 @@
 
 enum { MODEL_TEXT = 512 };
 
+/* Parameters of single methods (norm_param_row of norm.h) that the user may set, for every site
+ * whose method has them: X(id, option, parameter, help). */
+#define MODEL_NORM_PARAMS(X)                                                                       \
+    X(pn_alpha_bkw, "pn-alpha-bkw", "alpha_bwd", "pn: weight of the OLD nu in the backward pass")  \
+    X(norm_warmup, "norm-warmup", "warmup", "pn-released, brn, mabn: calls of the warm-up")        \
+    X(norm_groups, "norm-groups", "groups", "groupnorm: groups of features")                       \
+    X(norm_unbiased, "norm-unbiased", "unbiased",                                                  \
+      "ln: 1 = variance over d-1; bn: 1 = running variance n/(n-1)")                               \
+    X(rbn_lambda_mean, "rbn-lambda-mean", "lambda", "rbn: weight of the penalty on the mean")      \
+    X(rbn_lambda_std, "rbn-lambda-std", "nu", "rbn: weight of the penalty on the deviation")       \
+    X(rbn_running, "rbn-running", "running",                                                       \
+      "rbn: running values of the penalty, before or after the update")                            \
+    X(rbn_scale, "rbn-scale", "scale", "rbn: penalty beside the loss's sum or mean")               \
+    X(rbn_penalty, "rbn-penalty", "penalty", "rbn-released: diff, diff2, reldiff or mag")          \
+    X(adanorm_c, "adanorm-c", "C", "adanorm: scale of phi")                                        \
+    X(adanorm_k, "adanorm-k", "k", "adanorm: slope of phi")                                        \
+    X(rmsnorm_placement, "rmsnorm-placement", "placement",                                         \
+      "rmsnorm: eps inside or outside the root")                                                   \
+    X(brn_r_max, "brn-r-max", "r_max", "brn: limit of the scale correction")                       \
+    X(brn_d_max, "brn-d-max", "d_max", "brn: limit of the shift correction")                       \
+    X(brn_r_calls, "brn-r-calls", "r_calls", "brn: call from which r_max holds")                   \
+    X(brn_d_calls, "brn-d-calls", "d_calls", "brn: call from which d_max holds")                   \
+    X(mabn_buffer, "mabn-buffer", "buffer", "mabn: calls that statistics are averaged over")       \
+    X(mabn_clip_calls, "mabn-clip-calls", "clip_calls", "mabn: calls with r = 1")
+
+#define MODEL_NORM_PARAM_ID(id, ...) MODEL_NORM_PARAM_##id,
+enum { MODEL_NORM_PARAMS(MODEL_NORM_PARAM_ID) MODEL_NORM_PARAM_COUNT };
+
 typedef struct model_options {
     char name[MODEL_TEXT];         /* row of the table: "resnet20" */
     char preset[MODEL_TEXT];       /* "" or a preset of that model */
@@ -18,7 +46,8 @@ typedef struct model_options {
     char norm_at[MODEL_TEXT]; /* "PATTERN=METHOD,...", first match wins, before the two above */
     double norm_eps,
         norm_alpha;      /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
-    int64_t layer_scale; /* groups; 0 = none */
+    int64_t layer_scale; /* groups; 0 = none, or what METHOD+ls asks for */
+    char norm_param[MODEL_NORM_PARAM_COUNT][MODEL_TEXT]; /* "" = the method's preset */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
@@ -59,6 +88,12 @@ tensor *model_loss(model *m, tape *t, const batch *b, norm_mode mode, cross_entr
  * by `norm`. NULL on failure. */
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why);
+/* The method of a name such as "pn", or "pn+ls": the same behind a layer scale (*layer_scale, may
+ * be NULL). NULL when unknown. */
+const norm_method *model_norm_method(const char *name, bool *layer_scale);
+/* The rows as this site's method wants them: every token its own sample where it asks for that.
+ * NULL when out of memory. */
+const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows);
 /* Names of sites, as --norm-at and --record-sites match them ("*" and "?"). */
 bool model_glob(const char *pattern, const char *name);
 

@@ -156,9 +156,10 @@ struct norm_method {
     const char *summary;  /* one line for `statrec list norms` */
     bool affine;          /* has gamma and beta */
     bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
-    bool padded;          /* writes y and dx of padded rows too, as its release does */
-    double eps, alpha;    /* presets; alpha 0 where nothing runs */
-    int64_t layer_scale;  /* preset: groups of the layer scale that belongs to it */
+    bool token_samples;  /* in text every token is its own sample, not every sentence (GroupNorm) */
+    bool padded;         /* writes y and dx of padded rows too, as its release does */
+    double eps, alpha;   /* presets; alpha 0 where nothing runs */
+    int64_t layer_scale; /* preset: groups of the layer scale that belongs to it */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
     uint32_t vectors, scalars;            /* statistics of this method: NORM_BIT, NORM_SCALAR_BIT */

@@ -99,7 +99,7 @@ static void resnet_free(model *m) {
 /* -- forward */
 
 /* The rows of a tensor of images: all valid, one sample per image. */
-static norm_rows *image_rows(tape *t, const tensor *x, norm_mode mode, double tokens) {
+static norm_rows *image_rows(tape *t, const tensor *x, norm_mode mode, double *penalty) {
     int64_t rows = tensor_rows(x), positions = rows / x->dim[0];
     norm_rows *r = tape_alloc(t, sizeof *r);
     int32_t *sample = tape_alloc(t, (size_t)rows * sizeof *sample);
@@ -107,38 +107,48 @@ static norm_rows *image_rows(tape *t, const tensor *x, norm_mode mode, double to
     for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / positions);
     r->sample = sample;
     r->samples = x->dim[0];
-    r->tokens = tokens;
+    r->tokens = (double)x->dim[0];
+    r->penalty = penalty;
     return r;
 }
 
-/* `rows` of the previous layer serve again while the size stays. */
-static tensor *conv_norm_apply(const conv_norm *c, tape *t, tensor *x, norm_mode mode,
-                               norm_rows **rows) {
-    tensor *y = op_conv2d(t, x, norm_weight(c->norm, t, c->w), c->stride, 1);
+/* One pass: what every layer needs. `rows` of the previous layer serve again while the size stays.
+ */
+typedef struct pass {
+    tape *t;
+    norm_mode mode;
+    norm_rows *rows;
+    double penalty; /* of the normalizations, part of the loss */
+} pass;
+
+static tensor *conv_norm_apply(const conv_norm *c, pass *p, tensor *x) {
+    tensor *y = op_conv2d(p->t, x, norm_weight(c->norm, p->t, c->w), c->stride, 1);
     if (!y) return NULL;
-    if (!*rows || (*rows)->rows != tensor_rows(y))
-        *rows = image_rows(t, y, mode, (double)y->dim[0]);
-    return *rows ? norm_apply(c->norm, t, y, *rows) : NULL;
+    if (!p->rows || p->rows->rows != tensor_rows(y))
+        p->rows = image_rows(p->t, y, p->mode, &p->penalty);
+    return p->rows ? norm_apply(c->norm, p->t, y, p->rows) : NULL;
 }
 
-static tensor *block_apply(const block *k, tape *t, tensor *x, norm_mode mode, norm_rows **rows) {
-    tensor *h = op_relu(t, conv_norm_apply(&k->first, t, x, mode, rows));
-    tensor *y = conv_norm_apply(&k->second, t, h, mode, rows);
-    tensor *around = y ? op_shortcut(t, x, k->first.stride, tensor_features(y)) : NULL;
-    return op_relu(t, op_add(t, y, around));
+static tensor *block_apply(const block *k, pass *p, tensor *x) {
+    tensor *h = op_relu(p->t, conv_norm_apply(&k->first, p, x));
+    tensor *y = conv_norm_apply(&k->second, p, h);
+    tensor *around = y ? op_shortcut(p->t, x, k->first.stride, tensor_features(y)) : NULL;
+    return op_relu(p->t, op_add(p->t, y, around));
 }
 
 static tensor *resnet_loss(model *m, tape *t, const batch *b, norm_mode mode,
                            cross_entropy_report *report) {
     const resnet *net = m->self;
-    norm_rows *rows = NULL;
+    pass p = {.t = t, .mode = mode};
     int64_t dim[4] = {b->count, b->height, b->width, b->channels};
     tensor *x = tape_wrap(t, 4, dim, (real *)b->image);
-    x = op_relu(t, conv_norm_apply(&net->stem, t, x, mode, &rows));
+    x = op_relu(t, conv_norm_apply(&net->stem, &p, x));
     for (int s = 0; s < STAGES; s++)
-        for (int i = 0; i < BLOCKS; i++) x = block_apply(&net->block[s][i], t, x, mode, &rows);
+        for (int i = 0; i < BLOCKS; i++) x = block_apply(&net->block[s][i], &p, x);
     tensor *logits = linear_apply(&net->classify, t, op_average_pool(t, x));
-    return op_cross_entropy(t, logits, b->label, -1, -1, net->smoothing, net->form, report);
+    tensor *loss = op_cross_entropy(t, logits, b->label, -1, -1, net->smoothing, net->form, report);
+    if (loss && report) report->loss += p.penalty;
+    return loss;
 }
 
 const model_row model_resnet20 = {

@@ -41,9 +41,20 @@ static bool next_assignment(const char **at, assignment *a, sr_failure *why) {
     return true;
 }
 
+const norm_method *model_norm_method(const char *name, bool *layer_scale) {
+    char plain[MODEL_TEXT];
+    size_t length = strlen(name);
+    bool scaled = length > 3 && !strcmp(name + length - 3, "+ls");
+    if (layer_scale) *layer_scale = scaled;
+    if (length >= sizeof plain) return NULL;
+    memcpy(plain, name, length + 1);
+    if (scaled) plain[length - 3] = 0;
+    return norm_find(plain);
+}
+
 /* The method of the site called `name`. */
 static const norm_method *method_at(const model_options *o, const char *name, const char *norm,
-                                    sr_failure *why) {
+                                    bool *layer_scale, sr_failure *why) {
     sr_failure malformed = {0};
     assignment a;
     const char *at = o->norm_at, *chosen = norm;
@@ -56,7 +67,7 @@ static const norm_method *method_at(const model_options *o, const char *name, co
         sr_fail(why, malformed.status, "%s", malformed.text);
         return NULL;
     }
-    const norm_method *method = norm_find(chosen);
+    const norm_method *method = model_norm_method(chosen, layer_scale);
     if (!method) sr_fail(why, SR_USAGE, "normalization '%s' is not known", chosen);
     return method;
 }
@@ -77,15 +88,48 @@ sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure
     return why && why->status != SR_OK ? why->status : SR_OK;
 }
 
+#define PARAM_NAMED(id, option, param, help) {option, param},
+static const struct {
+    const char *option, *param;
+} norm_params[] = {MODEL_NORM_PARAMS(PARAM_NAMED)};
+
+/* The parameters that the user set and this method has. */
+static sr_status set_params(norm_options *n, const model_options *o, const norm_method *method,
+                            sr_failure *why) {
+    for (int i = 0; i < MODEL_NORM_PARAM_COUNT; i++) {
+        if (!*o->norm_param[i] || norm_param_find(method, norm_params[i].param) < 0) continue;
+        sr_failure refused = {0};
+        if (norm_options_set(n, method, norm_params[i].param, o->norm_param[i], &refused) != SR_OK)
+            return sr_fail(why, SR_USAGE, "--%s: %s", norm_params[i].option, refused.text);
+    }
+    return SR_OK;
+}
+
+/* An option that nothing obeys is a mistake. */
+sr_status model_check_norm_params(const model *m, const model_options *o, sr_failure *why) {
+    for (int i = 0; i < MODEL_NORM_PARAM_COUNT; i++) {
+        bool obeyed = !*o->norm_param[i];
+        for (int k = 0; k < m->sites && !obeyed; k++)
+            obeyed = norm_param_find(m->site[k]->method, norm_params[i].param) >= 0;
+        if (!obeyed)
+            return sr_fail(why, SR_USAGE, "--%s: no site's normalization has this parameter",
+                           norm_params[i].option);
+    }
+    return SR_OK;
+}
+
 /* The method's presets with what the options set. The 0.95 in a method's row is the value of the
- * text releases; image networks run PyTorch's 0.9 (norms.md 2). */
-static norm_options options_at(const model *m, const model_options *o, const norm_method *method) {
-    norm_options n = norm_options_preset(method);
-    if (m->row->task == TASK_IMAGES && n.alpha == 0.95) n.alpha = 0.9;
-    n.eps = model_default(o->norm_eps, n.eps);
-    if (method->alpha > 0) n.alpha = model_default(o->norm_alpha, n.alpha);
-    n.layer_scale = o->layer_scale;
-    return n;
+ * text releases; image networks run PyTorch's 0.9 (norms.md 2). A layer scale that METHOD+ls asks
+ * for has as many groups as there are heads (norms.md 13), one in an image network. */
+static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
+                            bool layer_scale, norm_options *n, sr_failure *why) {
+    *n = norm_options_preset(method);
+    if (m->row->task == TASK_IMAGES && n->alpha == 0.95) n->alpha = 0.9;
+    n->eps = model_default(o->norm_eps, n->eps);
+    if (method->alpha > 0) n->alpha = model_default(o->norm_alpha, n->alpha);
+    n->layer_scale = o->layer_scale;
+    if (layer_scale && !n->layer_scale) n->layer_scale = o->heads > 0 ? o->heads : 1;
+    return set_params(n, o, method, why);
 }
 
 static bool make_room(model *m) {
@@ -100,18 +144,28 @@ static bool make_room(model *m) {
 
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why) {
-    const norm_method *method = method_at(o, name, norm, why);
-    if (!method) return NULL;
+    bool layer_scale;
+    norm_options n;
+    const norm_method *method = method_at(o, name, norm, &layer_scale, why);
+    if (!method || options_at(m, o, method, layer_scale, &n, why) != SR_OK) return NULL;
     norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
     if (!s) {
         sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
         return NULL;
     }
-    norm_options options = options_at(m, o, method);
-    if (norm_site_init(s, &m->params, name, kind, m->sites, features, method, &options, why) ==
-        SR_OK)
+    if (norm_site_init(s, &m->params, name, kind, m->sites, features, method, &n, why) == SR_OK)
         return m->site[m->sites++] = s;
     norm_site_free(s);
     free(s);
     return NULL;
+}
+
+const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows) {
+    if (!s->method->token_samples || !rows->sample) return rows;
+    norm_rows *own = tape_alloc(t, sizeof *own);
+    if (!own) return NULL;
+    *own = *rows;
+    own->sample = NULL;
+    own->samples = 0;
+    return own;
 }

@@ -97,7 +97,7 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
 /* What the builder hands from layer to layer. */
 typedef struct builder {
     model *m;
-    const model_options *options;
+    const model_options *options; /* heads as in size */
     const preset *size;
     sr_failure *why;
 } builder;
@@ -178,9 +178,11 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
                                    sr_failure *why) {
     transformer *net = m->self = calloc(1, sizeof *net);
     if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer");
-    builder b = {m, o, &net->size, why};
+    model_options resolved = *o;
+    builder b = {m, &resolved, &net->size, why};
     sr_status status = choose_size(&net->size, o, why);
     if (status != SR_OK) return status;
+    resolved.heads = net->size.heads;
     net->smoothing = model_default(o->label_smoothing, 0.1);
     net->form = o->smoothing;
     status = build_embedding(&b, net, shape);
@@ -203,7 +205,13 @@ typedef struct pass {
     tape *t;
     const batch *b;
     norm_rows *source, *target;
+    double penalty; /* of the normalizations, part of the loss */
 } pass;
+
+static tensor *normalize(const pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
+    const norm_rows *own = model_rows_for(n, p->t, rows);
+    return own ? norm_apply(n, p->t, x, own) : NULL;
+}
 
 static norm_rows *text_rows(tape *t, int64_t count, int64_t length, const uint8_t *mask,
                             norm_mode mode, double tokens) {
@@ -227,12 +235,12 @@ static tensor *embed(const pass *p, const int32_t *token, int64_t length) {
 
 /* The input of a sublayer and, after it, the sum: the two places where a norm can stand. */
 static tensor *before(const pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
-    return p->net->size.pre ? norm_apply(n, p->t, x, rows) : x;
+    return p->net->size.pre ? normalize(p, n, x, rows) : x;
 }
 
 static tensor *after(const pass *p, norm_site *n, tensor *x, tensor *f, const norm_rows *rows) {
     tensor *sum = op_add(p->t, x, op_dropout(p->t, f, p->net->size.dropout));
-    return p->net->size.pre ? sum : norm_apply(n, p->t, sum, rows);
+    return p->net->size.pre ? sum : normalize(p, n, sum, rows);
 }
 
 static tensor *encode_layer(const pass *p, const encoder_layer *l, tensor *x) {
@@ -247,7 +255,7 @@ static tensor *encode(const pass *p) {
     const transformer *net = p->net;
     tensor *x = embed(p, p->b->source, p->b->source_length);
     for (int i = 0; i < net->size.encoder_layers; i++) x = encode_layer(p, &net->encoder[i], x);
-    return net->size.pre ? norm_apply(net->encoder_final, p->t, x, p->source) : x;
+    return net->size.pre ? normalize(p, net->encoder_final, x, p->source) : x;
 }
 
 static tensor *decode_layer(const pass *p, const decoder_layer *l, tensor *x, tensor *memory) {
@@ -266,7 +274,7 @@ static tensor *decode(const pass *p, tensor *memory) {
     tensor *x = embed(p, p->b->target_in, p->b->target_length);
     for (int i = 0; i < net->size.decoder_layers; i++)
         x = decode_layer(p, &net->decoder[i], x, memory);
-    return net->size.pre ? norm_apply(net->decoder_final, p->t, x, p->target) : x;
+    return net->size.pre ? normalize(p, net->decoder_final, x, p->target) : x;
 }
 
 static tensor *transformer_loss(model *m, tape *t, const batch *b, norm_mode mode,
@@ -276,10 +284,13 @@ static tensor *transformer_loss(model *m, tape *t, const batch *b, norm_mode mod
     p.source = text_rows(t, b->count, b->source_length, b->source_mask, mode, (double)b->tokens);
     p.target = text_rows(t, b->count, b->target_length, b->target_mask, mode, (double)b->tokens);
     if (!p.source || !p.target) return NULL;
+    p.source->penalty = p.target->penalty = &p.penalty;
     tensor *x = decode(&p, encode(&p));
     tensor *logits = op_linear(t, x, net->embedding, NULL);
-    return op_cross_entropy(t, logits, b->target_out, TOKEN_PAD, TOKEN_UNK, net->smoothing,
-                            net->form, report);
+    tensor *loss = op_cross_entropy(t, logits, b->target_out, TOKEN_PAD, TOKEN_UNK, net->smoothing,
+                                    net->form, report);
+    if (loss && report) report->loss += p.penalty;
+    return loss;
 }
 
 const model_row model_transformer = {

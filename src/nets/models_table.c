@@ -44,6 +44,7 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     params_init(&m->params, o->seed);
     sr_status status = row->build(m, o, shape, why);
     if (status == SR_OK) status = model_check_norm_at(m, o, why);
+    if (status == SR_OK) status = model_check_norm_params(m, o, why);
     if (status == SR_OK && m->params.failure.status != SR_OK)
         status = sr_fail(why, m->params.failure.status, "%s", m->params.failure.text);
     if (status == SR_OK) return m;

@@ -33,6 +33,7 @@ const norm_method norm_groupnorm = {
     .axis = "sample",
     .summary = "group normalization: over a sample's rows and a group of features",
     .affine = true,
+    .token_samples = true,
     .eps = 1e-5,
     .param = {{"groups", 1, 1, 1 << 20, NULL, "groups of features; must divide the width"}},
     .vectors = NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),

@@ -22,13 +22,17 @@
 #define TRAIN  "Training"
 #define RECORD "Recording"
 
+#define NORM_PARAM(id, key, param, help)                                                           \
+    TEXT(MODEL, key, model.norm_param[MODEL_NORM_PARAM_##id], "", help),
+
 enum { BIG = 1 << 30 };
 
 static const option rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
     TEXT(MODEL, "preset", model.preset, "", "sizes of a transformer, see `statrec list models`"),
     TEXT(MODEL, "norm", model.norm, "bn",
-         "normalization of all sites; of a transformer: of its encoder"),
+         "normalization of all sites; of a transformer: of its encoder; METHOD+ls: behind a layer "
+         "scale"),
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
          "normalization of a transformer's decoder"),
     TEXT(MODEL, "norm-at", model.norm_at, "",
@@ -39,7 +43,8 @@ static const option rows[] = {
          "weight of the OLD running value; nan: the method's (0.95, for images 0.9)"),
     INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
         "layer scale in front of every normalization; 0: none"),
-    INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's"),
+    MODEL_NORM_PARAMS(NORM_PARAM)
+        INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's"),
     INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",
         "inner width of the FFN; 0: the preset's"),
     INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's"),
@@ -188,6 +193,7 @@ static sr_status check_name(const char *key, const char *given, name_fn *name, c
         if (!strcmp(names[count], given)) return SR_OK;
         count++;
     }
+    if (name == norm_name && model_norm_method(given, NULL)) return SR_OK; /* METHOD+ls */
     const char *nearest = tool_nearest(given, names, count);
     sr_fail(why, SR_USAGE, "--%s: '%s' is not known", key, given);
     if (nearest)

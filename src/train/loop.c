@@ -79,8 +79,8 @@ static void tell_nonfinite(trainer *r, double loss, double norm) {
         trainer_warn(r, "step %lld: non-finite statistics at site %s; the run goes on",
                      (long long)r->result->steps, site);
     else
-        trainer_warn(r, "step %lld: loss %g, gradient norm %g; the run goes on",
-                     (long long)r->result->steps, loss, norm);
+        trainer_warn(r, "step %lld: the %s is not finite; the run goes on",
+                     (long long)r->result->steps, isfinite(loss) ? "gradient" : "loss");
 }
 
 static void record_step(trainer *r, const sr_step *row) {

@@ -106,6 +106,21 @@ static void norms_by_site(void **state) {
     model_free(m);
 }
 
+static void norm_parameters(void **state) {
+    (void)state;
+    model_options o = options("transformer", "mini", "");
+    data_shape shape = pairs(40);
+    strcpy(o.norm, "pn+ls");
+    strcpy(o.norm_param[MODEL_NORM_PARAM_pn_alpha_bkw], "0.75");
+    model *m = create(&o, &shape);
+    const norm_site *s = m->site[0];
+    assert_string_equal(s->method->name, "pn");
+    assert_int_equal(s->options.layer_scale, 4); /* as many groups as heads */
+    assert_true(s->options.param[norm_param_find(s->method, "alpha_bwd")] == 0.75);
+    assert_int_equal(m->site[7]->options.layer_scale, 0);
+    model_free(m);
+}
+
 static void expect_refusal(const model_options *o, const data_shape *shape, const char *part) {
     sr_failure why = {0};
     assert_null(model_create(o, shape, &why));
@@ -133,6 +148,12 @@ static void refusals(void **state) {
     expect_refusal(&o, &text, "'encoder.9.*' matches no site");
     strcpy(o.norm_at, "encoder.*=bm");
     expect_refusal(&o, &text, "'bm'");
+    *o.norm_at = 0;
+    strcpy(o.norm_param[MODEL_NORM_PARAM_adanorm_c], "2");
+    expect_refusal(&o, &text, "--adanorm-c: no site's");
+    strcpy(o.norm, "adanorm");
+    strcpy(o.norm_param[MODEL_NORM_PARAM_adanorm_c], "much");
+    expect_refusal(&o, &text, "--adanorm-c: ");
     data_shape odd = images;
     odd.height = 30;
     o = options("resnet20", "", "");
@@ -153,6 +174,7 @@ int main(void) {
                                        cmocka_unit_test(transformer_counts),
                                        cmocka_unit_test(transformer_site_names),
                                        cmocka_unit_test(norms_by_site),
+                                       cmocka_unit_test(norm_parameters),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(globs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
