@@ -156,7 +156,7 @@ static void flip_bytes(const char *source, int rounds) {
 
 static void test_flipped(void **state) {
     (void)state;
-    flip_bytes(sample_path("whole.h5"), 200);
+    flip_bytes(sample_path("whole.h5"), 120);
     flip_bytes(sample_path("run.h5.part"), 60);
 }
 
