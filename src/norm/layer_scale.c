@@ -13,10 +13,24 @@
 
 #include <math.h>
 
+#include "wide.h"
+
+/* sum x y, in eight interleaved partial sums. */
+static double dot_product(const real *x, const real *y, int64_t w) {
+    wide lane = {0}, a, b;
+    int64_t k = 0;
+    for (; k + WIDE <= w; k += WIDE) {
+        wide_load(&a, x + k);
+        wide_load(&b, y + k);
+        lane += a * b;
+    }
+    double sum = wide_total(&lane);
+    for (; k < w; k++) sum += (double)x[k] * (double)y[k];
+    return sum;
+}
+
 static void scale_group(const real *x, int64_t w, double eps, real *u, double *scale) {
-    double square = 0;
-    for (int64_t k = 0; k < w; k++) square += (double)x[k] * (double)x[k];
-    *scale = 1 / sqrt(square / (double)w + eps);
+    *scale = 1 / sqrt(dot_product(x, x, w) / (double)w + eps);
     for (int64_t k = 0; k < w; k++) u[k] = (real)((double)x[k] * *scale);
 }
 
@@ -35,9 +49,7 @@ void layer_scale_forward(const norm_call *c, bool all, const real *x, real *u, d
 }
 
 static void unscale_group(const real *u, int64_t w, double scale, const real *du, real *dx) {
-    double dot = 0;
-    for (int64_t k = 0; k < w; k++) dot += (double)du[k] * (double)u[k];
-    dot /= (double)w;
+    double dot = dot_product(du, u, w) / (double)w;
     for (int64_t k = 0; k < w; k++) dx[k] = (real)(scale * ((double)du[k] - (double)u[k] * dot));
 }
 

@@ -5,7 +5,7 @@
 
 #include "layer.h"
 
-enum { ROWS = 1500, WIDTH = 24 };
+enum { ROWS = 1500, WIDTH = 24, SAMPLES = 45 };
 
 static tape *make_tape(int threads) {
     sr_failure why = {0};
@@ -25,6 +25,13 @@ static void ignore(void *context, const norm_observation *o) {
     ++*(int *)context;
 }
 
+/* Samples of very different sizes, rows of one not together. */
+static const int32_t *sample_numbers(void) {
+    static int32_t sample[ROWS];
+    for (int i = 0; i < ROWS; i++) sample[i] = i % 3 ? i % 5 : 5 + i % (SAMPLES - 5);
+    return sample;
+}
+
 static outcome *train(const norm_method *m, int threads, bool observed, const uint8_t *mask) {
     layer l;
     int calls = 0;
@@ -33,6 +40,8 @@ static outcome *train(const norm_method *m, int threads, bool observed, const ui
     tape *t = make_tape(threads);
     assert_non_null(o);
     layer_make(&l, m, WIDTH, 2);
+    l.sample = sample_numbers();
+    l.samples = SAMPLES;
     if (observed) {
         l.site.forward_observer = l.site.backward_observer = ignore;
         l.site.observer_context = &calls;
