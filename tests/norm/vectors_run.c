@@ -426,6 +426,7 @@ void vector_run(vector_case *c, const vector_setup *s) {
     const double *x = vector_read(c, "in/x", NULL), *dy = vector_read(c, "in/dy", NULL);
     const double *shard = ranks > 1 ? vector_read(c, "in/shard", NULL) : NULL;
     const double *seg = vector_has(c, "in/seg") ? vector_read(c, "in/seg", NULL) : NULL;
+    if (!vector_has(c, "out/y") || !vector_has(c, "out/dx")) c->broken = true;
     for (int i = 0; i < ranks && !c->broken; i++) {
         r[i] = (rank_run){.c = c,
                           .setup = s,
