@@ -26,9 +26,6 @@ void gemm_setup(int threads);
 /* Name of the BLAS kernels chosen for this CPU ("Haswell"), for the run file and bench. */
 const char *gemm_library(void);
 
-/* Nanoseconds of a steady clock: ops add differences to their tape's engine_times. */
-double engine_clock(void);
-
 /* The float product of oneDNN (dnnl.c, with USE_DNNL only); false when the library refused and c
  * is as before. */
 bool gemm_dnnl(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,

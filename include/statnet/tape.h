@@ -39,12 +39,6 @@ typedef void tape_backward_fn(tape *t, const tape_node *node);
 
 enum { NODE_INPUTS = 5 };
 
-/* Nanoseconds spent by kind of work since tape_create, for bench and --profile; each op adds its
- * own (engine_clock of gemm.h). */
-typedef struct engine_times {
-    double gemm, conv;
-} engine_times;
-
 /* Seconds and calls of one kind of op while the tape profiles. An op's forward time is what passed
  * since the push before it, so it includes the shaping of its inputs. */
 typedef struct tape_profile {
@@ -73,7 +67,6 @@ struct tape {
     uint64_t draws; /* ops that drew so far */
     tape_node *last;
     sr_failure failure;
-    engine_times times;
     bool profiling;                    /* set by the owner; costs two clock readings an op */
     double mark;                       /* end of the op before */
     tape_profile profile[PROFILE_OPS]; /* op NULL ends */

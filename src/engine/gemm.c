@@ -219,9 +219,3 @@ void gemm_setup(int threads) {
 const char *gemm_library(void) {
     return openblas_get_corename();
 }
-
-double engine_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
