@@ -16,8 +16,8 @@
  * Speed: these passes should cost what their memory traffic costs. A piece is walked in strips of
  * rows, a strip in tiles of 16 columns whose sums or coefficients stay in registers while the rows
  * of the strip go by; two rows at a time hide the latency of an addition. Narrow rows make strips
- * of a whole piece, which fits the first cache; wide rows go in pairs (sums) or singly (the rest),
- * because memory is fetched ahead only along long runs, and the pairs ask for theirs themselves.
+ * of a whole piece, which fits the first cache; wide rows go by twos and fours (sums) or singly,
+ * because memory is fetched ahead only along long runs, and the sums ask for theirs themselves.
  */
 #include "columns.h"
 
@@ -158,7 +158,7 @@ static void piece_moments(const columns *m, const real *x, piece p, double *shif
     strip s;
     memset(mean, 0, (size_t)d * sizeof *mean);
     memset(m2, 0, (size_t)d * sizeof *m2);
-    for (bool first = true; next_strip(m, &p, PAIR, &s); first = false) {
+    for (bool first = true; next_strip(m, &p, 2 * PAIR, &s); first = false) {
         for (int64_t k = 0; first && k < d; k++) shift[k] = (double)x[s.at[0] + k];
         strip_moments(&s, d, x, shift, mean, m2);
     }
