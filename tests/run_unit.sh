@@ -9,9 +9,9 @@ for program in "$@"; do
     # passive: threads that wait do not take the core from those that work, on machines with other load
     OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} "$program" >"$log" 2>&1
     status=$?
-    p=$(grep -c '^\[       OK \]' "$log")
-    s=$(grep -c '^\[  SKIPPED \] [a-z]' "$log")
-    f=$(grep -c '^\[  FAILED  \] [a-z].*' "$log")
+    # the lines of the run, not of the summary that names them again
+    count() { sed '/^\[==========\] .* test(s) run/,$d' "$log" | grep -c "^\[ *$1 *\]"; }
+    p=$(count OK) s=$(count SKIPPED) f=$(count FAILED)
     [ $status -ne 0 ] && [ "$f" -eq 0 ] && f=1
     [ $status -eq 0 ] && f=0
     passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + f))

@@ -148,7 +148,7 @@ typedef struct sr_finish {
 /* Writes what is left, closes, renames PATH.part to PATH, frees r (always). Returns the first
  * failure of the recorder's life. NULL r is SR_OK. */
 sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why);
-/* Frees without finishing: leaves PATH.part as a crash would. */
+/* Frees without finishing: leaves PATH.part as a crash would, nothing when no step ever began. */
 void sr_abandon(sr_recorder *r);
 
 #ifdef __cplusplus

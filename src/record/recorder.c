@@ -409,5 +409,7 @@ sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why) {
 }
 
 void sr_abandon(sr_recorder *r) {
-    if (r) free_recorder(r);
+    if (!r) return;
+    if (!r->started) unlink(r->part); /* no row was ever in it */
+    free_recorder(r);
 }

@@ -203,8 +203,25 @@ static sr_status check_name(const char *key, const char *given, name_fn *name, c
     return SR_USAGE;
 }
 
+/* True when `given` is one of the words of "a|b|c". */
+static bool is_word_of(const char *words, const char *given) {
+    size_t length = strlen(given);
+    for (const char *at = words; *at; at += strcspn(at, "|"), at += *at == '|')
+        if (strcspn(at, "|") == length && !memcmp(at, given, length)) return true;
+    return false;
+}
+
+static sr_status check_preset(const train_config *c, sr_failure *why) {
+    const model_row *row = model_find(c->model.name);
+    if (!*c->model.preset || is_word_of(row->presets, c->model.preset)) return SR_OK;
+    sr_fail(why, SR_USAGE, "--preset: '%s' is not a preset of %s", c->model.preset, row->name);
+    if (*row->presets) sr_hint(why, "its presets: %s", row->presets);
+    return SR_USAGE;
+}
+
 static sr_status check_names(const train_config *c, sr_failure *why) {
     sr_status status = check_name("model", c->model.name, model_name, "models", why);
+    if (status == SR_OK) status = check_preset(c, why);
     if (status == SR_OK) status = check_name("norm", c->model.norm, norm_name, "norms", why);
     if (status == SR_OK)
         status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);

@@ -175,6 +175,10 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
 /* A run that never made a step leaves no file behind. */
 static sr_status close_recorder(trainer *r, sr_status so_far, sr_failure *why) {
     if (!r->recorder) return so_far;
+    if (so_far != SR_OK && r->result->steps == 0) {
+        sr_abandon(r->recorder);
+        return so_far;
+    }
     const char *status = so_far != SR_OK ? "failed" : r->finished ? "complete" : "interrupted";
     sr_finish finish = {.status = status,
                         .reason = so_far != SR_OK ? why->text

@@ -128,9 +128,30 @@ static void refused(const char *const *args, const char *part) {
     check_failure(&why, SR_USAGE, part);
 }
 
+/* A run that never made a step leaves no file, so the corrected command can follow. */
+static void refused_run_leaves_nothing(void **state) {
+    (void)state;
+    static train_config c;
+    sr_failure why = {0};
+    train_events silent = {0};
+    train_result result;
+    const char *path = run_path("refused.h5");
+    char part[4200];
+    snprintf(part, sizeof part, "%s.part", path);
+    check_ok(parse(&c, (const char *const[]){IMAGES, "--record-sites", "nowhere", "-o", path, NULL},
+                   &why),
+             &why);
+    assert_int_equal(train_run(&c, "test", &silent, &result, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "'nowhere' matches no site");
+    assert_true(access(path, F_OK) != 0 && access(part, F_OK) != 0);
+}
+
 static void refusals(void **state) {
     (void)state;
     refused((const char *const[]){"--model", "resnet2", "-o", "x", NULL}, "--model: 'resnet2'");
+    refused((const char *const[]){"--preset", "mini", "-o", "x", NULL}, "not a preset of resnet20");
+    refused((const char *const[]){"--model", "transformer", "--preset", "min", "-o", "x", NULL},
+            "--preset: 'min'");
     refused((const char *const[]){"--norm", "bm", "-o", "x", NULL}, "--norm: 'bm'");
     refused((const char *const[]){"--decoder-norm", "lm", "-o", "x", NULL}, "--decoder-norm: 'lm'");
     refused((const char *const[]){"--data", "cifar", "-o", "x", NULL}, "--data: 'cifar'");
@@ -156,6 +177,7 @@ int main(void) {
                                        cmocka_unit_test(seeds_differ),
                                        cmocka_unit_test(run_file),
                                        cmocka_unit_test(refusals),
-                                       cmocka_unit_test(recipes)};
+                                       cmocka_unit_test(recipes),
+                                       cmocka_unit_test(refused_run_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
