@@ -194,6 +194,13 @@ typedef struct norm_observation {
 
 typedef void norm_observer_fn(void *context, const norm_observation *o);
 
+/* What batch normalization and PN-V would find at a site that uses something else (shadow.c). */
+typedef struct norm_shadow {
+    double eps, alpha;          /* in use: the method's own where it has them */
+    uint32_t vectors;           /* NORM_BITs that it leaves in norm_call.stat */
+    double *mu, *sigma2, *psi2; /* [features] running values; owned; no part of the model's state */
+} norm_shadow;
+
 struct norm_site {
     char name[PARAM_NAME]; /* "encoder.0.norm1" */
     char kind[16];         /* "conv", "encoder", "decoder" */
@@ -209,6 +216,7 @@ struct norm_site {
     norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
     void *observer_context;
     bool want_rows;
+    norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
 };
 
 /* Makes a layer; its parameters go into p as NAME.gamma and NAME.beta. */
@@ -216,6 +224,14 @@ sr_status norm_site_init(norm_site *s, params *p, const char *name, const char *
                          int64_t features, const norm_method *method, const norm_options *options,
                          sr_failure *why);
 void norm_site_free(norm_site *s);
+
+/* From now on every NORM_TRAIN call also leaves the statistics of bn and pnv in norm_call.stat, as
+ * if they stood here with this site's gain; y, dx, gradients and state keep their bytes. sum_g and
+ * sum_gx are then those of xhat = (x - mu_B)/sqrt(sigma2_B + eps). alpha: for running values of a
+ * method that has none. */
+sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
+/* NORM_BITs of the statistics that an observer of this site finds filled. */
+uint32_t norm_site_vectors(const norm_site *s);
 
 /* y = method(x). x [..., d]; rows->rows must be tensor_rows(x). rows must stay until backward. */
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows);

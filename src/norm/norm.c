@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "layer_scale.h"
+#include "shadow.h"
 
 /* One call, from forward to backward. */
 typedef struct applied {
@@ -13,6 +14,7 @@ typedef struct applied {
     norm_call call;
     const real *x;          /* [rows, d] what the method sees */
     const double *ls_scale; /* [rows, groups] of the layer scale, or NULL */
+    shadow_call *shadow;    /* or NULL */
 } applied;
 
 /* -- rows ----------------------------------------------------------------------------------------
@@ -119,6 +121,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     } else {
         sr_status status = scale_input(a, x);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
+        if (status == SR_OK) status = shadow_forward(s, c, a->x, &a->shadow);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, y);
         s->calls = c->calls;
@@ -155,6 +158,7 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         memset(dx, 0, (size_t)(c->rows->rows * c->features) * sizeof *dx);
     } else {
         sr_status status = s->method->backward(c, a->x, dy, dx);
+        if (status == SR_OK) status = shadow_backward(a->shadow, c, a->x, dy);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }

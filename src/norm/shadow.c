@@ -1,0 +1,146 @@
+/* shadow.c -- what would BN do here? The statistics of bn.c and pnv.c at a site whose method uses
+ * others or none, taken beside it and without changing it (norms.md sections 2, 10, 18).
+ *
+ * Per feature over the n valid rows of the x that the method sees (behind a layer scale), g = dL/dy
+ * as it arrives at the site:
+ *
+ *     forward   mu_B = mean[x]  sigma2_B = mean[(x - mu_B)^2]  psi2_B = mean[x^2]
+ *               s = sqrt(sigma2_B + eps)  xhat = (x - mu_B)/s
+ *     state     v <- alpha v + (1-alpha) v_B  for v = mu, sigma2, psi2, from 0, 1, 1; biased
+ *     backward  sum_g = sum g    sum_gx = sum g xhat
+ *
+ * From these follow the parts of dx that BN and PN-V would have with the gain of this site (1 where
+ * the method has none) at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V
+ * sum g x/psi = (s sum_gx + mu_B sum_g)/psi. They answer for this one call: had BN stood here from
+ * the start, weights, x and g would be others.
+ *
+ * What the method computes itself is not computed again: the batch statistics and its own running
+ * values for every method over a batch, the sums for those with a running variance (bn, rbn, brn
+ * and the releases: xhat is the one above, or what the release has for it). The others' sum_gx
+ * belongs to another xhat; for observers the shadow's takes its place, while dgamma and dbeta stay
+ * the method's. A method that counts padded rows (norm_method.padded) is not synchronised, nor is
+ * its shadow.
+ *
+ * eps and alpha are the site's; eps of a method that has none is bn's. Kept: center, 1/s and the
+ * sums [d].
+ */
+#include "shadow.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch_stats.h"
+#include "methods.h"
+
+#define BATCH   (NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B))
+#define RUNNING (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2))
+#define SUMS    (NORM_BIT(sum_g) | NORM_BIT(sum_gx))
+
+struct shadow_call {
+    const norm_shadow *shadow;
+    norm_call call; /* the layer's, with the shadow's options, kept memory and sums */
+    norm_rows rows;
+    norm_options options;
+};
+
+/* -- the site ------------------------------------------------------------------------------------
+ */
+
+/* What the method does not already have as BN and PN-V would. */
+static uint32_t missing_vectors(const norm_method *m) {
+    uint32_t missing = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
+    return m->vectors & NORM_BIT(sigma2) ? missing : missing | SUMS;
+}
+
+sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {
+    const norm_method *m = s->method;
+    int64_t d = s->features;
+    if (s->shadow) return SR_OK;
+    if (!(alpha >= 0 && alpha <= 1))
+        return sr_fail(why, SR_USAGE, "%s: alpha is %g, not between 0 and 1", s->name, alpha);
+    norm_shadow *shadow = calloc(1, sizeof *shadow);
+    double *state = malloc(3 * (size_t)d * sizeof *state);
+    if (!shadow || !state) {
+        free(shadow), free(state);
+        return sr_fail(why, SR_MEMORY, "out of memory for the batch statistics of %s", s->name);
+    }
+    shadow->eps = m->eps > 0 || s->options.eps > 0 ? s->options.eps : norm_bn.eps;
+    shadow->alpha = m->alpha > 0 ? s->options.alpha : alpha;
+    shadow->vectors = missing_vectors(m);
+    shadow->mu = state, shadow->sigma2 = state + d, shadow->psi2 = state + 2 * d;
+    for (int64_t k = 0; k < d; k++) shadow->mu[k] = 0, shadow->sigma2[k] = shadow->psi2[k] = 1;
+    s->shadow = shadow;
+    return SR_OK;
+}
+
+uint32_t norm_site_vectors(const norm_site *s) {
+    return s->method->vectors | (s->shadow ? s->shadow->vectors : 0);
+}
+
+/* -- one call ------------------------------------------------------------------------------------
+ */
+
+static batch_kept *start_kept(shadow_call *k) {
+    size_t bytes = batch_kept_bytes(&k->call);
+    k->call.kept = tape_alloc(k->call.tape, bytes);
+    if (!k->call.kept) return NULL;
+    memset(k->call.kept, 0, bytes);
+    return batch_kept_start(&k->call);
+}
+
+static shadow_call *start_call(const norm_site *site, const norm_call *c) {
+    shadow_call *k = tape_alloc(c->tape, sizeof *k);
+    double *sums = tape_alloc(c->tape, 2 * (size_t)c->features * sizeof *sums);
+    if (!k || !sums) return NULL;
+    *k =
+        (shadow_call){.shadow = site->shadow, .call = *c, .rows = *c->rows, .options = *c->options};
+    k->options.eps = site->shadow->eps;
+    k->options.alpha = site->shadow->alpha;
+    if (site->method->padded) k->rows.reduce = NULL;
+    k->call.options = &k->options;
+    k->call.rows = &k->rows;
+    k->call.stat[NORM_sum_g] = sums;
+    k->call.stat[NORM_sum_gx] = sums + c->features;
+    return k;
+}
+
+/* Valid rows of all processes, where the method took the statistics. */
+static sr_status count_rows(const norm_rows *r, double *n) {
+    *n = (double)r->valid;
+    return r->reduce ? r->reduce(r->reduce_context, n, 1) : SR_OK;
+}
+
+static void advance(const shadow_call *k, const batch_kept *kept, norm_vector v, norm_vector batch,
+                    double *state) {
+    const norm_call *c = &k->call;
+    if (!(k->shadow->vectors >> v & 1)) return;
+    memcpy(c->stat[v], state, (size_t)c->features * sizeof *state);
+    batch_advance(c, kept, state, c->stat[batch], 1);
+}
+
+sr_status shadow_forward(const norm_site *site, norm_call *c, const real *x, shadow_call **kept) {
+    const norm_shadow *s = site->shadow;
+    *kept = NULL;
+    if (!s || c->rows->mode != NORM_TRAIN) return SR_OK;
+    shadow_call *k = start_call(site, c);
+    batch_kept *b = k ? start_kept(k) : NULL;
+    if (!b) return SR_MEMORY;
+    sr_status status = s->vectors & NORM_BIT(mu_B) ? batch_statistics(&k->call, b, x)
+                                                   : count_rows(&k->rows, &b->n);
+    if (status != SR_OK) return status;
+    advance(k, b, NORM_mu, NORM_mu_B, s->mu);
+    advance(k, b, NORM_sigma2, NORM_sigma2_B, s->sigma2);
+    advance(k, b, NORM_psi2, NORM_psi2_B, s->psi2);
+    batch_divide(&k->call, b, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    *kept = k;
+    return SR_OK;
+}
+
+sr_status shadow_backward(shadow_call *k, norm_call *c, const real *x, const real *dy) {
+    if (!k || !(k->shadow->vectors & NORM_BIT(sum_gx))) return SR_OK;
+    sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
+    c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
+    c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
+    return status;
+}
