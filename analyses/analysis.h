@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "statnet/options.h"
+#include "statnet/rng.h"
 #include "statnet/tool.h"
 #include "statnet/tsv.h"
 #include "statrec/format.h"
@@ -120,6 +121,16 @@ void summary_cells(tsv *table, const summary *s);
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 /* Sorts value [count] upwards. */
 void sort_reals(double *value, int64_t count);
+
+/* -- intervals: analysis_bootstrap.c -------------------------------------------------------- */
+
+enum { BOOTSTRAP_TAILS = 3 }; /* median, 99 % quantile, maximum */
+
+/* Length of the blocks that keep the dependence of neighbouring values; 0 and *why on failure. */
+int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failure *why);
+/* result [BOOTSTRAP_TAILS, resamples]; value [n] in the order of steps, finite, n >= 1. */
+sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
+                          int64_t resamples, double *result, sr_failure *why);
 
 /* -- the whole program ----------------------------------------------------------------------- */
 

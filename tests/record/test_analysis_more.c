@@ -137,9 +137,9 @@ static void test_alpha(void **state) {
 
 /* Of six steps the last tenth is the last one: loss 6/6, epoch 3; tid_mean there is NaN. Evaluated
  * once, after step 3. Five steps: tid_mean 25, tid_var as in test_tid. */
-static void test_compare(void **state) {
+static void test_table(void **state) {
     (void)state;
-    program_result r = program_run("stat-compare small.h5 five.h5 ln.h5");
+    program_result r = program_run("stat-table small.h5 five.h5 ln.h5");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 3);
     check_text(&r, 0, "model", "toy");
@@ -164,10 +164,9 @@ static void test_compare(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tid),     cmocka_unit_test(test_lngrad),
-        cmocka_unit_test(test_outlier), cmocka_unit_test(test_gamma),
-        cmocka_unit_test(test_svd),     cmocka_unit_test(test_alpha),
-        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_tid),   cmocka_unit_test(test_lngrad), cmocka_unit_test(test_outlier),
+        cmocka_unit_test(test_gamma), cmocka_unit_test(test_svd),    cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

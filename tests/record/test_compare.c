@@ -1,0 +1,260 @@
+/* stat-compare: ratios and intervals that follow by hand, planted differences, and how often an
+ * interval misses when there is none. */
+#include "programs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+
+/* -- runs of chosen numbers ------------------------------------------------------------------ */
+
+typedef double (*series_of)(int site, int step, double *state);
+
+/* Sites NAME0, NAME1, ... at depth 1, 2, ...; row_grad_var from `value`, row_grad_mean always 2. */
+static void write_run(const char *path, const char *name, int sites, int steps, series_of value) {
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_failure why = {0};
+    double state[64] = {0};
+    char site[64][16];
+    o.program = "test";
+    o.version = "1";
+    o.force = true;
+    sr_recorder *r = sr_create(path, &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    for (int i = 0; i < sites; i++) {
+        snprintf(site[i], sizeof site[i], "%s%d", name, i);
+        sr_add_site(r, &(sr_site){site[i], "ln", "conv", SR_FAMILY_ROW, 2, i + 1, 0, 0, NAN});
+    }
+    for (int step = 1; step <= steps; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < sites; i++) {
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_mean, 2);
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_var, value(i, step, &state[i]));
+        }
+        const sr_step row = {step, 1, step, 1, 0.1, 1};
+        assert_int_equal(sr_end_step(r, &row), SR_OK);
+    }
+    const sr_finish f = {.status = "complete"};
+    check_ok(sr_close(r, &f, &why), &why);
+}
+
+static double count_up(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return step;
+}
+
+static double three_times(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return 3 * step;
+}
+
+static double flat(int site, int step, double *state) {
+    (void)site;
+    (void)step;
+    (void)state;
+    return 1;
+}
+
+static double three_spikes(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return step % 7 == 0 && step <= 21 ? 5 : 1;
+}
+
+static uint32_t random_state = 1;
+
+static double uniform(void) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return (double)(random_state >> 8) / 16777216.0;
+}
+
+/* exp of a first-order autoregression, correlation 0.9 from step to step. */
+static double correlated(int site, int step, double *state) {
+    (void)site;
+    double noise = 0;
+    for (int i = 0; i < 6; i++) noise += uniform() - 0.5;
+    *state = step == 1 ? 2.294 * noise * 1.414 : 0.9 * *state + noise * 1.414;
+    return exp(0.3 * *state);
+}
+
+static double correlated_larger(int site, int step, double *state) {
+    return 2 * correlated(site, step, state);
+}
+
+static double holes(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return step <= 2 ? NAN : step;
+}
+
+enum { MANY = 40, STEPS = 1000 };
+
+static int write_runs(void **state) {
+    (void)state;
+    write_run(program_file("up.h5"), "a", 2, 20, count_up);
+    write_run(program_file("three.h5"), "a", 2, 20, three_times);
+    write_run(program_file("other.h5"), "b", 3, 20, three_times);
+    write_run(program_file("flat.h5"), "a", 1, 21, flat);
+    write_run(program_file("spikes.h5"), "a", 1, 21, three_spikes);
+    write_run(program_file("short.h5"), "a", 1, 19, count_up);
+    write_run(program_file("holes.h5"), "a", 1, 22, holes);
+    write_run(program_file("null1.h5"), "a", MANY, STEPS, correlated);
+    write_run(program_file("null2.h5"), "a", MANY, STEPS, correlated);
+    write_run(program_file("large.h5"), "a", MANY, STEPS, correlated_larger);
+    return 0;
+}
+
+/* 1 .. 20: median 10.5, 99 % quantile 19 + 0.81, maximum 20. A block as long as the series is the
+ * series again, turned: every resample has the same quantiles, the interval is the ratio alone. */
+static void test_by_hand(void **state) {
+    (void)state;
+    static const char *const quantity[] = {"median", "q99", "max"};
+    static const double first[] = {10.5, 19.81, 20};
+    program_result r = program_run("stat-compare up.h5 three.h5 --stat grad --block 20");
+    assert_int_equal(r.status, 2); /* no such statistic */
+    program_free(&r);
+    r = program_run("stat-compare up.h5 three.h5 --stat row_grad_var,row_grad_mean --block 20");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 12);
+    for (int i = 0; i < 3; i++) {
+        check_text(&r, i, "site", "a0");
+        check_text(&r, i, "quantity", quantity[i]);
+        check_cell(&r, i, "first_value", first[i]);
+        check_cell(&r, i, "value", 3 * first[i]);
+        check_cell(&r, i, "ratio", 3);
+        check_cell(&r, i, "low", 3);
+        check_cell(&r, i, "high", 3);
+        check_text(&r, i, "verdict", "larger");
+        check_cell(&r, i + 3, "ratio", 1); /* row_grad_mean */
+        check_text(&r, i + 3, "verdict", "no difference shown");
+    }
+    program_free(&r);
+    r = program_run("stat-compare three.h5 up.h5 --stat row_grad_var --block 20");
+    check_cell(&r, 0, "high", 1.0 / 3);
+    check_text(&r, 0, "verdict", "smaller");
+    program_free(&r);
+}
+
+/* Three of 21 values are 5, the others 1, drawn one by one: a resample misses all three with
+ * probability (18/21)^21 = 0.039. So 1 is outside of a 90 % interval of the maximum and inside of
+ * a 95 % one; the median of a resample is 5 with 11 or more of 21: practically never. */
+static void test_interval_of_maximum(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare flat.h5 spikes.h5 --stat row_grad_var --block 1 "
+                                   "--resamples 20000 --level 90");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "low", 1);
+    check_cell(&r, 0, "high", 1);
+    check_text(&r, 0, "verdict", "no difference shown");
+    check_cell(&r, 2, "ratio", 5);
+    check_cell(&r, 2, "low", 5);
+    check_cell(&r, 2, "high", 5);
+    check_text(&r, 2, "verdict", "larger");
+    program_free(&r);
+    r = program_run("stat-compare flat.h5 spikes.h5 --stat row_grad_var --block 1 "
+                    "--resamples 20000");
+    check_cell(&r, 2, "low", 1);
+    check_cell(&r, 2, "high", 5);
+    check_text(&r, 2, "verdict", "no difference shown");
+    program_free(&r);
+}
+
+static int count_verdicts(const program_result *r, const char *quantity, const char *verdict) {
+    int count = 0;
+    char cell[64];
+    for (int i = 0; i < table_rows(r->out); i++) {
+        snprintf(cell, sizeof cell, "%s", table_cell(r->out, i, "quantity"));
+        if (strcmp(cell, quantity) != 0) continue;
+        count += strcmp(table_cell(r->out, i, "verdict"), verdict) == 0;
+    }
+    return count;
+}
+
+/* 40 pairs of equal processes, correlation 0.9: 95 % intervals of the median may miss 1 a few
+ * times, and single steps as blocks miss it far more often. Twice the values are told apart. */
+static void test_null_and_planted(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare null1.h5 null2.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 0);
+    const int shown = MANY - count_verdicts(&r, "median", "no difference shown");
+    assert_in_range(table_real(r.out, 0, "block"), 10, 100);
+    assert_in_range(shown, 0, 6);
+    program_free(&r);
+    r = program_run("stat-compare null1.h5 null2.h5 --stat row_grad_var --block 1");
+    assert_in_range(MANY - count_verdicts(&r, "median", "no difference shown"), 15, MANY);
+    program_free(&r);
+    r = program_run("stat-compare null1.h5 large.h5 --stat row_grad_var");
+    assert_int_equal(count_verdicts(&r, "median", "larger"), MANY);
+    program_free(&r);
+}
+
+static void test_matching(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.err, "no statistic at a common site"));
+    program_free(&r);
+    r = program_run("stat-compare up.h5 other.h5 three.h5 --stat row_grad_var --match depth");
+    assert_int_equal(table_rows(r.out), 12);
+    check_text(&r, 0, "run", "other.h5");
+    check_text(&r, 0, "site", "b0");
+    check_text(&r, 3, "run", "three.h5");
+    check_text(&r, 6, "first_site", "a1");
+    check_text(&r, 6, "site", "b1");
+    program_free(&r);
+    r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var --match last");
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "first_site", "a1");
+    check_text(&r, 0, "site", "b2");
+    program_free(&r);
+    r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var --match first");
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "site", "b0");
+    program_free(&r);
+}
+
+static void test_repeatable(void **state) {
+    (void)state;
+    program_result r =
+        program_run("c='stat-compare null1.h5 null2.h5 --stat row_grad_var --site a0'\n"
+                    "$c >x1 && $c >x2 && cmp x1 x2 && $c --seed 2 | grep -v '^#' >x3\n"
+                    "grep -v '^#' x1 | cmp -s - x3; echo $?\n"
+                    "grep -c '^# seed: 1$' x1");
+    assert_string_equal(r.out, "1\n1\n");
+    program_free(&r);
+}
+
+/* 3 .. 22: NaN is counted and left out; behind 50 % of 22 steps are 11 .. 22. */
+static void test_too_few(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare short.h5 holes.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "steps", 20);
+    check_cell(&r, 0, "nonfinite", 2);
+    check_cell(&r, 0, "value", 12.5);
+    check_cell(&r, 0, "first_steps", 19);
+    check_text(&r, 0, "verdict", "too few steps");
+    check_text(&r, 0, "low", "nan");
+    program_free(&r);
+    r = program_run("stat-compare holes.h5 holes.h5 --stat row_grad_var --after 50");
+    check_cell(&r, 0, "steps", 12);
+    check_cell(&r, 0, "value", 16.5);
+    program_free(&r);
+    r = program_run("stat-compare up.h5");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_interval_of_maximum),
+        cmocka_unit_test(test_null_and_planted), cmocka_unit_test(test_matching),
+        cmocka_unit_test(test_repeatable),       cmocka_unit_test(test_too_few),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
