@@ -16,6 +16,7 @@
 
 typedef struct session {
     tool tool;
+    char *command; /* as typed */
     train_config config;
     bool images;
     tsv table;
@@ -38,6 +39,7 @@ static void on_warn(void *context, const char *text) {
 
 static void begin_table(session *s) {
     tsv *t = &s->table;
+    tsv_begin(t, stdout, s->tool.name, s->command);
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "update", "optimizer updates");
     tsv_column(t, "train_loss", "nats per token or image since the last row, with smoothing");
@@ -125,7 +127,6 @@ static void print_result(const session *s, const train_result *r) {
            busy > 0 ? (double)r->steps / busy : 0);
     if (s->config.profile) print_profile(r);
     printf("# weights_digest: %s\n", r->digest);
-    if (*s->config.output) printf("# run file: %s\n", s->config.output);
 }
 
 /* -- the command */
@@ -152,20 +153,20 @@ static int finish(const session *s, sr_status status, const train_result *r,
                   const sr_failure *why) {
     if (r->updates > 0) print_result(s, r);
     if (status != SR_OK) return tool_report(&s->tool, why);
+    if (*s->config.output) printf("# run file: %s\n", s->config.output);
     if (!r->interrupted) return TOOL_DONE;
     tool_warn(&s->tool, "signal %d: stopped after update %lld", tool_signal(),
               (long long)r->updates);
     return 128 + tool_signal();
 }
 
-static int run(session *s, const char *command) {
+static int run(session *s) {
     train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop};
     train_result result;
     sr_failure why = {0};
     s->images = model_find(s->config.model.name)->task == TASK_IMAGES;
-    tsv_begin(&s->table, stdout, "statrec train", command);
     tool_catch_signals();
-    sr_status status = train_run(&s->config, command, &events, &result, &why);
+    sr_status status = train_run(&s->config, s->command, &events, &result, &why);
     progress_end(&s->progress);
     return finish(s, status, &result, &why);
 }
@@ -173,17 +174,11 @@ static int run(session *s, const char *command) {
 static int parse_and_run(session *s) {
     int positional = 0;
     sr_failure why = {0};
-    char *command = tool_command(&s->tool);
-    if (!command) return tool_error(&s->tool, TOOL_FAILED, "out of memory");
-    int status;
     if (train_config_parse(&s->config, s->tool.argc, s->tool.argv, 2, &positional, &why) != SR_OK)
-        status = tool_report(&s->tool, &why);
-    else if (positional > 0)
-        status = tool_error(&s->tool, TOOL_USAGE, "'%s' is not an option", s->tool.argv[2]);
-    else
-        status = run(s, command);
-    free(command);
-    return status;
+        return tool_report(&s->tool, &why);
+    if (positional > 0)
+        return tool_error(&s->tool, TOOL_USAGE, "'%s' is not an option", s->tool.argv[2]);
+    return run(s);
 }
 
 int cmd_train(const tool *t) {
@@ -191,7 +186,9 @@ int cmd_train(const tool *t) {
     session *s = calloc(1, sizeof *s);
     if (!s) return tool_error(t, TOOL_FAILED, "out of memory");
     s->tool = *t;
-    int status = parse_and_run(s);
+    s->command = tool_command(t); /* before the parser moves argv */
+    int status = s->command ? parse_and_run(s) : tool_error(t, TOOL_FAILED, "out of memory");
+    free(s->command);
     free(s);
     return status;
 }

@@ -26,7 +26,7 @@ sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     memcpy(r->part + length, ".part", sizeof ".part");
     struct stat s;
     if (lstat(path, &s) == 0) {
-        if (!r->options.force) return refuse(path, "another name, or force to replace it", why);
+        if (!r->options.force) return refuse(path, "another name, or --force to replace it", why);
         if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: not a regular file", path);
         r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
     }

@@ -1,0 +1,2 @@
+exit 1
+statrec train: run.h5.part: .*: File too large
