@@ -178,12 +178,13 @@ format: ## reformat every C file
 
 HEADERS := $(wildcard include/statrec/*.h)
 install: all ## copy programs, library, headers and plots under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec/plots
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec/plots $(DESTDIR)$(PREFIX)/share/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1
 	ln -sf libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/libstatrec.so
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
-	install -m 644 $(wildcard plots/*.gp) $(DESTDIR)$(PREFIX)/share/statrec/plots
+	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(DESTDIR)$(PREFIX)/share/statrec/plots
+	install -m 644 $(wildcard sample_runs/*.h5) $(DESTDIR)$(PREFIX)/share/statrec/sample_runs
 	printf 'prefix=%s\nName: statrec\nDescription: recorder for normalization statistics\nVersion: %s\nLibs: -L$${prefix}/lib -lstatrec\nCflags: -I$${prefix}/include\n' '$(PREFIX)' '$(VERSION)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
 uninstall: ## remove what install copied
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc

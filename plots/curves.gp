@@ -1,5 +1,6 @@
 #: title training and validation loss of any runs
 #: runs 1- RUN.h5 [MORE.h5...]
+#: samples nlp_bn nlp_ln nlp_pnv
 #: size 6.75 2.3
 #: table t stat-curve {run}
 #: curves t x epoch y loss buckets 100

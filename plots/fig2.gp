@@ -1,5 +1,6 @@
 #: title PowerNorm figure 2: distance between batch and running statistics of the first BN site
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
+#: samples cv_bn nlp_bn
 #: size 6.75 2.3
 #: site first
 #: table d stat-distance {run} --site {site} --per-step --stat mu,sigma2

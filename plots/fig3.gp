@@ -1,5 +1,6 @@
 #: title PowerNorm figure 3: gradient norms contributed by the batch statistics of the first BN site
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
+#: samples cv_bn nlp_bn
 #: size 6.75 2.3
 #: site first
 #: table d stat-gradnorm {run} --site {site} --per-step --stat g_mu,g_sigma2

@@ -1,5 +1,6 @@
 #: title PowerNorm figure 4: BN against PN-V, distances of statistics and gradient norms
 #: runs 2 BN.h5 PNV.h5
+#: samples nlp_bn nlp_pnv
 #: size 6.75 2.3
 #: site first
 #: table b stat-distance {run1} --site {site} --per-step --stat sigma

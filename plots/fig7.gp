@@ -1,5 +1,6 @@
 #: title PowerNorm figure 7: distribution of |gamma| / psi_B over features, per site
 #: runs 1 PNV.h5
+#: samples nlp_pnv
 #: size 6.75 2.5
 #: site *
 #: table q stat-gamma {run} --site {site}

@@ -1,5 +1,6 @@
 #: title one statistic at every site through training: depth against time
 #: runs 1 RUN.h5
+#: samples cv_bn
 #: size 6.75 3.2
 #: site *
 #: stat tid_var

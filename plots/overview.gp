@@ -1,5 +1,6 @@
 #: title one page of one run: losses, learning rate, gradients, distances, discrepancy at every site
 #: runs 1 RUN.h5
+#: samples nlp_bn
 #: size 6.75 7.2
 #: table t stat-curve {run}
 #: curves t x epoch y loss,lr,grad_norm buckets 150

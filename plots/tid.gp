@@ -1,5 +1,6 @@
 #: title training-inference discrepancy of every site through training (Regularized BN)
 #: runs 1 RUN.h5
+#: samples cv_bn
 #: size 6.75 2.5
 #: table d stat-tid {run} --per-step
 #: curves d by site x percent y tid_mean,tid_var buckets 25

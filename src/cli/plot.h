@@ -16,6 +16,7 @@ enum {
     PLOT_WORDS = 24,
     PLOT_KEYS = 4,
     PLOT_VALUES = 12,
+    PLOT_SAMPLES = 8,
     PLOT_BUCKETS = 400, /* about two for each point of a panel three inches wide */
 };
 
@@ -34,7 +35,7 @@ typedef struct plot_table {
 } plot_table;
 
 typedef struct plot_template {
-    char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256];
+    char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
     char site[256], stat[256]; /* values of {site} and {stat}, "" when the figure takes none */
@@ -55,6 +56,16 @@ sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why
 sr_status plot_template_choose(plot_template *t, const char *site, const char *stat,
                                sr_failure *why);
 void plot_template_free(plot_template *t);
+
+/* Run files of sample_runs/. */
+typedef struct plot_samples {
+    char text[PLOT_SAMPLES][2 * PLOT_PATH];
+    char *path[PLOT_SAMPLES];
+    int runs;
+} plot_samples;
+
+/* Those that the template names, for a figure without run files; none when it names none. */
+sr_status plot_template_samples(const plot_template *t, plot_samples *s, sr_failure *why);
 /* Calls visit with every template, in the order of names; the first failure ends it. */
 sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr_failure *why),
                              void *self, sr_failure *why);

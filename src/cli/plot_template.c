@@ -2,6 +2,7 @@
  *
  *   #: title TEXT
  *   #: runs LEAST[-[MOST]] WORDS          how many runs; WORDS for the usage line
+ *   #: samples NAMES                      of sample_runs/, for a figure without run files
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
@@ -19,20 +20,54 @@
 
 /* -- where templates are --------------------------------------------------------------------- */
 
-const char *plot_directory(int i, char path[PLOT_PATH]) {
-    static const char *const beside[] = {"../plots", "../../../plots", "../share/statrec/plots"};
+/* Directories named `name` beside the programs, in the build tree's checkout, and installed; `set`,
+ * from the environment, comes first. */
+static const char *shared_directory(const char *set, const char *name, int i,
+                                    char path[PLOT_PATH]) {
+    static const char *const beside[] = {"..", "../../..", "../share/statrec"};
     enum { BESIDE = sizeof beside / sizeof beside[0] };
-    const char *set = getenv("STATREC_PLOTS");
     if (set && *set && i-- == 0) return snprintf(path, PLOT_PATH, "%s", set), path;
     if (i < BESIDE) {
         plot_program_directory(path);
         const size_t used = strlen(path);
-        snprintf(path + used, PLOT_PATH - used, "%s", beside[i]);
+        snprintf(path + used, PLOT_PATH - used, "%s/%s", beside[i], name);
         return path;
     }
     if (i > BESIDE) return NULL;
-    snprintf(path, PLOT_PATH, "%s/share/statrec/plots", STATREC_PREFIX);
+    snprintf(path, PLOT_PATH, "%s/share/statrec/%s", STATREC_PREFIX, name);
     return path;
+}
+
+const char *plot_directory(int i, char path[PLOT_PATH]) {
+    return shared_directory(getenv("STATREC_PLOTS"), "plots", i, path);
+}
+
+/* -- sample runs ----------------------------------------------------------------------------- */
+
+static sr_status find_sample(const char *name, char path[2 * PLOT_PATH], sr_failure *why) {
+    char directory[PLOT_PATH];
+    for (int i = 0; shared_directory(getenv("STATREC_SAMPLES"), "sample_runs", i, directory); i++) {
+        snprintf(path, 2 * PLOT_PATH, "%s/%s.h5", directory, name);
+        if (access(path, R_OK) == 0) return SR_OK;
+    }
+    sr_fail(why, SR_USAGE, "no run file given, and the sample run %s.h5 is not found", name);
+    sr_hint(why, "give run files, or set STATREC_SAMPLES to the directory sample_runs/ of statrec");
+    return SR_USAGE;
+}
+
+sr_status plot_template_samples(const plot_template *t, plot_samples *s, sr_failure *why) {
+    plot_name name;
+    s->runs = 0;
+    for (const char *at = t->samples; *(at += strspn(at, " \t")) && s->runs < PLOT_SAMPLES;) {
+        const size_t length = strcspn(at, " \t");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        sr_status status = find_sample(name, s->text[s->runs], why);
+        if (status != SR_OK) return status;
+        s->path[s->runs] = s->text[s->runs];
+        s->runs++;
+        at += length;
+    }
+    return SR_OK;
 }
 
 static bool is_template(const char *file) {
@@ -162,6 +197,8 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
         return snprintf(p->t->site, sizeof p->t->site, "%s", rest), SR_OK;
     if (strcmp(line, "stat") == 0)
         return snprintf(p->t->stat, sizeof p->t->stat, "%s", rest), SR_OK;
+    if (strcmp(line, "samples") == 0)
+        return snprintf(p->t->samples, sizeof p->t->samples, "%s", rest), SR_OK;
     if (strcmp(line, "table") == 0) return read_table(p, rest, false, why);
     if (strcmp(line, "table?") == 0) return read_table(p, rest, true, why);
     if (strcmp(line, "curves") == 0) return read_curves(p, rest, why);

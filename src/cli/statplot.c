@@ -53,22 +53,31 @@ static const option rows[] = {
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static void print_help(void) {
-    printf("usage: statplot FIGURE RUN.h5... [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n"
+    printf("usage: statplot FIGURE [RUN.h5...] [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n"
            "       statplot report RUN.h5... -o DIRECTORY\n"
            "       statplot list\n\n"
            "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
            "gnuplot template of your own (its first lines say which analyses it needs). `report` "
            "draws every figure that the runs allow,\n"
-           "and a page index.html with them.\n\n");
+           "and a page index.html with them. Without run files a figure shows small recorded "
+           "ones.\n\n");
     options_help(options, stdout);
-    printf("\nEnvironment: STATREC_PLOTS, a directory of templates that is searched first.\n");
+    printf(
+        "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
+        "runs that are searched first.\n");
 }
 
-static sr_status draw_figure(const char *figure, const plot_request *request, sr_failure *why) {
+static sr_status draw_figure(const char *figure, plot_request *request, sr_failure *why) {
     plot_template t;
+    plot_samples samples = {.runs = 0};
     sr_status status = plot_template_find(figure, &t, why);
     if (status != SR_OK) return status;
-    status = plot_figure(&t, request, why);
+    if (request->runs == 0) {
+        status = plot_template_samples(&t, &samples, why);
+        request->path = samples.path;
+        request->runs = samples.runs;
+    }
+    if (status == SR_OK) status = plot_figure(&t, request, why);
     plot_template_free(&t);
     return status;
 }
@@ -84,13 +93,13 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         sr_hint(why, "statplot list names the figures; try --help");
         return SR_USAGE;
     }
-    const plot_request request = {.path = argv + 2,
-                                  .runs = positional - 1,
-                                  .output = s.output,
-                                  .labels = s.labels,
-                                  .site = s.site,
-                                  .stat = s.stat,
-                                  .keep = s.keep};
+    plot_request request = {.path = argv + 2,
+                            .runs = positional - 1,
+                            .output = s.output,
+                            .labels = s.labels,
+                            .site = s.site,
+                            .stat = s.stat,
+                            .keep = s.keep};
     if (positional == 1 && strcmp(argv[1], "list") == 0) return plot_template_list(stdout, why);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
     return draw_figure(argv[1], &request, why);

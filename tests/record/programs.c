@@ -53,12 +53,12 @@ program_result program_run(const char *format, ...) {
     va_start(args, format);
     vsnprintf(command, sizeof command, format, args);
     va_end(args);
-    char plots[1024];
-    assert_non_null(getcwd(plots, sizeof plots - 8));
+    char checkout[1024];
+    assert_non_null(getcwd(checkout, sizeof checkout - 16));
     snprintf(line, sizeof line,
-             "export TMPDIR=. PATH='%s':\"$PATH\" STATREC_PLOTS='%s/plots' && cd '%s' && { %s\n} "
-             ">out 2>err",
-             program_directory(), plots, check_temporary(), command);
+             "export TMPDIR=. PATH='%s':\"$PATH\" STATREC_PLOTS='%s/plots' "
+             "STATREC_SAMPLES='%s/sample_runs' && cd '%s' && { %s\n} >out 2>err",
+             program_directory(), checkout, checkout, check_temporary(), command);
     const int state = system(line);
     return (program_result){
         .status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state),

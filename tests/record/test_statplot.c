@@ -121,6 +121,22 @@ static void test_every_figure(void **state) {
     check_fails("statplot fig2 nlp.h5 --stat g_mu -o x.svg", 2, "takes no --stat");
 }
 
+/* Without run files: the sample runs of the checkout, which are there for every figure. */
+static void test_sample_runs(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    program_result r = program_run("statplot list | while IFS='\t' read -r name runs title; do\n"
+                                   "  for ending in pdf svg png; do\n"
+                                   "    statplot $name -o sample_$name.$ending || exit 1\n"
+                                   "    test -s sample_$name.$ending || exit 1\n"
+                                   "  done\n"
+                                   "done");
+    if (r.status || r.err[0] || r.out[0]) fail_msg("exit %d: %s%s", r.status, r.err, r.out);
+    program_free(&r);
+    check_run("test $(ls sample_*.svg | wc -l) = $(statplot list | wc -l)");
+    check_run("test $(find \"$STATREC_SAMPLES\" -name '*.h5' -size +300k | wc -l) = 0");
+}
+
 /* Runs of one, two and six steps (the last one with NaN), constant values, two sites or one. */
 static void test_short_runs(void **state) {
     (void)state;
@@ -157,7 +173,9 @@ static void test_usage(void **state) {
     (void)state;
     check_fails("statplot", 2, "no figure given");
     check_fails("statplot fig99 cv.h5", 2, "no figure named 'fig99'");
-    check_fails("statplot fig2", 2, "takes at least 1 run, not 0");
+    check_fails("STATREC_SAMPLES=no statplot fig2", 2, "the sample run cv_bn.h5 is not found");
+    write_text("bare.gp", "#: title no samples\n#: runs 1 RUN.h5\n#: table t stat-curve {run}\n");
+    check_fails("statplot ./bare.gp", 2, "takes 1 run, not 0");
     check_fails("statplot fig2 cv.h5 -o cv.h5", 2, "ends in .pdf, .svg or .png");
     check_fails("statplot fig2 cv.h5 nlp.h5 --labels one", 2, "1 labels for 2 runs");
     program_result r = program_run("statplot list");
@@ -302,6 +320,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_every_figure),
+        cmocka_unit_test(test_sample_runs),
         cmocka_unit_test(test_short_runs),
         cmocka_unit_test(test_default_name_and_screen),
         cmocka_unit_test(test_layer_norm_is_refused),
