@@ -1,0 +1,67 @@
+#: title one statistic at every site, runs overlaid
+#: runs 1- RUN.h5 [MORE.h5...]
+#: samples nlp_bn cv_bn
+#: size 6.75 6
+#: site *
+#: stat tid_var
+#: table all stat-scalar {runs} --site {site} --stat {stat}
+#: table? d stat-scalar {run} --per-step --site {site} --stat {stat}
+#: curves d by site x percent y {stat} buckets 50
+# A panel per name of a site, at most 30 (--site chooses), in the order of the forward pass; a line per run:
+# median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for
+# all sites. --stat NAME draws any recorded scalar; runs without it are left out.
+# The table `all` fails when no run has it.
+
+array panel_site[30]
+panels = 0
+do for [k=1:d_curves] {
+    known = 0
+    do for [i=1:panels] { if (panel_site[i] eq d_key[k]) { known = 1 } }
+    if (!known && panels < 30) { panels = panels + 1; panel_site[panels] = d_key[k] }
+}
+do for [k=1:d_curves] {
+    if (k == 1 || d_run[k] != legend_type[legend_count]) {
+        legend_count = legend_count + 1
+        legend_text[legend_count] = run_label[d_run[k]]
+        legend_type[legend_count] = d_run[k]
+    }
+}
+eval LEGEND_ROOM
+legend_height = legend_height + 0.12
+columns = panels > 12 ? 4 : panels > 4 ? 3 : panels > 1 ? 2 : 1
+rows = int((panels + columns - 1) / columns)
+gap_x = 0.2
+gap_y = 0.26
+set xrange [0:100]
+set title noenhanced font ',7' offset 0,-0.75
+
+# The curves of one panel; only numbers get into the command.
+band(k) = sprintf('d index %d using d_x:d_y1_low:d_y1_high with filledcurves linetype %d fillstyle transparent solid 0.28 noborder, ', k - 1, d_run[k])
+line(k) = sprintf('d index %d using d_x:d_y1 with lines linetype %d, ', k - 1, d_run[k])
+
+set multiplot
+do for [i=1:panels] {
+    c = 1 + (i - 1) % columns
+    r = 1 + int((i - 1) / columns)
+    eval panel(c, columns, r, rows)
+    if (d_y1_positive < d_y1_largest || d_y1_least > 0) { eval log_y(d_y1_positive, d_y1_largest) } else { eval linear_y(d_y1_least, d_y1_largest) }
+    if (c > 1) { set format y '' }
+    set xtics 0,25,100
+    set format x (i + columns > panels ? '%g' : '')
+    unset xlabel
+    if (i + columns > panels) { set xlabel 'training (%)' offset 0,0.7 }
+    set ylabel (c == 1 ? stat : '') noenhanced offset 0.9,0
+    set title panel_site[i]
+    bands = ''
+    lines = ''
+    do for [k=1:d_curves] {
+        if (d_key[k] eq panel_site[i]) {
+            bands = bands.band(k)
+            lines = lines.line(k)
+        }
+    }
+    eval 'plot '.bands.lines[1:strlen(lines)-2]
+}
+unset format
+eval LEGEND_DRAW
+unset multiplot
