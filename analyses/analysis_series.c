@@ -188,6 +188,11 @@ static bool word_among(const char *words, const char *word) {
     return false;
 }
 
+/* Where batch statistics are only observed, sum_gx is that of bn's xhat. */
+static bool formula_holds(const statistic *stat, const sr_run_site *site) {
+    return !stat->norms || word_among(stat->norms, site->observed ? "bn" : site->norm);
+}
+
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
@@ -198,7 +203,7 @@ sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_s
     sr_status status = SR_OK;
     for (int64_t i = 0; i < sites && stat->recompute && status == SR_OK; i++) {
         const series s = {run, i, stat, source};
-        if (stat->norms && !word_among(stat->norms, sr_run_get_site(run, i)->norm)) continue;
+        if (!formula_holds(stat, sr_run_get_site(run, i))) continue;
         status = vectors_recorded(&s, &recorded[i], why);
     }
     return status;

@@ -91,6 +91,9 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
 /* The method of a name such as "pn", or "pn+ls": the same behind a layer scale (*layer_scale, may
  * be NULL). NULL when unknown. */
 const norm_method *model_norm_method(const char *name, bool *layer_scale);
+/* Weight of the OLD running value of a method that has one: what the options say, else the method's
+ * (for images 0.9 instead of 0.95). */
+double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);
 /* The rows as this site's method wants them: every token its own sample where it asks for that.
  * NULL when out of memory. */
 const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows);

@@ -17,7 +17,7 @@ typedef struct train_config {
     double lr, warmup_init, lr_factor, clip_norm;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates;
     int64_t seed, threads;
-    option_text output, record, record_sites, on_write_error, conf;
+    option_text output, record, record_sites, observe, on_write_error, conf;
     bool force, quiet, profile;
     int64_t vectors_every, svd_every, flush_steps, size_limit;
     double flush_seconds;

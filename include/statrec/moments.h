@@ -33,6 +33,11 @@ double sr_dist_root(const double *a, const double *b, int64_t d);
  * alone elsewhere. rows = n. */
 void sr_derive_scalars(sr_family family, int64_t d, double eps, int64_t rows,
                        const double *const vector[SR_VECTOR_COUNT], double scalar[SR_SCALAR_COUNT]);
+/* The same of a site whose batch statistics are observed (sr_set_observed): the scalars of bn and
+ * of pnv, where PN keeps its own g_psi2. */
+void sr_derive_observed(sr_family family, int64_t d, double eps, int64_t rows,
+                        const double *const vector[SR_VECTOR_COUNT],
+                        double scalar[SR_SCALAR_COUNT]);
 
 #ifdef __cplusplus
 }

@@ -87,6 +87,12 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
  * these are not the ones of its family. Before the first step. */
 sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
 
+/* Says that the batch statistics of a site are observed, not used: vectors and scalars of bn and
+ * pnv are recorded beside those of its family, and /sites/observed is 1. sum_g and sum_gx of such a
+ * site are those of xhat = (x - mu_B) / sqrt(sigma2_B + eps) for every family; sr_observe_* do
+ * that, a host that puts vectors does it itself. Before the first step. */
+sr_status sr_set_observed(sr_recorder *r, int site);
+
 /* Projected bytes of the finished file (options.planned_steps steps), and the spacing of vectors
  * that follows. Valid once all sites are declared; -1 when planned_steps is unknown. */
 int64_t sr_projected_bytes(const sr_recorder *r);

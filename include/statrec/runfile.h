@@ -23,6 +23,7 @@ typedef struct sr_run_site {
     char name[SR_NAME_SIZE], norm[SR_NAME_SIZE], kind[SR_KIND_SIZE];
     int64_t offset, width, depth, layer_scale; /* columns offset .. offset+width-1 of /vectors */
     double eps, alpha;
+    int64_t observed; /* 1: batch statistics are there for comparison, the method is another's */
 } sr_run_site;
 
 typedef struct sr_run_info {

@@ -174,15 +174,16 @@ static void print_sites(const sr_runfile *f) {
     print_label("sites");
     printf("%lld\n", (long long)sr_run_get_info(f)->sites);
     if (!sr_run_get_site(f, 0)) return;
-    printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %s\n", "site", "name", "norm", "kind", "width",
-           "eps", "alpha", "layer scale");
+    printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %-11s %s\n", "site", "name", "norm", "kind",
+           "width", "eps", "alpha", "layer scale", "observed");
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
         char name[SR_NAME_SIZE];
         memcpy(name, s->name, sizeof name);
         for (char *c = name; *c; c++)
             if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
-        printf("  %4lld  %-24s %-12s %-10s %6lld %9.3g %7.4g %lld\n", (long long)i, name, s->norm,
-               s->kind, (long long)s->width, s->eps, s->alpha, (long long)s->layer_scale);
+        printf("  %4lld  %-24s %-12s %-10s %6lld %9.3g %7.4g %-11lld %s\n", (long long)i, name,
+               s->norm, s->kind, (long long)s->width, s->eps, s->alpha, (long long)s->layer_scale,
+               s->observed ? "batch" : "-");
     }
 }
 

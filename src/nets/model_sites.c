@@ -118,15 +118,20 @@ sr_status model_check_norm_params(const model *m, const model_options *o, sr_fai
     return SR_OK;
 }
 
-/* The method's presets with what the options set. The 0.95 in a method's row is the value of the
- * text releases; image networks run PyTorch's 0.9 (norms.md 2). A layer scale that METHOD+ls asks
+/* The 0.95 in a method's row is the value of the text releases; image networks run PyTorch's 0.9
+ * (norms.md 2). */
+double model_norm_alpha(const model *m, const model_options *o, const norm_method *method) {
+    bool images = m->row->task == TASK_IMAGES;
+    return model_default(o->norm_alpha, images && method->alpha == 0.95 ? 0.9 : method->alpha);
+}
+
+/* The method's presets with what the options set. A layer scale that METHOD+ls asks
  * for has as many groups as there are heads (norms.md 13), one in an image network. */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             bool layer_scale, norm_options *n, sr_failure *why) {
     *n = norm_options_preset(method);
-    if (m->row->task == TASK_IMAGES && n->alpha == 0.95) n->alpha = 0.9;
     n->eps = model_default(o->norm_eps, n->eps);
-    if (method->alpha > 0) n->alpha = model_default(o->norm_alpha, n->alpha);
+    if (method->alpha > 0) n->alpha = model_norm_alpha(m, o, method);
     n->layer_scale = o->layer_scale;
     if (layer_scale && !n->layer_scale) n->layer_scale = o->heads > 0 ? o->heads : 1;
     return set_params(n, o, method, why);

@@ -92,6 +92,7 @@ static void declare_site_ints(declaration *d, int32_t *scratch) {
     INTS(width, "columns of the site in /vectors: features d")
     INTS(depth, "place of the site in the forward pass")
     INTS(layer_scale, "groups of a layer scale in front of the method; 0 = none")
+    INTS(observed, "1: batch statistics are observed beside the method; 0: only what it uses")
 #undef INTS
 }
 

@@ -15,6 +15,11 @@
  *   PN     |nu| / psi * sqrt(Gamma_t)              g_psi2   = its Euclidean norm / d,
  *          psi = sqrt(psi2 + eps): what PN subtracts instead (norms.md 11, 18.2)
  *
+ * Where batch statistics are only observed, sum_g and sum_gx are those of SIGMA's xhat whatever the
+ * family: c_mu and c_sig as above, and with psi = sqrt(psi2_B + eps), s = sqrt(sigma2_B + eps)
+ *
+ *          c_psi = gamma / psi * sum g (x/psi) / n,    sum g x = s sum_gx + mu_B sum_g
+ *
  * Exact with eps inside the root. BRN at r != 1 and MABN with its averaged divisor differ by the
  * factors of norms.md 15 and 16, which are not among the vectors: hosts put those scalars
  * themselves. Without gamma: gamma = 1.
@@ -130,4 +135,28 @@ void sr_derive_scalars(sr_family family, int64_t d, double eps, int64_t rows,
     case SR_FAMILY_NONE:
         break;
     }
+}
+
+static double observed_g_psi2(int64_t d, double eps, int64_t rows,
+                              const double *const v[SR_VECTOR_COUNT]) {
+    double total = 0;
+    for (int64_t k = 0; k < d; k++) {
+        double psi2 = v[SR_psi2_B][k] + eps;
+        double gx =
+            sqrt(v[SR_sigma2_B][k] + eps) * v[SR_sum_gx][k] + v[SR_mu_B][k] * v[SR_sum_g][k];
+        double c = (v[SR_gamma] ? v[SR_gamma][k] : 1) / psi2 * (gx / (double)rows);
+        total += c * c * (v[SR_psi2_B][k] / psi2);
+    }
+    return sqrt(total) / (double)d;
+}
+
+void sr_derive_observed(sr_family family, int64_t d, double eps, int64_t rows,
+                        const double *const vector[SR_VECTOR_COUNT],
+                        double scalar[SR_SCALAR_COUNT]) {
+    sr_derive_scalars(SR_FAMILY_SIGMA, d, eps, rows, vector, scalar);
+    if (family == SR_FAMILY_PN)
+        derive_pn(d, eps, vector, scalar);
+    else if (vector[SR_mu_B] && vector[SR_sigma2_B] && vector[SR_psi2_B] && vector[SR_sum_g] &&
+             vector[SR_sum_gx] && rows > 0)
+        scalar[SR_SCALAR_g_psi2] = observed_g_psi2(d, eps, rows, vector);
 }

@@ -106,7 +106,8 @@ sr_status putting_end(sr_recorder *r) {
         for (int v = 0; v < SR_VECTOR_COUNT; v++)
             vector[v] = s->put >> v & 1 ? r->vector[v] + r->site[i].offset : NULL;
         for (int k = 0; k < SR_SCALAR_COUNT; k++) scalar[k] = NAN;
-        sr_derive_scalars(s->family, r->site[i].width, r->site[i].eps, s->rows, vector, scalar);
+        (r->site[i].observed ? sr_derive_observed : sr_derive_scalars)(
+            s->family, r->site[i].width, r->site[i].eps, s->rows, vector, scalar);
         scalar[SR_SCALAR_nonfinite] = (double)s->nonfinite;
         for (int k = 0; k < SR_SCALAR_COUNT; k++)
             if (s->scalar_put >> k & 1) scalar[k] = s->scalar[k];

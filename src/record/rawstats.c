@@ -15,8 +15,9 @@
 #include "recorder.h"
 #include "statrec/moments.h"
 
-/* Rows of raw_state.work: batch statistics, gamma, and xhat = (x - center) * scale of this step. */
-enum { MEAN, VARIANCE, SQUARE, GAIN, CENTER, SCALE, WORK_ROWS };
+/* Rows of raw_state.work: batch statistics, gamma, xhat = (x - center) * scale of this step, and
+ * the scale of PN's xhat. */
+enum { MEAN, VARIANCE, SQUARE, GAIN, CENTER, SCALE, PN_SCALE, WORK_ROWS };
 
 static sr_status allocate_state(sr_recorder *r, raw_state *raw, int64_t width) {
     if (raw->work) return SR_OK;
@@ -67,12 +68,13 @@ static void prepare_xhat(const sr_recorder *r, int site, raw_state *raw) {
     int64_t width = r->site[site].width;
     double eps = r->site[site].eps, *work = raw->work;
     sr_family family = r->state[site].family;
-    bool centred = family != SR_FAMILY_PSI && family != SR_FAMILY_PN;
+    bool centred = r->site[site].observed || (family != SR_FAMILY_PSI && family != SR_FAMILY_PN);
     const double *statistic = work + (centred ? VARIANCE : SQUARE) * width;
-    if (family == SR_FAMILY_PN) statistic = raw->psi2;
+    if (!centred && family == SR_FAMILY_PN) statistic = raw->psi2;
     for (int64_t k = 0; k < width; k++) {
         work[CENTER * width + k] = centred ? work[MEAN * width + k] : 0;
         work[SCALE * width + k] = 1 / sqrt(statistic[k] + eps);
+        work[PN_SCALE * width + k] = 1 / sqrt(raw->psi2[k] + eps);
     }
 }
 
@@ -103,15 +105,21 @@ sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const
     return recorder_check(r);
 }
 
-static void put_pn(sr_recorder *r, int site, raw_state *raw, const double *sum_gx) {
+/* sum g x = sum_gx / scale + center * sum_g when sum_gx is not that of PN's xhat. */
+static void put_pn(sr_recorder *r, int site, raw_state *raw, const double *sum_g,
+                   const double *sum_gx) {
     int64_t width = r->site[site].width;
+    bool observed = r->site[site].observed;
     double alpha = r->site[site].alpha, rows = (double)r->state[site].rows;
-    const double *scale = raw->work + SCALE * width, *gain = raw->work + GAIN * width;
+    const double *scale = raw->work + SCALE * width, *center = raw->work + CENTER * width,
+                 *own = raw->work + PN_SCALE * width, *gain = raw->work + GAIN * width;
     double *Gamma = raw->work + SQUARE * width, *Lambda = raw->work + MEAN * width;
     sr_put_vector(r, site, SR_nu, raw->nu);
     for (int64_t k = 0; k < width; k++) {
-        Gamma[k] *= scale[k] * scale[k]; /* from mean x^2 to mean xhat^2 */
-        Lambda[k] = gain[k] * sum_gx[k] / rows;
+        double gx = sum_gx[k];
+        if (observed) gx = (gx / scale[k] + center[k] * sum_g[k]) * own[k];
+        Gamma[k] *= own[k] * own[k]; /* from mean x^2 to mean xhat^2 */
+        Lambda[k] = gain[k] * gx / rows;
         raw->nu[k] = raw->nu[k] * (1 - (1 - alpha) * Gamma[k]) + (1 - alpha) * Lambda[k];
     }
     sr_put_vector(r, site, SR_Gamma_t, Gamma);
@@ -136,7 +144,7 @@ sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     sr_put_vector(r, site, SR_sum_g, sums);
     sr_put_vector(r, site, SR_sum_gx, sums + width);
     if (s->family == SR_FAMILY_PN && !isnan(r->site[site].alpha))
-        put_pn(r, site, raw, sums + width);
+        put_pn(r, site, raw, sums, sums + width);
     free(sums);
     return recorder_check(r);
 }

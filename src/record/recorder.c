@@ -214,6 +214,19 @@ sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors) {
     return SR_OK;
 }
 
+sr_status sr_set_observed(sr_recorder *r, int site) {
+    if (!r || too_late(r, "sr_set_observed")) return recorder_check(r);
+    if (site < 0 || site >= r->sites)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_set_observed: site %d", r->path, site);
+    r->site[site].observed = 1;
+    for (int i = 0; i < 2; i++) {
+        const sr_family family = i ? SR_FAMILY_PSI : SR_FAMILY_SIGMA;
+        r->expected[site] |= run_family_vectors(family);
+        r->expected_scalars[site] |= run_family_scalars(family);
+    }
+    return SR_OK;
+}
+
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols) {
     if (!r || too_late(r, "sr_add_embedding")) return recorder_check(r);
     if (!name || !*name || strlen(name) >= SR_NAME_SIZE || strchr(name, '/') || *name == '.' ||

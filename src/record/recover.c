@@ -255,8 +255,8 @@ static sr_status compare_sites(copier *c) {
     const sr_runfile *f = c->f;
     bool same = f->info.sites == r->sites;
     for (int64_t i = 0; same && i < r->sites; i++)
-        same =
-            strcmp(f->site[i].name, r->site[i].name) == 0 && f->site[i].width == r->site[i].width;
+        same = strcmp(f->site[i].name, r->site[i].name) == 0 &&
+               f->site[i].width == r->site[i].width && f->site[i].observed == r->site[i].observed;
     const char *name;
     for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
         bool found = false;
@@ -337,7 +337,8 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
                         .layer_scale = (int)s->layer_scale,
                         .eps = s->eps,
                         .alpha = s->alpha};
-        sr_add_site(r, &site);
+        int added = sr_add_site(r, &site);
+        if (added >= 0 && s->observed) sr_set_observed(r, added);
     }
     const char *name;
     for (int i = 0; (name = sr_run_name(f, "embeddings", i)); i++) {

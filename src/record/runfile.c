@@ -197,6 +197,9 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     READ(layer_scale, H5_INT32, whole)
     READ(eps, H5_FLOAT64, real)
     READ(alpha, H5_FLOAT64, real)
+    if (h5_has(f->file, "/sites/observed")) { /* absent in the first files of this version */
+        READ(observed, H5_INT32, whole)
+    }
 #undef READ
     return status;
 }

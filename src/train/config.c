@@ -117,6 +117,9 @@ static const option rows[] = {
            "per site and step: nothing, scalars, scalars and vectors"),
     TEXT(RECORD, "record-sites", record_sites, "*",
          "sites to record: patterns with * and ?, as in stem,stage1.*"),
+    CHOICE(RECORD, "observe", observe, "none", "none|batch",
+           "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
+           "the training stays the same"),
     INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
         "spacing of vectors; -1: every step while the file stays under size-limit, else spaced; 0: "
         "never"),
@@ -232,6 +235,8 @@ static sr_status check_names(const train_config *c, sr_failure *why) {
 static sr_status check_together(const train_config *c, sr_failure *why) {
     if (!*c->output && strcmp(c->record, "none"))
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
+    if (!strcmp(c->observe, "batch") && !strcmp(c->record, "none"))
+        return sr_fail(why, SR_USAGE, "--observe batch has nothing to observe with --record none");
     if (!strcmp(c->scheduler, "cosine") && !strcmp(c->lr_steps_in, "updates") && *c->lr_steps)
         return sr_fail(why, SR_USAGE, "--lr-steps '%s' has no meaning for --lr-scheduler cosine",
                        c->lr_steps);

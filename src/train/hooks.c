@@ -39,9 +39,10 @@ static sr_family family_of(const norm_method *m) {
 static void hand_over(const hook *k, const norm_observation *o) {
     sr_recorder *r = k->owner->recorder;
     const norm_method *method = o->site->method;
+    uint32_t vectors = norm_site_vectors(o->site);
     sr_put_rows(r, k->site, o->call->rows->valid);
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
-        if (method->vectors & (1u << v)) sr_put_vector(r, k->site, vector_of[v], o->call->stat[v]);
+        if (vectors & (1u << v)) sr_put_vector(r, k->site, vector_of[v], o->call->stat[v]);
     for (int s = 0; s < NORM_SCALAR_COUNT; s++)
         if (method->scalars & (1u << s))
             sr_put_scalar(r, k->site, scalar_of[s], o->call->scalar[s]);
@@ -49,7 +50,7 @@ static void hand_over(const hook *k, const norm_observation *o) {
 
 /* A sum over rows is finite only when every gradient is, so two vectors tell enough. */
 static bool has_nonfinite(const norm_observation *o) {
-    if (!(o->site->method->vectors & NORM_BIT(sum_gx))) return false;
+    if (!(norm_site_vectors(o->site) & NORM_BIT(sum_gx))) return false;
     double sum = 0;
     for (int64_t k = 0; k < o->call->features; k++)
         sum += 0 * o->call->stat[NORM_sum_gx][k] + 0 * o->call->stat[NORM_sum_g][k];
@@ -65,20 +66,24 @@ static void observe(void *context, const norm_observation *o) {
 }
 
 static int declare(sr_recorder *r, const norm_site *s) {
-    return sr_add_site(r, &(sr_site){
-                              .name = s->name,
-                              .norm = s->method->name,
-                              .kind = s->kind,
-                              .family = family_of(s->method),
-                              .width = (int)s->features,
-                              .depth = s->depth,
-                              .layer_scale = (int)s->options.layer_scale,
-                              .eps = s->options.eps,
-                              .alpha = s->method->alpha > 0 ? s->options.alpha : NAN,
-                          });
+    const norm_shadow *shadow = s->shadow;
+    double alpha = s->method->alpha > 0 ? s->options.alpha : NAN;
+    int site = sr_add_site(r, &(sr_site){
+                                  .name = s->name,
+                                  .norm = s->method->name,
+                                  .kind = s->kind,
+                                  .family = family_of(s->method),
+                                  .width = (int)s->features,
+                                  .depth = s->depth,
+                                  .layer_scale = (int)s->options.layer_scale,
+                                  .eps = shadow ? shadow->eps : s->options.eps,
+                                  .alpha = shadow ? shadow->alpha : alpha,
+                              });
+    if (site >= 0 && shadow) sr_set_observed(r, site);
+    return site;
 }
 
-static bool matches(const char *patterns, const char *name) {
+bool hooks_match(const char *patterns, const char *name) {
     char pattern[256];
     while (*patterns) {
         size_t length = strcspn(patterns, ",");
@@ -97,7 +102,7 @@ static int watch_sites(hooks *h, const char *patterns, bool want_rows) {
     int declared = 0;
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
-        if (!matches(patterns, s->name)) continue;
+        if (!hooks_match(patterns, s->name)) continue;
         h->hook[i] = (hook){h, declare(h->recorder, s)};
         if (h->hook[i].site < 0) return -1;
         s->backward_observer = observe;

@@ -12,6 +12,8 @@ typedef struct hooks hooks;
  * scalars that need the rows too. The recorder and the model outlive it. */
 hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
                     sr_failure *why);
+/* Whether a site is one of those. */
+bool hooks_match(const char *patterns, const char *name);
 /* Stops observing. */
 void hooks_free(hooks *h);
 

@@ -136,6 +136,17 @@ static void note_projection(const trainer *r) {
                  (long long)r->config->flush_steps, r->config->flush_seconds);
 }
 
+/* Running values of a method that has none follow with the weight that bn would have here. */
+static sr_status observe_batch(const trainer *r, sr_failure *why) {
+    const train_config *c = r->config;
+    double alpha = model_norm_alpha(r->model, &c->model, norm_find("bn"));
+    sr_status status = SR_OK;
+    for (int i = 0; i < r->model->sites && status == SR_OK; i++)
+        if (hooks_match(c->record_sites, r->model->site[i]->name))
+            status = norm_site_observe_batch(r->model->site[i], alpha, why);
+    return status;
+}
+
 static sr_status open_recorder(trainer *r, const char *command, sr_failure *why) {
     const train_config *c = r->config;
     if (!*c->output) return SR_OK;
@@ -144,6 +155,7 @@ static sr_status open_recorder(trainer *r, const char *command, sr_failure *why)
     r->recorder = create_recorder(r, command, dump, why);
     free(dump);
     if (!r->recorder) return why->status;
+    if (!strcmp(c->observe, "batch") && observe_batch(r, why) != SR_OK) return why->status;
     if (strcmp(c->record, "none")) {
         r->hooks =
             hooks_create(r->model, r->recorder, c->record_sites, !strcmp(c->record, "all"), why);
