@@ -2,25 +2,29 @@
  *
  * A [rows x cols], m = max, n = min of both; when A is wide its transpose is read (same values).
  *
- *   R = 0 [n x n]
- *   for each block B of consecutive rows of A:   R <- triangle of the QR factorisation of [R; B]
- *   values = singular values of R
+ *   Gram:  G = sum over blocks B of rows of A: B^T B [n x n]; values = sqrt(eigenvalues of G)
+ *   QR:    R = 0 [n x n]; for each block B: R <- triangle of the QR factorisation of [R; B];
+ *          values = singular values of R
  *
- * Every step is an orthogonal transformation in double, so the values are those of A to about
- * m * 1e-16 of the largest (Golub and Van Loan, Matrix Computations, 5.2 and 5.4): small ones are
- * not squared away as in A^T A. Blocks depend on n only. Memory: n x n and one block of doubles.
+ * The Gram matrix squares the spectrum: an eigenvalue is wrong by about 1e-15 of the largest, so a
+ * value s by 5e-16 s_1 / s of the largest (Golub and Van Loan, Matrix Computations, 8.6.3): a
+ * rounding error down to SVD_RESOLUTION, useless under 1e-7. Every step of QR is an orthogonal
+ * transformation (5.2, 5.4) and costs four times as much. So: Gram first, and QR over everything
+ * when a value is under SVD_RESOLUTION of the largest.
  *
- * BLAS may split its work by the number of threads and so round differently; it is held at one
- * thread meanwhile, so that a table has the same bytes on every machine of a kind.
+ * Same bytes for any number of threads: at most PIECES runs of whole blocks, cut by m alone, each
+ * summed by one thread; their sums are added in order. BLAS is held at one thread meanwhile.
+ * Memory: PIECES half matrices n x n, and one block of doubles a thread.
  */
 #include "statnet/svd.h"
 
 #include <lapacke.h>
 #include <math.h>
+#include <omp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { BLOCK_ROWS = 512, PANEL = 32 };
+enum { BLOCK_ROWS = 512, PANEL = 32, PIECES = 8 };
 
 /* OpenBLAS has these, the reference BLAS has not. */
 void openblas_set_num_threads(int count) __attribute__((weak));
@@ -37,11 +41,134 @@ static void blas_release(int before) {
     if (before > 0) openblas_set_num_threads(before);
 }
 
-/* A seen as tall: m rows of n, element (i, j) at a[i * row_stride + j * column_stride]. */
-typedef struct tall_view {
+/* A seen as m rows of n: element (i, j) at a[row(i) * row_stride + j * column_stride], where row(i)
+ * is index[i], or i without an index. */
+typedef struct matrix_view {
     const float *a;
+    const int32_t *index;
     int64_t m, n, row_stride, column_stride;
-} tall_view;
+} matrix_view;
+
+static sr_status fail_memory(const matrix_view *v, sr_failure *why) {
+    return sr_fail(why, SR_MEMORY, "singular values of a %lld x %lld matrix: out of memory",
+                   (long long)v->m, (long long)v->n);
+}
+
+static sr_status fail_lapack(const matrix_view *v, const char *step, lapack_int info,
+                             sr_failure *why) {
+    if (info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR)
+        return fail_memory(v, why);
+    return sr_fail(why, SR_LIBRARY, "singular values of a %lld x %lld matrix: %s returned %lld",
+                   (long long)v->m, (long long)v->n, step, (long long)info);
+}
+
+/* -- Gram matrix ----------------------------------------------------------------------------- */
+
+/* Rows first .. first + count - 1 as [count, n] (rows_first) or, where that reads A in order, as
+ * [n, count]; false when one holds a value that is not finite. */
+static bool copy_rows(const matrix_view *v, int64_t first, int64_t count, bool rows_first,
+                      double *block) {
+    int64_t outer = rows_first ? count : v->n, inner = rows_first ? v->n : count;
+    double zero = 0;
+    for (int64_t o = 0; o < outer; o++) {
+        int64_t row = rows_first ? first + o : first;
+        if (rows_first && v->index) row = v->index[row];
+        const float *from = v->a + row * v->row_stride + (rows_first ? 0 : o * v->column_stride);
+        for (int64_t i = 0; i < inner; i++) {
+            block[o * inner + i] = from[i];
+            zero += 0 * block[o * inner + i];
+        }
+    }
+    return zero == 0;
+}
+
+/* Adds the rows [first, end) to the packed half matrix (LAPACK's rectangular full packed form).
+ * *finite false: there was a value that is not. */
+static lapack_int add_rows(const matrix_view *v, int64_t first, int64_t end, double *block,
+                           double *half, bool *finite) {
+    bool rows_first = v->column_stride == 1;
+    lapack_int n = (lapack_int)v->n;
+    for (; first < end; first += BLOCK_ROWS) {
+        int64_t count = end - first < BLOCK_ROWS ? end - first : BLOCK_ROWS;
+        *finite = copy_rows(v, first, count, rows_first, block);
+        if (!*finite) return 0;
+        lapack_int k = (lapack_int)count;
+        lapack_int info = LAPACKE_dsfrk_work(LAPACK_COL_MAJOR, 'N', 'L', rows_first ? 'N' : 'T', n,
+                                             k, 1, block, rows_first ? n : k, 1, half);
+        if (info) return info;
+    }
+    return 0;
+}
+
+/* What the pieces of a Gram matrix leave. */
+typedef struct gram_piece {
+    double *half; /* [n (n + 1) / 2] */
+    lapack_int info;
+    bool finite, whole; /* whole: memory was there */
+} gram_piece;
+
+static void sum_piece(const matrix_view *v, int64_t first, int64_t end, gram_piece *p) {
+    double *block = malloc((size_t)(BLOCK_ROWS * v->n) * sizeof *block);
+    p->half = calloc((size_t)(v->n * (v->n + 1) / 2), sizeof *p->half);
+    p->whole = block && p->half;
+    p->finite = true;
+    if (p->whole) p->info = add_rows(v, first, end, block, p->half, &p->finite);
+    free(block);
+}
+
+/* Adds the pieces to the first, in order; *finite as in add_rows. */
+static sr_status merge_pieces(const matrix_view *v, gram_piece *piece, int64_t pieces, bool *finite,
+                              sr_failure *why) {
+    int64_t packed = v->n * (v->n + 1) / 2;
+    for (int64_t p = 0; p < pieces; p++) {
+        if (!piece[p].whole) return fail_memory(v, why);
+        if (piece[p].info) return fail_lapack(v, "dsfrk", piece[p].info, why);
+        *finite &= piece[p].finite;
+        for (int64_t i = 0; p > 0 && i < packed; i++) piece[0].half[i] += piece[p].half[i];
+    }
+    return SR_OK;
+}
+
+/* values [n], descending: roots of the eigenvalues; one that rounding made negative is 0. */
+static sr_status take_roots(const matrix_view *v, const double *half, double *full, double *values,
+                            sr_failure *why) {
+    lapack_int n = (lapack_int)v->n;
+    lapack_int info = LAPACKE_dtfttr(LAPACK_COL_MAJOR, 'N', 'L', n, half, full, n);
+    if (info) return fail_lapack(v, "dtfttr", info, why);
+    info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', n, full, n, values);
+    if (info) return fail_lapack(v, "dsyevd", info, why);
+    for (int64_t i = 0; i < (v->n + 1) / 2; i++) {
+        double low = values[i], high = values[v->n - 1 - i];
+        values[i] = sqrt(fmax(high, 0));
+        values[v->n - 1 - i] = sqrt(fmax(low, 0));
+    }
+    return SR_OK;
+}
+
+static sr_status gram_values(const matrix_view *v, double *values, sr_failure *why) {
+    if (v->n > INT32_MAX / BLOCK_ROWS) return fail_memory(v, why);
+    int64_t blocks = (v->m + BLOCK_ROWS - 1) / BLOCK_ROWS,
+            pieces = blocks < PIECES ? blocks : PIECES;
+    gram_piece piece[PIECES] = {0};
+    double *full = malloc((size_t)(v->n * v->n) * sizeof *full);
+    int threads = omp_get_max_threads();
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t p = 0; p < pieces; p++) {
+        int64_t first = blocks * p / pieces * BLOCK_ROWS;
+        int64_t end = blocks * (p + 1) / pieces * BLOCK_ROWS;
+        sum_piece(v, first, end < v->m ? end : v->m, &piece[p]);
+    }
+    bool finite = true;
+    sr_status status = full ? SR_OK : fail_memory(v, why);
+    if (status == SR_OK) status = merge_pieces(v, piece, pieces, &finite, why);
+    if (status == SR_OK && finite) status = take_roots(v, piece[0].half, full, values, why);
+    for (int64_t i = 0; !finite && i < v->n; i++) values[i] = NAN;
+    for (int64_t p = 0; p < pieces; p++) free(piece[p].half);
+    free(full);
+    return status;
+}
+
+/* -- QR -------------------------------------------------------------------------------------- */
 
 typedef struct workspace {
     double *r;     /* [n, n] column-major, upper triangle */
@@ -51,7 +178,6 @@ typedef struct workspace {
 
 static bool workspace_init(workspace *w, int64_t n) {
     *w = (workspace){0};
-    if (n > INT32_MAX / BLOCK_ROWS) return false;
     w->r = calloc((size_t)(n * n), sizeof *w->r);
     w->block = malloc((size_t)(BLOCK_ROWS * n) * sizeof *w->block);
     w->t = malloc((size_t)(PANEL * n) * sizeof *w->t);
@@ -64,25 +190,18 @@ static void workspace_free(workspace *w) {
     free(w->t);
 }
 
-/* Copies `count` rows from `first` on; false when one holds a value that is not finite. */
-static bool copy_block(const tall_view *v, int64_t first, int64_t count, double *block) {
-    bool finite = true;
+static void copy_columns(const matrix_view *v, int64_t first, int64_t count, double *block) {
     for (int64_t j = 0; j < v->n; j++)
-        for (int64_t i = 0; i < count; i++) {
-            float x = v->a[(first + i) * v->row_stride + j * v->column_stride];
-            finite &= isfinite(x) != 0;
-            block[j * count + i] = x;
-        }
-    return finite;
+        for (int64_t i = 0; i < count; i++)
+            block[j * count + i] = v->a[(first + i) * v->row_stride + j * v->column_stride];
 }
 
-/* Leaves the triangle in w->r; *finite false (and the rest undefined) when A is not finite. */
-static lapack_int reduce_to_triangle(const tall_view *v, workspace *w, bool *finite) {
+/* Leaves the triangle in w->r. */
+static lapack_int reduce_to_triangle(const matrix_view *v, workspace *w) {
     lapack_int n = (lapack_int)v->n, panel = n < PANEL ? n : PANEL;
     for (int64_t first = 0; first < v->m; first += BLOCK_ROWS) {
         int64_t count = v->m - first < BLOCK_ROWS ? v->m - first : BLOCK_ROWS;
-        *finite = copy_block(v, first, count, w->block);
-        if (!*finite) return 0;
+        copy_columns(v, first, count, w->block);
         lapack_int info = LAPACKE_dtpqrt(LAPACK_COL_MAJOR, (lapack_int)count, n, 0, panel, w->r, n,
                                          w->block, (lapack_int)count, w->t, panel);
         if (info) return info;
@@ -90,47 +209,59 @@ static lapack_int reduce_to_triangle(const tall_view *v, workspace *w, bool *fin
     return 0;
 }
 
-static sr_status singular_values(const tall_view *v, workspace *w, double *values,
-                                 sr_failure *why) {
-    bool finite = true;
-    lapack_int n = (lapack_int)v->n, info = reduce_to_triangle(v, w, &finite);
-    const char *step = "dtpqrt";
-    if (!info && finite) {
-        double unused;
-        step = "dgesdd";
-        info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', n, n, w->r, n, values, &unused, 1, &unused, 1);
+static sr_status qr_values(const matrix_view *v, double *values, sr_failure *why) {
+    workspace w;
+    sr_status status = SR_OK;
+    lapack_int n = (lapack_int)v->n, info;
+    double unused;
+    if (!workspace_init(&w, v->n)) {
+        status = fail_memory(v, why);
+    } else if ((info = reduce_to_triangle(v, &w))) {
+        status = fail_lapack(v, "dtpqrt", info, why);
+    } else {
+        info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', n, n, w.r, n, values, &unused, 1, &unused, 1);
+        if (info) status = fail_lapack(v, "dgesdd", info, why);
     }
-    if (info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR)
-        return sr_fail(why, SR_MEMORY, "singular values of a %lld x %lld matrix: out of memory",
-                       (long long)v->m, (long long)v->n);
-    if (info)
-        return sr_fail(why, SR_LIBRARY, "singular values of a %lld x %lld matrix: %s returned %lld",
-                       (long long)v->m, (long long)v->n, step, (long long)info);
-    for (int64_t i = 0; !finite && i < v->n; i++) values[i] = NAN;
-    return SR_OK;
+    workspace_free(&w);
+    return status;
 }
+
+/* -- public ---------------------------------------------------------------------------------- */
 
 sr_status svd_singular_values(const float *a, int64_t rows, int64_t cols, double *values,
                               sr_failure *why) {
     bool wide = rows < cols;
-    tall_view v = {.a = a,
-                   .m = wide ? cols : rows,
-                   .n = wide ? rows : cols,
-                   .row_stride = wide ? 1 : cols,
-                   .column_stride = wide ? cols : 1};
+    matrix_view v = {.a = a,
+                     .m = wide ? cols : rows,
+                     .n = wide ? rows : cols,
+                     .row_stride = wide ? 1 : cols,
+                     .column_stride = wide ? cols : 1};
     if (rows < 0 || cols < 0)
         return sr_fail(why, SR_USAGE, "singular values of a %lld x %lld matrix", (long long)rows,
                        (long long)cols);
     if (v.n == 0) return SR_OK;
-    workspace w;
-    if (!workspace_init(&w, v.n)) {
-        workspace_free(&w);
-        return sr_fail(why, SR_MEMORY, "singular values of a %lld x %lld matrix: out of memory",
-                       (long long)rows, (long long)cols);
+    int threads = blas_hold();
+    sr_status status = gram_values(&v, values, why);
+    if (status == SR_OK && values[v.n - 1] < SVD_RESOLUTION * values[0])
+        status = qr_values(&v, values, why);
+    blas_release(threads);
+    return status;
+}
+
+sr_status svd_gram_singular_values(const float *a, const int32_t *index, int64_t rows, int64_t cols,
+                                   double *values, sr_failure *why) {
+    matrix_view v = {
+        .a = a, .index = index, .m = rows, .n = cols, .row_stride = cols, .column_stride = 1};
+    if (rows < 0 || cols < 1)
+        return sr_fail(why, SR_USAGE, "singular values of a %lld x %lld matrix", (long long)rows,
+                       (long long)cols);
+    if (rows == 0) {
+        for (int64_t i = 0; i < cols; i++) values[i] = NAN;
+        return SR_OK;
     }
     int threads = blas_hold();
-    sr_status status = singular_values(&v, &w, values, why);
+    sr_status status = gram_values(&v, values, why);
     blas_release(threads);
-    workspace_free(&w);
+    for (int64_t i = rows; status == SR_OK && i < cols && !isnan(values[0]); i++) values[i] = 0;
     return status;
 }
