@@ -38,7 +38,8 @@ typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
-    char site[256], stat[256]; /* values of {site} and {stat}, "" when the figure takes none */
+    /* values of {site}, {stat} and {metric}, "" when the figure takes none */
+    char site[256], stat[256], metric[256];
     plot_table table[PLOT_TABLES];
     int tables;
     char *text; /* backing of the words */
@@ -51,10 +52,13 @@ void plot_program_directory(char path[PLOT_PATH]);
 /* figure: name of a template, or path of a .gp file. */
 sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *why);
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why);
-/* The user's choice for {site} and {stat}, "" keeps the template's; then {stat} as a value of a
- * curve. */
-sr_status plot_template_choose(plot_template *t, const char *site, const char *stat,
-                               sr_failure *why);
+/* What the user chose for the words of a template; "" keeps the template's. */
+typedef struct plot_choice {
+    const char *site, *stat, *metric;
+} plot_choice;
+
+/* Then {stat} as a value of a curve. */
+sr_status plot_template_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
 void plot_template_free(plot_template *t);
 
 /* Run files of sample_runs/. */
@@ -192,7 +196,8 @@ sr_status plot_draw(const plot_job *job, sr_failure *why);
 typedef struct plot_request {
     char **path; /* [runs] run files */
     int runs;
-    const char *output, *labels, *site, *stat; /* as the options; "" for the default */
+    const char *output, *labels; /* as the options; "" for the default */
+    plot_choice choice;
     bool keep;
 } plot_request;
 

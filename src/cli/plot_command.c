@@ -47,6 +47,7 @@ static sr_status command_add(command *c, const plot_sources *from, const plot_ta
     }
     if (strcmp(word, "{site}") == 0) word = from->template->site;
     if (strcmp(word, "{stat}") == 0) word = from->template->stat;
+    if (strcmp(word, "{metric}") == 0) word = from->template->metric;
     c->argv[c->argc++] = word;
     return SR_OK;
 }

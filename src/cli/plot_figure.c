@@ -83,7 +83,7 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
         snprintf(output, sizeof output, "%.1000s.pdf", t->name);
     sr_status status = choose_format(output, &format, why);
     if (status == SR_OK) status = check_runs(t, r->runs, why);
-    if (status == SR_OK) status = plot_template_choose(t, r->site, r->stat, why);
+    if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
     if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
     if (status == SR_OK) status = directory_create(directory, why);
     if (status == SR_OK) status = draw(&from, &labels, format, output, why);

@@ -162,6 +162,7 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     write_text(out, "shared", job->labels->shared);
     write_text(out, "site", job->template->site);
     write_text(out, "stat", job->template->stat);
+    write_text(out, "metric", job->template->metric);
     for (int i = 0; i < job->template->tables; i++) write_data(&job->data[i], out);
     fputs("load 'style.gp'\nload 'template.gp'\nunset output\n", out);
     const bool bad = ferror(out) != 0;

@@ -5,6 +5,7 @@
  *   #: samples NAMES                      of sample_runs/, for a figure without run files
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
+ *   #: metric NAME                        the same with --metric
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
  * once
  *   #: table? NAME COMMAND...             may fail: then the figure goes without
@@ -197,6 +198,8 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
         return snprintf(p->t->site, sizeof p->t->site, "%s", rest), SR_OK;
     if (strcmp(line, "stat") == 0)
         return snprintf(p->t->stat, sizeof p->t->stat, "%s", rest), SR_OK;
+    if (strcmp(line, "metric") == 0)
+        return snprintf(p->t->metric, sizeof p->t->metric, "%s", rest), SR_OK;
     if (strcmp(line, "samples") == 0)
         return snprintf(p->t->samples, sizeof p->t->samples, "%s", rest), SR_OK;
     if (strcmp(line, "table") == 0) return read_table(p, rest, false, why);
@@ -258,10 +261,11 @@ static sr_status choose(plot_template *t, const char *option, const char *given,
     return SR_OK;
 }
 
-sr_status plot_template_choose(plot_template *t, const char *site, const char *stat,
-                               sr_failure *why) {
-    sr_status status = choose(t, "--site", site, t->site, sizeof t->site, why);
-    if (status == SR_OK) status = choose(t, "--stat", stat, t->stat, sizeof t->stat, why);
+sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failure *why) {
+    sr_status status = choose(t, "--site", c->site, t->site, sizeof t->site, why);
+    if (status == SR_OK) status = choose(t, "--stat", c->stat, t->stat, sizeof t->stat, why);
+    if (status == SR_OK)
+        status = choose(t, "--metric", c->metric, t->metric, sizeof t->metric, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         for (int k = 0; k < t->table[i].values; k++) {
             if (strcmp(t->table[i].y[k], "{stat}") != 0) continue;

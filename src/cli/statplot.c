@@ -8,7 +8,7 @@
 #include "statnet/tool.h"
 
 typedef struct settings {
-    option_text output, labels, site, stat;
+    option_text output, labels, site, stat, metric;
     bool keep;
 } settings;
 
@@ -49,6 +49,13 @@ static const option rows[] = {
      .preset = "",
      .unit = "",
      .help = "statistic; default: the figure's"},
+    {.group = "Content of figures that leave it open",
+     .key = "metric",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, metric),
+     .preset = "",
+     .unit = "",
+     .help = "name below /evals; default: the figure's"},
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -97,8 +104,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .runs = positional - 1,
                             .output = s.output,
                             .labels = s.labels,
-                            .site = s.site,
-                            .stat = s.stat,
+                            .choice = {s.site, s.stat, s.metric},
                             .keep = s.keep};
     if (positional == 1 && strcmp(argv[1], "list") == 0) return plot_template_list(stdout, why);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);

@@ -1,5 +1,5 @@
-/* stat-compare: ratios and intervals that follow by hand, planted differences, and how often an
- * interval misses when there is none. */
+/* stat-batch, and stat-compare: ratios and intervals that follow by hand, planted differences, and
+ * how often an interval misses when there is none. */
 #include "programs.h"
 
 #include <math.h>
@@ -250,11 +250,48 @@ static void test_too_few(void **state) {
     program_free(&r);
 }
 
+/* stat-batch: runs of the small kind (test_analysis.c): five and six steps of ten tokens, evaluated
+ * once at valid_loss 2; the size is the median of the tokens, since there is no configuration. */
+static void test_batch(void **state) {
+    (void)state;
+    write_small_run(program_file("s5.h5"), 5, true);
+    write_small_run(program_file("s6.h5"), 6, true);
+    write_ln_run(program_file("ln.h5"));
+    program_result r = program_run("stat-batch s6.h5 ln.h5 s5.h5 --metric valid_loss");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 1);
+    check_text(&r, 0, "norm", "bn");
+    check_cell(&r, 0, "micro_batch", 10);
+    check_cell(&r, 0, "runs", 2);
+    check_cell(&r, 0, "mean", 2);
+    assert_non_null(strstr(r.out, "# note: ln.h5: no finite valid_loss: left out"));
+    program_free(&r);
+    r = program_run("stat-batch ln.h5");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+    r = program_run("stat-batch s5.h5 --metric loss");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+    r = program_run("stat-batch \"$STATREC_SAMPLES\"/nlp_ln*.h5 \"$STATREC_SAMPLES\"/nlp_bn*.h5");
+    assert_int_equal(table_rows(r.out), 4);
+    check_text(&r, 0, "norm", "bn");
+    check_cell(&r, 0, "micro_batch", 256);
+    check_cell(&r, 1, "micro_batch", 1024);
+    check_text(&r, 2, "norm", "ln");
+    check_cell(&r, 2, "micro_batch", 256);
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_interval_of_maximum),
-        cmocka_unit_test(test_null_and_planted), cmocka_unit_test(test_matching),
-        cmocka_unit_test(test_repeatable),       cmocka_unit_test(test_too_few),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_interval_of_maximum),
+        cmocka_unit_test(test_null_and_planted),
+        cmocka_unit_test(test_matching),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_too_few),
+        cmocka_unit_test(test_batch),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -1,0 +1,223 @@
+/* A validation metric against the size of the micro-batch (PowerNorm, ICML 2020, figure 5).
+ *
+ * One row per model, data, normalization and size: mean, smallest and largest value of the metric
+ * over the runs of that kind (seeds). The metric of a run is that of its last evaluation with a
+ * finite value. The size is what the run was asked for: `max-tokens` of its configuration for a
+ * text model, `batch-size` for an image model; for a run without a configuration the median of
+ * /steps/tokens. An update may be made of several micro-batches: batch statistics see one of them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis.h"
+
+typedef struct settings {
+    option_text metric;
+} settings;
+
+static const option rows[] = {
+    {.group = "Choice",
+     .key = "metric",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, metric),
+     .preset = "valid_ppl",
+     .unit = "",
+     .help = "any name below /evals"},
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+#define EVAL(name, unit, definition) {#name, unit, definition},
+static const struct { const char *name, *unit, *definition; } metrics[] = {SR_EVALS(EVAL)};
+enum { METRICS = sizeof metrics / sizeof metrics[0] };
+
+static void print_help(const void *self) {
+    (void)self;
+    printf("usage: stat-batch RUN.h5... [--metric NAME]\n\n"
+           "The last value of a validation metric against the size of the micro-batch.\n"
+           "Writes a tab-separated table with its definitions in `#` lines.\n\nMetrics:\n");
+    for (int i = 0; i < METRICS; i++)
+        printf("  %-16s %s (%s)\n", metrics[i].name, metrics[i].definition, metrics[i].unit);
+    printf("\n");
+    options_help(options, stdout);
+}
+
+typedef struct point {
+    const char *model, *data, *norm;
+    double size, value;
+    int64_t updates;
+} point;
+
+/* The number behind `key = ` at the beginning of a line; NaN when there is none. */
+static double config_number(const char *config, const char *key) {
+    const size_t length = strlen(key);
+    for (const char *line = config; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) != 0) continue;
+        const char *at = line + length + strspn(line + length, " \t");
+        char *end;
+        if (*at++ != '=') continue;
+        const double value = strtod(at, &end);
+        return end == at ? NAN : value;
+    }
+    return NAN;
+}
+
+static sr_status median_tokens(const sr_runfile *run, double *median, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    double *value = malloc((size_t)(steps + 1) * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = steps ? sr_run_step_reals(run, "tokens", 0, steps, value, why) : SR_OK;
+    summary s;
+    summary_make(value, status == SR_OK ? steps : 0, &s);
+    *median = s.median;
+    free(value);
+    return status;
+}
+
+static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(run);
+    const bool images = strcmp(info->task, "images") == 0;
+    *size = config_number(info->config, images ? "batch-size" : "max-tokens");
+    return *size > 0 ? SR_OK : median_tokens(run, size, why);
+}
+
+static sr_status read_metric(const sr_runfile *run, const char *name, double *value,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    *value = NAN;
+    if (!sr_run_has_eval(run, name)) return SR_OK;
+    for (int64_t i = sr_run_get_info(run)->evals - 1; i >= 0 && status == SR_OK; i--) {
+        status = sr_run_eval(run, name, i, 1, value, why);
+        if (isfinite(*value)) break;
+    }
+    return status;
+}
+
+static sr_status read_point(const sr_runfile *run, const char *metric, point *p, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(run);
+    const sr_run_site *site;
+    *p = (point){.model = info->model, .data = info->data, .norm = "none"};
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (strcmp(site->norm, "none") == 0) continue;
+        p->norm = site->norm;
+        break;
+    }
+    sr_status status = read_size(run, &p->size, why);
+    if (status == SR_OK) status = read_metric(run, metric, &p->value, why);
+    if (status == SR_OK && info->steps)
+        status = sr_run_step_ints(run, "update", info->steps - 1, 1, &p->updates, why);
+    return status;
+}
+
+static int by_kind(const point *a, const point *b) {
+    int order = strcmp(a->model, b->model);
+    if (!order) order = strcmp(a->data, b->data);
+    return order ? order : strcmp(a->norm, b->norm);
+}
+
+static int by_kind_and_size(const void *x, const void *y) {
+    const point *a = x, *b = y;
+    const int order = by_kind(a, b);
+    return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+static void declare_columns(tsv *t) {
+    tsv_column(t, "norm", "the first normalization among the run's sites");
+    tsv_column(t, "model", "model");
+    tsv_column(t, "data", "data set");
+    tsv_column(t, "micro_batch", "tokens or images that a micro-batch may have");
+    tsv_column(t, "runs", "runs of this kind with a finite value");
+    tsv_column(t, "updates_least", "fewest optimizer updates of such a run");
+    tsv_column(t, "updates_most", "most: runs of different length are not comparable");
+    tsv_column(t, "mean", "mean of the metric over these runs, at their last evaluation");
+    tsv_column(t, "least", "smallest");
+    tsv_column(t, "largest", "largest");
+    tsv_header(t);
+}
+
+/* p[count]: the points of one row, all finite. */
+static void print_row(tsv *t, const point *p, int64_t count) {
+    double sum = 0, least = p->value, largest = p->value;
+    int64_t few = p->updates, many = p->updates;
+    for (int64_t i = 0; i < count; i++) {
+        sum += p[i].value;
+        least = fmin(least, p[i].value);
+        largest = fmax(largest, p[i].value);
+        few = p[i].updates < few ? p[i].updates : few;
+        many = p[i].updates > many ? p[i].updates : many;
+    }
+    tsv_text(t, p->norm);
+    tsv_text(t, p->model);
+    tsv_text(t, p->data);
+    tsv_real(t, p->size);
+    tsv_int(t, count);
+    tsv_int(t, few);
+    tsv_int(t, many);
+    tsv_real(t, sum / (double)count);
+    tsv_real(t, least);
+    tsv_real(t, largest);
+}
+
+/* Finite points to the front, the others told; *count is what is left. */
+static sr_status read_points(const run_set *set, const char *metric, point *p, int64_t *count,
+                             tsv *t, sr_failure *why) {
+    *count = 0;
+    for (int i = 0; i < set->count; i++) {
+        sr_status status = read_point(set->run[i], metric, &p[*count], why);
+        if (status != SR_OK) return status;
+        if (isfinite(p[*count].value))
+            ++*count;
+        else
+            tsv_note(t, "note", "%s: no finite %s: left out", set->path[i], metric);
+    }
+    if (*count) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s%s has no finite %s", set->path[0],
+                   set->count > 1 ? " (and no other run)" : "", metric);
+}
+
+static sr_status check_metric(const char *name, tsv *t, sr_failure *why) {
+    for (int i = 0; i < METRICS; i++) {
+        if (strcmp(metrics[i].name, name) != 0) continue;
+        tsv_note(t, "metric", "%s, %s: %s", name, metrics[i].unit, metrics[i].definition);
+        return SR_OK;
+    }
+    return sr_fail(why, SR_USAGE, "--metric: unknown metric '%s'; try --help", name);
+}
+
+static void print_rows(tsv *t, point *p, int64_t count) {
+    qsort(p, (size_t)count, sizeof *p, by_kind_and_size);
+    declare_columns(t);
+    for (int64_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && !by_kind_and_size(&p[first], &p[end]);) end++;
+        print_row(t, p + first, end - first);
+    }
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    tsv table;
+    table_head head;
+    int64_t count = 0;
+    point *p = calloc((size_t)set->count + 1, sizeof *p);
+    if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = table_head_begin(&head, &table, "stat-batch", command, set, why);
+    if (status == SR_OK) {
+        status = check_metric(s->metric, &table, why);
+        if (status == SR_OK) status = read_points(set, s->metric, p, &count, &table, why);
+        if (status == SR_OK)
+            status = table_head_print(&head, &table, why);
+        else
+            table_head_drop(&head);
+    }
+    if (status == SR_OK) print_rows(&table, p, count);
+    free(p);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-batch", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}
