@@ -203,7 +203,17 @@ typedef struct plot_request {
 
 sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);
 /* Draws every figure of the templates that these runs allow into the directory request->output,
- * with an index.html; figures of one run once per run. */
+ * figures of one run once per run, with tables, and an index.html that holds it all together. */
 sr_status plot_report(const plot_request *request, sr_failure *why);
+
+/* -- plot_html.c: parts of the report's page -------------------------------------------------- */
+
+void plot_html_text(FILE *out, const char *text);
+/* The table file `path` without its first `skip` columns, and its definitions; link: its name as
+ * seen from the page. */
+sr_status plot_html_table(FILE *page, const char *path, const char *link, int skip,
+                          sr_failure *why);
+/* What the run was asked for. */
+sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why);
 
 #endif

@@ -278,6 +278,18 @@ static void test_report(void **state) {
     check_run("cd report; sed -n 's/.*<img src=.\\([^ ]*svg\\).*/\\1/p' index.html | xargs ls "
               ">/dev/null");
     check_run("cd report; test $(ls *.svg | wc -l) = $(grep -c '<img' index.html)");
+    /* settings, tables and definitions of both runs; every file that the page names is there;
+     * nothing comes from anywhere else */
+    check_run("cd report; grep -q '<h3>nlp.h5: transformer, bn, iwslt14, seed 1' index.html");
+    check_run("cd report; for t in runs sites.1 sites.2; do test -s $t.tsv && "
+              "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
+    check_run("cd report; grep -q '<td>late</td><td>pnv</td><td>dist_psi2</td>' index.html");
+    check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
+    check_run("cd report; test $(ls | grep -c stderr) = 0; ! grep -q 'https\\?:\\|<script' "
+              "index.html");
+    check_run("statplot report nlp.h5 nlp.h5 -o same && grep -q 'no difference shown' "
+              "same/compare.tsv && grep -q 'no difference shown' same/index.html");
+    check_run("statplot report cv.h5 nlp.h5 -o again && diff -r report again");
     check_run("statplot report ln.h5 -o bare");
     check_run("grep -q 'Not drawn: stat-distance: ln.h5 has no dist_mu' bare/index.html");
     check_run(
