@@ -18,7 +18,7 @@ typedef struct train_config {
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates;
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
-    bool force, quiet, profile;
+    bool force, quiet, profile, validate_batch;
     int64_t vectors_every, svd_every, flush_steps, size_limit;
     double flush_seconds;
 } train_config;
@@ -44,9 +44,10 @@ const train_recipe *train_recipe_at(int i); /* NULL past the end */
 typedef struct train_eval {
     int64_t step, update;
     double epoch;
-    double train_loss; /* nats per token since the last evaluation */
-    double loss, nll;  /* nats per token */
-    double accuracy;   /* percent */
+    double train_loss;                            /* nats per token since the last evaluation */
+    double loss, nll;                             /* nats per token */
+    double accuracy;                              /* percent */
+    double loss_batch, nll_batch, accuracy_batch; /* with batch statistics; NaN unless asked for */
     int64_t tokens, unknown;
     double lr, seconds;
 } train_eval;

@@ -66,7 +66,8 @@
     X(row_g_mean, "LN family: mean over rows of the mean over features of gamma * g")              \
     X(row_g_var, "LN family: mean over rows of the biased variance over features of gamma * g")
 
-/* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. */
+/* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. Files written before
+ * the rows after las were there lack them. */
 #define SR_EVALS(X)                                                                                \
     X(epoch, "epochs", "passes over the training data at this evaluation")                         \
     X(valid_loss, "nats per token or image", "validation loss with smoothing, running statistics") \
@@ -77,7 +78,14 @@
     X(bleu, "percent", "BLEU of the decoded validation set")                                       \
     X(f1, "percent", "span F1 of the validation set")                                              \
     X(uas, "percent", "validation tokens with the right head")                                     \
-    X(las, "percent", "validation tokens with the right head and label")
+    X(las, "percent", "validation tokens with the right head and label")                           \
+    X(valid_loss_batch, "nats per token or image",                                                 \
+      "validation loss with smoothing, statistics of each validation batch")                       \
+    X(valid_nll_batch, "nats per token or image",                                                  \
+      "validation negative log-likelihood, statistics of each validation batch")                   \
+    X(valid_ppl_batch, "1", "exp(valid_nll_batch)")                                                \
+    X(valid_accuracy_batch, "percent",                                                             \
+      "validation targets with the largest logit, statistics of each validation batch")
 
 #define SR_ENUM_VECTOR1(name, ...) SR_##name,
 #define SR_ENUM_SCALAR1(name, ...) SR_SCALAR_##name,
@@ -85,6 +93,7 @@
 typedef enum { SR_VECTORS(SR_ENUM_VECTOR1) SR_VECTOR_COUNT } sr_vector;
 typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_EVALS(SR_ENUM_EVAL1) SR_EVAL_COUNT } sr_eval;
+enum { SR_EVAL_ALWAYS = SR_EVAL_las + 1 }; /* rows that every file has */
 
 /* Which formulas of SR_SCALARS hold at a site. */
 typedef enum {

@@ -47,10 +47,22 @@ static void begin_table(session *s) {
     tsv_column(t, "valid_nll", "without smoothing; </s> and <unk> counted");
     tsv_column(t, "valid_ppl", "exp(valid_nll)");
     tsv_column(t, "valid_accuracy", "percent of targets with the largest logit");
+    if (s->config.validate_batch) {
+        tsv_column(t, "valid_loss_batch", "as valid_loss, statistics of each validation batch");
+        tsv_column(t, "valid_nll_batch", "as valid_nll, statistics of each validation batch");
+        tsv_column(t, "valid_ppl_batch", "exp(valid_nll_batch)");
+        tsv_column(t, "valid_accuracy_batch", "as valid_accuracy, statistics of each batch");
+    }
     tsv_column(t, "lr", "learning rate of the last update");
     tsv_column(t, "seconds", "since the start");
     tsv_header(t);
     s->header_done = true;
+}
+
+static void print_number(tsv *t, double value) {
+    char number[32];
+    snprintf(number, sizeof number, "%.6g", value);
+    tsv_text(t, number);
 }
 
 static void on_eval(void *context, const train_eval *e) {
@@ -58,16 +70,17 @@ static void on_eval(void *context, const train_eval *e) {
     tsv *t = &s->table;
     progress_end(&s->progress);
     if (!s->header_done) begin_table(s);
-    char number[32];
     tsv_real(t, e->epoch);
     tsv_int(t, e->update);
-    const double value[] = {e->train_loss, e->loss, e->nll, exp(e->nll), e->accuracy, e->lr};
-    for (size_t i = 0; i < sizeof value / sizeof value[0]; i++) {
-        snprintf(number, sizeof number, "%.6g", value[i]);
-        tsv_text(t, number);
-    }
-    snprintf(number, sizeof number, "%.1f", e->seconds);
-    tsv_text(t, number);
+    const double value[] = {e->train_loss, e->loss, e->nll, exp(e->nll), e->accuracy};
+    const double again[] = {e->loss_batch, e->nll_batch, exp(e->nll_batch), e->accuracy_batch};
+    for (size_t i = 0; i < sizeof value / sizeof value[0]; i++) print_number(t, value[i]);
+    for (size_t i = 0; i < sizeof again / sizeof again[0] && s->config.validate_batch; i++)
+        print_number(t, again[i]);
+    print_number(t, e->lr);
+    char seconds[32];
+    snprintf(seconds, sizeof seconds, "%.1f", e->seconds);
+    tsv_text(t, seconds);
     fflush(stdout);
 }
 

@@ -160,7 +160,10 @@ static sr_status walk_file(const walk *w) {
         status = read_group(w, run_vectors, SR_VECTOR_COUNT, info->vectors, exact, true);
     if (status == SR_OK) status = read_group(w, &run_eval_step, 1, info->evals, exact, false);
     if (status == SR_OK)
-        status = read_group(w, run_evals, SR_EVAL_COUNT, info->evals, exact, false);
+        status = read_group(w, run_evals, SR_EVAL_ALWAYS, info->evals, exact, false);
+    if (status == SR_OK)
+        status = read_group(w, run_evals + SR_EVAL_ALWAYS, SR_EVAL_COUNT - SR_EVAL_ALWAYS,
+                            info->evals, exact, true);
     if (status == SR_OK) status = check_steps(w);
     if (status == SR_OK) status = check_evals(w);
     if (status == SR_OK) status = check_columns_of_sites(w);

@@ -106,6 +106,8 @@ static const option rows[] = {
         "stop after so many updates; 0: no bound"),
     INT(TRAIN, "validate-interval-updates", validate_updates, "0", 1, BIG, "updates",
         "validate every N updates too; 0: after epochs only"),
+    FLAG(TRAIN, "validate-batch", validate_batch, "no",
+         "validate a second time with the statistics of each validation batch"),
     INT(TRAIN, "seed", seed, "1", 0, 9007199254740992.0, "",
         "of initialisation, order, dropout, generated data"),
     INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",

@@ -6,8 +6,9 @@
 #include "statnet/svd.h"
 #include "trainer.h"
 
-/* Sums of one pass with running statistics. */
-static sr_status validation_pass(trainer *r, cross_entropy_report *sum, sr_failure *why) {
+/* Sums of one pass without dropout: NORM_RUNNING, or NORM_BATCH, which updates nothing either. */
+static sr_status validation_pass(trainer *r, norm_mode mode, cross_entropy_report *sum,
+                                 sr_failure *why) {
     int64_t batches = data_batches(r->data, SPLIT_VALID);
     for (int64_t i = 0; i < batches; i++) {
         batch b;
@@ -16,7 +17,7 @@ static sr_status validation_pass(trainer *r, cross_entropy_report *sum, sr_failu
         r->tape->profiling = false;
         tape_reset(r->tape, r->random, false, false);
         cross_entropy_report report = {0};
-        if (!model_loss(r->model, r->tape, &b, NORM_RUNNING, &report)) {
+        if (!model_loss(r->model, r->tape, &b, mode, &report)) {
             const sr_failure *f = tape_failure(r->tape);
             return sr_fail(why, f->status, "validation: %s", f->text);
         }
@@ -38,14 +39,21 @@ static void record_eval(trainer *r, const train_eval *e) {
     value[SR_EVAL_valid_nll] = e->nll;
     value[SR_EVAL_valid_ppl] = exp(e->nll);
     value[SR_EVAL_valid_accuracy] = e->accuracy;
+    value[SR_EVAL_valid_loss_batch] = e->loss_batch;
+    value[SR_EVAL_valid_nll_batch] = e->nll_batch;
+    value[SR_EVAL_valid_ppl_batch] = exp(e->nll_batch);
+    value[SR_EVAL_valid_accuracy_batch] = e->accuracy_batch;
     sr_put_eval(r->recorder, e->step, value);
 }
 
 sr_status trainer_validate(trainer *r, sr_failure *why) {
     double start = progress_clock();
-    cross_entropy_report sum = {0};
-    sr_status status = validation_pass(r, &sum, why);
+    cross_entropy_report sum = {0}, batch_sum = {0};
+    sr_status status = validation_pass(r, NORM_RUNNING, &sum, why);
+    if (status == SR_OK && r->config->validate_batch)
+        status = validation_pass(r, NORM_BATCH, &batch_sum, why);
     if (status != SR_OK) return status;
+    double batch_n = r->config->validate_batch ? (double)batch_sum.tokens : NAN;
     double n = (double)sum.tokens;
     train_eval e = {
         .step = r->result->steps,
@@ -55,6 +63,9 @@ sr_status trainer_validate(trainer *r, sr_failure *why) {
         .loss = sum.loss / n,
         .nll = sum.nll / n,
         .accuracy = 100 * (double)sum.correct / n,
+        .loss_batch = batch_sum.loss / batch_n,
+        .nll_batch = batch_sum.nll / batch_n,
+        .accuracy_batch = 100 * (double)batch_sum.correct / batch_n,
         .tokens = sum.tokens,
         .unknown = sum.unknown,
         .lr = r->lr,

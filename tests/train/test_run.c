@@ -121,6 +121,38 @@ static void run_file(void **state) {
     sr_run_close(f);
 }
 
+static double eval_of(sr_runfile *f, const char *name) {
+    double value = NAN;
+    sr_failure why = {0};
+    check_ok(sr_run_eval(f, name, 0, 1, &value, &why), &why);
+    return value;
+}
+
+/* Where no statistic of the batch is used both passes are the same; where one is they are not, and
+ * the weights and running values stay what they were without the second pass. */
+static void validation_with_batch_statistics(void **state) {
+    (void)state;
+    const char *path = run_path("batch.h5");
+    sr_failure why = {0};
+    for (int bn = 0; bn < 2; bn++) {
+        const char *const args[] = {PAIRS, "--norm",  bn ? "bn" : "ln",   "-o",
+                                    path,  "--force", "--validate-batch", NULL};
+        const char *const plain[] = {PAIRS, "--norm", bn ? "bn" : "ln", "--record", "none", NULL};
+        train_result r = run(args), without = run(plain);
+        assert_string_equal(r.digest, without.digest);
+        assert_true(isnan(without.last.loss_batch) && isnan(without.last.accuracy_batch));
+        sr_runfile *f = sr_run_open(path, &why);
+        if (!f) fail_msg("%s", why.text);
+        assert_true(isfinite(eval_of(f, "valid_loss_batch")));
+        assert_true(bn == (eval_of(f, "valid_loss_batch") != eval_of(f, "valid_loss")));
+        assert_true(bn == (eval_of(f, "valid_nll_batch") != eval_of(f, "valid_nll")));
+        assert_true(eval_of(f, "valid_ppl_batch") == exp(eval_of(f, "valid_nll_batch")));
+        assert_true(eval_of(f, "valid_accuracy_batch") == r.last.accuracy_batch);
+        assert_true(bn || r.last.accuracy_batch == r.last.accuracy);
+        sr_run_close(f);
+    }
+}
+
 static void refused(const char *const *args, const char *part) {
     static train_config c;
     sr_failure why = {0};
@@ -176,6 +208,7 @@ int main(void) {
                                        cmocka_unit_test(pairs_same_weights),
                                        cmocka_unit_test(seeds_differ),
                                        cmocka_unit_test(run_file),
+                                       cmocka_unit_test(validation_with_batch_statistics),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(recipes),
                                        cmocka_unit_test(refused_run_leaves_nothing)};
