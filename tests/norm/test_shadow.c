@@ -2,6 +2,7 @@
  * here in double, against real bn and pnv layers on the same tensors, and the layer itself
  * unchanged to the byte. Every method of the table. */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,108 @@ static void like_pnv(void **state) {
     check_near_double("sum_gx of pnv", own, plain.stat[NORM_sum_gx], WIDTH, 1e-10, 1e-9);
 }
 
+/* -- one layer in two processes ------------------------------------------------------------------
+ */
+
+enum { RANKS = 2 };
+
+/* Rows first .. end-1 of the whole are its own, the others padding; and where the sums of the ranks
+ * meet. */
+typedef struct rank {
+    int number;
+    int64_t first, end;
+    const char *method;
+    pthread_barrier_t *meet;
+    double *const *sums; /* [RANKS] of the exchange in progress */
+    kept seen;
+} rank;
+
+static sr_status add_up(void *context, double *sum, int64_t count) {
+    rank *r = context;
+    double *total = calloc((size_t)count, sizeof *total), **mine = (double **)r->sums + r->number;
+    if (!total) return SR_MEMORY;
+    *mine = sum;
+    pthread_barrier_wait(r->meet);
+    for (int i = 0; i < RANKS; i++)
+        for (int64_t k = 0; k < count; k++) total[k] += r->sums[i][k];
+    pthread_barrier_wait(r->meet);
+    memcpy(sum, total, (size_t)count * sizeof *sum);
+    free(total);
+    return SR_OK;
+}
+
+static void rank_pass(rank *r, layer *l, tape *t, const real *x, const real *dy) {
+    int64_t dim[2] = {ROWS, WIDTH}, one = 1;
+    size_t bytes = (size_t)(ROWS * WIDTH) * sizeof(real);
+    uint8_t mask[ROWS];
+    bool add;
+    norm_rows n;
+    for (int64_t i = 0; i < ROWS; i++) mask[i] = i >= r->first && i < r->end;
+    tape_reset(t, rng_create(5), true, true);
+    params_zero_grad(&l->p);
+    norm_rows_init(&n, t, ROWS, mask, NORM_TRAIN);
+    n.reduce = add_up, n.reduce_context = r, n.rank = r->number, n.ranks = RANKS;
+    tensor *in = tape_tensor(t, 2, dim), *loss = tape_tensor(t, 1, &one);
+    in->wants_grad = loss->wants_grad = true;
+    memcpy(in->value, x, bytes);
+    tensor *out = norm_apply(&l->site, t, in, &n);
+    memcpy(tape_grad(t, out, &add), dy, bytes);
+    tape_backward(t, loss, 1);
+}
+
+static void *rank_run(void *context) {
+    rank *r = context;
+    layer l;
+    tape *t = tape_create(1, NULL);
+    layer_make(&l, norm_find(r->method), WIDTH, 0);
+    norm_site_observe_batch(&l.site, norm_find("bn")->alpha, NULL);
+    l.site.backward_observer = keep;
+    l.site.observer_context = &r->seen;
+    for (uint64_t step = 0; step < STEPS; step++) {
+        real *x = layer_numbers(ROWS, WIDTH, 10 + step, 3, 1),
+             *dy = layer_numbers(ROWS, WIDTH, 20 + step, 0.2, 1);
+        rank_pass(r, &l, t, x, dy);
+        free(x);
+        free(dy);
+    }
+    layer_free(&l);
+    tape_free(t);
+    return NULL;
+}
+
+/* The rows of both ranks count; a rank may have none. */
+static void check_ranks(const char *method, int64_t cut) {
+    static kept whole;
+    double *sums[RANKS];
+    pthread_barrier_t meet;
+    pthread_t thread[RANKS];
+    rank r[RANKS] = {{0, 0, cut, method, &meet, sums, {{{0}}}},
+                     {1, cut, ROWS, method, &meet, sums, {{{0}}}}};
+    assert_int_equal(pthread_barrier_init(&meet, NULL, RANKS), 0);
+    for (int i = 0; i < RANKS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, rank_run, &r[i]), 0);
+    for (int i = 0; i < RANKS; i++) pthread_join(thread[i], NULL);
+    pthread_barrier_destroy(&meet);
+    keep_last(&whole, method, true, NULL);
+    const norm_vector compared[] = {NORM_mu_B,   NORM_sigma2_B, NORM_psi2_B, NORM_mu,
+                                    NORM_sigma2, NORM_psi2,     NORM_sum_g,  NORM_sum_gx};
+    for (int v = 0; v < 8; v++) {
+        assert_memory_equal(r[0].seen.stat[compared[v]], r[1].seen.stat[compared[v]],
+                            sizeof whole.stat[0]);
+        check_near_double(method, r[0].seen.stat[compared[v]], whole.stat[compared[v]], WIDTH,
+                          1e-12, 1e-11);
+    }
+}
+
+static void synchronised(void **state) {
+    (void)state;
+    static const char *const methods[] = {"ln", "bn", "pnv"};
+    for (int i = 0; i < 3; i++) {
+        check_ranks(methods[i], 100);
+        check_ranks(methods[i], 0);
+    }
+}
+
 /* -- what moves the running values ---------------------------------------------------------------
  */
 
@@ -286,11 +389,10 @@ static void refuses_alpha(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(statistics),
-                                       cmocka_unit_test(same_bytes),
-                                       cmocka_unit_test(like_bn),
-                                       cmocka_unit_test(like_pnv),
-                                       cmocka_unit_test(only_training_moves),
-                                       cmocka_unit_test(refuses_alpha)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statistics),   cmocka_unit_test(same_bytes),
+        cmocka_unit_test(like_bn),      cmocka_unit_test(like_pnv),
+        cmocka_unit_test(synchronised), cmocka_unit_test(only_training_moves),
+        cmocka_unit_test(refuses_alpha)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
