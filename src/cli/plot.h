@@ -209,9 +209,9 @@ sr_status plot_report(const plot_request *request, sr_failure *why);
 /* -- plot_html.c: parts of the report's page -------------------------------------------------- */
 
 void plot_html_text(FILE *out, const char *text);
-/* The table file `path` without its first `skip` columns, and its definitions; link: its name as
- * seen from the page. */
-sr_status plot_html_table(FILE *page, const char *path, const char *link, int skip,
+/* The table file `path` without the columns in `omit` (words), and its definitions; link: its name
+ * as seen from the page. */
+sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,
                           sr_failure *why);
 /* What the run was asked for. */
 sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why);

@@ -40,9 +40,17 @@ static void write_cell(FILE *page, const char *cell) {
     fputs("</td>", page);
 }
 
-static void write_header(FILE *page, const plot_tsv *t, int skip) {
+static bool among(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; length && (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length])) return true;
+    return false;
+}
+
+static void write_header(FILE *page, const plot_tsv *t, const char *omit) {
     fputs("<table class=\"data\"><thead><tr>", page);
-    for (int i = skip; i < t->columns; i++) {
+    for (int i = 0; i < t->columns; i++) {
+        if (among(omit, t->column[i])) continue;
         fputs("<th>", page);
         plot_html_text(page, t->column[i]);
         fputs("</th>", page);
@@ -75,23 +83,24 @@ static void write_notes(FILE *page, const char *path) {
     fclose(in);
 }
 
-sr_status plot_html_table(FILE *page, const char *path, const char *link, int skip,
+sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,
                           sr_failure *why) {
     plot_tsv t;
     bool more;
     sr_status status = plot_tsv_open(&t, path, why);
     if (status != SR_OK) return status;
-    write_header(page, &t, skip);
+    write_header(page, &t, omit);
     while ((status = plot_tsv_next(&t, &more, why)) == SR_OK && more) {
         fputs("<tr>", page);
-        for (int i = skip; i < t.columns; i++) write_cell(page, t.cell[i]);
+        for (int i = 0; i < t.columns; i++)
+            if (!among(omit, t.column[i])) write_cell(page, t.cell[i]);
         fputs("</tr>\n", page);
     }
     fputs("</tbody></table>\n<p><a href=\"", page);
     plot_html_text(page, link);
     fputs("\">", page);
     plot_html_text(page, link);
-    fputs("</a>: the table with every digit</p>\n", page);
+    fputs("</a>: the whole table with every digit</p>\n", page);
     plot_tsv_close(&t);
     write_notes(page, path);
     return status;

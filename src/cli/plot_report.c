@@ -99,19 +99,22 @@ static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
 typedef struct report_table {
     const char *title, *name; /* name: of the file, without .tsv */
     const char *words[8];     /* the analysis and its options; the runs follow */
-    int skip;                 /* columns that say nothing on the page */
+    const char *omit;         /* columns that only the file has */
 } report_table;
 
-static const report_table ends = {"The ends of the runs", "runs", {"stat-table"}, 0};
+static const report_table ends = {"The ends of the runs", "runs", {"stat-table"}, "status"};
 static const report_table sites = {
     "Statistics per site",
     "sites",
     {"stat-scalar", "--stat",
      "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,row_grad_mean,row_grad_"
      "var,Gamma_max,nonfinite"},
-    1};
+    "run norm"};
 static const report_table ratios = {
-    "Ratios to the first run, sites of the same name", "compare", {"stat-compare"}, 0};
+    "Ratios to the first run, sites of the same name",
+    "compare",
+    {"stat-compare"},
+    "first first_site steps nonfinite first_steps first_nonfinite block first_block"};
 
 /* A run stands beside options, so a name that begins with a dash gets a path in front. */
 static char *run_word(const char *path) {
@@ -153,7 +156,7 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
         snprintf(name, sizeof name, "%s.tsv", t->name);
     snprintf(output, sizeof output, "%s/%s", r->request->output, name);
     const sr_status status = run_table(t, path, runs, output, &one);
-    if (status == SR_OK) return plot_html_table(r->page, output, name, t->skip, why);
+    if (status == SR_OK) return plot_html_table(r->page, output, name, t->omit, why);
     if (status == SR_STATE || status == SR_IO || status == SR_MEMORY) {
         *why = one;
         return status;
@@ -184,7 +187,7 @@ static const char head[] =
     " color: #202020 }\n"
     "img { max-width: 100% } .missing { color: #777 } pre, details { font-size: 85% }\n"
     "table { border-collapse: collapse; font-size: 80%; margin: 0.7em 0 }\n"
-    "table.data { display: block; overflow-x: auto; max-height: 30em }\n"
+    "table.data { display: block; overflow: auto; max-height: 30em; white-space: nowrap }\n"
     "th, td { text-align: left; vertical-align: top; padding: 0.15em 0.7em 0.15em 0;"
     " border-bottom: 1px solid #ddd }\n"
     "td.n { text-align: right; font-variant-numeric: tabular-nums }\n"
