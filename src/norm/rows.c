@@ -246,8 +246,8 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
 
 sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const real *dy,
                         real *dx) {
-    int64_t d = c->features, n = c->rows->valid, pieces = (n + PIECE - 1) / PIECE;
-    int64_t width = 3 * d + ROW_SCALARS;
+    int64_t d = c->features, n = c->rows->valid, width = 3 * d + ROW_SCALARS;
+    int64_t pieces = n ? (n + PIECE - 1) / PIECE : 1; /* sums are zeros in a process without rows */
     double *part = tape_alloc(c->tape, (size_t)(pieces * width) * sizeof *part);
     if (!part) return SR_MEMORY;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (pieces > 1)

@@ -342,8 +342,9 @@ static void check_ranks(const char *method, int64_t cut) {
 
 static void synchronised(void **state) {
     (void)state;
-    static const char *const methods[] = {"ln", "bn", "pnv"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const methods[] = {"ln",   "rmsnorm", "groupnorm", "instancenorm",
+                                          "none", "bn",      "pnv"};
+    for (int i = 0; i < 7; i++) {
         check_ranks(methods[i], 100);
         check_ranks(methods[i], 0);
     }
