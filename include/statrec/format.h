@@ -87,12 +87,30 @@
     X(valid_accuracy_batch, "percent",                                                             \
       "validation targets with the largest logit, statistics of each validation batch")
 
-#define SR_ENUM_VECTOR1(name, ...) SR_##name,
-#define SR_ENUM_SCALAR1(name, ...) SR_SCALAR_##name,
-#define SR_ENUM_EVAL1(name, ...)   SR_EVAL_##name,
+/* X(name, definition): float64 [P, W] under /spectra, beside step int64 [P] and rows int64 [P, S]:
+ * the valid rows N; -1 where a site was not measured. Descending within a site's columns. Only in
+ * files whose host records spectra. */
+#define SR_SPECTRA(X)                                                                              \
+    X(input, "singular values of X [N, d], the tensor that the site normalises, valid rows, not "  \
+             "centred: roots of the eigenvalues of X^T X in double")                               \
+    X(gradient, "singular values of dL/dX [N, d], this site's own, in the same way")
+
+/* X(name, unit, definition): float64 [S] under /final, beside batches int64: a pass over the
+ * training batches after training, running values frozen. Only in files whose host makes it. */
+#define SR_FINALS(X)                                                                               \
+    X(tid_mean, "1", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                  \
+    X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")
+
+#define SR_ENUM_VECTOR1(name, ...)   SR_##name,
+#define SR_ENUM_SCALAR1(name, ...)   SR_SCALAR_##name,
+#define SR_ENUM_EVAL1(name, ...)     SR_EVAL_##name,
+#define SR_ENUM_SPECTRUM1(name, ...) SR_SPECTRUM_##name,
+#define SR_ENUM_FINAL1(name, ...)    SR_FINAL_##name,
 typedef enum { SR_VECTORS(SR_ENUM_VECTOR1) SR_VECTOR_COUNT } sr_vector;
 typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_EVALS(SR_ENUM_EVAL1) SR_EVAL_COUNT } sr_eval;
+typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
+typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 enum { SR_EVAL_ALWAYS = SR_EVAL_las + 1 }; /* rows that every file has */
 
 /* Which formulas of SR_SCALARS hold at a site. */

@@ -43,15 +43,17 @@ typedef struct sr_options {
     const char *parent;         /* "file step" a resumed run continues, or "" */
     uint64_t seed;
     int threads;
-    bool scalars, vectors; /* what to record */
-    int64_t vectors_every; /* record vectors in steps divisible by it; 0 = never;
-                              -1 = every step while the projected file stays under size_limit, else
-                              spaced */
-    int64_t planned_steps; /* for the projection; 0 = unknown */
-    int64_t size_limit;    /* bytes; default 2e9 */
-    int64_t flush_steps;   /* default 64 */
-    double flush_seconds;  /* default 5 */
-    double started;        /* seconds since the epoch; 0 = now */
+    bool scalars, vectors;   /* what to record */
+    int64_t vectors_every;   /* record vectors in steps divisible by it; 0 = never;
+                                -1 = every step while the projected file stays under size_limit, else
+                                spaced */
+    int64_t planned_steps;   /* for the projection; 0 = unknown */
+    int64_t size_limit;      /* bytes; default 2e9 */
+    int64_t flush_steps;     /* default 64 */
+    double flush_seconds;    /* default 5 */
+    double started;          /* seconds since the epoch; 0 = now */
+    bool spectra, final;     /* declare /spectra, /final */
+    int64_t planned_spectra; /* rows of /spectra, for the projection */
 } sr_options;
 
 #define SR_OPTIONS_DEFAULT                                                                         \
@@ -125,6 +127,11 @@ typedef struct sr_tensor {
 sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
 sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
+/* Singular values [width], descending, of a site's input and of its gradient in the current step
+ * (value [SR_SPECTRUM_COUNT]; NULL: none), with the rows they are of. options.spectra. */
+sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
+                          const double *const value[SR_SPECTRUM_COUNT]);
+
 sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 
 /* One row of /evals; step not smaller than the last one's; value [SR_EVAL_COUNT], NaN where there
@@ -133,6 +140,10 @@ sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value);
 /* values [min(rows, cols)] of an embedding declared before. */
 sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                                  const double *values);
+
+/* What a last pass over `batches` batches found: value[f] [sites], NaN where there is none.
+ * options.final. */
+sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const value[SR_FINAL_COUNT]);
 
 sr_status sr_flush(sr_recorder *r);
 /* Copies the readable rows with step <= up_to_step (< 0: all) of the run file `from`, whose sites

@@ -37,6 +37,7 @@ typedef struct sr_run_info {
     const char *status;            /* "running" "complete" "interrupted" "failed" */
     const char *reason, *weights_digest, *finished;
     double wall_seconds;
+    int64_t spectra; /* rows of /spectra, P */
 } sr_run_info;
 
 /* path; when it does not exist, path.part. A file that is growing has the rows it had when it was
@@ -83,6 +84,15 @@ sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_emb
 /* step and value [values] of record i (0 .. records-1). */
 sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
                                  double *value, sr_failure *why);
+
+/* Row i (0 .. info.spectra - 1) of one site: its step, its rows N (-1: not measured), value
+ * [width].
+ */
+sr_status sr_run_spectrum(const sr_runfile *f, sr_spectrum which, int64_t site, int64_t i,
+                          int64_t *step, int64_t *rows, double *value, sr_failure *why);
+/* value[f] [S]; *batches -1 when the run made no final pass (values then untouched or NaN). */
+sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const value[SR_FINAL_COUNT],
+                       sr_failure *why);
 
 /* Walks the whole file: every dataset present, of its declared type and shape, steps increasing,
  * vector steps among steps, counts consistent, status complete. First fault in *why. */

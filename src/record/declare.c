@@ -132,19 +132,23 @@ static void declare_sites(declaration *d) {
 
 /* -- growing columns ------------------------------------------------------------------------- */
 
-static h5_id declare_column(declaration *d, const run_column *c, int rank, int64_t columns,
-                            const int64_t chunk[2]) {
+static h5_id declare_shaped(declaration *d, const run_column *c, const h5_shape *shape) {
     char path[SR_NAME_SIZE + 32];
     snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
-    h5_shape shape = {
-        .type = c->type, .rank = rank, .dims = {0, columns}, .chunk = {chunk[0], chunk[1]}};
-    h5_id set = add_dataset(d, path, &shape);
+    h5_id set = add_dataset(d, path, shape);
     put_text(d, path, "definition", c->definition);
     put_text(d, path, "unit", c->unit);
     char id[SR_NAME_SIZE + 32];
     snprintf(id, sizeof id, "%s/%s@%d", c->group, c->name, SR_FORMAT_VERSION);
     put_text(d, path, "definition_id", id);
     return set;
+}
+
+static h5_id declare_column(declaration *d, const run_column *c, int rank, int64_t columns,
+                            const int64_t chunk[2]) {
+    h5_shape shape = {
+        .type = c->type, .rank = rank, .dims = {0, columns}, .chunk = {chunk[0], chunk[1]}};
+    return declare_shaped(d, c, &shape);
 }
 
 /* A statistic: what all of them have in common is stored beside each, where a reader sees it. */
@@ -197,6 +201,32 @@ static void declare_evals(declaration *d) {
         w->eval_set[i] = declare_column(d, &run_evals[i], 1, 1, chunk);
 }
 
+static void declare_spectra(declaration *d) {
+    spectra_row *s = &d->w->spectra;
+    const run_layout *l = &d->w->layout;
+    if (!l->spectra) return;
+    const int64_t steps[2] = {128, 1}, sites[2] = {1, l->sites}, columns[2] = {1, l->width};
+    add_group(d, "/spectra");
+    s->step_set = declare_column(d, &run_spectra_step, 1, 1, steps);
+    s->rows_set = declare_column(d, &run_spectra_rows, 2, l->sites, sites);
+    for (int i = 0; i < SR_SPECTRUM_COUNT; i++)
+        s->set[i] = declare_column(d, &run_spectra[i], 2, l->width, columns);
+}
+
+static void declare_finals(declaration *d) {
+    run_writer *w = d->w;
+    const int64_t none = -1;
+    const h5_shape one = {.type = H5_INT64};
+    const h5_shape sites = {.type = H5_FLOAT64, .rank = 1, .dims = {w->layout.sites, 1}};
+    if (!w->layout.final) return;
+    add_group(d, "/final");
+    w->final_batches_set = add_dataset(d, "/final/batches", &one);
+    write_all(d, w->final_batches_set, H5_INT64, 0, &none);
+    put_text(d, "/final/batches", "definition", "batches of the pass; -1: it was not made");
+    for (int i = 0; i < SR_FINAL_COUNT; i++)
+        w->final_set[i] = declare_shaped(d, &run_finals[i], &sites);
+}
+
 static void declare_embedding(declaration *d, run_embedding *e) {
     char group[SR_NAME_SIZE + 16], path[SR_NAME_SIZE + 64];
     int64_t values = e->rows < e->cols ? e->rows : e->cols;
@@ -246,7 +276,7 @@ static void declare_states(declaration *d) {
 /* -- dimension scales ------------------------------------------------------------------------ */
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
-                       (int)SR_EVAL_COUNT <=
+                       (int)SR_EVAL_COUNT + (int)SR_SPECTRUM_COUNT <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -279,6 +309,8 @@ static void declare_scales(declaration *d) {
     if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, 2, "/steps/step", NULL);
     if (l->vectors)
         attach(s, run_vectors, SR_VECTOR_COUNT, 2, "/vectors/step", "/sites/column_site");
+    if (l->spectra)
+        attach(s, run_spectra, SR_SPECTRUM_COUNT, 2, "/spectra/step", "/sites/column_site");
     d->status = scales_write(d->w->file, s->row, s->count, d->why);
     free(s);
 }
@@ -292,6 +324,8 @@ sr_status writer_declare_file(run_writer *w, const sr_run_info *info, sr_failure
     declare_evals(&d);
     add_group(&d, "/embeddings");
     for (int i = 0; i < w->embeddings; i++) declare_embedding(&d, &w->embedding[i]);
+    declare_spectra(&d);
+    declare_finals(&d);
     declare_states(&d);
     declare_scales(&d);
     return d.status;

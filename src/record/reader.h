@@ -39,6 +39,9 @@ sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int r
 /* The same for a column of a table of format.h. */
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
+/* runspectra.c: fills info.spectra; reads every row. */
+sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
+sr_status reader_check_spectra(const sr_runfile *f, sr_failure *why);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
 
 #endif

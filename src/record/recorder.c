@@ -71,8 +71,8 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
                        sizeof *given);
     memcpy(&r->options, given, given->size);
     const sr_options *o = &r->options;
-    if (o->vectors_every < -1 || o->planned_steps < 0 || o->flush_steps < 1 ||
-        !(o->flush_seconds >= 0) || o->threads < 0)
+    if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
+        o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0)
         return sr_fail(why, SR_USAGE,
                        "sr_options: vectors_every %lld, planned_steps %lld, flush_steps %lld, "
                        "flush_seconds %g, threads %d",
@@ -255,6 +255,8 @@ static run_layout make_layout(const sr_recorder *r) {
                         .scalars = r->options.scalars && r->sites > 0,
                         .vectors =
                             r->options.vectors && r->options.vectors_every != 0 && r->sites > 0,
+                        .spectra = r->options.spectra && r->sites > 0,
+                        .final = r->options.final && r->sites > 0,
                         .planned_steps = r->options.planned_steps,
                         .vectors_every = r->every};
 }
@@ -276,7 +278,8 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
         const run_embedding *e = &r->embedding[i];
         embeddings += 8 * (e->rows < e->cols ? e->rows : e->cols);
     }
-    return run_project(&l, l.vectors_every) + embeddings;
+    int64_t spectra = 8 * (1 + l.sites + SR_SPECTRUM_COUNT * l.width) * r->options.planned_spectra;
+    return run_project(&l, l.vectors_every) + embeddings + (l.spectra ? spectra : 0);
 }
 
 /* -- steps ----------------------------------------------------------------------------------- */
@@ -353,6 +356,8 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *row) {
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
     writer_end_step(&r->writer, ints, reals);
     r->in_step = false, r->unflushed++;
+    if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
+        return recorder_check(r);
     return flush_when_due(r);
 }
 

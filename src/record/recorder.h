@@ -69,6 +69,10 @@ site_state *recorder_site(sr_recorder *r, int site, const char *call);
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
+/* runspectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
+sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to);
+sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f);
+
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
 sr_status naming_publish(sr_recorder *r, sr_failure *why);
 

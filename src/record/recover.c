@@ -234,6 +234,8 @@ static sr_status copy_all(copier *c) {
     if (status == SR_OK) status = copy_evals(c);
     for (int i = 0; i < c->r->embeddings && status == SR_OK; i++)
         status = copy_embedding(c, &c->r->embedding[i]);
+    if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to);
+    if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f);
     if (status == SR_OK) status = sr_flush(c->r);
     if (c->up_to >= 0) return status;
     const sr_run_info *info = &c->f->info;
@@ -313,6 +315,8 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.scalars = reader_has_column(f, &run_scalars[0]);
     o.vectors = reader_has_column(f, &run_vectors[0]);
     o.vectors_every = 1, o.planned_steps = info->steps;
+    o.spectra = reader_has_column(f, &run_spectra_step);
+    o.final = reader_has_column(f, &run_finals[0]);
     sr_recorder *r = sr_create(path, &o, why);
     if (!r) return NULL;
     char *created = malloc(strlen(info->created) + 1);

@@ -168,6 +168,7 @@ static sr_status walk_file(const walk *w) {
     if (status == SR_OK) status = check_evals(w);
     if (status == SR_OK) status = check_columns_of_sites(w);
     if (status == SR_OK) status = check_embeddings(w);
+    if (status == SR_OK) status = reader_check_spectra(w->f, w->why);
     return status == SR_OK ? check_state(w) : status;
 }
 

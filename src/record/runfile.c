@@ -374,6 +374,7 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) status = read_sites(f, why);
     if (status == SR_OK) status = count_rows(f, why);
+    if (status == SR_OK) status = reader_count_spectra(f, why);
     if (status == SR_OK) status = read_names(f, why);
     if (status == SR_OK) return f;
     sr_run_close(f);

@@ -19,6 +19,8 @@ extern const run_column run_step_ints[RUN_STEP_INTS], run_step_reals[RUN_STEP_RE
 extern const run_column run_scalars[SR_SCALAR_COUNT], run_vectors[SR_VECTOR_COUNT];
 extern const run_column run_evals[SR_EVAL_COUNT];
 extern const run_column run_vector_step, run_eval_step;
+extern const run_column run_spectra[SR_SPECTRUM_COUNT], run_spectra_step, run_spectra_rows;
+extern const run_column run_finals[SR_FINAL_COUNT];
 
 /* Texts under /state that are filled in at the end. */
 enum { RUN_FINISHED_SIZE = 32 };
@@ -38,6 +40,7 @@ typedef struct run_layout {
     const uint32_t *expected;         /* [sites] bits 1u << sr_vector: what each site will put */
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
+    bool spectra, final;
     int64_t planned_steps, vectors_every; /* 0: unknown; 0: none */
 } run_layout;
 

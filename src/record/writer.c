@@ -18,7 +18,7 @@ enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, EVAL_ROOM = 16, RESERVE_
  * that used HDF5 before us still has its exit handler, which would try again and crash; so the
  * file's descriptor gets a place where writing works. What was flushed to the disk stays as it is.
  */
-static sr_status keep(run_writer *w, sr_status status) {
+sr_status writer_keep(run_writer *w, sr_status status) {
     if (status == SR_OK || w->broken) return status;
     w->broken = true;
     int fd = h5_descriptor(w->file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
@@ -29,7 +29,7 @@ static sr_status keep(run_writer *w, sr_status status) {
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
     *w = (run_writer){.path = path};
     h5_disown_exit();
-    return keep(w, h5_create(path, &w->file, why));
+    return writer_keep(w, h5_create(path, &w->file, why));
 }
 
 /* -- memory ---------------------------------------------------------------------------------- */
@@ -77,6 +77,7 @@ void writer_free(run_writer *w) {
     for (int i = 0; i < SR_VECTOR_COUNT; i++) free(w->vector[i]), free(w->vector_used[i]);
     for (int i = 0; i < SR_EVAL_COUNT; i++) free(w->eval[i]);
     free(w->vector_step), free(w->eval_step);
+    free(w->spectra.rows), free(w->spectra.value[0]);
     if (!w->broken) h5_close(w->file, NULL);
     *w = (run_writer){0};
 }
@@ -100,7 +101,7 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = h5_start_swmr(w->file, why);
     w->declared = status == SR_OK;
-    return keep(w, status);
+    return writer_keep(w, status);
 }
 
 /* -- writing --------------------------------------------------------------------------------- */
@@ -189,7 +190,7 @@ sr_status writer_flush(run_writer *w, sr_failure *why) {
     const int order[COMMITTED_COUNT] = {COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS};
     for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++)
         status = h5_write_all(w->committed_set[order[i]], H5_INT64, 0, &committed[order[i]], why);
-    return keep(w, status);
+    return writer_keep(w, status);
 }
 
 /* -- rows ------------------------------------------------------------------------------------ */
@@ -204,7 +205,7 @@ sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
     if (w->steps.count == w->steps.room) status = write_steps(w, why);
     if (status == SR_OK && with_vectors && w->vectors.count == w->vectors.room)
         status = write_vectors(w, why);
-    if (status != SR_OK) return keep(w, status);
+    if (status != SR_OK) return writer_keep(w, status);
     w->with_vectors = with_vectors && l->vectors;
     for (int i = 0; i < SR_SCALAR_COUNT; i++)
         if (w->scalar[i]) fill_nan(w->scalar[i] + w->steps.count * l->sites, l->sites);
@@ -252,7 +253,7 @@ sr_status writer_put_eval(run_writer *w, int64_t step, const double *value, sr_f
     if (status != SR_OK) return status;
     if (w->evals.count == w->evals.room) {
         if (!w->declared) return sr_fail(why, SR_STATE, "too many evaluations before a step");
-        status = keep(w, write_evals(w, why));
+        status = writer_keep(w, write_evals(w, why));
         if (status != SR_OK) return status;
     }
     w->eval_step[w->evals.count] = step;
@@ -271,7 +272,7 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
     if (status == SR_OK) status = h5_extend(e->step, e->records + 1, why);
     if (status == SR_OK) status = h5_write_rows(e->step, &one, H5_INT64, &step, why);
     if (status == SR_OK) e->records++;
-    return keep(w, status);
+    return writer_keep(w, status);
 }
 
 /* -- the end --------------------------------------------------------------------------------- */
@@ -301,5 +302,5 @@ sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) 
         status = h5_close(w->file, why);
         w->file = 0;
     }
-    return keep(w, status);
+    return writer_keep(w, status);
 }

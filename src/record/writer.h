@@ -26,6 +26,15 @@ typedef struct row_block {
     int64_t written, count, room;
 } row_block;
 
+/* The row of /spectra of the current step; not counted as waiting, it goes out with its step. */
+typedef struct spectra_row {
+    h5_id step_set, rows_set, set[SR_SPECTRUM_COUNT];
+    int64_t written;
+    int64_t *rows;                    /* [S]; NULL until used */
+    double *value[SR_SPECTRUM_COUNT]; /* [W] each, one block */
+    bool used;                        /* by the current step */
+} spectra_row;
+
 typedef struct run_writer {
     const char *path; /* of the file; not owned */
     h5_id file;
@@ -40,6 +49,8 @@ typedef struct run_writer {
     h5_id eval_set[SR_EVAL_COUNT], eval_step_set;
     h5_id committed_set[COMMITTED_COUNT];
     h5_id status_set, reason_set, finished_set, digest_set, wall_set;
+    h5_id final_set[SR_FINAL_COUNT], final_batches_set;
+    spectra_row spectra;
 
     row_block steps, vectors, evals;
     int64_t *step_int[RUN_STEP_INTS];      /* [room] */
@@ -72,6 +83,13 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
 sr_status writer_put_eval(run_writer *w, int64_t step, const double *value, sr_failure *why);
 sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
                                      const double *values, sr_failure *why);
+
+/* runspectra.c: the current row of /spectra, when there is one; /final. */
+sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why);
+sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
+                           sr_failure *why);
+/* status; after a failure HDF5 is left alone. */
+sr_status writer_keep(run_writer *w, sr_status status);
 
 /* Waiting rows into the file, one H5Fflush, then the committed counts. */
 sr_status writer_flush(run_writer *w, sr_failure *why);

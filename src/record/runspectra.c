@@ -1,0 +1,264 @@
+/* runspectra.c -- /spectra (singular values of a site's input and of its gradient at chosen steps)
+ * and /final (what a last pass after training measured): writing, reading, copying, checking. Both
+ * groups are there only when the host asked for them, so a reader takes their absence for "none".
+ *
+ * A row of /spectra goes to the file when its step ends; `step` is written last, so a row that has
+ * a step is whole.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader.h"
+#include "recorder.h"
+
+#define SPECTRUM(name, definition)    {"spectra", #name, "1", definition, H5_FLOAT64},
+#define FINAL(name, unit, definition) {"final", #name, unit, definition, H5_FLOAT64},
+
+const run_column run_spectra[SR_SPECTRUM_COUNT] = {SR_SPECTRA(SPECTRUM)};
+const run_column run_spectra_step = {"spectra", "step", "1", "step of each row, one of /steps/step",
+                                     H5_INT64};
+const run_column run_spectra_rows = {"spectra", "rows", "1", "valid rows N; -1: not measured",
+                                     H5_INT64};
+const run_column run_finals[SR_FINAL_COUNT] = {SR_FINALS(FINAL)};
+
+/* -- writing --------------------------------------------------------------------------------- */
+
+static sr_status reserve_row(sr_recorder *r) {
+    spectra_row *s = &r->writer.spectra;
+    if (s->rows) return SR_OK;
+    s->value[0] = malloc((size_t)(SR_SPECTRUM_COUNT * r->width) * sizeof(double));
+    if (s->value[0]) s->rows = malloc((size_t)r->sites * sizeof *s->rows);
+    for (int i = 1; i < SR_SPECTRUM_COUNT && s->rows; i++) s->value[i] = s->value[i - 1] + r->width;
+    if (s->rows) return SR_OK;
+    return sr_fail(&r->failure, SR_MEMORY, "%s: a row of spectra", r->path);
+}
+
+static void begin_row(sr_recorder *r) {
+    spectra_row *s = &r->writer.spectra;
+    for (int64_t i = 0; i < r->sites; i++) s->rows[i] = -1;
+    for (int64_t i = 0; i < SR_SPECTRUM_COUNT * r->width; i++) s->value[0][i] = NAN;
+    s->used = true;
+}
+
+sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
+                          const double *const value[SR_SPECTRUM_COUNT]) {
+    if (!recorder_site(r, site, "sr_put_spectrum")) return recorder_check(r);
+    if (!r->options.spectra)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_put_spectrum without sr_options.spectra",
+                       r->path);
+    if (rows < 0 || !value)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_spectrum: %lld rows at site %s", r->path,
+                       (long long)rows, r->site[site].name);
+    if (reserve_row(r) != SR_OK) return recorder_check(r);
+    spectra_row *s = &r->writer.spectra;
+    if (!s->used) begin_row(r);
+    s->rows[site] = rows;
+    const sr_run_site *at = &r->site[site];
+    for (int i = 0; i < SR_SPECTRUM_COUNT; i++)
+        if (value[i])
+            memcpy(s->value[i] + at->offset, value[i], (size_t)at->width * sizeof *value[i]);
+    return SR_OK;
+}
+
+static sr_status append_row(h5_id set, int64_t at, int64_t columns, h5_type type, const void *value,
+                            sr_failure *why) {
+    h5_rows row = {at, 1, 0, columns, columns};
+    sr_status status = h5_extend(set, at + 1, why);
+    return status == SR_OK ? h5_write_rows(set, &row, type, value, why) : status;
+}
+
+sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why) {
+    spectra_row *s = &w->spectra;
+    if (!s->used) return SR_OK;
+    s->used = false;
+    const run_layout *l = &w->layout;
+    sr_status status = append_row(s->rows_set, s->written, l->sites, H5_INT64, s->rows, why);
+    for (int i = 0; i < SR_SPECTRUM_COUNT && status == SR_OK; i++)
+        status = append_row(s->set[i], s->written, l->width, H5_FLOAT64, s->value[i], why);
+    if (status == SR_OK) status = append_row(s->step_set, s->written, 1, H5_INT64, &step, why);
+    if (status == SR_OK) s->written++;
+    return status;
+}
+
+sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
+                           sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK && w->layout.sites > 0; i++)
+        status = h5_write_all(w->final_set[i], H5_FLOAT64, 0, value[i], why);
+    if (status != SR_OK) return status;
+    return h5_write_all(w->final_batches_set, H5_INT64, 0, &batches, why);
+}
+
+sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const value[SR_FINAL_COUNT]) {
+    if (!r || recorder_start(r) != SR_OK) return recorder_check(r);
+    bool whole = value && batches >= 0;
+    for (int i = 0; whole && i < SR_FINAL_COUNT; i++) whole = value[i] != NULL;
+    if (!r->options.final || !whole)
+        return sr_fail(&r->failure, r->options.final ? SR_USAGE : SR_STATE, "%s: sr_put_final %s",
+                       r->path, r->options.final ? "without values" : "without sr_options.final");
+    return writer_keep(&r->writer, writer_put_final(&r->writer, batches, value, &r->failure));
+}
+
+/* -- reading --------------------------------------------------------------------------------- */
+
+static sr_status open_spectra(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
+                              sr_failure *why) {
+    char path[2 * SR_NAME_SIZE];
+    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
+    bool steps = c == &run_spectra_step;
+    int64_t columns = c == &run_spectra_rows ? f->info.sites : f->info.width;
+    return reader_open(f, path, c->type, steps ? 1 : 2, columns, set, shape, why);
+}
+
+static const run_column *column_at(int i) {
+    if (i < SR_SPECTRUM_COUNT) return &run_spectra[i];
+    return i == SR_SPECTRUM_COUNT ? &run_spectra_rows : &run_spectra_step;
+}
+
+sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
+    f->info.spectra = 0;
+    if (!reader_has_column(f, &run_spectra_step)) return SR_OK;
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < SR_SPECTRUM_COUNT + 2; i++) {
+        h5_id set;
+        h5_shape shape;
+        sr_status status = open_spectra(f, column_at(i), &set, &shape, why);
+        if (status != SR_OK) return status;
+        int64_t stored = column_at(i) == &run_spectra_step ? h5_stored_bytes(set) / 8 : INT64_MAX;
+        if (shape.dims[0] < least) least = shape.dims[0];
+        if (stored < least) least = stored;
+        h5_close_dataset(set);
+    }
+    f->info.spectra = least;
+    return SR_OK;
+}
+
+static sr_status read_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                           void *value, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = open_spectra(f, c, &set, &shape, why);
+    if (status == SR_OK) status = h5_read_rows(set, rows, c->type, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+sr_status sr_run_spectrum(const sr_runfile *f, sr_spectrum which, int64_t site, int64_t i,
+                          int64_t *step, int64_t *rows, double *value, sr_failure *why) {
+    if ((int)which < 0 || which >= SR_SPECTRUM_COUNT || i < 0 || i >= f->info.spectra || site < 0 ||
+        site >= f->info.sites)
+        return sr_fail(why, SR_USAGE, "%s: spectrum %d of site %lld, row %lld of %lld", f->path,
+                       (int)which, (long long)site, (long long)i, (long long)f->info.spectra);
+    const sr_run_site *s = &f->site[site];
+    h5_rows one = {i, 1, 0, 1, 1}, at = {i, 1, site, 1, 1},
+            own = {i, 1, s->offset, s->width, s->width};
+    sr_status status = read_part(f, &run_spectra_step, &one, step, why);
+    if (status == SR_OK) status = read_part(f, &run_spectra_rows, &at, rows, why);
+    return status == SR_OK ? read_part(f, &run_spectra[which], &own, value, why) : status;
+}
+
+static sr_status read_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
+                            void *value, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open(f, path, type, rank, 0, &set, &shape, why);
+    if (status == SR_OK && rank == 1 && shape.dims[0] != f->info.sites)
+        status = sr_fail(why, SR_FORMAT, "%s: %s: not one value a site", f->path, path);
+    if (status == SR_OK && (rank == 0 || f->info.sites > 0))
+        status = h5_read_all(set, type, 0, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const value[SR_FINAL_COUNT],
+                       sr_failure *why) {
+    *batches = -1;
+    if (!h5_has(f->file, "/final/batches")) return SR_OK;
+    sr_status status = read_fixed(f, "/final/batches", H5_INT64, 0, batches, why);
+    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK; i++) {
+        char path[2 * SR_NAME_SIZE];
+        snprintf(path, sizeof path, "/final/%s", run_finals[i].name);
+        status = read_fixed(f, path, H5_FLOAT64, 1, value[i], why);
+    }
+    return status;
+}
+
+/* -- checking and copying -------------------------------------------------------------------- */
+
+/* One row of /spectra in memory. */
+typedef struct spectra_copy {
+    int64_t step, *rows;              /* [S] */
+    double *value[SR_SPECTRUM_COUNT]; /* [W] each, one block */
+} spectra_copy;
+
+static bool copy_init(spectra_copy *c, const sr_runfile *f) {
+    c->rows = calloc((size_t)f->info.sites + 1, sizeof *c->rows);
+    c->value[0] = calloc((size_t)(SR_SPECTRUM_COUNT * f->info.width) + 1, sizeof(double));
+    for (int i = 1; i < SR_SPECTRUM_COUNT && c->value[0]; i++)
+        c->value[i] = c->value[i - 1] + f->info.width;
+    return c->rows && c->value[0];
+}
+
+static void copy_free(spectra_copy *c) {
+    free(c->rows), free(c->value[0]);
+}
+
+static sr_status copy_read(spectra_copy *c, const sr_runfile *f, int64_t i, sr_failure *why) {
+    const int64_t s = f->info.sites, w = f->info.width;
+    h5_rows one = {i, 1, 0, 1, 1}, sites = {i, 1, 0, s, s}, columns = {i, 1, 0, w, w};
+    sr_status status = read_part(f, &run_spectra_step, &one, &c->step, why);
+    if (status == SR_OK) status = read_part(f, &run_spectra_rows, &sites, c->rows, why);
+    for (int k = 0; k < SR_SPECTRUM_COUNT && status == SR_OK; k++)
+        status = read_part(f, &run_spectra[k], &columns, c->value[k], why);
+    return status;
+}
+
+sr_status reader_check_spectra(const sr_runfile *f, sr_failure *why) {
+    spectra_copy c;
+    sr_status status = SR_OK;
+    int64_t last = -1;
+    if (!copy_init(&c, f)) status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
+    for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
+        status = copy_read(&c, f, i, why);
+        if (status == SR_OK && c.step <= last)
+            status = sr_fail(why, SR_FORMAT, "%s: /spectra/step: not increasing", f->path);
+        last = c.step;
+    }
+    copy_free(&c);
+    return status;
+}
+
+sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_to) {
+    spectra_copy c;
+    sr_status status = SR_OK;
+    if (!r->options.spectra || f->info.spectra == 0) return SR_OK;
+    if (!copy_init(&c, f) || reserve_row(r) != SR_OK)
+        status = sr_fail(&r->failure, SR_MEMORY, "%s: a row of spectra", f->path);
+    for (int64_t i = 0, last = -1; i < f->info.spectra && status == SR_OK; i++) {
+        if (copy_read(&c, f, i, NULL) != SR_OK || c.step <= last) continue;
+        if (c.step > (up_to >= 0 ? up_to : r->step)) break; /* its step is not copied */
+        last = c.step;
+        begin_row(r);
+        memcpy(r->writer.spectra.rows, c.rows, (size_t)r->sites * sizeof *c.rows);
+        memcpy(r->writer.spectra.value[0], c.value[0],
+               (size_t)(SR_SPECTRUM_COUNT * r->width) * sizeof(double));
+        status = writer_keep(&r->writer, writer_put_spectra(&r->writer, c.step, &r->failure));
+    }
+    copy_free(&c);
+    return status;
+}
+
+sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f) {
+    int64_t batches = -1;
+    double *value[SR_FINAL_COUNT], *memory;
+    if (!r->options.final) return SR_OK;
+    memory = calloc((size_t)(SR_FINAL_COUNT * r->sites) + 1, sizeof *memory);
+    if (!memory) return sr_fail(&r->failure, SR_MEMORY, "%s: /final", f->path);
+    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * r->sites;
+    if (sr_run_final(f, &batches, value, NULL) == SR_OK && batches >= 0)
+        sr_put_final(r, batches, (const double *const *)value);
+    free(memory);
+    return recorder_check(r);
+}

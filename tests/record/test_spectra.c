@@ -1,0 +1,199 @@
+/* /spectra and /final: what was put is read back, copied and checked; mistakes are refused; a file
+ * without them reads as one without rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "sample_run.h"
+
+static const sr_finish complete = {.status = "complete", .reason = ""};
+
+static sr_recorder *create(const char *name) {
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.spectra = o.final = true;
+    sr_recorder *r = sample_create(sample_path(name), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    return r;
+}
+
+static double spectrum_of(int64_t step, int site, int which, int64_t k) {
+    return (double)step + 100 * site + 1000 * which - 0.125 * (double)k;
+}
+
+/* Site 2 is left out; site 1 has no gradient. */
+static void put_spectra(sr_recorder *r, int64_t step) {
+    double value[SR_SPECTRUM_COUNT][SAMPLE_WIDTH];
+    sr_begin_step(r, step);
+    for (int site = 0; site < SAMPLE_SITES; site++) {
+        const double *put[SR_SPECTRUM_COUNT] = {value[0], site == 1 ? NULL : value[1]};
+        for (int i = 0; i < SR_SPECTRUM_COUNT; i++)
+            for (int64_t k = 0; k < sample_sites[site].width; k++)
+                value[i][k] = spectrum_of(step, site, i, k);
+        if (site != 2) sr_put_spectrum(r, site, 50 + site, put);
+    }
+    sr_step row = sample_row(step);
+    check_ok(sr_end_step(r, &row), sr_failed(r));
+}
+
+static void put_final(sr_recorder *r) {
+    const double mean[] = {0.5, NAN, 0.25, NAN}, var[] = {2, NAN, 4, NAN};
+    const double *const value[SR_FINAL_COUNT] = {mean, var};
+    check_ok(sr_put_final(r, 7, value), sr_failed(r));
+}
+
+/* Spectra in every third of the steps 1 .. last. */
+static void write_run(const char *name, int64_t last) {
+    sr_failure why = {0};
+    sr_recorder *r = create(name);
+    for (int64_t step = 1; step <= last; step++) {
+        if (step % 3)
+            check_ok(sample_step(r, step), sr_failed(r));
+        else
+            put_spectra(r, step);
+    }
+    put_final(r);
+    check_ok(sr_close(r, &complete, &why), &why);
+}
+
+static sr_runfile *open_run(const char *name) {
+    sr_failure why = {0};
+    sr_runfile *f = sr_run_open(sample_path(name), &why);
+    if (!f) fail_msg("%s", why.text);
+    return f;
+}
+
+static void check_spectra(sr_runfile *f, int64_t count) {
+    sr_failure why = {0};
+    assert_int_equal(sr_run_get_info(f)->spectra, count);
+    for (int64_t i = 0; i < count; i++)
+        for (int site = 0; site < SAMPLE_SITES; site++)
+            for (int which = 0; which < SR_SPECTRUM_COUNT; which++) {
+                double got[SAMPLE_WIDTH], want[SAMPLE_WIDTH];
+                int64_t step, rows, width = sample_sites[site].width;
+                check_ok(sr_run_spectrum(f, (sr_spectrum)which, site, i, &step, &rows, got, &why),
+                         &why);
+                bool put = site != 2 && !(site == 1 && which == 1);
+                assert_int_equal(step, 3 * (i + 1));
+                assert_int_equal(rows, site == 2 ? -1 : 50 + site);
+                for (int64_t k = 0; k < width; k++)
+                    want[k] = put ? spectrum_of(step, site, which, k) : NAN;
+                check_near_double("spectrum", got, want, width, 0, 0);
+            }
+}
+
+static void check_final(sr_runfile *f) {
+    sr_failure why = {0};
+    double mean[SAMPLE_SITES], var[SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {mean, var};
+    const double means[] = {0.5, NAN, 0.25, NAN}, vars[] = {2, NAN, 4, NAN};
+    int64_t batches;
+    check_ok(sr_run_final(f, &batches, value, &why), &why);
+    assert_int_equal(batches, 7);
+    check_near_double("tid_mean", mean, means, SAMPLE_SITES, 0, 0);
+    check_near_double("tid_var", var, vars, SAMPLE_SITES, 0, 0);
+}
+
+static void round_trip(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    write_run("trip.h5", 10);
+    sr_runfile *f = open_run("trip.h5");
+    check_spectra(f, 3);
+    check_final(f);
+    double value[SAMPLE_WIDTH];
+    int64_t step, rows;
+    assert_int_equal(sr_run_spectrum(f, SR_SPECTRUM_input, 0, 3, &step, &rows, value, &why),
+                     SR_USAGE);
+    why = (sr_failure){0};
+    assert_int_equal(sr_run_spectrum(f, SR_SPECTRUM_input, 4, 0, &step, &rows, value, &why),
+                     SR_USAGE);
+    sr_run_close(f);
+    why = (sr_failure){0};
+    check_ok(sr_run_check(sample_path("trip.h5"), &why), &why);
+}
+
+static void recovered(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recovery count;
+    write_run("whole.h5", 10);
+    check_ok(
+        sr_run_recover(sample_path("whole.h5"), sample_path("copy.h5"), false, -1, &count, &why),
+        &why);
+    sr_runfile *f = open_run("copy.h5");
+    check_spectra(f, 3);
+    check_final(f);
+    sr_run_close(f);
+    check_ok(
+        sr_run_recover(sample_path("whole.h5"), sample_path("part.h5"), false, 7, &count, &why),
+        &why);
+    f = open_run("part.h5");
+    check_spectra(f, 2);
+    double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
+    int64_t batches;
+    check_ok(sr_run_final(f, &batches, value, &why), &why);
+    assert_int_equal(batches, -1); /* a part of the run has not come to its end */
+    sr_run_close(f);
+}
+
+/* A writer that dies leaves the rows that were flushed. */
+static void unfinished(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recorder *r = create("dead.h5");
+    for (int64_t step = 3; step <= 6; step += 3) put_spectra(r, step);
+    check_ok(sr_flush(r), sr_failed(r));
+    sr_abandon(r);
+    sr_runfile *f = open_run("dead.h5");
+    check_spectra(f, 2);
+    sr_run_close(f);
+    assert_int_not_equal(sr_run_check(sample_path("dead.h5"), &why), SR_OK);
+}
+
+static void not_asked_for(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_recorder *r = sample_create(sample_path("none.h5"), &o, &why);
+    check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+    check_ok(sr_close(r, &complete, &why), &why);
+    sr_runfile *f = open_run("none.h5");
+    double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
+    int64_t batches;
+    assert_int_equal(sr_run_get_info(f)->spectra, 0);
+    check_ok(sr_run_final(f, &batches, value, &why), &why);
+    assert_int_equal(batches, -1);
+    sr_run_close(f);
+}
+
+static void mistakes(void **state) {
+    (void)state;
+    const double value[SAMPLE_WIDTH] = {0};
+    const double *const put[SR_SPECTRUM_COUNT] = {value, value};
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_recorder *r = sample_create(sample_path("mistake.h5"), &o, &why);
+    sr_begin_step(r, 1);
+    assert_int_equal(sr_put_spectrum(r, 0, 5, put), SR_STATE);
+    check_failure(sr_failed(r), SR_STATE, "without sr_options.spectra");
+    sr_abandon(r);
+    r = create("mistake2.h5");
+    assert_int_equal(sr_put_spectrum(r, 0, 5, put), SR_STATE); /* outside a step */
+    sr_abandon(r);
+    r = create("mistake3.h5");
+    sr_begin_step(r, 1);
+    assert_int_equal(sr_put_spectrum(r, 0, -1, put), SR_USAGE);
+    sr_abandon(r);
+    r = create("mistake4.h5");
+    assert_int_equal(sr_put_final(r, 3, NULL), SR_USAGE);
+    sr_abandon(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),    cmocka_unit_test(recovered), cmocka_unit_test(unfinished),
+        cmocka_unit_test(not_asked_for), cmocka_unit_test(mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
