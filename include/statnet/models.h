@@ -17,7 +17,7 @@ enum { MODEL_TEXT = 512 };
     X(norm_warmup, "norm-warmup", "warmup", "pn-released, brn, mabn: calls of the warm-up")        \
     X(norm_groups, "norm-groups", "groups", "groupnorm: groups of features")                       \
     X(norm_unbiased, "norm-unbiased", "unbiased",                                                  \
-      "ln: 1 = variance over d-1; bn: 1 = running variance n/(n-1)")                               \
+      "LN family: 1 = variance over d-1; bn: 1 = running variance n/(n-1)")                        \
     X(rbn_lambda_mean, "rbn-lambda-mean", "lambda", "rbn: weight of the penalty on the mean")      \
     X(rbn_lambda_std, "rbn-lambda-std", "nu", "rbn: weight of the penalty on the deviation")       \
     X(rbn_running, "rbn-running", "running",                                                       \
@@ -26,8 +26,8 @@ enum { MODEL_TEXT = 512 };
     X(rbn_penalty, "rbn-penalty", "penalty", "rbn-released: diff, diff2, reldiff or mag")          \
     X(adanorm_c, "adanorm-c", "C", "adanorm: scale of phi")                                        \
     X(adanorm_k, "adanorm-k", "k", "adanorm: slope of phi")                                        \
-    X(rmsnorm_placement, "rmsnorm-placement", "placement",                                         \
-      "rmsnorm: eps inside or outside the root")                                                   \
+    X(norm_placement, "norm-placement", "placement",                                               \
+      "LN family, rmsnorm: eps inside or outside the root")                                        \
     X(brn_r_max, "brn-r-max", "r_max", "brn: limit of the scale correction")                       \
     X(brn_d_max, "brn-d-max", "d_max", "brn: limit of the shift correction")                       \
     X(brn_r_calls, "brn-r-calls", "r_calls", "brn: call from which r_max holds")                   \

@@ -22,12 +22,45 @@ static void print_name(const char *name, int width) {
     printf("%-*s  ", width, name);
 }
 
+/* "mu=0 sigma2=1": the running vectors and their initial values. */
+static void print_running_state(const norm_method *m) {
+    printf("; state");
+    if (!m->state[0].name) printf(" none");
+    for (int k = 0; k < NORM_STATE_MAX && m->state[k].name; k++)
+        printf(" %s=%g", m->state[k].name, m->state[k].initial);
+}
+
+/* The k-th of the words of a parameter. */
+static void print_word(const char *words, int k) {
+    for (; k > 0; k--) words += strcspn(words, " ") + 1;
+    printf("%.*s", (int)strcspn(words, " "), words);
+}
+
+/* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
+static void print_norm_parameters(const norm_method *m) {
+    printf("; parameters");
+    if (m->eps <= 0 && m->alpha <= 0 && !m->param[0].name) printf(" none");
+    if (m->eps > 0) printf(" eps=%g", m->eps);
+    if (m->alpha > 0) printf(" alpha=%g", m->alpha);
+    for (int k = 0; k < NORM_PARAM_MAX && m->param[k].name; k++) {
+        const norm_param_row *row = &m->param[k];
+        printf(" %s=", row->name);
+        if (row->words)
+            print_word(row->words, (int)row->preset);
+        else
+            printf("%g", row->preset);
+    }
+}
+
 static int list_norms(const tool *t) {
     (void)t;
     const norm_method *m;
     for (int i = 0; (m = norm_at(i)); i++) {
         print_name(m->name, 12);
-        printf("%-7s %s (%s)\n", m->axis, m->summary, m->citation);
+        printf("%-6s  %s (%s)", m->axis, m->summary, m->citation);
+        print_running_state(m);
+        print_norm_parameters(m);
+        printf("\n");
     }
     return TOOL_DONE;
 }
@@ -142,7 +175,7 @@ static int list_figures(const tool *t) {
 }
 
 static const listing listings[] = {
-    {"norms", list_norms, "normalizations: what a statistic is taken over, summary, source"},
+    {"norms", list_norms, "normalizations: axis, summary, source, running state, defaults"},
     {"models", list_models, "models: data they take, summary, source, presets"},
     {"data", list_data, "data sets"},
     {"stats", list_stats, "what a run file holds: group and definition of every name"},
