@@ -215,6 +215,7 @@ struct norm_site {
     int64_t calls;
     norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
     void *observer_context;
+    bool observe_frozen; /* the forward observer is called in NORM_BATCH too */
     bool want_rows;
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
 };

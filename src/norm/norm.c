@@ -126,7 +126,8 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (!s->method->padded) zero_padded(c, y);
         s->calls = c->calls;
     }
-    if (s->forward_observer && c->rows->mode == NORM_TRAIN)
+    norm_mode mode = c->rows->mode;
+    if (s->forward_observer && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->observe_frozen)))
         s->forward_observer(s->observer_context,
                             &(norm_observation){.site = s, .call = c, .x = a->x, .y = y});
     return SR_OK;

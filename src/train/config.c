@@ -127,6 +127,14 @@ static const option rows[] = {
         "never"),
     INT(RECORD, "size-limit", size_limit, "2000000000", 1, 9007199254740992.0, "bytes",
         "projected size that spaces the vectors"),
+    INT(RECORD, "spectra-every", spectra_every, "0", 0, BIG, "updates",
+        "singular values of every recorded site's input and of its gradient, in the first pass of "
+        "every N-th update; 0: never"),
+    FLAG(RECORD, "final-tid", final_tid, "no",
+         "after training: training batches once more with frozen running values, for the final "
+         "train-inference discrepancy"),
+    INT(RECORD, "final-batches", final_batches, "0", 0, BIG, "batches",
+        "final-tid: so many batches; 0: all of an epoch"),
     INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
         "singular values of the word embedding every N updates; 0: at the end only"),
     INT(RECORD, "flush-steps", flush_steps, "64", 1, BIG, "steps",

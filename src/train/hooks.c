@@ -1,6 +1,6 @@
 /* hooks.c -- hands the statistics that the normalization layers computed to the recorder; the only
- * file that knows both. Nothing is computed here: after a layer's backward pass its norm_call holds
- * the statistics of both passes, and their vectors are copied.
+ * file that knows both. After a layer's backward pass its norm_call holds the statistics of both
+ * passes, and their vectors are copied; only spectra, where wanted, are computed now (spectra.c).
  */
 #include "hooks.h"
 
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spectra.h"
 #include "statnet/progress.h"
 
 typedef struct hook {
@@ -21,6 +22,8 @@ struct hooks {
     hook *hook; /* [sites of the model] */
     double seconds;
     const char *nonfinite;
+    bool spectra;
+    sr_failure failure;
 };
 
 #define MAP_VECTOR(name) [NORM_##name] = SR_##name,
@@ -48,6 +51,25 @@ static void hand_over(const hook *k, const norm_observation *o) {
             sr_put_scalar(r, k->site, scalar_of[s], o->call->scalar[s]);
 }
 
+static void hand_over_spectra(const hook *k, const norm_observation *o) {
+    const norm_rows *rows = o->call->rows;
+    int64_t d = o->call->features;
+    sr_failure *why = &k->owner->failure;
+    double *memory = malloc(2 * (size_t)d * sizeof *memory);
+    if (!memory) {
+        sr_fail(why, SR_MEMORY, "out of memory for the spectra of %s", o->site->name);
+        return;
+    }
+    const double *const value[] = {
+        [SR_SPECTRUM_input] = memory,
+        [SR_SPECTRUM_gradient] = memory + d,
+    };
+    if (spectrum_of_rows(rows, o->x, d, memory, why) == SR_OK &&
+        spectrum_of_rows(rows, o->dx, d, memory + d, why) == SR_OK)
+        sr_put_spectrum(k->owner->recorder, k->site, rows->valid, value);
+    free(memory);
+}
+
 /* A sum over rows is finite only when every gradient is, so two vectors tell enough. */
 static bool has_nonfinite(const norm_observation *o) {
     if (!(norm_site_vectors(o->site) & NORM_BIT(sum_gx))) return false;
@@ -61,6 +83,7 @@ static void observe(void *context, const norm_observation *o) {
     hook *k = context;
     double start = progress_clock();
     hand_over(k, o);
+    if (k->owner->spectra) hand_over_spectra(k, o);
     if (!k->owner->nonfinite && has_nonfinite(o)) k->owner->nonfinite = o->site->name;
     k->owner->seconds += progress_clock() - start;
 }
@@ -102,6 +125,7 @@ static int watch_sites(hooks *h, const char *patterns, bool want_rows) {
     int declared = 0;
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
+        h->hook[i].site = -1;
         if (!hooks_match(patterns, s->name)) continue;
         h->hook[i] = (hook){h, declare(h->recorder, s)};
         if (h->hook[i].site < 0) return -1;
@@ -142,6 +166,18 @@ void hooks_free(hooks *h) {
     }
     free(h->hook);
     free(h);
+}
+
+void hooks_want_spectra(hooks *h, bool wanted) {
+    h->spectra = wanted;
+}
+
+const sr_failure *hooks_failure(const hooks *h) {
+    return h->failure.status != SR_OK ? &h->failure : NULL;
+}
+
+int hooks_site(const hooks *h, int site_of_model) {
+    return h->hook[site_of_model].site;
 }
 
 double hooks_seconds(hooks *h) {

@@ -17,6 +17,13 @@ bool hooks_match(const char *patterns, const char *name);
 /* Stops observing. */
 void hooks_free(hooks *h);
 
+/* Whether the steps from now on also record the spectra of every site's x and dx. */
+void hooks_want_spectra(hooks *h, bool wanted);
+/* The first failure of an observer, or NULL. */
+const sr_failure *hooks_failure(const hooks *h);
+/* Number in the recorder of a site of the model; -1: not recorded. */
+int hooks_site(const hooks *h, int site_of_model);
+
 /* Seconds spent in the recorder on behalf of the sites since the last call. */
 double hooks_seconds(hooks *h);
 

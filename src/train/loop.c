@@ -48,12 +48,18 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
 
 /* -- one step */
 
+static bool wants_spectra(const trainer *r) {
+    int64_t every = r->config->spectra_every;
+    return every && !r->accumulated && (r->result->updates + 1) % every == 0;
+}
+
 /* The forward and backward pass; the loss per token, or NaN after a failure. */
 static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why) {
     train_times *times = &r->result->times;
     double mark = progress_clock();
     cross_entropy_report report = {0};
     r->tape->profiling = r->config->profile;
+    if (r->hooks) hooks_want_spectra(r->hooks, wants_spectra(r));
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);
     tensor *sum = model_loss(r->model, r->tape, b, NORM_TRAIN, &report);
     times->forward += lap(&mark);
@@ -62,6 +68,7 @@ static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why)
     times->recorder += recorder;
     times->backward += lap(&mark) - recorder;
     const sr_failure *f = tape_failure(r->tape);
+    if (!f && r->hooks) f = hooks_failure(r->hooks);
     if (f) return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
     r->accumulated++;
     r->accumulated_tokens += b->tokens;
@@ -181,6 +188,10 @@ static sr_status epochs(trainer *r, sr_failure *why) {
         }
     }
     r->finished = !r->result->interrupted;
+    if (r->finished && r->config->final_tid) {
+        sr_status status = trainer_final_tid(r, why);
+        if (status != SR_OK) return status;
+    }
     return trainer_record_embedding(r, why);
 }
 

@@ -117,6 +117,9 @@ static sr_recorder *create_recorder(trainer *r, const char *command, const char 
     o.vectors = !strcmp(c->record, "all");
     o.vectors_every = c->vectors_every;
     o.planned_steps = r->updates * c->update_freq;
+    o.spectra = o.scalars && c->spectra_every > 0;
+    o.planned_spectra = o.spectra ? r->updates / c->spectra_every : 0;
+    o.final = o.scalars && c->final_tid;
     o.size_limit = c->size_limit;
     o.flush_steps = c->flush_steps;
     o.flush_seconds = c->flush_seconds;

@@ -42,6 +42,9 @@ sr_status trainer_validate(trainer *r, sr_failure *why);
 /* Singular values of the word embedding; nothing when the model has none or nothing is recorded. */
 sr_status trainer_record_embedding(trainer *r, sr_failure *why);
 
+/* The final pass (final_tid.c); nothing when no site is recorded. */
+sr_status trainer_final_tid(trainer *r, sr_failure *why);
+
 /* 16 hexadecimal digits over all weights and running state. */
 void trainer_digest(const model *m, char digest[32]);
 

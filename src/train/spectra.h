@@ -1,0 +1,11 @@
+/* spectra.h -- singular values of the rows that a normalization sees. */
+#ifndef TRAIN_SPECTRA_H
+#define TRAIN_SPECTRA_H
+
+#include "statnet/norm.h"
+
+/* values [d], descending, of the valid rows of x [rows, d]. */
+sr_status spectrum_of_rows(const norm_rows *rows, const real *x, int64_t d, double *values,
+                           sr_failure *why);
+
+#endif
