@@ -75,6 +75,10 @@ int64_t series_length(const series *s);
 /* Values and steps of rows first .. first + count - 1; step may be NULL. */
 sr_status series_read(const series *s, int64_t first, int64_t count, double *value, int64_t *step,
                       sr_failure *why);
+/* The same for several statistics of one run, site and source; value [statistics]. From /vectors
+ * they are computed in one pass. */
+sr_status series_read_all(const series *s, int statistics, int64_t first, int64_t count,
+                          double *const *value, int64_t *step, sr_failure *why);
 /* recorded [S]: the run has a value of the statistic at this site (not NaN at every step). */
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why);

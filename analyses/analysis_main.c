@@ -8,9 +8,10 @@
 typedef struct settings {
     option_text site, stat, from;
     bool per_step;
+    int64_t buckets;
 } settings;
 
-enum { OPTIONS = 4 };
+enum { OPTIONS = 5 };
 
 static void make_options(const analysis *a, option row[OPTIONS]) {
     const option rows[OPTIONS] = {
@@ -43,6 +44,16 @@ static void make_options(const analysis *a, option row[OPTIONS]) {
          .preset = "no",
          .unit = "",
          .help = "one row per run, site and step instead of a summary"},
+        {.group = "Output",
+         .key = "buckets",
+         .type = OPTION_INT,
+         .offset = offsetof(settings, buckets),
+         .preset = "0",
+         .low = 1,
+         .high = 1000000,
+         .unit = "",
+         .help = "with --per-step: of each of so many parts of training only the smallest, the "
+                 "median and the largest value; 0: every step"},
     };
     memcpy(row, rows, sizeof rows);
 }
@@ -74,6 +85,7 @@ typedef struct job {
     const choice *chosen;
     series_source source;
     tsv *table;
+    int64_t buckets;
 } job;
 
 static series job_series(const job *j, const site_choice *at, int stat) {
@@ -92,36 +104,55 @@ static void site_columns(tsv *t) {
     summary_columns(t);
 }
 
-static sr_status summary_row(const job *j, const site_choice *at, int stat, sr_failure *why) {
-    const series s = job_series(j, at, stat);
-    const int64_t length = series_length(&s);
-    double *value = malloc((size_t)(length + 1) * sizeof *value);
-    if (!value) return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)length);
-    sr_status status = series_read(&s, 0, length, value, NULL, why);
-    if (status == SR_OK) {
-        summary sum;
-        summary_make(value, length, &sum);
-        tsv_text(j->table, j->set->path[at->run]);
-        tsv_text(j->table, site_name(j, at));
-        tsv_text(j->table, sr_run_get_site(s.run, s.site)->norm);
-        tsv_text(j->table, s.stat->name);
-        summary_cells(j->table, &sum);
+static void summary_row(const job *j, const series *s, const char *path, double *value,
+                        int64_t length) {
+    summary sum;
+    summary_make(value, length, &sum);
+    tsv_text(j->table, path);
+    tsv_text(j->table, sr_run_get_site(s->run, s->site)->name);
+    tsv_text(j->table, sr_run_get_site(s->run, s->site)->norm);
+    tsv_text(j->table, s->stat->name);
+    summary_cells(j->table, &sum);
+}
+
+/* s[count]: statistics of one site, read together. */
+static sr_status summary_rows(const job *j, const site_choice *at, const series *s, int count,
+                              sr_failure *why) {
+    const int64_t length = series_length(s);
+    double *value[ANALYSIS_STATISTICS] = {NULL};
+    sr_status status = SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++) {
+        value[i] = malloc((size_t)(length + 1) * sizeof *value[i]);
+        if (!value[i])
+            status = sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)length);
     }
-    free(value);
+    if (status == SR_OK) status = series_read_all(s, count, 0, length, value, NULL, why);
+    for (int i = 0; i < count; i++) {
+        if (status == SR_OK) summary_row(j, &s[i], j->set->path[at->run], value[i], length);
+        free(value[i]);
+    }
+    return status;
+}
+
+/* Scalars one by one: nothing is gained by reading a long run's columns together. */
+static sr_status summary_site(const job *j, const site_choice *at, sr_failure *why) {
+    series s[ANALYSIS_STATISTICS];
+    int count = 0;
+    for (int i = 0; i < j->chosen->statistics; i++)
+        if (at->has[i]) s[count++] = job_series(j, at, i);
+    if (j->source == FROM_VECTORS) return summary_rows(j, at, s, count, why);
+    sr_status status = SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++) status = summary_rows(j, at, &s[i], 1, why);
     return status;
 }
 
 static sr_status print_summary(const job *j, sr_failure *why) {
     site_columns(j->table);
     tsv_header(j->table);
-    for (int64_t k = 0; k < j->chosen->sites; k++) {
-        for (int i = 0; i < j->chosen->statistics; i++) {
-            if (!j->chosen->site[k].has[i]) continue;
-            sr_status status = summary_row(j, &j->chosen->site[k], i, why);
-            if (status != SR_OK) return status;
-        }
-    }
-    return SR_OK;
+    sr_status status = SR_OK;
+    for (int64_t k = 0; k < j->chosen->sites && status == SR_OK; k++)
+        status = summary_site(j, &j->chosen->site[k], why);
+    return status;
 }
 
 enum { BLOCK = 8192 };
@@ -133,13 +164,16 @@ typedef struct step_block {
 
 static sr_status block_fill(const job *j, const site_choice *at, int64_t first, int64_t count,
                             step_block *b, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int i = 0; i < j->chosen->statistics && status == SR_OK; i++) {
-        const series s = job_series(j, at, i);
+    series s[ANALYSIS_STATISTICS];
+    double *value[ANALYSIS_STATISTICS];
+    int have = 0;
+    for (int i = 0; i < j->chosen->statistics; i++) {
         for (int64_t k = 0; k < count; k++) b->value[i][k] = NAN;
-        if (at->has[i]) status = series_read(&s, first, count, b->value[i], b->step, why);
+        if (!at->has[i]) continue;
+        s[have] = job_series(j, at, i);
+        value[have++] = b->value[i];
     }
-    return status;
+    return series_read_all(s, have, first, count, value, b->step, why);
 }
 
 static void block_print(const job *j, const site_choice *at, int64_t last, int64_t count,
@@ -153,12 +187,107 @@ static void block_print(const job *j, const site_choice *at, int64_t last, int64
     }
 }
 
+/* -- the same, reduced ----------------------------------------------------------------------- */
+
+/* The rows of one site that fall into one part of training. */
+typedef struct part {
+    int64_t count, room, first, last; /* rows; steps of the first and last one */
+    double *value[ANALYSIS_STATISTICS];
+} part;
+
+static void part_free(part *p) {
+    for (int i = 0; i < ANALYSIS_STATISTICS; i++) free(p->value[i]);
+}
+
+static sr_status part_add(part *p, const job *j, const step_block *b, int64_t k, sr_failure *why) {
+    const int64_t room = p->count < p->room ? p->room : 2 * p->room + 64;
+    for (int i = 0; i < j->chosen->statistics; i++) {
+        if (room != p->room) {
+            double *grown = realloc(p->value[i], (size_t)room * sizeof *grown);
+            if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+            p->value[i] = grown;
+        }
+        p->value[i][p->count] = b->value[i][k];
+    }
+    if (!p->count) p->first = b->step[k];
+    p->last = b->step[k];
+    p->room = room;
+    p->count++;
+    return SR_OK;
+}
+
+/* Three rows, at the first step, in the middle and at the last step: who cuts them into the same
+ * parts again finds the same three values in each. */
+static void part_print(part *p, const job *j, const site_choice *at, int64_t last) {
+    double row[3][ANALYSIS_STATISTICS];
+    const int64_t step[3] = {p->first, p->first + (p->last - p->first) / 2, p->last};
+    if (!p->count) return;
+    for (int i = 0; i < j->chosen->statistics; i++) {
+        summary s;
+        summary_make(p->value[i], p->count, &s);
+        row[0][i] = s.min;
+        row[1][i] = s.median;
+        row[2][i] = s.max;
+    }
+    for (int k = 0; k < 3; k++) {
+        tsv_text(j->table, j->set->path[at->run]);
+        tsv_text(j->table, site_name(j, at));
+        tsv_int(j->table, step[k]);
+        tsv_real(j->table, last ? 100.0 * (double)step[k] / (double)last : NAN);
+        for (int i = 0; i < j->chosen->statistics; i++) tsv_real(j->table, row[k][i]);
+    }
+    p->count = 0;
+}
+
+/* Where training begins for a site: its first row, as in the figures. */
+typedef struct extent {
+    int64_t first, last, number; /* steps; part that is being filled */
+} extent;
+
+static int64_t part_of(const extent *e, int64_t step, int64_t buckets) {
+    if (e->last <= e->first) return 0;
+    const double at = (double)(step - e->first) / (double)(e->last - e->first) * (double)buckets;
+    return at < (double)buckets ? (int64_t)at : buckets - 1;
+}
+
+static sr_status reduce_block(const job *j, const site_choice *at, extent *e, int64_t count,
+                              const step_block *b, part *p, sr_failure *why) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t number = part_of(e, b->step[k], j->buckets);
+        if (number != e->number) part_print(p, j, at, e->last);
+        e->number = number;
+        sr_status status = part_add(p, j, b, k, why);
+        if (status != SR_OK) return status;
+    }
+    return SR_OK;
+}
+
+static sr_status print_site_parts(const job *j, const site_choice *at, step_block *b, int64_t last,
+                                  sr_failure *why) {
+    const series s = job_series(j, at, 0);
+    const int64_t length = series_length(&s);
+    extent e = {.last = last};
+    part p = {0};
+    sr_status status = SR_OK;
+    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
+        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
+        status = block_fill(j, at, first, count, b, why);
+        if (first == 0) e.first = b->step[0];
+        if (status == SR_OK) status = reduce_block(j, at, &e, count, b, &p, why);
+    }
+    if (status == SR_OK) part_print(&p, j, at, last);
+    part_free(&p);
+    return status;
+}
+
 static sr_status print_site_steps(const job *j, const site_choice *at, step_block *b,
                                   sr_failure *why) {
     const series s = job_series(j, at, 0);
     const int64_t length = series_length(&s);
     int64_t last;
     sr_status status = run_last_step(s.run, &last, why);
+    if (status == SR_OK && j->buckets && length > 3 * j->buckets)
+        return print_site_parts(j, at, b, last, why);
     for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
         const int64_t count = length - first < BLOCK ? length - first : BLOCK;
         status = block_fill(j, at, first, count, b, why);
@@ -213,6 +342,11 @@ static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr
     tsv_note(j->table, "source", "/%s", p->settings.from);
     sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
     if (status == SR_FORMAT && p->a->hint) sr_hint(why, "%s", p->a->hint);
+    if (p->settings.per_step && j->buckets)
+        tsv_note(j->table, "note",
+                 "three rows for each 1/%lld of training where there are more: smallest, median "
+                 "and largest value",
+                 (long long)j->buckets);
     if (status == SR_OK && !p->settings.per_step) note_definitions(chosen, j->table);
     return status;
 }
@@ -224,7 +358,8 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     tsv table;
     table_head head;
     choice chosen = {0};
-    job j = {set, &chosen, strcmp(s->from, "vectors") == 0 ? FROM_VECTORS : FROM_SCALARS, &table};
+    job j = {set, &chosen, strcmp(s->from, "vectors") == 0 ? FROM_VECTORS : FROM_SCALARS, &table,
+             s->buckets};
     sr_status status = choice_set_statistics(&chosen, p->a->stat, p->a->statistics, s->stat, why);
     if (status != SR_OK) return status;
     status = table_head_begin(&head, &table, p->a->program, command, set, why);

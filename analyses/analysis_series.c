@@ -40,14 +40,14 @@ static sr_status read_scalars(const series *s, int64_t first, int64_t count, dou
 /* -- from /vectors --------------------------------------------------------------------------- */
 
 /* Row counts n of the steps in step [count]: /scalars/rows has a row per step, /vectors fewer. */
-static sr_status read_row_counts(const series *s, int64_t count, const int64_t *step, double *rows,
-                                 sr_failure *why) {
+static sr_status read_row_counts(const series *s, unsigned needs, int64_t count,
+                                 const int64_t *step, double *rows, sr_failure *why) {
     const int64_t steps = sr_run_get_info(s->run)->steps;
     int64_t at[2048];
     float n[2048];
     int64_t i = 0;
     for (int64_t j = 0; j < count; j++) rows[j] = NAN;
-    if (!(s->stat->needs & NEEDS_ROWS) || !sr_run_has_scalar(s->run, "rows")) return SR_OK;
+    if (!(needs & NEEDS_ROWS) || !sr_run_has_scalar(s->run, "rows")) return SR_OK;
     for (int64_t first = 0; first < steps && i < count; first += 2048) {
         const int64_t m = steps - first < 2048 ? steps - first : 2048;
         sr_status status = sr_run_step_ints(s->run, "step", first, m, at, why);
@@ -97,10 +97,10 @@ static sr_status block_create(vector_block *b, unsigned needs, int64_t width, in
     return sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-static sr_status block_read(vector_block *b, const series *s, int64_t first, int64_t count,
-                            sr_failure *why) {
+static sr_status block_read(vector_block *b, const series *s, unsigned needs, int64_t first,
+                            int64_t count, sr_failure *why) {
     sr_status status = sr_run_vector_steps(s->run, first, count, b->step, why);
-    if (status == SR_OK) status = read_row_counts(s, count, b->step, b->rows, why);
+    if (status == SR_OK) status = read_row_counts(s, needs, count, b->step, b->rows, why);
     for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK; v++) {
         if (!b->value[v]) continue;
         status = sr_run_vector(s->run, vector_name[v], s->site, first, count, b->raw, why);
@@ -118,30 +118,46 @@ static double block_value(const vector_block *b, const series *s, int64_t i) {
     return s->stat->recompute(&row);
 }
 
-static sr_status read_vectors(const series *s, int64_t first, int64_t count, double *value,
-                              int64_t *step, sr_failure *why) {
+/* Rows of a block: few enough that its values stay in the cache between two statistics. */
+static int64_t block_rows(int64_t width, int64_t count) {
+    const int64_t most = 32 * (1 + (1 << 10) / (width > 0 ? width : 1));
+    return most < count ? most : count;
+}
+
+/* One pass for all statistics: they read the same vectors. */
+static sr_status read_vectors(const series *s, int statistics, int64_t first, int64_t count,
+                              double *const *value, int64_t *step, sr_failure *why) {
     const int64_t width = sr_run_get_site(s->run, s->site)->width;
-    const int64_t most = 1 + (1 << 18) / (width > 0 ? width : 1);
+    unsigned needs = 0;
     vector_block b;
-    sr_status status = block_create(&b, s->stat->needs, width, most < count ? most : count, why);
+    for (int k = 0; k < statistics; k++) needs |= s[k].stat->needs;
+    sr_status status = block_create(&b, needs, width, block_rows(width, count), why);
     if (status != SR_OK) return status;
     for (int64_t at = 0; at < count && status == SR_OK; at += b.count) {
         const int64_t m = count - at < b.count ? count - at : b.count;
-        status = block_read(&b, s, first + at, m, why);
-        for (int64_t i = 0; i < m && status == SR_OK; i++) {
-            value[at + i] = block_value(&b, s, i);
-            if (step) step[at + i] = b.step[i];
-        }
+        status = block_read(&b, s, needs, first + at, m, why);
+        for (int k = 0; k < statistics && status == SR_OK; k++)
+            for (int64_t i = 0; i < m; i++) value[k][at + i] = block_value(&b, &s[k], i);
+        for (int64_t i = 0; step && status == SR_OK && i < m; i++) step[at + i] = b.step[i];
     }
     block_free(&b);
     return status;
 }
 
+sr_status series_read_all(const series *s, int statistics, int64_t first, int64_t count,
+                          double *const *value, int64_t *step, sr_failure *why) {
+    if (count == 0 || statistics == 0) return SR_OK;
+    if (s->source == FROM_VECTORS)
+        return read_vectors(s, statistics, first, count, value, step, why);
+    sr_status status = SR_OK;
+    for (int k = 0; k < statistics && status == SR_OK; k++)
+        status = read_scalars(&s[k], first, count, value[k], k ? NULL : step, why);
+    return status;
+}
+
 sr_status series_read(const series *s, int64_t first, int64_t count, double *value, int64_t *step,
                       sr_failure *why) {
-    if (count == 0) return SR_OK;
-    if (s->source == FROM_SCALARS) return read_scalars(s, first, count, value, step, why);
-    return read_vectors(s, first, count, value, step, why);
+    return series_read_all(s, 1, first, count, &value, step, why);
 }
 
 /* -- which sites have it --------------------------------------------------------------------- */

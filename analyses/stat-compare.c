@@ -106,8 +106,9 @@ static const char *const quantity[BOOTSTRAP_TAILS] = {"median", "q99", "max"};
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-compare FIRST.h5 OTHER.h5... [--match name|depth|first|last]\n\n"
-           "Ratios of medians and tails, every run against the first, with bootstrap intervals.\n"
+    printf("usage: stat-compare RUN.h5 RUN.h5... [--match name|depth|first|last]\n\n"
+           "Ratios of medians and tails, every other run against the first, with bootstrap "
+           "intervals.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
 }

@@ -5,7 +5,7 @@
 #: site *
 #: stat tid_var
 #: table all stat-scalar {runs} --site {site} --stat {stat}
-#: table? d stat-scalar {run} --per-step --site {site} --stat {stat}
+#: table? d stat-scalar {run} --per-step --buckets {buckets} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 50
 # A panel per name of a site, at most 30 (--site chooses), in the order of the forward pass; a line per run:
 # median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for

@@ -3,7 +3,7 @@
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
 #: site first
-#: table d stat-distance {run} --site {site} --per-step --stat mu,sigma2
+#: table d stat-distance {run} --site {site} --per-step --buckets {buckets} --stat mu,sigma2
 #: curves d by site x percent y dist_mu,dist_sigma2 buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
 # Logarithmic, because the distances of a text model are orders of magnitude above those of an image

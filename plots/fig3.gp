@@ -3,7 +3,7 @@
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
 #: site first
-#: table d stat-gradnorm {run} --site {site} --per-step --stat g_mu,g_sigma2
+#: table d stat-gradnorm {run} --site {site} --per-step --buckets {buckets} --stat g_mu,g_sigma2
 #: curves d by site x percent y g_mu,g_sigma2 buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
 # g_sigma2 is the root mean square over rows. Logarithmic for the reason told in fig2.gp.

@@ -3,13 +3,13 @@
 #: samples nlp_bn nlp_pnv
 #: size 6.75 2.3
 #: site first
-#: table b stat-distance {run1} --site {site} --per-step --stat sigma
+#: table b stat-distance {run1} --site {site} --per-step --buckets {buckets} --stat sigma
 #: curves b by site x percent y dist_sigma buckets 100
-#: table p stat-distance {run2} --site {site} --per-step --stat psi
+#: table p stat-distance {run2} --site {site} --per-step --buckets {buckets} --stat psi
 #: curves p by site x percent y dist_psi buckets 100
-#: table g stat-gradnorm {run1} --site {site} --per-step --stat g_mu,g_sigma2
+#: table g stat-gradnorm {run1} --site {site} --per-step --buckets {buckets} --stat g_mu,g_sigma2
 #: curves g by site x percent y g_mu,g_sigma2 buckets 100
-#: table h stat-gradnorm {run2} --site {site} --per-step --stat g_psi2
+#: table h stat-gradnorm {run2} --site {site} --per-step --buckets {buckets} --stat g_psi2
 #: curves h by site x percent y g_psi2 buckets 100
 # Left: distance of the batch's root statistic from the running one (sigma of BN, psi of PN-V); right: norms
 # of the gradients that the batch statistics contribute. Line: median of each 1/100 of training; band:

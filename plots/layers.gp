@@ -4,7 +4,7 @@
 #: size 6.75 3.2
 #: site *
 #: stat tid_var
-#: table d stat-scalar {run} --per-step --site {site} --stat {stat}
+#: table d stat-scalar {run} --per-step --buckets {buckets} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 100
 # Left: median of each 1/100 of training; right: largest value, so no outlier is lost. One colour scale.
 # --stat NAME draws any recorded scalar, --site GLOB some of the sites. Sites from top to bottom in the

@@ -6,13 +6,13 @@
 #: curves t x epoch y loss,lr,grad_norm buckets 150
 #: table? v stat-curve {run} --evals
 #: curves v x epoch y valid_loss
-#: table? d stat-distance {run} --per-step --stat mu,sigma2,psi2
+#: table? d stat-distance {run} --per-step --buckets {buckets} --stat mu,sigma2,psi2
 #: curves d by site x percent y dist_mu,dist_sigma2,dist_psi2 buckets 100
-#: table? g stat-gradnorm {run} --per-step --stat g_mu,g_sigma2,g_psi2
+#: table? g stat-gradnorm {run} --per-step --buckets {buckets} --stat g_mu,g_sigma2,g_psi2
 #: curves g by site x percent y g_mu,g_sigma2,g_psi2 buckets 100
-#: table? i stat-tid {run} --per-step --stat var
+#: table? i stat-tid {run} --per-step --buckets {buckets} --stat var
 #: curves i by site x percent y tid_var buckets 100
-#: table? l stat-lngrad {run} --per-step --stat grad_var
+#: table? l stat-lngrad {run} --per-step --buckets {buckets} --stat grad_var
 #: curves l by site x percent y row_grad_var buckets 100
 # First row: loss (median and range; points: validation), learning rate, gradient norm. Then, for what the
 # run's norm records: heat maps of every site (top: first in the forward pass) through training, medians of

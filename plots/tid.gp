@@ -2,7 +2,7 @@
 #: runs 1 RUN.h5
 #: samples cv_bn
 #: size 6.75 2.5
-#: table d stat-tid {run} --per-step
+#: table d stat-tid {run} --per-step --buckets {buckets}
 #: curves d by site x percent y tid_mean,tid_var buckets 25
 # One line per site: median of each 1/25 of training, dark for the first site, light for the last.
 legend_count = 0

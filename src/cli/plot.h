@@ -142,10 +142,11 @@ typedef struct plot_sources {
     char **path; /* [runs] */
     int runs;
     const char *directory; /* for tables and data files */
+    char buckets[16];      /* {buckets} of the table that is being made */
 } plot_sources;
 
 /* Runs the table's analyses and makes its data file. */
-sr_status plot_table_make(const plot_sources *from, const plot_table *t, plot_data *data,
+sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
                           sr_failure *why);
 
 /* -- plot_reduce.c: many points to few buckets that keep the extremes ------------------------ */

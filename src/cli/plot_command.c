@@ -30,7 +30,7 @@ static sr_status command_add_run(command *c, const char *path, sr_failure *why) 
     return SR_OK;
 }
 
-static sr_status command_add(command *c, const plot_sources *from, const plot_table *t, char *word,
+static sr_status command_add(command *c, plot_sources *from, const plot_table *t, char *word,
                              int run, sr_failure *why) {
     int number = 0;
     sr_status status = SR_OK;
@@ -45,6 +45,7 @@ static sr_status command_add(command *c, const plot_sources *from, const plot_ta
             return sr_fail(why, SR_FORMAT, "table %s: there is no %s", t->name, word);
         return command_add_run(c, from->path[number - 1], why);
     }
+    if (strcmp(word, "{buckets}") == 0) word = from->buckets;
     if (strcmp(word, "{site}") == 0) word = from->template->site;
     if (strcmp(word, "{stat}") == 0) word = from->template->stat;
     if (strcmp(word, "{metric}") == 0) word = from->template->metric;
@@ -58,13 +59,13 @@ static bool per_run(const plot_table *t) {
     return false;
 }
 
-static sr_status run_analysis(const plot_sources *from, const plot_table *t, int run,
-                              sr_failure *why) {
+static sr_status run_analysis(plot_sources *from, const plot_table *t, int run, sr_failure *why) {
     char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
     command c = {0};
     sr_status status = SR_OK;
     snprintf(output, sizeof output, "%s/%s.%d.tsv", from->directory, t->name, run);
     snprintf(errors, sizeof errors, "%s/%s.%d.stderr", from->directory, t->name, run);
+    snprintf(from->buckets, sizeof from->buckets, "%d", t->buckets);
     for (int i = 0; i < t->words && status == SR_OK; i++)
         status = command_add(&c, from, t, t->word[i], run, why);
     const plot_process p = {c.argv, NULL, output, errors};
@@ -74,7 +75,7 @@ static sr_status run_analysis(const plot_sources *from, const plot_table *t, int
     return status;
 }
 
-sr_status plot_table_make(const plot_sources *from, const plot_table *t, plot_data *data,
+sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
                           sr_failure *why) {
     const bool each = per_run(t);
     const int first = each ? 1 : 0, last = each ? from->runs : 0;

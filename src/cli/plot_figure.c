@@ -59,7 +59,7 @@ static sr_status check_runs(const plot_template *t, int runs, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status draw(const plot_sources *from, const plot_labels *labels, plot_format format,
+static sr_status draw(plot_sources *from, const plot_labels *labels, plot_format format,
                       const char *output, sr_failure *why) {
     const plot_template *t = from->template;
     plot_data data[PLOT_TABLES] = {{0}};
@@ -74,7 +74,7 @@ static sr_status draw(const plot_sources *from, const plot_labels *labels, plot_
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
-    const plot_sources from = {t, r->path, r->runs, directory};
+    plot_sources from = {t, r->path, r->runs, directory, ""};
     plot_labels labels = {0};
     plot_format format = PLOT_PDF;
     if (r->output[0])

@@ -137,6 +137,19 @@ static void test_sample_runs(void **state) {
     check_run("test $(find \"$STATREC_SAMPLES\" -name '*.h5' -size +300k | wc -l) = 0");
 }
 
+/* A figure whose analysis reduces a long run is the figure of all its steps, to the byte. */
+static void test_reduced_by_analysis(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("mkdir whole && cp \"$STATREC_PLOTS\"/*.gp whole && "
+              "sed -i 's/ --buckets {buckets}//' whole/*.gp && ! grep -q '{buckets}' whole/*.gp");
+    check_run("for f in fig2 fig3 compare tid layers overview; do\n"
+              "  statplot $f nlp.h5 -o reduced.svg && statplot ./whole/$f.gp nlp.h5 -o whole.svg "
+              "&& cmp reduced.svg whole.svg || exit 1\n"
+              "done");
+    check_run("test $(stat-tid nlp.h5 --per-step --buckets 25 | grep -vc '^#') = 76");
+}
+
 /* Runs of one, two and six steps (the last one with NaN), constant values, two sites or one. */
 static void test_short_runs(void **state) {
     (void)state;
@@ -333,6 +346,7 @@ int main(void) {
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_every_figure),
         cmocka_unit_test(test_sample_runs),
+        cmocka_unit_test(test_reduced_by_analysis),
         cmocka_unit_test(test_short_runs),
         cmocka_unit_test(test_default_name_and_screen),
         cmocka_unit_test(test_layer_norm_is_refused),
