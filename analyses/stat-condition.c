@@ -1,0 +1,220 @@
+/* Condition numbers of site inputs and of their gradients (Regularized BN, NeurIPS 2022, slides;
+ * norms.md 18.4), from the recorded spectra (statrec train --spectra-every N).
+ *
+ * X [N, d]: the tensor that a site normalises, valid rows, not centred, or dL/dX;
+ * sigma_1 >= ... >= sigma_d its singular values, m = ceil(p d):
+ *
+ *     slides:     C_max = sigma_1        C_p = sigma_1 / sigma_m
+ *     released:   C_max = sigma_1^2 / N  C_p = (sigma_1 / sigma_m)^2     (eigenvalues of X^T X / N)
+ *
+ * The release counts padded positions in N; here N are the valid rows. A sigma_m of zero (m > N)
+ * gives infinity. The spectra come from X^T X in double, which resolves sigma_m down to 5e-7 of
+ * sigma_1, though X itself in float32 holds no more than about 1e-7.
+ */
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis.h"
+#include "statnet/svd.h"
+
+enum { PARTS_MAX = 16 };
+
+typedef struct settings {
+    option_text site, p, form, of, steps;
+    double part[PARTS_MAX]; /* p, as numbers */
+    int parts;
+} settings;
+
+#define TEXT(g, k, field, value, text)                                                             \
+    {                                                                                              \
+        .group = (g), .key = (k), .type = OPTION_TEXT, .offset = offsetof(settings, field),        \
+        .preset = (value), .unit = "", .help = (text)                                              \
+    }
+#define CHOICE(g, k, field, words, value, text)                                                    \
+    {                                                                                              \
+        .group = (g), .key = (k), .type = OPTION_CHOICE, .offset = offsetof(settings, field),      \
+        .preset = (value), .choices = (words), .unit = "", .help = (text)                          \
+    }
+
+static const option rows[] = {
+    TEXT("Choice", "site", site, "*", "sites: globs separated by commas"),
+    TEXT("Choice", "p", p, "0.2,0.5,0.8", "parts of the spectrum: numbers above 0, at most 1"),
+    CHOICE("Choice", "form", form, "slides|released", "slides",
+           "slides: of X; released: of X^T X / N"),
+    CHOICE("Choice", "of", of, "both|input|gradient", "both", "X, dL/dX, or both"),
+    CHOICE("Choice", "steps", steps, "all|last", "all", "recorded steps"),
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+static void print_help(const void *self) {
+    (void)self;
+    printf("usage: stat-condition RUN.h5... [--p LIST] [--form released] [--site GLOB]\n\n"
+           "Condition numbers C_p and C_max of site inputs and of their gradients.\n"
+           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
+    options_help(options, stdout);
+}
+
+static sr_status read_parts(settings *s, sr_failure *why) {
+    s->parts = 0;
+    for (const char *at = s->p; *at;) {
+        char *end;
+        const double value = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(value > 0 && value <= 1) ||
+            s->parts == PARTS_MAX)
+            return sr_fail(why, SR_USAGE,
+                           "--p: '%s' is not a list of at most %d numbers above 0, at most 1", s->p,
+                           PARTS_MAX);
+        s->part[s->parts++] = value;
+        at = *end ? end + 1 : end;
+    }
+    return s->parts ? SR_OK : sr_fail(why, SR_USAGE, "--p: an empty list");
+}
+
+static bool chosen(const char *patterns, const char *name) {
+    char pattern[256];
+    while (*patterns) {
+        const size_t length = strcspn(patterns, ",");
+        if (length > 0 && length < sizeof pattern) {
+            memcpy(pattern, patterns, length);
+            pattern[length] = 0;
+            if (fnmatch(pattern, name, 0) == 0) return true;
+        }
+        patterns += length + (patterns[length] == ',');
+    }
+    return false;
+}
+
+/* -- the table ------------------------------------------------------------------------------- */
+
+/* One spectrum and where it is from. */
+typedef struct spectrum {
+    const char *run, *tensor;
+    const sr_run_site *site;
+    int64_t step, rows;
+    const double *sigma; /* [width] */
+} spectrum;
+
+static void declare_columns(tsv *t, bool released) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "site", "normalization site");
+    tsv_column(t, "norm", "its normalization");
+    tsv_column(t, "step", "forward and backward passes so far");
+    tsv_column(t, "tensor", "input: X, what the site normalises; gradient: dL/dX");
+    tsv_column(t, "N", "valid rows of X");
+    tsv_column(t, "statistic",
+               released ? "C_max: sigma_1^2 / N; C_p: (sigma_1 / sigma_m)^2"
+                        : "C_max: sigma_1; C_p: sigma_1 / sigma_m");
+    tsv_column(t, "p", "part of the spectrum; nan for C_max");
+    tsv_column(t, "m", "ceil(p d)");
+    tsv_column(t, "value", "inf where sigma_m is 0");
+    tsv_column(t, "resolved", "no: sigma_m is under 5e-7 of sigma_1, a rounding error of X^T X");
+    tsv_header(t);
+}
+
+static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,
+                      double value) {
+    const double least = s->sigma[m - 1];
+    tsv_text(t, s->run);
+    tsv_text(t, s->site->name);
+    tsv_text(t, s->site->norm);
+    tsv_int(t, s->step);
+    tsv_text(t, s->tensor);
+    tsv_int(t, s->rows);
+    tsv_text(t, name);
+    tsv_real(t, p);
+    tsv_int(t, m);
+    tsv_real(t, value);
+    tsv_text(t, least > 0 && least < SVD_RESOLUTION * s->sigma[0] ? "no" : "yes");
+}
+
+static void print_spectrum(const settings *o, tsv *t, const spectrum *s) {
+    const bool released = strcmp(o->form, "released") == 0;
+    const double largest = s->sigma[0];
+    print_row(t, s, "C_max", NAN, 1, released ? largest * largest / (double)s->rows : largest);
+    for (int i = 0; i < o->parts; i++) {
+        /* 0.7 * 10 is a little more than 7 */
+        int64_t m = (int64_t)ceil(o->part[i] * (double)s->site->width - 1e-9);
+        if (m < 1) m = 1;
+        const double ratio = largest / s->sigma[m - 1];
+        print_row(t, s, "C_p", o->part[i], m, released ? ratio * ratio : ratio);
+    }
+}
+
+static sr_status print_site(const settings *o, const run_set *set, int r, int64_t site, tsv *t,
+                            sr_failure *why) {
+    static const char *const tensor[SR_SPECTRUM_COUNT] = {"input", "gradient"};
+    const sr_runfile *f = set->run[r];
+    const int64_t records = sr_run_get_info(f)->spectra;
+    spectrum s = {.run = set->path[r], .site = sr_run_get_site(f, site)};
+    double *sigma = malloc((size_t)s.site->width * sizeof *sigma);
+    if (!sigma) return sr_fail(why, SR_MEMORY, "out of memory");
+    s.sigma = sigma;
+    sr_status status = SR_OK;
+    for (int64_t i = strcmp(o->steps, "last") ? 0 : records - 1; i < records; i++)
+        for (int which = 0; which < SR_SPECTRUM_COUNT && status == SR_OK; which++) {
+            s.tensor = tensor[which];
+            if (strcmp(o->of, "both") && strcmp(o->of, s.tensor)) continue;
+            status = sr_run_spectrum(f, (sr_spectrum)which, site, i, &s.step, &s.rows, sigma, why);
+            if (status == SR_OK && s.rows >= 0) print_spectrum(o, t, &s);
+        }
+    free(sigma);
+    return status;
+}
+
+/* Notes the runs without any; a failure when there is nothing to print. */
+static sr_status find_spectra(const settings *o, const run_set *set, tsv *t, sr_failure *why) {
+    int64_t records = 0, sites = 0;
+    for (int r = 0; r < set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(set->run[r]);
+        if (!info->spectra) tsv_note(t, "note", "%s: no spectra: left out", set->path[r]);
+        records += info->spectra;
+        for (int64_t i = 0; i < info->sites && info->spectra; i++)
+            sites += chosen(o->site, sr_run_get_site(set->run[r], i)->name);
+    }
+    if (records && sites) return SR_OK;
+    if (records) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site", o->site);
+    sr_fail(why, SR_FORMAT, "%s%s has no spectra of site inputs", set->path[0],
+            set->count > 1 ? " (and no other run)" : "");
+    sr_hint(why, "`statrec train --spectra-every N` records them");
+    return SR_FORMAT;
+}
+
+static sr_status print_runs(const settings *o, const run_set *set, tsv *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int r = 0; r < set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(set->run[r]);
+        for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++)
+            if (chosen(o->site, sr_run_get_site(set->run[r], i)->name))
+                status = print_site(o, set, r, i, t, why);
+    }
+    return status;
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    settings o = *(const settings *)self;
+    tsv table;
+    table_head head;
+    sr_status status = read_parts(&o, why);
+    if (status == SR_OK)
+        status = table_head_begin(&head, &table, "stat-condition", command, set, why);
+    if (status != SR_OK) return status;
+    status = find_spectra(&o, set, &table, why);
+    tsv_note(&table, "form", "%s", o.form);
+    tsv_note(&table, "method", "roots of the eigenvalues of X^T X, summed in double");
+    if (status == SR_OK)
+        status = table_head_print(&head, &table, why);
+    else
+        table_head_drop(&head);
+    if (status != SR_OK) return status;
+    declare_columns(&table, strcmp(o.form, "released") == 0);
+    return print_runs(&o, set, &table, why);
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-condition", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}
