@@ -6,7 +6,9 @@
  *   mean over positions, linear -> classes, softmax cross entropy
  *
  * 269,722 parameters for 3 channels and 10 classes, 19 normalization sites. Convolutions
- * N(sqrt(2/fan_in)), linear N(sqrt(2/64)) with zero bias.
+ * N(sqrt(2/fan_in)); linear U(1/sqrt(64)), PyTorch's default, with zero bias: He's rule for it,
+ * N(sqrt(2/64)), starts with a loss of 2.9 nats and costs a point or two of accuracy after ten
+ * epochs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -87,7 +89,7 @@ static sr_status resnet_build(model *m, const model_options *o, const data_shape
         }
     }
     net->classify = linear_init(&m->params, "classify", in, shape->classes,
-                                (layer_init){INIT_NORMAL, sqrt(2.0 / (double)in)},
+                                (layer_init){INIT_UNIFORM, 1 / sqrt((double)in)},
                                 (layer_init){INIT_CONSTANT, 0});
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
