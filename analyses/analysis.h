@@ -43,6 +43,7 @@ typedef struct vector_row {
     double eps;
     const double *v[SR_VECTOR_COUNT]; /* [width]; NULL where the file has none */
     double rows;                      /* valid rows n of that step, NaN when not recorded */
+    double alpha;                     /* weight of the OLD running value */
 } vector_row;
 
 typedef struct statistic {
@@ -175,6 +176,11 @@ typedef struct analysis {
     const char *site;     /* default of --site */
     series_source source; /* default of --from */
     const char *hint;     /* when no run has any of the statistics, or NULL */
+    /* Not NULL: `--definition paper|released`, released being these, always from /vectors; and
+     * `--final`, which prints what a last pass found instead of what the steps did. */
+    const statistic *released;
+    sr_status (*print_final)(const run_set *set, const char *sites, const char *command,
+                             sr_failure *why);
 } analysis;
 
 int analysis_main(const analysis *a, int argc, char **argv);

@@ -6,12 +6,12 @@
 #include "analysis.h"
 
 typedef struct settings {
-    option_text site, stat, from;
-    bool per_step;
+    option_text site, stat, from, definition;
+    bool per_step, final;
     int64_t buckets;
 } settings;
 
-enum { OPTIONS = 5 };
+enum { OPTIONS = 7, OPTIONS_COMMON = 5 }; /* the others: where there are `released` statistics */
 
 static void make_options(const analysis *a, option row[OPTIONS]) {
     const option rows[OPTIONS] = {
@@ -54,6 +54,21 @@ static void make_options(const analysis *a, option row[OPTIONS]) {
          .unit = "",
          .help = "with --per-step: of each of so many parts of training only the smallest, the "
                  "median and the largest value; 0: every step"},
+        {.group = "Definition",
+         .key = "definition",
+         .type = OPTION_CHOICE,
+         .offset = offsetof(settings, definition),
+         .preset = "paper",
+         .choices = "paper|released",
+         .unit = "",
+         .help = "that of the paper, or of its released code (computed from /vectors)"},
+        {.group = "Definition",
+         .key = "final",
+         .type = OPTION_FLAG,
+         .offset = offsetof(settings, final),
+         .preset = "no",
+         .unit = "",
+         .help = "what a last pass after training found (statrec train --final-tid)"},
     };
     memcpy(row, rows, sizeof rows);
 }
@@ -339,7 +354,7 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
 
 static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr_failure *why) {
     if (j->source == FROM_SCALARS) note_other_definitions(chosen, j->set, j->table);
-    tsv_note(j->table, "source", "/%s", p->settings.from);
+    tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
     sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
     if (status == SR_FORMAT && p->a->hint) sr_hint(why, "%s", p->a->hint);
     if (p->settings.per_step && j->buckets)
@@ -351,6 +366,13 @@ static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr
     return status;
 }
 
+static sr_status print_final(const statistics_program *p, bool released, const run_set *set,
+                             const char *command, sr_failure *why) {
+    if (released || p->settings.per_step)
+        return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
+    return p->a->print_final(set, p->settings.site, command, why);
+}
+
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
     const statistics_program *p = self;
@@ -360,7 +382,11 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     choice chosen = {0};
     job j = {set, &chosen, strcmp(s->from, "vectors") == 0 ? FROM_VECTORS : FROM_SCALARS, &table,
              s->buckets};
-    sr_status status = choice_set_statistics(&chosen, p->a->stat, p->a->statistics, s->stat, why);
+    const bool released = p->a->released && strcmp(s->definition, "released") == 0;
+    if (released) j.source = FROM_VECTORS;
+    if (p->a->released && s->final) return print_final(p, released, set, command, why);
+    sr_status status = choice_set_statistics(&chosen, released ? p->a->released : p->a->stat,
+                                             p->a->statistics, s->stat, why);
     if (status != SR_OK) return status;
     status = table_head_begin(&head, &table, p->a->program, command, set, why);
     if (status != SR_OK) return status;
@@ -377,7 +403,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 int analysis_main(const analysis *a, int argc, char **argv) {
     option row[OPTIONS];
     make_options(a, row);
-    statistics_program self = {.a = a, .options = {row, OPTIONS}};
+    statistics_program self = {.a = a, .options = {row, a->released ? OPTIONS : OPTIONS_COMMON}};
     const analysis_program p = {.name = a->program,
                                 .help = print_help,
                                 .options = self.options,

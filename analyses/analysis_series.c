@@ -111,8 +111,9 @@ static sr_status block_read(vector_block *b, const series *s, unsigned needs, in
 }
 
 static double block_value(const vector_block *b, const series *s, int64_t i) {
+    const sr_run_site *site = sr_run_get_site(s->run, s->site);
     vector_row row = {
-        .width = b->width, .eps = sr_run_get_site(s->run, s->site)->eps, .rows = b->rows[i]};
+        .width = b->width, .eps = site->eps, .rows = b->rows[i], .alpha = site->alpha};
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
         row.v[v] = b->value[v] ? b->value[v] + i * b->width : NULL;
     return s->stat->recompute(&row);

@@ -7,9 +7,22 @@
  *
  * The paper's Mean TID and Var TID are expectations over training batches: the column `mean` of the
  * summary, times 100 for percent; its tables give the last BN layer (--site last). Here the running
- * values move during the run, while the paper takes them as those of the population.
+ * values move during the run, while the paper takes them as those of the population; --final prints
+ * what a pass with frozen values found after training, averaged over its batches.
+ *
+ * --definition released is what the paper's code logs instead, in each training pass: with running
+ * values AFTER the update (alpha old + (1 - alpha) batch, of biased variances) and the BATCH
+ * deviation below, per feature,
+ *
+ *     tid_mean = mean over features of |mu - mu_B| / sigma_B
+ *     tid_var  = mean over features of |sigma / sigma_B - 1|
+ *
+ * A feature that is constant over the batch (sigma_B = 0) makes them infinite or NaN.
  */
+#include <fnmatch.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analysis.h"
 
@@ -35,10 +48,147 @@ static double tid_var(const vector_row *r) {
     return sqrt(difference / sigma2);
 }
 
+static double after(const vector_row *r, double old, double batch) {
+    return r->alpha * old + (1 - r->alpha) * batch;
+}
+
+static double tid_mean_released(const vector_row *r) {
+    double sum = 0;
+    for (int64_t k = 0; k < r->width; k++) {
+        const double mu = after(r, V(r, mu)[k], V(r, mu_B)[k]);
+        sum += fabs(mu - V(r, mu_B)[k]) / sqrt(V(r, sigma2_B)[k]);
+    }
+    return sum / (double)r->width;
+}
+
+static double tid_var_released(const vector_row *r) {
+    double sum = 0;
+    for (int64_t k = 0; k < r->width; k++) {
+        const double sigma2 = after(r, V(r, sigma2)[k], V(r, sigma2_B)[k]);
+        sum += fabs(sqrt(sigma2) / sqrt(V(r, sigma2_B)[k]) - 1);
+    }
+    return sum / (double)r->width;
+}
+
 static const statistic stats[] = {
     {"mean", "tid_mean", NULL, NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), tid_mean, NULL},
     {"var", "tid_var", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), tid_var, NULL},
 };
+
+static const statistic released[] = {
+    {"mean", "tid_mean_released",
+     "mean over features of |mu - mu_B| / sqrt(sigma2_B), mu from after the update",
+     NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2_B), tid_mean_released, NULL},
+    {"var", "tid_var_released",
+     "mean over features of |sqrt(sigma2) / sqrt(sigma2_B) - 1|, sigma2 from after the update",
+     NEEDS(sigma2_B) | NEEDS(sigma2), tid_var_released, NULL},
+};
+
+/* -- the final pass -------------------------------------------------------------------------- */
+
+/* What one run found; value[SR_FINAL_COUNT] are [S]. */
+typedef struct final_pass {
+    int64_t batches, sites;
+    double *value[SR_FINAL_COUNT];
+} final_pass;
+
+static sr_status final_read(final_pass *p, const sr_runfile *f, sr_failure *why) {
+    p->sites = sr_run_get_info(f)->sites;
+    p->value[0] = malloc((size_t)(SR_FINAL_COUNT * p->sites + 1) * sizeof(double));
+    if (!p->value[0]) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 1; i < SR_FINAL_COUNT; i++) p->value[i] = p->value[i - 1] + p->sites;
+    return sr_run_final(f, &p->batches, p->value, why);
+}
+
+static bool measured(const final_pass *p, int64_t site) {
+    return p->batches >= 0 && !isnan(p->value[SR_FINAL_tid_mean][site]);
+}
+
+/* "first", "last" (measured site), or one of the comma-separated globs. */
+static bool site_wanted(const final_pass *p, const sr_runfile *f, int64_t site, const char *sites) {
+    const bool first = strcmp(sites, "first") == 0, last = strcmp(sites, "last") == 0;
+    if (!measured(p, site)) return false;
+    for (int64_t i = 0; i < p->sites && (first || last); i++)
+        if (measured(p, i) && (first ? i < site : i > site)) return false;
+    if (first || last) return true;
+    char pattern[256];
+    for (const char *at = sites; *at;) {
+        const size_t length = strcspn(at, ",");
+        if (length < sizeof pattern) {
+            memcpy(pattern, at, length);
+            pattern[length] = 0;
+            if (fnmatch(pattern, sr_run_get_site(f, site)->name, 0) == 0) return true;
+        }
+        at += length + (at[length] == ',');
+    }
+    return false;
+}
+
+static void print_final_site(tsv *t, const char *path, const sr_run_site *site, const final_pass *p,
+                             int64_t i) {
+    const double mean = p->value[SR_FINAL_tid_mean][i], var = p->value[SR_FINAL_tid_var][i];
+    tsv_text(t, path);
+    tsv_text(t, site->name);
+    tsv_text(t, site->norm);
+    tsv_int(t, p->batches);
+    tsv_real(t, mean);
+    tsv_real(t, var);
+    tsv_real(t, mean + var);
+}
+
+static void declare_final(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "site", "normalization site");
+    tsv_column(t, "norm", "its normalization");
+    tsv_column(t, "batches", "training batches of the pass, running values frozen");
+    tsv_column(t, "tid_mean", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2");
+    tsv_column(t, "tid_var",
+               "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2");
+    tsv_column(t, "tid_total", "tid_mean + tid_var");
+    tsv_header(t);
+}
+
+/* Rows of one run; t NULL: only counts them. */
+static sr_status final_run(const run_set *set, int r, const char *sites, tsv *t, int64_t *count,
+                           sr_failure *why) {
+    final_pass p = {0};
+    sr_status status = final_read(&p, set->run[r], why);
+    for (int64_t i = 0; i < p.sites && status == SR_OK; i++) {
+        if (!site_wanted(&p, set->run[r], i, sites)) continue;
+        if (t) print_final_site(t, set->path[r], sr_run_get_site(set->run[r], i), &p, i);
+        ++*count;
+    }
+    free(p.value[0]);
+    return status;
+}
+
+static sr_status print_final(const run_set *set, const char *sites, const char *command,
+                             sr_failure *why) {
+    tsv table;
+    table_head head;
+    int64_t total = 0;
+    sr_status status = table_head_begin(&head, &table, "stat-tid", command, set, why);
+    if (status != SR_OK) return status;
+    for (int r = 0; r < set->count && status == SR_OK; r++) {
+        int64_t here = 0;
+        status = final_run(set, r, sites, NULL, &here, why);
+        if (!here) tsv_note(&table, "note", "%s: no final pass at these sites", set->path[r]);
+        total += here;
+    }
+    if (status == SR_OK && !total) {
+        status = sr_fail(why, SR_FORMAT, "%s%s has no final pass at a site '%s'", set->path[0],
+                         set->count > 1 ? " (and no other run)" : "", sites);
+        sr_hint(why, "`statrec train --final-tid` makes one");
+    }
+    if (status == SR_OK)
+        status = table_head_print(&head, &table, why);
+    else
+        table_head_drop(&head);
+    if (status == SR_OK) declare_final(&table);
+    for (int r = 0; r < set->count && status == SR_OK; r++)
+        status = final_run(set, r, sites, &table, &total, why);
+    return status;
+}
 
 int main(int argc, char **argv) {
     const analysis a = {
@@ -51,6 +201,8 @@ int main(int argc, char **argv) {
         .source = FROM_SCALARS,
         .hint =
             "methods without batch statistics have it only with `statrec train --observe batch`",
+        .released = released,
+        .print_final = print_final,
     };
     return analysis_main(&a, argc, argv);
 }

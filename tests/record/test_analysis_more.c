@@ -31,6 +31,61 @@ static void test_tid(void **state) {
     }
 }
 
+/* mu_B - mu = (3k, 4k), sigma2_B = (3, 8), sigma2 = (0, 4), alpha 0.9, mean of k 4: what is left
+ * after the update is 0.9 of the difference, and sigma2 is (0.3, 4.4). */
+static void test_tid_released(void **state) {
+    (void)state;
+    program_result r = program_run("stat-tid small.h5 --site last --definition released");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_text(&r, 0, "statistic", "tid_mean_released");
+    check_cell(&r, 0, "mean", 1.8 * (sqrt(3) + sqrt(2)));
+    check_cell(&r, 1, "mean", 1 - (sqrt(0.3 / 3) + sqrt(4.4 / 8)) / 2);
+    assert_non_null(strstr(r.out, "# source: /vectors"));
+    program_free(&r);
+}
+
+static void write_final_run(const char *path) {
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.final = true;
+    sr_recorder *r = sr_create(path, &o, &why);
+    sr_add_site(r, &(sr_site){"stem", "bn", "conv", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
+    sr_add_site(r, &(sr_site){"next", "bn", "conv", SR_FAMILY_SIGMA, 2, 2, 0, 1, 0.9});
+    sr_add_site(r, &(sr_site){"top", "ln", "conv", SR_FAMILY_ROW, 3, 3, 0, 1e-5, NAN});
+    sr_begin_step(r, 1);
+    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    const double mean[] = {0.5, 0.25, NAN}, var[] = {2, 4, NAN};
+    sr_put_final(r, 9, (const double *const[]){mean, var});
+    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+}
+
+static void test_tid_final(void **state) {
+    (void)state;
+    write_final_run(program_file("final.h5"));
+    program_result r = program_run("stat-tid final.h5 small.h5 --final");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_text(&r, 0, "site", "stem");
+    check_cell(&r, 0, "batches", 9);
+    check_cell(&r, 0, "tid_mean", 0.5);
+    check_cell(&r, 1, "tid_var", 4);
+    check_cell(&r, 1, "tid_total", 4.25);
+    assert_non_null(strstr(r.out, "# note: small.h5: no final pass"));
+    program_free(&r);
+    r = program_run("stat-tid final.h5 --final --site last");
+    assert_int_equal(table_rows(r.out), 1);
+    check_text(&r, 0, "site", "next");
+    program_free(&r);
+    r = program_run("stat-tid small.h5 --final");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+    r = program_run("stat-tid final.h5 --final --per-step");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+}
+
 static void test_lngrad(void **state) {
     (void)state;
     program_result r = program_run("stat-lngrad small.h5 --stat grad_mean,grad_var");
@@ -164,8 +219,10 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tid),   cmocka_unit_test(test_lngrad), cmocka_unit_test(test_outlier),
-        cmocka_unit_test(test_gamma), cmocka_unit_test(test_svd),    cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_tid_released), cmocka_unit_test(test_tid_final),
+        cmocka_unit_test(test_tid),          cmocka_unit_test(test_lngrad),
+        cmocka_unit_test(test_outlier),      cmocka_unit_test(test_gamma),
+        cmocka_unit_test(test_svd),          cmocka_unit_test(test_alpha),
         cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
