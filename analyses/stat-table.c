@@ -5,23 +5,45 @@
  * Regularized BN. Validation numbers are those of the last evaluation, and of the one with the
  * smallest valid_loss.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis.h"
 
-static const option_table no_options = {NULL, 0};
+typedef struct settings {
+    option_text published, published_table;
+} settings;
+
+static const option rows[] = {
+    {.group = "Published values",
+     .key = "published",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, published),
+     .preset = "",
+     .unit = "",
+     .help = "file with the papers' values (plots/published.tsv)"},
+    {.group = "Published values",
+     .key = "published-table",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, published_table),
+     .preset = "",
+     .unit = "",
+     .help = "its table that stands beside the runs, as in rbn-iwslt14-pre; matched by norm"},
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-table RUN.h5...\n\n"
+    printf("usage: stat-table RUN.h5... [--published FILE --published-table NAME]\n\n"
            "One row per run: what it was, how it ended, its last and best validation, and the\n"
            "training-inference discrepancy of its last site.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n");
+           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
+    options_help(options, stdout);
 }
 
-static void declare_columns(tsv *t) {
+static void declare_columns(const settings *s, tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "model", "model");
     tsv_column(t, "norm", "normalizations of its sites, in forward order");
@@ -41,6 +63,11 @@ static void declare_columns(tsv *t) {
                "mean of tid_mean over the last tenth of the steps at tid_site, percent");
     tsv_column(t, "tid_var", "the same of tid_var");
     tsv_column(t, "tid_site", "last site with a discrepancy, - without one");
+    if (s->published[0]) {
+        tsv_column(t, "published", "the papers' value for this norm, nan: none or diverged");
+        tsv_column(t, "published_metric", "what it measures");
+        tsv_column(t, "published_source", "where it stands; the paper's data and model size");
+    }
     tsv_header(t);
 }
 
@@ -128,6 +155,87 @@ static sr_status read_tid(const sr_runfile *run, double value[2], int64_t *site,
     return status;
 }
 
+/* -- published values ------------------------------------------------------------------------ */
+
+enum { PUBLISHED_CELLS = 5 };
+
+typedef struct published {
+    char *text;                  /* of the line that `cell` points into */
+    char *cell[PUBLISHED_CELLS]; /* table, source, norm, metric, value */
+} published;
+
+static bool split_line(char *line, char *cell[PUBLISHED_CELLS]) {
+    int count = 0;
+    line[strcspn(line, "\n")] = 0;
+    for (char *at = line; at && count < PUBLISHED_CELLS; count++) {
+        char *tab = strchr(at, '\t');
+        if (tab) *tab++ = 0;
+        cell[count] = at;
+        at = tab;
+    }
+    return count == PUBLISHED_CELLS;
+}
+
+/* The row of this table and norm; text NULL when the table has none. *known: the table is there. */
+static sr_status find_published(const settings *s, const char *norm, published *found, bool *known,
+                                sr_failure *why) {
+    size_t size = 0;
+    FILE *in = fopen(s->published, "r");
+    if (!in) return sr_fail(why, SR_IO, "--published %s: %s", s->published, strerror(errno));
+    *found = (published){0};
+    *known = false;
+    bool hit = false;
+    while (!hit && getline(&found->text, &size, in) >= 0) {
+        if (found->text[0] == '#' || !split_line(found->text, found->cell)) continue;
+        if (strcmp(found->cell[0], s->published_table) != 0) continue;
+        *known = true;
+        hit = strcmp(found->cell[2], norm) == 0;
+    }
+    if (!hit) {
+        free(found->text);
+        found->text = NULL;
+    }
+    fclose(in);
+    return SR_OK;
+}
+
+static sr_status check_published(const settings *s, sr_failure *why) {
+    published p;
+    bool known;
+    if (!s->published[0] && !s->published_table[0]) return SR_OK;
+    if (!s->published[0] || !s->published_table[0])
+        return sr_fail(why, SR_USAGE, "--published and --published-table go together");
+    sr_status status = find_published(s, "", &p, &known, why);
+    if (status != SR_OK) return status;
+    free(p.text);
+    if (known) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s has no table %s", s->published, s->published_table);
+}
+
+static const char *first_norm(const sr_runfile *run) {
+    const sr_run_site *site;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
+        if (strcmp(site->norm, "none") != 0) return site->norm;
+    return "none";
+}
+
+/* Runs of a Transformer may have their norm in the encoder only: that one counts. */
+static sr_status published_cells(const settings *s, const sr_runfile *run, tsv *t,
+                                 sr_failure *why) {
+    published p;
+    bool known;
+    if (!s->published[0]) return SR_OK;
+    sr_status status = find_published(s, first_norm(run), &p, &known, why);
+    if (status != SR_OK) return status;
+    tsv_real(t, p.text ? strtod(p.cell[4], NULL) : NAN);
+    tsv_text(t, p.text ? p.cell[3] : "-");
+    tsv_text(t, p.text ? p.cell[1] : "-");
+    free(p.text);
+    return SR_OK;
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
 /* "bn", or "bn,ln" in the order of their first sites. */
 static void list_norms(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site, *before;
@@ -154,7 +262,7 @@ static void name_cells(tsv *t, const run_set *set, int r) {
     tsv_int(t, info->steps);
 }
 
-static sr_status print_run(const run_set *set, int r, tsv *t, sr_failure *why) {
+static sr_status print_run(const settings *s, const run_set *set, int r, tsv *t, sr_failure *why) {
     const sr_runfile *run = set->run[r];
     double epoch, seconds, loss, discrepancy[2];
     evaluations e;
@@ -170,23 +278,27 @@ static sr_status print_run(const run_set *set, int r, tsv *t, sr_failure *why) {
     tsv_real(t, discrepancy[0]);
     tsv_real(t, discrepancy[1]);
     tsv_text(t, site >= 0 ? sr_run_get_site(run, site)->name : "-");
-    return SR_OK;
+    return published_cells(s, run, t, why);
 }
 
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
-    (void)self;
+    const settings *s = self;
     tsv table;
     table_head head;
-    sr_status status = table_head_begin(&head, &table, "stat-table", command, set, why);
+    sr_status status = check_published(s, why);
+    if (status != SR_OK) return status;
+    status = table_head_begin(&head, &table, "stat-table", command, set, why);
     if (status == SR_OK) status = table_head_print(&head, &table, why);
     if (status != SR_OK) return status;
-    declare_columns(&table);
-    for (int r = 0; r < set->count && status == SR_OK; r++) status = print_run(set, r, &table, why);
+    declare_columns(s, &table);
+    for (int r = 0; r < set->count && status == SR_OK; r++)
+        status = print_run(s, set, r, &table, why);
     return status;
 }
 
 int main(int argc, char **argv) {
-    const analysis_program p = {"stat-table", print_help, no_options, NULL, NULL, print_table};
+    settings s;
+    const analysis_program p = {"stat-table", print_help, options, &s, &s, print_table};
     return analysis_program_main(&p, argc, argv);
 }

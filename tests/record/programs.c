@@ -193,6 +193,7 @@ void write_small_run(const char *path, int up_to, bool whole) {
     sr_add_site(r, &(sr_site){"mid", "pnv", "conv", SR_FAMILY_PSI, 1, 2, 0, 0, 0.9});
     sr_add_site(r, &(sr_site){"top", "ln", "conv", SR_FAMILY_ROW, 3, 3, 0, 1e-5, NAN});
     assert_int_equal(sr_add_embedding(r, "word", 4, 2), SR_OK);
+    assert_int_equal(sr_set_embedding_method(r, "word", "by hand"), SR_OK);
     for (int step = 1; step <= up_to; step++) {
         sr_begin_step(r, step);
         put_small_step(r, step);
@@ -277,7 +278,8 @@ void write_noisy_run(const noisy_run *run) {
         end_step(r, &row);
         if (step % (run->steps / 10) == 0) {
             const double loss = 2.1 * exp(-2 * t);
-            const double eval[SR_EVAL_COUNT] = {10 * t, loss, loss, exp(loss), 90 - 50 * loss};
+            double eval[SR_EVAL_COUNT] = {10 * t, loss, loss, exp(loss), 90 - 50 * loss};
+            eval[SR_EVAL_valid_loss_batch] = 0.9 * loss;
             sr_put_eval(r, step, eval);
         }
     }

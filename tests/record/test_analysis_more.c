@@ -159,6 +159,7 @@ static void test_svd(void **state) {
     check_cell(&r, 1, "value", 3);
     check_cell(&r, 1, "relative", 0.5);
     assert_non_null(strstr(r.out, "# note: ln.h5: no singular values"));
+    assert_non_null(strstr(r.out, "# method: small.h5: word: by hand"));
     program_free(&r);
     r = program_run("stat-svd small.h5 --all");
     assert_int_equal(table_rows(r.out), 4);
@@ -217,13 +218,36 @@ static void test_table(void **state) {
     program_free(&r);
 }
 
+static void test_published(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table small.h5 ln.h5 --published $STATREC_PLOTS/"
+                                   "published.tsv --published-table rbn-iwslt14-pre");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "published", 34.8);
+    check_cell(&r, 1, "published", 35.5);
+    check_text(&r, 1, "published_metric", "bleu");
+    program_free(&r);
+    r = program_run("printf 'a\\tpage 3\\tpn\\tbleu\\t9\\n' >p.tsv; stat-table small.h5 "
+                    "--published p.tsv --published-table a");
+    check_text(&r, 0, "published", "nan");
+    check_text(&r, 0, "published_source", "-");
+    program_free(&r);
+    r = program_run("stat-table small.h5 --published p.tsv --published-table b");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.err, "stat-table: p.tsv has no table b\n");
+    program_free(&r);
+    r = program_run("stat-table small.h5 --published p.tsv");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tid_released), cmocka_unit_test(test_tid_final),
         cmocka_unit_test(test_tid),          cmocka_unit_test(test_lngrad),
         cmocka_unit_test(test_outlier),      cmocka_unit_test(test_gamma),
         cmocka_unit_test(test_svd),          cmocka_unit_test(test_alpha),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_table),        cmocka_unit_test(test_published),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
