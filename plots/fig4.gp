@@ -23,6 +23,7 @@ legend_type[2] = 3
 legend_text[3] = run_label[2].': ψ and its gradient'
 legend_type[3] = 2
 eval LEGEND_ROOM
+pad_left = 0.72
 
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
