@@ -71,7 +71,9 @@ static sr_status print_embedding(const settings *s, const run_set *set, int r, c
     return status;
 }
 
-static sr_status count_records(const run_set *set, int r, int64_t *records, sr_failure *why) {
+/* Counts a run's records; how they were computed goes into the head of the table. */
+static sr_status count_records(const run_set *set, int r, tsv *t, int64_t *records,
+                               sr_failure *why) {
     const char *name;
     *records = 0;
     for (int i = 0; (name = sr_run_name(set->run[r], "embeddings", i)); i++) {
@@ -79,6 +81,9 @@ static sr_status count_records(const run_set *set, int r, int64_t *records, sr_f
         sr_status status = sr_run_get_embedding(set->run[r], name, &e, why);
         if (status != SR_OK) return status;
         *records += e.records;
+        if (e.records)
+            tsv_note(t, "method", "%s: %s: %s", set->path[r], name,
+                     *e.method ? e.method : "not told by the program that recorded it");
     }
     return SR_OK;
 }
@@ -88,7 +93,7 @@ static sr_status find_records(const run_set *set, tsv *t, sr_failure *why) {
     int64_t total = 0;
     for (int r = 0; r < set->count; r++) {
         int64_t records;
-        sr_status status = count_records(set, r, &records, why);
+        sr_status status = count_records(set, r, t, &records, why);
         if (status != SR_OK) return status;
         if (!records)
             tsv_note(t, "note", "%s: no singular values of an embedding: left out", set->path[r]);

@@ -127,7 +127,8 @@ enum {
     SR_KIND_SIZE = 16,
     SR_STATUS_SIZE = 16,
     SR_REASON_SIZE = 256,
-    SR_DIGEST_SIZE = 32
+    SR_DIGEST_SIZE = 32,
+    SR_METHOD_SIZE = 192
 };
 
 #endif

@@ -85,6 +85,10 @@ int sr_add_site(sr_recorder *r, const sr_site *site);
  */
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols);
 
+/* How the singular values of a declared embedding are computed, one line (< SR_METHOD_SIZE bytes):
+ * its attribute `method`. Before the first step. */
+sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method);
+
 /* Tells the projection which vectors (bits 1u << SR_mu_B ...) the host will put at a site, where
  * these are not the ones of its family. Before the first step. */
 sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);

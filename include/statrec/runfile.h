@@ -78,6 +78,7 @@ sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int6
 
 typedef struct sr_run_embedding {
     int64_t rows, cols, values, records; /* values = min(rows, cols); records = M */
+    char method[SR_METHOD_SIZE];         /* of computing them; "" when the host did not say */
 } sr_run_embedding;
 sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                sr_failure *why);

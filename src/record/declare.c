@@ -234,6 +234,7 @@ static void declare_embedding(declaration *d, run_embedding *e) {
     add_group(d, group);
     put_int(d, group, "rows", e->rows);
     put_int(d, group, "cols", e->cols);
+    put_text(d, group, "method", e->method);
     snprintf(path, sizeof path, "%s/step", group);
     h5_shape steps = {.type = H5_INT64, .rank = 1, .dims = {0, 1}, .chunk = {16, 1}};
     e->step = add_dataset(d, path, &steps);

@@ -244,6 +244,17 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
     return SR_OK;
 }
 
+sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method) {
+    if (!r || too_late(r, "sr_set_embedding_method")) return recorder_check(r);
+    for (int i = 0; i < r->embeddings && name && method && strlen(method) < SR_METHOD_SIZE; i++)
+        if (strcmp(r->embedding[i].name, name) == 0) {
+            memcpy(r->embedding[i].method, method, strlen(method) + 1);
+            return SR_OK;
+        }
+    return sr_fail(&r->failure, SR_USAGE, "%s: method '%s' of embedding '%s'", r->path,
+                   method ? method : "", name ? name : "");
+}
+
 /* -- sizes ----------------------------------------------------------------------------------- */
 
 static run_layout make_layout(const sr_recorder *r) {

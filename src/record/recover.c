@@ -213,7 +213,9 @@ static sr_status copy_evals(copier *c) {
 
 static sr_status copy_embedding(copier *c, run_embedding *e) {
     sr_run_embedding from;
-    if (sr_run_get_embedding(c->f, e->name, &from, NULL) != SR_OK) return SR_OK;
+    sr_failure why = {0};
+    if (sr_run_get_embedding(c->f, e->name, &from, &why) != SR_OK)
+        return why.status == SR_MEMORY ? sr_fail(&c->r->failure, SR_MEMORY, "%s", why.text) : SR_OK;
     double *value = malloc((size_t)from.values * sizeof *value);
     if (!value) return sr_fail(&c->r->failure, SR_MEMORY, "%s: embedding %s", c->f->path, e->name);
     sr_status status = SR_OK;
@@ -263,7 +265,9 @@ static sr_status compare_sites(copier *c) {
     for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
         bool found = false;
         sr_run_embedding e = {0};
-        sr_run_get_embedding(f, name, &e, NULL);
+        sr_failure why = {0};
+        if (sr_run_get_embedding(f, name, &e, &why) != SR_OK && why.status == SR_MEMORY)
+            return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
         for (int k = 0; k < r->embeddings && !found; k++)
             found = strcmp(r->embedding[k].name, name) == 0 && r->embedding[k].rows == e.rows &&
                     r->embedding[k].cols == e.cols;
@@ -349,6 +353,7 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
         sr_run_embedding e;
         if (sr_run_get_embedding(f, name, &e, &r->failure) == SR_OK)
             sr_add_embedding(r, name, e.rows, e.cols);
+        sr_set_embedding_method(r, name, e.method);
     }
 }
 

@@ -28,6 +28,7 @@ enum { RUN_FINISHED_SIZE = 32 };
 /* An embedding whose singular values are recorded. */
 typedef struct run_embedding {
     char name[SR_NAME_SIZE];
+    char method[SR_METHOD_SIZE];
     int64_t rows, cols;
     h5_id step, values; /* datasets */
     int64_t records;

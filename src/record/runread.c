@@ -205,8 +205,9 @@ static sr_status count_records(const sr_runfile *f, const char *name, sr_run_emb
     return status;
 }
 
-sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
-                               sr_failure *why) {
+/* All but the method. */
+static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                                sr_failure *why) {
     *e = (sr_run_embedding){0};
     int known = 0;
     for (int i = 0; i < f->names[READER_GROUPS - 1].count; i++)
@@ -223,12 +224,32 @@ sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_emb
     return count_records(f, name, e, why);
 }
 
+/* Older files have none. */
+static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                             sr_failure *why) {
+    sr_failure inner = {0};
+    void *text = NULL;
+    char group[2 * SR_NAME_SIZE];
+    snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
+    h5_get_attribute(f->file, group, "method", H5_TEXT, &text, NULL, &inner);
+    if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
+    if (text) snprintf(e->method, sizeof e->method, "%s", (const char *)text);
+    free(text);
+    return SR_OK;
+}
+
+sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                               sr_failure *why) {
+    sr_status status = find_embedding(f, name, e, why);
+    return status == SR_OK ? read_method(f, name, e, why) : status;
+}
+
 sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
                                  double *value, sr_failure *why) {
     sr_run_embedding e;
     h5_id set;
     h5_shape shape;
-    sr_status status = sr_run_get_embedding(f, name, &e, why);
+    sr_status status = find_embedding(f, name, &e, why);
     if (status != SR_OK) return status;
     if (i < 0 || i >= e.records)
         return sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,

@@ -9,6 +9,7 @@
 
 #include "statnet/gemm.h"
 #include "statnet/progress.h"
+#include "statnet/svd.h"
 #include "trainer.h"
 
 void trainer_note(const trainer *r, const char *format, ...) {
@@ -165,7 +166,10 @@ static sr_status open_recorder(trainer *r, const char *command, sr_failure *why)
         if (!r->hooks) return why->status;
     }
     const tensor *e = r->model->embedding;
-    if (e) sr_add_embedding(r->recorder, "tokens", e->dim[0], e->dim[1]);
+    if (e) {
+        sr_add_embedding(r->recorder, "tokens", e->dim[0], e->dim[1]);
+        sr_set_embedding_method(r->recorder, "tokens", SVD_METHOD);
+    }
     if (sr_failed(r->recorder))
         return sr_fail(why, sr_failed(r->recorder)->status, "%s", sr_failed(r->recorder)->text);
     note_projection(r);

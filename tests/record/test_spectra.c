@@ -15,6 +15,7 @@ static sr_recorder *create(const char *name) {
     o.spectra = o.final = true;
     sr_recorder *r = sample_create(sample_path(name), &o, &why);
     if (!r) fail_msg("%s", why.text);
+    check_ok(sr_set_embedding_method(r, "shared", "an example"), sr_failed(r));
     return r;
 }
 
@@ -124,6 +125,9 @@ static void recovered(void **state) {
     sr_runfile *f = open_run("copy.h5");
     check_spectra(f, 3);
     check_final(f);
+    sr_run_embedding e;
+    check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
+    assert_string_equal(e.method, "an example");
     sr_run_close(f);
     check_ok(
         sr_run_recover(sample_path("whole.h5"), sample_path("part.h5"), false, 7, &count, &why),
@@ -184,6 +188,9 @@ static void mistakes(void **state) {
     r = create("mistake3.h5");
     sr_begin_step(r, 1);
     assert_int_equal(sr_put_spectrum(r, 0, -1, put), SR_USAGE);
+    sr_abandon(r);
+    r = create("mistake5.h5");
+    assert_int_equal(sr_set_embedding_method(r, "other", "x"), SR_USAGE);
     sr_abandon(r);
     r = create("mistake4.h5");
     assert_int_equal(sr_put_final(r, 3, NULL), SR_USAGE);
