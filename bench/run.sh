@@ -15,7 +15,7 @@ median() {
     sort -n | awk '{v[NR] = $1} END {if (NR) print v[int((NR + 1) / 2)]}'
 }
 
-for kernel in bench_gemm bench_conv bench_norm bench_ops; do
+for kernel in bench_gemm bench_conv bench_norm bench_ops bench_svd; do
     printf '# -- %s\n' $kernel
     "$bench/$kernel"
 done
