@@ -35,6 +35,12 @@ static void wait_us(long us) {
     nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
 }
 
+/* The counts are written one after the other, steps first: a kill between them leaves the vectors
+ * of the last flush uncounted, never a vector without its step. */
+static void check_vector_count(int64_t vectors, int64_t steps) {
+    if (vectors != steps / EVERY) assert_int_equal(vectors, (steps - FLUSH) / EVERY);
+}
+
 /* A file killed before its first step has no rows and says so; all others are right up to the
  * count. */
 static int64_t check_killed(const char *path) {
@@ -46,7 +52,7 @@ static int64_t check_killed(const char *path) {
     }
     int64_t steps = sr_run_get_info(f)->steps;
     assert_int_equal(steps % FLUSH, 0);
-    assert_int_equal(sr_run_get_info(f)->vectors, steps / EVERY);
+    check_vector_count(sr_run_get_info(f)->vectors, steps);
     assert_string_equal(sr_run_get_info(f)->status, "running");
     sample_check(f, 1, EVERY);
     sr_run_close(f);
@@ -61,7 +67,7 @@ static void check_recovered(const char *broken, int64_t steps) {
     const char *path = sample_path("recovered.h5");
     check_ok(sr_run_recover(broken, path, true, -1, &count, &why), &why);
     assert_int_equal(count.steps, steps);
-    assert_int_equal(count.vectors, steps / EVERY);
+    check_vector_count(count.vectors, steps);
     sr_runfile *f = sr_run_open(path, &why);
     assert_non_null(f);
     assert_string_equal(sr_run_get_info(f)->status, "interrupted");
