@@ -45,11 +45,14 @@ const char *plot_directory(int i, char path[PLOT_PATH]) {
 
 /* -- sample runs ----------------------------------------------------------------------------- */
 
+/* A directory that the user names is the only one: data must not come from elsewhere unseen. */
 static sr_status find_sample(const char *name, char path[2 * PLOT_PATH], sr_failure *why) {
+    const char *set = getenv("STATREC_SAMPLES");
     char directory[PLOT_PATH];
-    for (int i = 0; shared_directory(getenv("STATREC_SAMPLES"), "sample_runs", i, directory); i++) {
+    for (int i = 0; shared_directory(set, "sample_runs", i, directory); i++) {
         snprintf(path, 2 * PLOT_PATH, "%s/%s.h5", directory, name);
         if (access(path, R_OK) == 0) return SR_OK;
+        if (set && *set) break;
     }
     sr_fail(why, SR_USAGE, "no run file given, and the sample run %s.h5 is not found", name);
     sr_hint(why, "give run files, or set STATREC_SAMPLES to the directory sample_runs/ of statrec");
