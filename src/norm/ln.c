@@ -16,7 +16,8 @@
 enum { PARAM_UNBIASED };
 
 static row_rule rule_of(const norm_call *c) {
-    return (row_rule){.center = true, .ddof = c->options->param[PARAM_UNBIASED] != 0, .C = 1};
+    return (row_rule){
+        .center = true, .ddof = c->options->param[PARAM_UNBIASED] != 0, .gain = true, .C = 1};
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {

@@ -16,7 +16,7 @@
 enum { PARAM_PLACEMENT };
 
 static row_rule rule_of(const norm_call *c) {
-    return (row_rule){.eps_outside = c->options->param[PARAM_PLACEMENT] != 0, .C = 1};
+    return (row_rule){.eps_outside = c->options->param[PARAM_PLACEMENT] != 0, .gain = true, .C = 1};
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {

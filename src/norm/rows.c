@@ -91,18 +91,20 @@ size_t rows_kept_bytes(const norm_call *c) {
 }
 
 /* y = gamma phi xhat + beta; plain: phi = 1. */
-WIDE_INLINE void write_row(const norm_call *c, const row_rule *rule, bool plain, const real *x,
-                           double mean, double inverse, real *y) {
+WIDE_INLINE void write_row(const norm_call *c, const row_rule *rule, bool plain, bool gain,
+                           const real *x, double mean, double inverse, real *y) {
     int64_t d = c->features, k = 0;
     const real *gamma = c->gamma, *beta = c->beta;
     for (; k + WIDE <= d; k += WIDE) {
         wide u, a, b;
         wide_load(&u, x + k);
-        wide_load(&a, gamma + k);
-        wide_load(&b, beta + k);
         u = (u - mean) * inverse;
         if (!plain) u *= rule->C * (1 - rule->k * u);
-        u = a * u + b;
+        if (gain) {
+            wide_load(&a, gamma + k);
+            wide_load(&b, beta + k);
+            u = a * u + b;
+        }
         wide_store(y + k, &u);
     }
     for (; k < d; k++) {
@@ -127,10 +129,12 @@ sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *
         kept[2 * i] = mean;
         kept[2 * i + 1] = deviation;
         double inverse = 1 / divisor(c, rule, deviation);
-        if (is_plain(rule))
-            write_row(c, rule, true, x + at, mean, inverse, y + at);
+        if (rule->gain)
+            write_row(c, rule, true, true, x + at, mean, inverse, y + at);
+        else if (is_plain(rule))
+            write_row(c, rule, true, false, x + at, mean, inverse, y + at);
         else
-            write_row(c, rule, false, x + at, mean, inverse, y + at);
+            write_row(c, rule, false, false, x + at, mean, inverse, y + at);
     }
     return SR_OK;
 }
@@ -146,24 +150,31 @@ static inline double row_phi(const row_view *r, double xhat) {
     return r->C * (1 - r->k * xhat);
 }
 
-/* Sums of q and of q xhat along a row, and this row's terms of sum_g and sum_gx. */
-WIDE_INLINE void row_products(const row_view *r, bool plain, double *sum_g, double *sum_gx,
-                              double *q_total, double *qx_total) {
+/* Sums of q and of q xhat along a row, and, where somebody wants them, this row's terms of sum_g
+ * and sum_gx. */
+WIDE_INLINE void row_products(const row_view *r, bool plain, bool gain, bool sums, double *sum_g,
+                              double *sum_gx, double *q_total, double *qx_total) {
     wide lane_q = {0}, lane_qx = {0}, u, g, a, b;
     int64_t k = 0;
     for (; k + WIDE <= r->d; k += WIDE) {
         wide_load(&u, r->x + k);
         wide_load(&g, r->g + k);
         u = (u - r->mean) * r->inverse;
-        wide_load_double(&a, sum_g + k);
-        a += g;
-        wide_store_double(sum_g + k, &a);
+        if (sums) {
+            wide_load_double(&a, sum_g + k);
+            a += g;
+            wide_store_double(sum_g + k, &a);
+        }
         if (!plain) g *= r->C * (1 - r->k * u);
-        wide_load_double(&b, sum_gx + k);
-        b += g * u;
-        wide_store_double(sum_gx + k, &b);
-        wide_load(&a, r->gamma + k);
-        g *= a;
+        if (sums) {
+            wide_load_double(&b, sum_gx + k);
+            b += g * u;
+            wide_store_double(sum_gx + k, &b);
+        }
+        if (gain) {
+            wide_load(&a, r->gamma + k);
+            g *= a;
+        }
         lane_q += g;
         lane_qx += g * u;
     }
@@ -186,16 +197,19 @@ static inline double row_gradient(const row_view *r, int64_t k) {
     return (q - r->mean_q - xhat * r->along) * r->inverse;
 }
 
-WIDE_INLINE void row_write_gradient(const row_view *r, bool plain, real *dx) {
+WIDE_INLINE void row_write_gradient(const row_view *r, bool plain, bool gain, real *dx) {
     int64_t k = 0;
     for (; k + WIDE <= r->d; k += WIDE) {
         wide u, g, a;
         wide_load(&u, r->x + k);
         wide_load(&g, r->g + k);
-        wide_load(&a, r->gamma + k);
         u = (u - r->mean) * r->inverse;
         if (!plain) g *= r->C * (1 - r->k * u);
-        u = (a * g - r->mean_q - u * r->along) * r->inverse;
+        if (gain) {
+            wide_load(&a, r->gamma + k);
+            g *= a;
+        }
+        u = (g - r->mean_q - u * r->along) * r->inverse;
         wide_store(dx + k, &u);
     }
     for (; k < r->d; k++) dx[k] = (real)row_gradient(r, k);
@@ -229,17 +243,21 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
         int64_t at = row_number(c, i) * d;
         double deviation = kept[2 * i + 1], s = divisor(c, rule, deviation), q, qx;
         row_view r = {d, x + at, dy + at, c->gamma, kept[2 * i], 1 / s, 0, 0, rule->C, rule->k};
-        if (plain)
-            row_products(&r, true, part, part + d, &q, &qx);
+        if (rule->gain)
+            row_products(&r, true, true, true, part, part + d, &q, &qx);
+        else if (plain)
+            row_products(&r, true, false, c->observed, part, part + d, &q, &qx);
         else
-            row_products(&r, false, part, part + d, &q, &qx);
+            row_products(&r, false, false, c->observed, part, part + d, &q, &qx);
         if (rule->center && !rule->detach_mean) r.mean_q = q / (double)d;
         if (!rule->detach_std && deviation != 0)
             r.along = qx / (double)(d - rule->ddof) * (rule->eps_outside ? s / deviation : 1);
-        if (plain)
-            row_write_gradient(&r, true, dx + at);
+        if (rule->gain)
+            row_write_gradient(&r, true, true, dx + at);
+        else if (plain)
+            row_write_gradient(&r, true, false, dx + at);
         else
-            row_write_gradient(&r, false, dx + at);
+            row_write_gradient(&r, false, false, dx + at);
         if (c->observed) observe_row(&r, part + 2 * d + ROW_SCALARS, part + 2 * d);
     }
 }
