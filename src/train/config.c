@@ -247,9 +247,9 @@ static sr_status check_together(const train_config *c, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
     if (!strcmp(c->observe, "batch") && !strcmp(c->record, "none"))
         return sr_fail(why, SR_USAGE, "--observe batch has nothing to observe with --record none");
-    if (!strcmp(c->scheduler, "cosine") && !strcmp(c->lr_steps_in, "updates") && *c->lr_steps)
-        return sr_fail(why, SR_USAGE, "--lr-steps '%s' has no meaning for --lr-scheduler cosine",
-                       c->lr_steps);
+    if (*c->lr_steps && strcmp(c->scheduler, "step"))
+        return sr_fail(why, SR_USAGE, "--lr-steps '%s' has no meaning for --lr-scheduler %s",
+                       c->lr_steps, c->scheduler);
     return SR_OK;
 }
 

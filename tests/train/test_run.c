@@ -188,6 +188,8 @@ static void refusals(void **state) {
     refused((const char *const[]){"--decoder-norm", "lm", "-o", "x", NULL}, "--decoder-norm: 'lm'");
     refused((const char *const[]){"--data", "cifar", "-o", "x", NULL}, "--data: 'cifar'");
     refused((const char *const[]){"--data", "synth-images", NULL}, "no run file");
+    refused((const char *const[]){"--lr-steps", "6", "--lr-scheduler", "cosine", "-o", "x", NULL},
+            "no meaning for --lr-scheduler cosine");
 }
 
 static void recipes(void **state) {
