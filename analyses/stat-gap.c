@@ -1,0 +1,335 @@
+/* Runs against the reference of their task: gap of a validation metric, discrepancy of the last
+ * batch-normalised site, and how many sites take statistics over the batch (Regularized BN, NeurIPS
+ * 2022: discrepancy against gap across tasks; gap against the number of replaced layers).
+ *
+ *     gap = value - reference, or reference - value where less is better (losses, perplexities):
+ *           positive where the run is better than its reference
+ *
+ * A task: runs of one model and one data set (data, data-dir, source and target of the
+ * configuration). Its references: the runs with the fewest batch sites (an LN run has none). The
+ * reference of a run is the one whose configuration differs from its own in the fewest lines, so
+ * that pre-norm goes with pre-norm and seed with seed; of several, the first given. The value is
+ * that of the last evaluation with a finite one. The discrepancy is that of the final pass where
+ * the run made one, else the mean over the last tenth of the steps.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis.h"
+
+typedef struct settings {
+    option_text metric;
+} settings;
+
+static const option rows[] = {
+    {.group = "Choice",
+     .key = "metric",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, metric),
+     .preset = "valid_loss",
+     .unit = "",
+     .help = "names below /evals, separated by commas: the first that a run has"},
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+#define EVAL(name, unit, definition) {#name, unit, definition},
+static const struct { const char *name, *unit, *definition; } metrics[] = {SR_EVALS(EVAL)};
+enum { METRICS = sizeof metrics / sizeof metrics[0] };
+
+/* Statistics over the batch: those of `statrec list norms`. */
+static const char *const batch_norm[] = {"bn", "rbn",         "brn",          "mabn",        "pnv",
+                                         "pn", "pn-released", "bn-powernorm", "rbn-released"};
+enum { BATCH_NORMS = sizeof batch_norm / sizeof batch_norm[0] };
+
+static void print_help(const void *self) {
+    (void)self;
+    printf("usage: stat-gap RUN.h5... [--metric NAME[,NAME...]]\n\n"
+           "A validation metric of each run against the reference run of its task, with the\n"
+           "training-inference discrepancy of the last site with batch statistics.\n"
+           "Writes a tab-separated table with its definitions in `#` lines.\n\nMetrics:\n");
+    for (int i = 0; i < METRICS; i++)
+        printf("  %-20s %s (%s)\n", metrics[i].name, metrics[i].definition, metrics[i].unit);
+    printf("\nNormalizations with batch statistics:");
+    for (int i = 0; i < BATCH_NORMS; i++) printf(" %s", batch_norm[i]);
+    printf("\n\n");
+    options_help(options, stdout);
+}
+
+/* -- configurations -------------------------------------------------------------------------- */
+
+/* The text behind `key = `; "" when there is none. */
+static void config_text(const char *config, const char *key, char *text, size_t size) {
+    const size_t length = strlen(key);
+    text[0] = 0;
+    for (const char *line = config; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) != 0 || strncmp(line + length, " = ", 3) != 0) continue;
+        line += length + 3;
+        snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+        return;
+    }
+}
+
+/* Lines of a that b has not, whose order is the same where both were written by statrec. */
+static int64_t count_other_lines(const char *a, const char *b) {
+    int64_t other = 0;
+    for (const char *line = a; line && *line; line += strspn(line, "\n")) {
+        const size_t length = strcspn(line, "\n");
+        const char *at = b;
+        while (at && *at && (strncmp(at, line, length) != 0 || (at[length] && at[length] != '\n')))
+            at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+        other += !at || !*at;
+        line += length;
+    }
+    return other;
+}
+
+/* -- one run --------------------------------------------------------------------------------- */
+
+typedef struct result {
+    const sr_run_info *info;
+    const char *norm, *metric, *unit, *tid_from;
+    double value, tid[2]; /* tid: mean and variance, percent */
+    int64_t batch_sites, tid_site;
+    int task, reference; /* numbers of a task, from 1; run, from 0 */
+} result;
+
+static bool uses_batch(const char *norm) {
+    for (int i = 0; i < BATCH_NORMS; i++)
+        if (strcmp(norm, batch_norm[i]) == 0) return true;
+    return false;
+}
+
+static sr_status read_last_finite(const sr_runfile *run, const char *name, double *value,
+                                  sr_failure *why) {
+    sr_status status = SR_OK;
+    *value = NAN;
+    if (!sr_run_has_eval(run, name)) return SR_OK;
+    for (int64_t i = sr_run_get_info(run)->evals - 1; i >= 0 && status == SR_OK; i--) {
+        status = sr_run_eval(run, name, i, 1, value, why);
+        if (isfinite(*value)) break;
+    }
+    return status;
+}
+
+static int find_metric(const char *word, size_t length) {
+    for (int i = 0; i < METRICS; i++)
+        if (strlen(metrics[i].name) == length && strncmp(metrics[i].name, word, length) == 0)
+            return i;
+    return -1;
+}
+
+static sr_status read_metric(const sr_runfile *run, const char *words, result *r, sr_failure *why) {
+    r->metric = "-";
+    r->unit = "";
+    r->value = NAN;
+    for (const char *at = words; *at;) {
+        const size_t length = strcspn(at, ",");
+        const int which = find_metric(at, length);
+        if (which < 0)
+            return sr_fail(why, SR_USAGE, "--metric: no evaluation has '%.*s'", (int)length, at);
+        sr_status status = read_last_finite(run, metrics[which].name, &r->value, why);
+        if (status != SR_OK) return status;
+        at += length + (at[length] == ',');
+        if (!isfinite(r->value) && *at) continue;
+        r->metric = metrics[which].name;
+        r->unit = metrics[which].unit;
+        return SR_OK;
+    }
+    return SR_OK;
+}
+
+static const statistic tid[] = {{"mean", "tid_mean", NULL, 0, NULL, NULL},
+                                {"var", "tid_var", NULL, 0, NULL, NULL}};
+
+static sr_status tid_of_steps(const sr_runfile *run, result *r, sr_failure *why) {
+    const int64_t steps = r->info->steps, count = steps < 10 ? 1 : steps / 10;
+    double *value = malloc((size_t)count * sizeof *value);
+    sr_status status = value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < 2 && status == SR_OK && steps; k++) {
+        const series s = {run, r->tid_site, &tid[k], FROM_SCALARS};
+        summary sum;
+        status = series_read(&s, steps - count, count, value, NULL, why);
+        if (status != SR_OK) break;
+        summary_make(value, count, &sum);
+        r->tid[k] = 100 * sum.mean;
+    }
+    r->tid_from = "steps";
+    free(value);
+    return status;
+}
+
+static sr_status tid_of_final(const sr_runfile *run, result *r, sr_failure *why) {
+    const int64_t sites = r->info->sites;
+    int64_t batches;
+    double *value[SR_FINAL_COUNT];
+    double *all = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *all);
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = all + i * sites;
+    sr_status status = sr_run_final(run, &batches, value, why);
+    if (status == SR_OK && batches >= 0) {
+        r->tid[0] = 100 * value[SR_FINAL_tid_mean][r->tid_site];
+        r->tid[1] = 100 * value[SR_FINAL_tid_var][r->tid_site];
+        r->tid_from = "final";
+    }
+    free(all);
+    return status;
+}
+
+/* Of the last site with batch statistics that has a discrepancy (PN has none). */
+static sr_status read_tid(const sr_runfile *run, result *r, sr_failure *why) {
+    bool *recorded = calloc((size_t)r->info->sites + 1, sizeof *recorded);
+    if (!recorded) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
+    r->tid[0] = r->tid[1] = NAN;
+    r->tid_from = "-";
+    r->tid_site = -1;
+    for (int64_t i = 0; i < r->info->sites; i++)
+        if (recorded[i] && uses_batch(sr_run_get_site(run, i)->norm)) r->tid_site = i;
+    free(recorded);
+    if (status != SR_OK || r->tid_site < 0) return status;
+    status = tid_of_final(run, r, why);
+    return status == SR_OK && isnan(r->tid[0]) ? tid_of_steps(run, r, why) : status;
+}
+
+static sr_status read_result(const settings *s, const sr_runfile *run, result *r, sr_failure *why) {
+    const sr_run_site *site;
+    r->info = sr_run_get_info(run);
+    r->norm = "none";
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (strcmp(r->norm, "none") == 0) r->norm = site->norm;
+        r->batch_sites += uses_batch(site->norm);
+    }
+    sr_status status = read_metric(run, s->metric, r, why);
+    return status == SR_OK ? read_tid(run, r, why) : status;
+}
+
+/* -- tasks and references -------------------------------------------------------------------- */
+
+static bool same_task(const sr_run_info *a, const sr_run_info *b) {
+    static const char *const key[] = {"data-dir", "source", "target"};
+    if (strcmp(a->model, b->model) != 0 || strcmp(a->data, b->data) != 0) return false;
+    for (int i = 0; i < 3; i++) {
+        char one[512], other[512];
+        config_text(a->config, key[i], one, sizeof one);
+        config_text(b->config, key[i], other, sizeof other);
+        if (strcmp(one, other) != 0) return false;
+    }
+    return true;
+}
+
+static void number_tasks(result *r, int count) {
+    int tasks = 0;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < i && !r[i].task; k++)
+            if (same_task(r[k].info, r[i].info)) r[i].task = r[k].task;
+        if (!r[i].task) r[i].task = ++tasks;
+    }
+}
+
+/* A run with the fewest batch sites is its own reference. */
+static int find_reference(const result *r, int count, int of) {
+    int best = of;
+    int64_t fewest = r[of].batch_sites, least = INT64_MAX;
+    for (int k = 0; k < count; k++)
+        if (r[k].task == r[of].task && r[k].batch_sites < fewest) fewest = r[k].batch_sites;
+    for (int k = 0; k < count && r[of].batch_sites > fewest; k++) {
+        if (r[k].task != r[of].task || r[k].batch_sites != fewest) continue;
+        const int64_t other = count_other_lines(r[k].info->config, r[of].info->config);
+        if (other >= least) continue;
+        best = k;
+        least = other;
+    }
+    return best;
+}
+
+static bool less_is_better(const char *metric) {
+    return strstr(metric, "loss") || strstr(metric, "nll") || strstr(metric, "ppl");
+}
+
+/* -- the table ------------------------------------------------------------------------------- */
+
+static void declare_columns(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "task", "number of its task: model, data set, data-dir, source and target");
+    tsv_column(t, "model", "model");
+    tsv_column(t, "data", "data set");
+    tsv_column(t, "norm", "the first normalization among its sites");
+    tsv_column(t, "sites", "recorded sites");
+    tsv_column(t, "batch_sites",
+               "recorded sites whose normalization has statistics over the batch");
+    tsv_column(t, "tid_site", "the last of them with a discrepancy, - without one");
+    tsv_column(t, "tid_from",
+               "final: mean over the final pass; steps: over the last tenth of them");
+    tsv_column(t, "tid_mean", "its ||mu_B - mu||_2 / ||sqrt(sigma2)||_2, percent");
+    tsv_column(t, "tid_var",
+               "its ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2, percent");
+    tsv_column(t, "tid_total", "tid_mean + tid_var");
+    tsv_column(t, "metric", "name below /evals");
+    tsv_column(t, "unit", "its unit");
+    tsv_column(t, "value", "at the last evaluation with a finite value");
+    tsv_column(t, "reference",
+               "run of the same task with the fewest batch sites, nearest in "
+               "configuration; the run itself where it is that");
+    tsv_column(t, "gap", "metric against the reference, positive where the run is better");
+    tsv_header(t);
+}
+
+static void print_row(tsv *t, const run_set *set, const result *all, int i) {
+    const result *r = &all[i], *from = &all[r->reference];
+    const bool same = strcmp(r->metric, from->metric) == 0;
+    const double more = same ? r->value - from->value : NAN;
+    tsv_text(t, set->path[i]);
+    tsv_int(t, r->task);
+    tsv_text(t, r->info->model);
+    tsv_text(t, r->info->data);
+    tsv_text(t, r->norm);
+    tsv_int(t, r->info->sites);
+    tsv_int(t, r->batch_sites);
+    tsv_text(t, r->tid_site < 0 ? "-" : sr_run_get_site(set->run[i], r->tid_site)->name);
+    tsv_text(t, r->tid_from);
+    tsv_real(t, r->tid[0]);
+    tsv_real(t, r->tid[1]);
+    tsv_real(t, r->tid[0] + r->tid[1]);
+    tsv_text(t, r->metric);
+    tsv_text(t, r->unit);
+    tsv_real(t, r->value);
+    tsv_text(t, set->path[r->reference]);
+    tsv_real(t, less_is_better(r->metric) ? 0 - more : more);
+}
+
+static sr_status print_rows(const run_set *set, result *r, const char *command, sr_failure *why) {
+    tsv table;
+    table_head head;
+    bool any = false;
+    for (int i = 0; i < set->count; i++) any = any || isfinite(r[i].value);
+    if (!any)
+        return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],
+                       set->count > 1 ? " (and no other run)" : "", r[0].metric);
+    sr_status status = table_head_begin(&head, &table, "stat-gap", command, set, why);
+    if (status == SR_OK) status = table_head_print(&head, &table, why);
+    if (status != SR_OK) return status;
+    declare_columns(&table);
+    number_tasks(r, set->count);
+    for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
+    for (int i = 0; i < set->count; i++) print_row(&table, set, r, i);
+    return SR_OK;
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    result *r = calloc((size_t)set->count, sizeof *r);
+    sr_status status = r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < set->count && status == SR_OK; i++)
+        status = read_result(self, set->run[i], &r[i], why);
+    if (status == SR_OK) status = print_rows(set, r, command, why);
+    free(r);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-gap", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}
