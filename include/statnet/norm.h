@@ -40,6 +40,8 @@
     X(row_grad_var)  /* of the row's biased variance of dx, */                                     \
     X(row_g_mean)    /* and the same of q = gamma g */                                             \
     X(row_g_var)                                                                                   \
+    X(row_exact_mean) /* and the closed form for dx, from q, xhat and s alone: NaN for rmsnorm */  \
+    X(row_exact_var)                                                                               \
     X(g_sigma2_rowmean) /* mean over rows of the row norm of this part of dx, divided by d; */     \
     X(g_psi2_rowmean)   /* only when norm_call.want_rows */                                        \
     X(Gamma_max)        /* pn: largest Gamma_t */
@@ -136,6 +138,9 @@ typedef struct norm_call {
     const double *dgamma, *dbeta;
     void *kept; /* kept_bytes(call) of the method, zeroed, from forward to backward */
     tape *tape; /* scratch memory and failures; no ops */
+    /* The rows of a layer scale, for methods that fuse it: to be made by the first pass over x in
+     * forward, and taken further by the pass that writes dx in backward. NULL: nothing to do. */
+    const struct columns_work *scale_input, *scale_gradient;
 } norm_call;
 
 typedef struct norm_state_row {
@@ -158,6 +163,7 @@ struct norm_method {
     bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
     bool token_samples;  /* in text every token is its own sample, not every sentence (GroupNorm) */
     bool padded;         /* writes y and dx of padded rows too, as its release does */
+    bool fuses_scale;    /* runs a layer scale in its own passes (norm_call.scale_input) */
     double eps, alpha;   /* presets; alpha 0 where nothing runs */
     int64_t layer_scale; /* preset: groups of the layer scale that belongs to it */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */

@@ -42,7 +42,8 @@
     X(Lambda_t, "PN: mean over valid rows of gamma * g * xhat")
 
 /* X(name, definition): float32 [T, S] under /scalars. sqrt(sigma2), sqrt(psi2) are without eps.
- * Every definition holds at one site and step; NaN where the site has none. */
+ * Every definition holds at one site and step; NaN where the site has none. Files written before
+ * the row_exact ones were there lack them. */
 #define SR_SCALARS(X)                                                                              \
     X(rows, "valid rows n")                                                                        \
     X(nonfinite, "NaN and infinite values, as float32, among this site's vectors of this step")    \
@@ -64,7 +65,9 @@
     X(row_grad_mean, "LN family: mean over rows of the mean over features of dx")                  \
     X(row_grad_var, "LN family: mean over rows of the biased variance over features of dx")        \
     X(row_g_mean, "LN family: mean over rows of the mean over features of gamma * g")              \
-    X(row_g_var, "LN family: mean over rows of the biased variance over features of gamma * g")
+    X(row_g_var, "LN family: mean over rows of the biased variance over features of gamma * g")    \
+    X(row_exact_mean, "LN family: row_grad_mean by the closed form of Theorem 1, without dx")      \
+    X(row_exact_var, "LN family: row_grad_var by the closed form of Theorem 1, without dx")
 
 /* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. Files written before
  * the rows after las were there lack them. */
@@ -111,7 +114,8 @@ typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_EVALS(SR_ENUM_EVAL1) SR_EVAL_COUNT } sr_eval;
 typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
-enum { SR_EVAL_ALWAYS = SR_EVAL_las + 1 }; /* rows that every file has */
+/* Rows that every file with their group has. */
+enum { SR_SCALAR_ALWAYS = SR_SCALAR_row_g_var + 1, SR_EVAL_ALWAYS = SR_EVAL_las + 1 };
 
 /* Which formulas of SR_SCALARS hold at a site. */
 typedef enum {

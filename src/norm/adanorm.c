@@ -42,7 +42,7 @@ const norm_method norm_adanorm = {
               {"C", 1, -1e6, 1e6, NULL, "scale of phi = C (1 - k y)"},
               {"k", 0.1, -1e6, 1e6, NULL, "slope of phi"}},
     .vectors = ROWS_VECTORS,
-    .scalars = ROWS_SCALARS,
+    .scalars = ROWS_THEOREM_SCALARS,
     .kept_bytes = rows_kept_bytes,
     .forward = forward,
     .backward = backward,

@@ -12,7 +12,16 @@
  *
  * Recorded for Theorem 1 (Xu et al., NeurIPS 2019), only when somebody observes: averages over the
  * valid rows of mean and biased variance over the row's features of dx and of gamma g (18.6),
- * computed apart from dx so that observing cannot change it.
+ * computed apart from dx so that observing cannot change it. Where the theorem speaks (methods that
+ * subtract the mean) also the exact values for this method's case, from q, xhat and s alone. With
+ * qbar, D mean and biased variance of q, m = mean[q xhat]:
+ *
+ *     mean of dx      0, or qbar/s when the mean is detached
+ *     variance of dx  D/s^2 when the standard deviation is detached or 0, else
+ *                     (D - A (2 m - A mean[xhat^2])) / s^2, A the second bracket above
+ *
+ * which is the (D - (2 - Q) m^2)/s^2 of 18.6, Q = v/(v + eps), where eps is inside and ddof 0;
+ * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm: q = gamma phi g takes the place of g.
  *
  * Sums along a row are in double in LANES interleaved partial sums, sums over rows in fixed pieces
  * merged in order: the same bytes for any number of threads.
@@ -24,7 +33,7 @@
 
 #include "wide.h"
 
-enum { PIECE = 64, ROW_SCALARS = 4 };
+enum { PIECE = 64, ROW_SCALARS = 6 };
 
 /* One row as the backward pass sees it. */
 typedef struct row_view {
@@ -215,22 +224,80 @@ WIDE_INLINE void row_write_gradient(const row_view *r, bool plain, bool gain, re
     for (; k < r->d; k++) dx[k] = (real)row_gradient(r, k);
 }
 
-/* Mean and biased variance of a row of doubles, added to sum[0] and sum[1]. */
-static void add_mean_variance(const double *a, int64_t d, double *sum) {
-    double total = 0, square = 0;
-    for (int64_t k = 0; k < d; k++) total += a[k];
-    double mean = total / (double)d;
-    for (int64_t k = 0; k < d; k++) square += (a[k] - mean) * (a[k] - mean);
-    sum[0] += mean;
-    sum[1] += square / (double)d;
+/* -- what observers are told ------------------------------------------------------------------ */
+
+/* Mean and biased variance of a row. */
+typedef struct row_moments {
+    double mean, variance;
+} row_moments;
+
+static row_moments moments_of(const double *a, int64_t d) {
+    wide lane = {0}, lane2 = {0}, u;
+    int64_t k = 0;
+    for (; k + WIDE <= d; k += WIDE) {
+        wide_load_double(&u, a + k);
+        lane += u;
+    }
+    double total = wide_total(&lane);
+    for (int64_t j = k; j < d; j++) total += a[j];
+    const double mean = total / (double)d;
+    for (k = 0; k + WIDE <= d; k += WIDE) {
+        wide_load_double(&u, a + k);
+        u -= mean;
+        lane2 += u * u;
+    }
+    double square = wide_total(&lane2);
+    for (; k < d; k++) square += (a[k] - mean) * (a[k] - mean);
+    return (row_moments){mean, square / (double)d};
 }
 
-static void observe_row(const row_view *r, double *scratch, double *sum) {
-    for (int64_t k = 0; k < r->d; k++) scratch[k] = row_gradient(r, k);
-    add_mean_variance(scratch, r->d, sum);
-    for (int64_t k = 0; k < r->d; k++) scratch[k] = (double)r->gamma[k] * (double)r->g[k];
-    add_mean_variance(scratch, r->d, sum + 2);
+/* mean[q xhat] */
+static double mean_along(const row_view *r, const double *q) {
+    wide lane = {0}, u, a;
+    int64_t k = 0;
+    for (; k + WIDE <= r->d; k += WIDE) {
+        wide_load(&u, r->x + k);
+        wide_load_double(&a, q + k);
+        lane += a * ((u - r->mean) * r->inverse);
+    }
+    double total = wide_total(&lane);
+    for (; k < r->d; k++) total += q[k] * row_xhat(r, k);
+    return total / (double)r->d;
 }
+
+/* Theorem 1 from q, xhat and s alone; s = divisor of this deviation. */
+static row_moments exact_moments(const row_rule *rule, const row_view *r, const double *q,
+                                 double deviation, double s) {
+    const row_moments of_q = moments_of(q, r->d);
+    row_moments exact = {rule->detach_mean ? of_q.mean / s : 0, of_q.variance / (s * s)};
+    if (rule->detach_std || deviation == 0) return exact;
+    const double along = mean_along(r, q), ratio = (double)r->d / (double)(r->d - rule->ddof);
+    const double square = deviation * deviation / (s * s) / ratio;
+    const double factor = along * ratio * (rule->eps_outside ? s / deviation : 1);
+    exact.variance -= factor * (2 * along - factor * square) / (s * s);
+    return exact;
+}
+
+static void add_moments(row_moments m, double *sum) {
+    sum[0] += m.mean;
+    sum[1] += m.variance;
+}
+
+/* sum [ROW_SCALARS]; scratch [d] */
+static void observe_row(const norm_call *c, const row_rule *rule, const row_view *r,
+                        double deviation, double *scratch, double *sum) {
+    for (int64_t k = 0; k < r->d; k++) scratch[k] = row_gradient(r, k);
+    add_moments(moments_of(scratch, r->d), sum);
+    for (int64_t k = 0; k < r->d; k++) scratch[k] = (double)r->gamma[k] * (double)r->g[k];
+    add_moments(moments_of(scratch, r->d), sum + 2);
+    if (!rule->center) return;
+    if (!is_plain(rule))
+        for (int64_t k = 0; k < r->d; k++) scratch[k] *= row_phi(r, row_xhat(r, k));
+    add_moments(exact_moments(rule, r, scratch, deviation, divisor(c, rule, deviation)), sum + 4);
+}
+
+/* -- a piece of the rows ------------------------------------------------------------------------
+ */
 
 /* Rows first .. end-1: dx, and the piece's sums [2 d + ROW_SCALARS + d of scratch]. */
 static void piece_backward(const norm_call *c, const row_rule *rule, const real *x, const real *dy,
@@ -258,7 +325,8 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
             row_write_gradient(&r, true, false, dx + at);
         else
             row_write_gradient(&r, false, false, dx + at);
-        if (c->observed) observe_row(&r, part + 2 * d + ROW_SCALARS, part + 2 * d);
+        if (c->observed)
+            observe_row(c, rule, &r, deviation, part + 2 * d + ROW_SCALARS, part + 2 * d);
     }
 }
 
@@ -278,8 +346,10 @@ sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
     if (!c->observed) return SR_OK;
-    const norm_scalar place[ROW_SCALARS] = {NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,
-                                            NORM_SCALAR_row_g_mean, NORM_SCALAR_row_g_var};
-    for (int j = 0; j < ROW_SCALARS; j++) c->scalar[place[j]] = part[2 * d + j] / (double)n;
+    static const norm_scalar place[ROW_SCALARS] = {
+        NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
+        NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var};
+    for (int j = 0; j < (rule->center ? ROW_SCALARS : 4); j++)
+        c->scalar[place[j]] = part[2 * d + j] / (double)n;
     return SR_OK;
 }

@@ -154,7 +154,10 @@ static sr_status walk_file(const walk *w) {
     if (status == SR_OK)
         status = read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
     if (status == SR_OK)
-        status = read_group(w, run_scalars, SR_SCALAR_COUNT, info->steps, exact, true);
+        status = read_group(w, run_scalars, SR_SCALAR_ALWAYS, info->steps, exact, true);
+    if (status == SR_OK)
+        status = read_group(w, run_scalars + SR_SCALAR_ALWAYS, SR_SCALAR_COUNT - SR_SCALAR_ALWAYS,
+                            info->steps, exact, true);
     if (status == SR_OK) status = read_group(w, &run_vector_step, 1, info->vectors, exact, false);
     if (status == SR_OK)
         status = read_group(w, run_vectors, SR_VECTOR_COUNT, info->vectors, exact, true);

@@ -53,7 +53,8 @@ uint32_t run_family_scalars(sr_family family) {
     case SR_FAMILY_PN:
         return any | C(dist_psi) | C(dist_psi2) | C(g_psi2) | C(Gamma_max);
     case SR_FAMILY_ROW:
-        return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var);
+        return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var) |
+               C(row_exact_mean) | C(row_exact_var);
     case SR_FAMILY_NONE:
         break;
     }

@@ -199,12 +199,15 @@ static void run_theorem_case(vector_case *c, const char *method, char letter, co
                              const double *g, int64_t rows, int64_t d) {
     char name[16];
     double *mean = vector_zeros(c, rows), *variance = vector_zeros(c, rows);
+    double *exact_mean = vector_zeros(c, rows), *exact_variance = vector_zeros(c, rows);
     double *other = vector_zeros(c, 4 * rows), eps = vector_number(c, "eps", NAN);
     seen s = make_seen(c, 1, d);
     for (int64_t i = 0; i < rows && !c->broken; i++) {
         if (!run_layer(c, method, x + i * d, g + i * d, 1, d, NULL, &s)) return;
         mean[i] = s.scalar[NORM_SCALAR_row_grad_mean];
         variance[i] = s.scalar[NORM_SCALAR_row_grad_var];
+        exact_mean[i] = s.scalar[NORM_SCALAR_row_exact_mean];
+        exact_variance[i] = s.scalar[NORM_SCALAR_row_exact_var];
         other[i] = s.scalar[NORM_SCALAR_row_g_mean];
         other[rows + i] = s.scalar[NORM_SCALAR_row_g_var];
         other[2 * rows + i] = sqrt(s.deviation * s.deviation + eps);
@@ -215,8 +218,10 @@ static void run_theorem_case(vector_case *c, const char *method, char letter, co
         compare_zero(c, name, mean, rows);
     else
         vector_compare(c, name, 0, mean, rows);
+    vector_compare(c, name, 0, exact_mean, rows);
     snprintf(name, sizeof name, "var_%c", letter);
     vector_compare(c, name, 0, variance, rows);
+    vector_compare(c, name, 0, exact_variance, rows);
     if (letter != 'b') return;
     vector_compare(c, "gbar", 0, other, rows);
     vector_compare(c, "D_g", 0, other + rows, rows);

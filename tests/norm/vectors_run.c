@@ -351,19 +351,22 @@ static bool compare_state(vector_case *c, const vector_setup *s, const rank_run 
     return false;
 }
 
-/* The layer's own average over the rows of what the file holds row by row. */
-static void compare_row_scalar(vector_case *c, const vector_step *whole, const char *name,
-                               int64_t step) {
+/* The layer's own average over the rows of what the file holds row by row; of dx also the closed
+ * form, where the method has one. */
+static void compare_row_scalar(vector_case *c, const vector_step *whole, uint32_t has,
+                               const char *name, int64_t step) {
     static const struct {
         const char *name;
         norm_scalar scalar;
     } row[] = {{"rec_row_gradmean", NORM_SCALAR_row_grad_mean},
                {"rec_row_gradvar", NORM_SCALAR_row_grad_var},
+               {"rec_row_gradmean", NORM_SCALAR_row_exact_mean},
+               {"rec_row_gradvar", NORM_SCALAR_row_exact_var},
                {"rec_row_gbar", NORM_SCALAR_row_g_mean},
                {"rec_row_Dg", NORM_SCALAR_row_g_var}};
     bool gain = vector_number(c, "affine", 0) != 0; /* the file has g, the layer gamma g */
-    for (int i = 0; i < (gain ? 2 : 4); i++)
-        if (!strcmp(row[i].name, name))
+    for (int i = 0; i < (gain ? 4 : 6); i++)
+        if (!strcmp(row[i].name, name) && has >> row[i].scalar & 1)
             vector_compare_mean(c, name, step, whole->scalar[row[i].scalar]);
 }
 
@@ -388,7 +391,7 @@ static void compare_step(vector_case *c, const vector_setup *s, const rank_run *
             continue;
         else if ((width = vector_recorded(c, s, whole, name, out)) > 0) {
             vector_compare(c, name, step, out, width);
-            compare_row_scalar(c, whole, name, step);
+            compare_row_scalar(c, whole, s->method->scalars, name, step);
         } else {
             fprintf(stderr, "%s: nothing here computes %s\n", c->where, name);
             c->wrong++;

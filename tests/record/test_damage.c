@@ -366,6 +366,32 @@ static void spoil_scalar(hid_t file) {
     assert_true(H5Ldelete(file, "/scalars/g_mu", H5P_DEFAULT) >= 0);
 }
 
+static void spoil_one_exact(hid_t file) {
+    assert_true(H5Ldelete(file, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
+}
+
+/* The first files of version 1 lack what was added to /scalars later. */
+static void test_older(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recovery count;
+    const char *path = sample_path("older.h5");
+    hid_t file = reopen(path);
+    assert_true(H5Ldelete(file, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(file, "/scalars/row_exact_var", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+    check_ok(sr_run_check(path, &why), &why);
+    sr_runfile *f = sr_run_open(path, &why);
+    assert_non_null(f);
+    assert_int_equal(sr_run_get_info(f)->steps, 40);
+    assert_false(sr_run_has_scalar(f, "row_exact_var"));
+    assert_true(sr_run_has_scalar(f, "row_grad_var"));
+    sr_run_close(f);
+    check_ok(sr_run_recover(path, sample_path("again.h5"), true, -1, &count, &why), &why);
+    assert_int_equal(count.steps, 40);
+    expect_found("row_exact_mean", spoil_one_exact);
+}
+
 static void test_check_finds(void **state) {
     (void)state;
     expect_found("not increasing", spoil_order);
@@ -384,6 +410,7 @@ int main(void) {
         cmocka_unit_test(test_truncated),   cmocka_unit_test(test_truncated_unfinished),
         cmocka_unit_test(test_flipped),     cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_huge_extent), cmocka_unit_test(test_check_finds),
+        cmocka_unit_test(test_older),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
