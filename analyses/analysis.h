@@ -181,6 +181,9 @@ typedef struct analysis {
     const statistic *released;
     sr_status (*print_final)(const run_set *set, const char *sites, const char *command,
                              sr_failure *why);
+    /* Not NULL: prints columns and rows in place of the summary while --stat is what it is by
+     * default; chosen->wanted is that list then. */
+    sr_status (*print_sites)(const run_set *set, const choice *chosen, tsv *table, sr_failure *why);
 } analysis;
 
 int analysis_main(const analysis *a, int argc, char **argv);

@@ -366,6 +366,13 @@ static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr
     return status;
 }
 
+static sr_status print_rows(const statistics_program *p, const job *j, sr_failure *why) {
+    if (p->settings.per_step) return print_steps(j, why);
+    if (p->a->print_sites && strcmp(p->settings.stat, p->a->preset) == 0)
+        return p->a->print_sites(j->set, j->chosen, j->table, why);
+    return print_summary(j, why);
+}
+
 static sr_status print_final(const statistics_program *p, bool released, const run_set *set,
                              const char *command, sr_failure *why) {
     if (released || p->settings.per_step)
@@ -395,7 +402,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         status = table_head_print(&head, &table, why);
     else
         table_head_drop(&head);
-    if (status == SR_OK) status = s->per_step ? print_steps(&j, why) : print_summary(&j, why);
+    if (status == SR_OK) status = print_rows(p, &j, why);
     choice_free(&chosen);
     return status;
 }
