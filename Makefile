@@ -166,6 +166,10 @@ bench: $(BENCHES) ## build and run the programs behind the performance figures
 	$(Q)sh bench/run.sh $(BUILD)
 .PHONY: bench
 
+sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATREC_SHARED/data (10 minutes)
+	$(Q)sample_runs/record.sh $(BUILD)/bin
+.PHONY: sample-runs
+
 demo: ## install what is missing, build, train both demo models, draw fig2 and fig3 into demo/
 	$(Q)sh tests/install_packages.sh build
 	$(Q)$(MAKE) --no-print-directory MODE=release all

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Records sample runs again, from the data sets in $STATREC_SHARED/data (default ../shared/data).
+# Run in the root of the checkout: sample_runs/record.sh BIN_DIRECTORY [NAME...]; without names: all.
+set -eu
+bin=$1
+shift
+here=sample_runs
+data=${STATREC_SHARED:-../shared}/data
+if [ $# -eq 0 ]; then
+    for conf in $here/cv_*.conf $here/nlp_*.conf; do
+        name=${conf##*/}
+        set -- "$@" "${name%.conf}"
+    done
+fi
+for name; do
+    set=$(sed -n 's|^data-dir = .*/||p' "$here/$name.conf")
+    "$bin/statrec" train -c "$here/$name.conf" --data-dir "$data/$set" -o "$here/$name.h5" --force --quiet >/dev/null
+    printf '%s.h5: %s bytes\n' "$name" "$(wc -c <"$here/$name.h5")"
+done
