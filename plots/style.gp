@@ -5,15 +5,23 @@
 set encoding utf8
 set datafile separator tab
 
-set linetype 1 lc rgb '#0072B2' lw 0.9 dt solid      pt 7
-set linetype 2 lc rgb '#D55E00' lw 0.9 dt (9,2)      pt 5
-set linetype 3 lc rgb '#009E73' lw 0.9 dt (3,2)      pt 9
-set linetype 4 lc rgb '#CC79A7' lw 0.9 dt (9,2,2,2)  pt 11
-set linetype 5 lc rgb '#56B4E9' lw 0.9 dt (5,2)      pt 13
-set linetype 6 lc rgb '#E69F00' lw 0.9 dt (5,2,2,2)  pt 6
-set linetype 7 lc rgb '#000000' lw 0.9 dt (2,4)      pt 4
-set linetype 8 lc rgb '#999999' lw 0.9 dt (14,3)     pt 8
+# Runs have the same look in every figure of a report, also in those that leave some of them out: linetype n
+# has look line_look[n].
+array look[8]
+look[1] = "lc rgb '#0072B2' lw 0.9 dt solid pt 7"
+look[2] = "lc rgb '#D55E00' lw 0.9 dt (9,2) pt 5"
+look[3] = "lc rgb '#009E73' lw 0.9 dt (3,2) pt 9"
+look[4] = "lc rgb '#CC79A7' lw 0.9 dt (9,2,2,2) pt 11"
+look[5] = "lc rgb '#56B4E9' lw 0.9 dt (5,2) pt 13"
+look[6] = "lc rgb '#E69F00' lw 0.9 dt (5,2,2,2) pt 15"
+look[7] = "lc rgb '#000000' lw 0.9 dt (2,4) pt 2"
+look[8] = "lc rgb '#999999' lw 0.9 dt (14,3) pt 3"
+do for [n=1:8] { eval sprintf('set linetype %d ', n).look[line_look[n]] }
 set linetype cycle 8
+# What papers print: grey and hollow. published_type(g) for the g-th table.
+array hollow[6] = [6, 4, 8, 10, 12, 14]
+do for [n=1:6] { eval sprintf("set linetype %d lc rgb '#606060' lw 0.5 dt (2,2) pt %d", 10 + n, hollow[n]) }
+published_type(g) = 11 + (g - 1) % 6
 set pointsize 0.3
 
 set border 3 lc rgb '#404040' lw 0.5
@@ -39,6 +47,16 @@ panel(c, cs, r, rs) = sprintf('set lmargin at screen %.5f; set rmargin at screen
     panel_left(c, cs) / figure_width, (panel_left(c, cs) + panel_width(cs)) / figure_width, \
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
 
+# eval refuse(text): statplot ends with this text when there is nothing to draw.
+refuse(text) = sprintf("printerr '%s'; exit status 1", text)
+
+# Names of metrics for axes: "valid_loss (nats)".
+short_unit(u) = u[1:4] eq 'nats' ? ' (nats)' : u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
+with_unit(m, u) = m.short_unit(u)
+
+# Long labels lose their middle: what tells two runs apart is mostly at the end.
+cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
+
 # -- axes --------------------------------------------------------------------------------------
 # eval log_y(low, high): logarithmic from just below low to just above high. Powers of ten are labelled;
 # below two decades 2 and 5 of each decade too, since there may be no power of ten in sight.
@@ -51,10 +69,34 @@ log_tics(low, high) = 'set ytics 10; set format y "'.(plain(low, high) ? '%g' : 
 log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; unset ytics; '. \
     'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics(low, high)
 
+# A round step that cuts a range into n parts or fewer.
+step_unit(r) = 10.0**floor(log10(r))
+tic_step(range, n) = step_unit(range / n) * (range / n <= 1.0001 * step_unit(range / n) ? 1 : \
+    range / n <= 2.0001 * step_unit(range / n) ? 2 : range / n <= 5.0001 * step_unit(range / n) ? 5 : 10)
+
 # eval linear_y(low, high): linear with some room; a constant gets an axis around it.
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
 linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics autofreq; set yrange [%.6g:%.6g] noextend', \
     low - room(low, high), high + room(low, high))
+
+# -- dot plots ---------------------------------------------------------------------------------
+# Rows from top to bottom with their names at the left. Fill dot_name[i] for i = 1 .. dot_count; eval DOT_ROOM
+# before the first panel, dot_panel(column, columns) for each one; then y is the number of the row.
+# dot_x(low, high): a linear x axis with some room.
+array dot_name[40]
+dot_count = 0
+dot_letter = 0.06
+dot_most = int(0.36 * figure_width / dot_letter)
+dot_cut(text) = cut(text, dot_most)
+DOT_ROOM = 'dot_longest = 1; '. \
+    'do for [i=1:dot_count] { dot_name[i] = dot_cut(dot_name[i]); '. \
+    'if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) } }; '. \
+    'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
+    'set grid noytics xtics; set grid linetype 8 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
+dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
+    (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
+dot_x(low, high) = sprintf('set xrange [%.6g:%.6g] noextend; set xtics %.6g', low - room(low, high), high + room(low, high), \
+    tic_step(high > low ? high - low : high != 0 ? 0.2 * abs(high) : 2, 5))
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
@@ -68,15 +110,17 @@ heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%
 
 # -- legend ------------------------------------------------------------------------------------
 # Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
-# (linetype) for i = 1 .. legend_count; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
+# (linetype) for i = 1 .. legend_count, and legend_mark[i] = 1 for a point, 2 for a line with a point; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
 # last. (A key of gnuplot's own warns when a label is long, and statplot takes warnings for failures.)
 array legend_text[64]
 array legend_type[64]
+array legend_mark[64]
+do for [i=1:64] { legend_mark[i] = 0 }
 legend_count = 0
 legend_letter = 0.066
 legend_line = 0.3
 legend_most = int((figure_width - 0.75) / legend_letter)
-legend_cut(text) = strlen(text) > legend_most ? text[1:legend_most-1].'…' : text
+legend_cut(text) = cut(text, legend_most)
 legend_x(i) = (0.08 + ((i - 1) % legend_columns) * legend_pitch) / figure_width
 legend_y(i) = 1 - (0.1 + 0.15 * int((i - 1) / legend_columns)) / figure_height
 LEGEND_ROOM = 'legend_longest = 1; '. \
@@ -90,6 +134,7 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'set tmargin at screen 1; unset border; unset tics; unset xlabel; unset ylabel; unset title; unset grid; '. \
     'unset logscale; unset label; set yrange [0:1] noextend; unset arrow; unset object; unset colorbox; set xrange [0:1]; set yrange [0:1]; '. \
     'do for [i=1:legend_count] { '. \
-    'set arrow from screen legend_x(i), screen legend_y(i) to screen (legend_x(i) + legend_line / figure_width), screen legend_y(i) nohead linetype legend_type[i]; '. \
+    'if (legend_mark[i] != 1) { set arrow from screen legend_x(i), screen legend_y(i) to screen (legend_x(i) + legend_line / figure_width), screen legend_y(i) nohead linetype legend_type[i] }; '. \
+    'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
     'set label legend_cut(legend_text[i]) at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
     'plot NaN notitle; unset arrow; unset label'

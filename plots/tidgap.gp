@@ -1,32 +1,64 @@
-#: title discrepancy of the last site against the validation loss gap to the first run (Regularized BN)
-#: runs 2- REFERENCE.h5 BN.h5 [MORE.h5...]
-#: samples nlp_ln nlp_bn nlp_bn_256
-#: size 3.25 2.6
-#: table t stat-table {runs}
-# One point per run: variance TID of its last site (mean over the last tenth of the steps, percent) against its
-# last validation loss less that of the first run, which is the reference (LN in the paper) and has no point.
-# Comparable are runs of one task; the paper's points are tasks with another metric each.
+#: title Regularized BN: discrepancy of the last batch-normalised site against the gap to the reference run of the task
+#: runs 2- LN.h5 BN.h5 [MORE.h5...]
+#: samples nlp_ln nlp_bn nlp_ln_256 nlp_bn_256 cv_ln cv_bn
+#: size 3.25 2.9
+#: stat tid_total
+#: metric valid_loss
+#: published rbn-tid* tid_total,gap
+#: table t stat-gap {runs} --metric {metric}
+# One point per run with batch statistics: --stat tid_mean, tid_var or tid_total in percent (of the final pass, else
+# mean over the last tenth of the steps) against its gap to the run of the same model and data that has the fewest
+# sites with batch statistics (LN), positive where the run is better. --metric takes several names separated by
+# commas, the first that a run has: the paper's tasks have a metric each. Any number of tasks.
 
-legend_count = runs - 1
-do for [r=2:runs] {
-    legend_text[r-1] = run_label[r]
-    legend_type[r-1] = r - 1
+if (!exists('t_'.stat)) { eval refuse('--stat is tid_mean, tid_var or tid_total here') }
+array tid_of[runs]
+array gap_of[runs]
+array metric_of[runs]
+array unit_of[runs]
+stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), \
+    tid_of[int(column(0))+1] = column(value('t_'.stat)), gap_of[int(column(0))+1] = column(t_gap), 1) nooutput name 'RUN'
+low = 0.0
+high = 0.0
+right = 0.0
+alike = 1
+array at_tid[64]
+array at_gap[64]
+ADD = 'if (u == u && v == v && legend_count < 64) { legend_count = legend_count + 1; '. \
+    'at_tid[legend_count] = u; at_gap[legend_count] = v; legend_text[legend_count] = name; '. \
+    'legend_type[legend_count] = type; legend_mark[legend_count] = 1; '. \
+    'if (v < low) { low = v }; if (v > high) { high = v }; if (u > right) { right = u } }'
+do for [r=1:runs] {
+    if (!(metric_of[r] eq metric_of[1])) { alike = 0 }
+    u = tid_of[r]
+    v = gap_of[r]
+    name = run_label[r]
+    type = r
+    eval ADD
 }
+do for [i=1:published_rows] {
+    u = published_y1[i]
+    v = published_y2[i]
+    name = published_source[i]
+    type = published_type(i)
+    eval ADD
+}
+if (legend_count == 0) { eval refuse('no run with batch statistics beside a reference run with the same metric') }
 eval LEGEND_ROOM
+legend_height = legend_height + 0.14
+set label '↑ better' at graph 1, graph 1.045 right font ',7' textcolor rgb '#606060'
 pad_left = 0.72
-stats t using (column(0) == 0 ? column(t_valid_loss) : NaN) nooutput name 'REFERENCE'
-stats t using (column(0) > 0 ? column(t_valid_loss) - REFERENCE_min : NaN) nooutput name 'GAP'
-stats t using (column(0) > 0 ? column(t_tid_var) : NaN) nooutput name 'TID'
-set xlabel 'variance TID of the last site (%)' offset 0,0.7
-set ylabel 'gap in validation loss (nats)' offset 1,0
-set xrange [0:TID_max * 1.15] noextend
+set xlabel stat[5:*].' TID of the last BN site (%)' offset 0,0.7 noenhanced
+set ylabel 'gap'.(published_rows > 0 || !alike ? ', each in its metric' : ', '.with_unit(metric_of[1], unit_of[1])) \
+    offset 1,0 noenhanced
+set xrange [0:right > 0 ? right * 1.1 : 1] noextend
 set pointsize 0.7
 set xzeroaxis linetype 8 linewidth 0.5
 
 set multiplot
 eval panel(1, 1, 1, 1)
-eval linear_y(GAP_min < 0 ? GAP_min : 0, GAP_max > 0 ? GAP_max : 0)
-plot for [r=2:runs] t using (column(0) == r-1 ? column(t_tid_var) : NaN):(column(t_valid_loss) - REFERENCE_min) with points linetype r-1
+eval linear_y(low, high)
+plot for [i=1:legend_count] t every ::0::0 using (at_tid[i]):(at_gap[i]) with points linetype legend_type[i]
 unset xzeroaxis
 eval LEGEND_DRAW
 unset multiplot

@@ -40,6 +40,9 @@ typedef struct plot_template {
     double width, height;      /* inches */
     /* values of {site}, {stat} and {metric}, "" when the figure takes none */
     char site[256], stat[256], metric[256];
+    char published[256];          /* tables of published.tsv: globs; "" without `published` */
+    plot_name print[PLOT_VALUES]; /* their metrics that the figure shows */
+    int prints;
     plot_table table[PLOT_TABLES];
     int tables;
     char *text; /* backing of the words */
@@ -55,9 +58,11 @@ sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why
 /* What the user chose for the words of a template; "" keeps the template's. */
 typedef struct plot_choice {
     const char *site, *stat, *metric;
+    bool published;               /* the papers' values too */
+    const char *published_tables; /* which, instead of the template's; "" not given */
 } plot_choice;
 
-/* Then {stat} as a value of a curve. */
+/* Then {stat} as a value of a curve; {metric} among the published metrics without its `valid_`. */
 sr_status plot_template_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
 void plot_template_free(plot_template *t);
 
@@ -166,6 +171,8 @@ typedef struct plot_labels {
     int runs;
     char (*label)[128]; /* [runs] what tells the runs apart: "resnet20, cifar10" */
     char (*full)[128];  /* [runs] model, norm, data, seed */
+    char (*norm)[80];   /* [runs] its first normalization */
+    char (*task)[168];  /* [runs] model, data */
     char shared[128];   /* what all runs have in common: "bn" */
 } plot_labels;
 
@@ -173,6 +180,28 @@ typedef struct plot_labels {
 sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
                            sr_failure *why);
 void plot_labels_free(plot_labels *l);
+
+/* -- plot_published.c: what the papers print, from published.tsv ----------------------------- */
+
+typedef struct plot_published_row {
+    char table[64], source[128];
+    plot_name norm;
+    double value[PLOT_VALUES]; /* of template->print[i]; NaN: none, or diverged */
+    int group;                 /* number of its table among those here, from 1 */
+} plot_published_row;
+
+/* One row per table and norm that have one of the template's metrics. */
+typedef struct plot_published {
+    plot_published_row *row;
+    int rows, groups;
+} plot_published;
+
+/* Nothing unless the user asked for it; a failure when there is nothing that fits. */
+sr_status plot_published_read(plot_published *p, const plot_template *t, bool wanted,
+                              sr_failure *why);
+void plot_published_free(plot_published *p);
+/* As variables of gnuplot. */
+void plot_published_write(const plot_published *p, const plot_template *t, FILE *out);
 
 /* -- plot_gnuplot.c: script, gnuplot, output file -------------------------------------------- */
 
@@ -182,6 +211,8 @@ typedef struct plot_job {
     const plot_template *template;
     const plot_labels *labels;
     const plot_data *data; /* [template->tables] */
+    const plot_published *published;
+    const int *place;      /* [runs] look of each run, from 0; NULL: in their order */
     const char *directory; /* with the data files */
     plot_format format;
     const char *output;
@@ -197,6 +228,7 @@ sr_status plot_draw(const plot_job *job, sr_failure *why);
 typedef struct plot_request {
     char **path; /* [runs] run files */
     int runs;
+    const int *place;            /* [runs] look of each run, from 0; NULL: in their order */
     const char *output, *labels; /* as the options; "" for the default */
     plot_choice choice;
     bool keep;

@@ -59,16 +59,19 @@ static sr_status check_runs(const plot_template *t, int runs, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status draw(plot_sources *from, const plot_labels *labels, plot_format format,
-                      const char *output, sr_failure *why) {
+static sr_status draw(plot_sources *from, const plot_request *r, const plot_labels *labels,
+                      plot_format format, const char *output, sr_failure *why) {
     const plot_template *t = from->template;
+    const bool wanted = r->choice.published || r->choice.published_tables[0];
     plot_data data[PLOT_TABLES] = {{0}};
-    sr_status status = SR_OK;
+    plot_published published;
+    sr_status status = plot_published_read(&published, t, wanted, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++)
         status = plot_table_make(from, &t->table[i], &data[i], why);
-    const plot_job job = {t, labels, data, from->directory, format, output};
+    const plot_job job = {t, labels, data, &published, r->place, from->directory, format, output};
     if (status == SR_OK) status = plot_draw(&job, why);
     for (int i = 0; i < t->tables; i++) plot_data_free(&data[i]);
+    plot_published_free(&published);
     return status;
 }
 
@@ -86,7 +89,7 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
     if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
     if (status == SR_OK) status = directory_create(directory, why);
-    if (status == SR_OK) status = draw(&from, &labels, format, output, why);
+    if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
     plot_labels_free(&labels);
     if (directory[0] && r->keep)
         fprintf(stderr, "statplot: kept %s\n", directory);

@@ -84,9 +84,12 @@ static void write_array(FILE *out, const char *name, const char *part, int i, co
 
 static void write_runs(const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
+    fputs("array run_norm[runs]\narray run_task[runs]\n", out);
     for (int i = 0; i < l->runs; i++) {
         write_array(out, "run", "label", i + 1, l->label[i]);
         write_array(out, "run", "full", i + 1, l->full[i]);
+        write_array(out, "run", "norm", i + 1, l->norm[i]);
+        write_array(out, "run", "task", i + 1, l->task[i]);
     }
 }
 
@@ -149,6 +152,22 @@ static void write_data(const plot_data *d, FILE *out) {
     write_columns(d, out);
 }
 
+enum { LOOKS = 8 }; /* of style.gp */
+
+/* Run i has the look of its place among the runs of a report; the other looks follow. */
+static void write_looks(const plot_job *job, FILE *out) {
+    bool used[LOOKS] = {false};
+    int free = 0;
+    fprintf(out, "array line_look[%d]\n", LOOKS);
+    for (int i = 0; i < LOOKS; i++) {
+        const bool run = i < job->labels->runs;
+        int look = run ? (job->place ? job->place[i] : i) % LOOKS : free;
+        while (used[look]) look = free++;
+        used[look] = true;
+        fprintf(out, "line_look[%d] = %d\n", i + 1, look + 1);
+    }
+}
+
 static sr_status write_script(const plot_job *job, sr_failure *why) {
     char path[2 * PLOT_PATH];
     snprintf(path, sizeof path, "%s/figure.gp", job->directory);
@@ -158,11 +177,13 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     write_terminal(job, out);
     fprintf(out, "figure_width = %g\nfigure_height = %g\n", job->template->width,
             job->template->height);
+    write_looks(job, out);
     write_runs(job->labels, out);
     write_text(out, "shared", job->labels->shared);
     write_text(out, "site", job->template->site);
     write_text(out, "stat", job->template->stat);
     write_text(out, "metric", job->template->metric);
+    plot_published_write(job->published, job->template, out);
     for (int i = 0; i < job->template->tables; i++) write_data(&job->data[i], out);
     fputs("load 'style.gp'\nload 'template.gp'\nunset output\n", out);
     const bool bad = ferror(out) != 0;

@@ -1,14 +1,16 @@
-/* Legend labels: of model, norm, data and seed, what differs between the runs. */
+/* Legend labels: of model, norm, data and seed, what differs between the runs; where that is not
+ * enough, the options that differ, as in "bn, max-tokens 256". */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plot.h"
 #include "statrec/runfile.h"
 
-enum { PARTS = 4, PART = 80 };
+enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
 
 typedef struct parts {
     char text[PARTS][PART]; /* model, norm, data, seed */
+    char *config;           /* owned copy */
 } parts;
 
 static void copy(char *to, size_t size, const char *from) {
@@ -30,12 +32,13 @@ static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
     const sr_run_info *info = sr_run_get_info(f);
-    copy(p->text[0], PART, info->model);
-    read_norm(f, p->text[1], PART);
-    copy(p->text[2], PART, info->data);
-    snprintf(p->text[3], PART, "seed %llu", (unsigned long long)info->seed);
+    copy(p->text[MODEL], PART, info->model);
+    read_norm(f, p->text[NORM], PART);
+    copy(p->text[DATA], PART, info->data);
+    snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
+    p->config = strdup(info->config ? info->config : "");
     sr_run_close(f);
-    return SR_OK;
+    return p->config ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
 static void append(char *text, size_t size, const char *part) {
@@ -58,13 +61,103 @@ static bool distinct(const plot_labels *l) {
 
 static void label_by_parts(plot_labels *l, const parts *p) {
     for (int part = 0; part < PARTS; part++) {
-        const bool seed = part == 3, other = differs(p, l->runs, part);
+        const bool seed = part == SEED, other = differs(p, l->runs, part);
         for (int i = 0; i < l->runs; i++) {
             append(l->full[i], sizeof l->full[i], p[i].text[part]);
             if (seed ? other && !distinct(l) : other || l->runs == 1)
                 append(l->label[i], sizeof l->label[i], p[i].text[part]);
         }
         if (!seed && !other) append(l->shared, sizeof l->shared, p[0].text[part]);
+    }
+}
+
+/* -- options --------------------------------------------------------------------------------- */
+
+/* Options that change what is recorded or printed, not what is trained; and parts from above. */
+static bool tells_nothing(const char *line) {
+    static const char *const key[] = {"output",        "force",      "record",        "observe",
+                                      "vectors-every", "size-limit", "spectra-every", "final-",
+                                      "svd-every",     "flush-",     "on-write",      "quiet",
+                                      "profile",       "threads",    "validate-",     "model",
+                                      "norm =",        "data =",     "seed",          "config"};
+    for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
+        if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
+    return false;
+}
+
+/* The value of the option whose line begins at `line`, in another configuration; NULL: absent. */
+static const char *find_value(const char *config, const char *line) {
+    const size_t length = strcspn(line, "=\n");
+    for (const char *at = config; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
+        if (strncmp(at, line, length) == 0 && at[length] == '=')
+            return at + length + 1 + strspn(at + length + 1, " ");
+    return NULL;
+}
+
+static bool same_option(const parts *a, const parts *b, const char *line) {
+    const char *one = find_value(a->config, line), *other = find_value(b->config, line);
+    if (!one || !other) return one == other;
+    const size_t length = strcspn(one, "\n");
+    return strcspn(other, "\n") == length && strncmp(one, other, length) == 0;
+}
+
+/* Options of the normalization itself: all that differ are told, others as long as labels agree. */
+static bool of_norm(const char *line) {
+    static const char *const key[] = {"norm-", "pn-", "rbn-", "adanorm-", "brn-", "mabn-"};
+    for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
+        if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
+    return false;
+}
+
+/* Bytes of "rbn-lambda-mean" that a label with "rbn" need not say again; all of norm-at. */
+static int known_part(const char *line, const char *norm) {
+    const int length = (int)strcspn(line, " "), family = (int)strcspn(line, "-");
+    if (strncmp(line, "norm-at", 7) == 0) return length;
+    return strncmp(line, norm, (size_t)family) == 0 ? family + 1 : 0;
+}
+
+/* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
+static void append_option(char *label, size_t size, const parts *p, const char *line) {
+    char part[PART];
+    const char *value = find_value(p->config, line);
+    int length = value ? (int)strcspn(value, "\n") : 0;
+    const int key = (int)strcspn(line, " "), known = known_part(line, p->text[NORM]);
+    for (int i = 0; i + 1 < length && strncmp(line, "norm-at", 7) != 0; i++)
+        if (value[i] == '/') value += i + 1, length -= i + 1, i = -1;
+    if (!length || strncmp(value, "nan", 3) == 0) return;
+    snprintf(part, sizeof part, "%.*s%s%.*s", key - known, line + known, key > known ? " " : "",
+             length, value);
+    append(label, size, part);
+}
+
+static bool same_parts(const parts *a, const parts *b) {
+    for (int i = 0; i < PARTS; i++)
+        if (strcmp(a->text[i], b->text[i]) != 0) return false;
+    return true;
+}
+
+/* One option among the runs that agree with run `of` in model, norm, data and seed. */
+static void try_option(plot_labels *l, const parts *p, int of, const char *line) {
+    bool differs = false, agree = false;
+    for (int i = 0; i < l->runs; i++) {
+        if (!same_parts(&p[i], &p[of])) continue;
+        differs = differs || !same_option(&p[i], &p[of], line);
+        for (int k = 0; k < i; k++)
+            agree = agree || (same_parts(&p[k], &p[of]) && strcmp(l->label[i], l->label[k]) == 0);
+    }
+    for (int i = 0; differs && (agree || of_norm(line)) && i < l->runs; i++)
+        if (same_parts(&p[i], &p[of])) append_option(l->label[i], sizeof l->label[i], &p[i], line);
+}
+
+/* Once for each set of runs that agree in their parts. */
+static void label_by_options(plot_labels *l, const parts *p) {
+    for (int i = 0; i < l->runs; i++) {
+        bool done = false;
+        for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
+        for (const char *line = p[i].config; !done && *line; line += strspn(line, "\n")) {
+            if (!tells_nothing(line)) try_option(l, p, i, line);
+            line += strcspn(line, "\n");
+        }
     }
 }
 
@@ -96,15 +189,25 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
     parts *p = calloc((size_t)count, sizeof *p);
     l->label = calloc((size_t)count, sizeof *l->label);
     l->full = calloc((size_t)count, sizeof *l->full);
-    sr_status status = p && l->label && l->full ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    l->norm = calloc((size_t)count, sizeof *l->norm);
+    l->task = calloc((size_t)count, sizeof *l->task);
+    const bool room = p && l->label && l->full && l->norm && l->task;
+    sr_status status = room ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count && status == SR_OK; i++) status = read_parts(paths[i], &p[i], why);
     if (status == SR_OK) {
+        for (int i = 0; i < count; i++) {
+            snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
+            snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
+        }
         label_by_parts(l, p);
-        if (given[0])
+        if (given[0]) {
             status = label_as_given(l, given, why);
-        else
+        } else {
+            label_by_options(l, p);
             label_by_path(l, paths);
+        }
     }
+    for (int i = 0; p && i < count; i++) free(p[i].config);
     free(p);
     if (status != SR_OK) plot_labels_free(l);
     return status;
@@ -113,5 +216,7 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
 void plot_labels_free(plot_labels *l) {
     free(l->label);
     free(l->full);
+    free(l->norm);
+    free(l->task);
     *l = (plot_labels){0};
 }

@@ -6,6 +6,7 @@
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: metric NAME                        the same with --metric
+ *   #: published TABLES METRICS           the figure takes --published: globs, names
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
  * once
  *   #: table? NAME COMMAND...             may fail: then the figure goes without
@@ -122,7 +123,8 @@ static int read_names(char *list, plot_name *name, int most) {
     int count = 0;
     char *rest;
     for (char *w = strtok_r(list, ",", &rest); w; w = strtok_r(NULL, ",", &rest)) {
-        if (count == most || (!is_name(w) && strcmp(w, "{stat}") != 0)) return -1;
+        const bool open = strcmp(w, "{stat}") == 0 || strcmp(w, "{metric}") == 0;
+        if (count == most || (!is_name(w) && !open)) return -1;
         snprintf(name[count++], PLOT_NAME, "%s", w);
     }
     return count ? count : -1;
@@ -189,6 +191,14 @@ static sr_status read_curves(place *p, char *rest, sr_failure *why) {
     return wrong(p, why, "curves need `x COLUMN y COLUMNS`:", table->name);
 }
 
+static sr_status read_published(place *p, char *rest, sr_failure *why) {
+    char *tables = strtok_r(rest, " \t", &rest), *metrics = tables ? next_word(&rest) : NULL;
+    if (!metrics) return wrong(p, why, "published needs TABLES and METRICS, not", tables);
+    snprintf(p->t->published, sizeof p->t->published, "%s", tables);
+    p->t->prints = read_names(metrics, p->t->print, PLOT_VALUES);
+    return p->t->prints > 0 ? SR_OK : wrong(p, why, "cannot read", metrics);
+}
+
 static sr_status read_line(place *p, char *line, sr_failure *why) {
     char *rest = line + strcspn(line, " \t");
     if (*rest) *rest++ = 0;
@@ -208,6 +218,7 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
     if (strcmp(line, "table") == 0) return read_table(p, rest, false, why);
     if (strcmp(line, "table?") == 0) return read_table(p, rest, true, why);
     if (strcmp(line, "curves") == 0) return read_curves(p, rest, why);
+    if (strcmp(line, "published") == 0) return read_published(p, rest, why);
     return wrong(p, why, "unknown word after `#:`:", line);
 }
 
@@ -264,20 +275,42 @@ static sr_status choose(plot_template *t, const char *option, const char *given,
     return SR_OK;
 }
 
+/* The user's word in the place of {stat} or {metric} after `y`. */
+static sr_status choose_value(const plot_template *t, plot_name value, sr_failure *why) {
+    if (value[0] != '{') return SR_OK;
+    const bool stat = strcmp(value, "{stat}") == 0;
+    const char *word = stat ? t->stat : t->metric;
+    if (!is_name(word))
+        return sr_fail(why, SR_USAGE, "figure %s takes one %s, not '%s'", t->name,
+                       stat ? "statistic" : "metric", word);
+    snprintf(value, PLOT_NAME, "%.31s", word);
+    return SR_OK;
+}
+
+/* The papers' metrics are those of the validation or the test set. */
+static void name_metrics(plot_template *t) {
+    const char *metric = strncmp(t->metric, "valid_", 6) == 0 ? t->metric + 6 : t->metric;
+    for (int i = 0; i < t->prints; i++)
+        if (strcmp(t->print[i], "{metric}") == 0) snprintf(t->print[i], PLOT_NAME, "%.31s", metric);
+}
+
+static sr_status choose_published(plot_template *t, const plot_choice *c, sr_failure *why) {
+    if (!c->published && !c->published_tables[0]) return SR_OK;
+    if (!t->prints) return sr_fail(why, SR_USAGE, "figure %s takes no --published", t->name);
+    name_metrics(t);
+    return choose(t, "--published-table", c->published_tables, t->published, sizeof t->published,
+                  why);
+}
+
 sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failure *why) {
     sr_status status = choose(t, "--site", c->site, t->site, sizeof t->site, why);
     if (status == SR_OK) status = choose(t, "--stat", c->stat, t->stat, sizeof t->stat, why);
     if (status == SR_OK)
         status = choose(t, "--metric", c->metric, t->metric, sizeof t->metric, why);
-    for (int i = 0; i < t->tables && status == SR_OK; i++) {
-        for (int k = 0; k < t->table[i].values; k++) {
-            if (strcmp(t->table[i].y[k], "{stat}") != 0) continue;
-            if (!is_name(t->stat))
-                return sr_fail(why, SR_USAGE, "figure %s takes one statistic, not '%s'", t->name,
-                               t->stat);
-            snprintf(t->table[i].y[k], PLOT_NAME, "%.31s", t->stat);
-        }
-    }
+    if (status == SR_OK) status = choose_published(t, c, why);
+    for (int i = 0; i < t->tables && status == SR_OK; i++)
+        for (int k = 0; k < t->table[i].values && status == SR_OK; k++)
+            status = choose_value(t, t->table[i].y[k], why);
     return status;
 }
 

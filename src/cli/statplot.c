@@ -8,8 +8,8 @@
 #include "statnet/tool.h"
 
 typedef struct settings {
-    option_text output, labels, site, stat, metric;
-    bool keep;
+    option_text output, labels, site, stat, metric, published_table;
+    bool keep, published;
 } settings;
 
 static const option rows[] = {
@@ -56,6 +56,20 @@ static const option rows[] = {
      .preset = "",
      .unit = "",
      .help = "name below /evals; default: the figure's"},
+    {.group = "The papers' values, in figures that can show them",
+     .key = "published",
+     .type = OPTION_FLAG,
+     .offset = offsetof(settings, published),
+     .preset = "no",
+     .unit = "",
+     .help = "draw them beside the measured ones"},
+    {.group = "The papers' values, in figures that can show them",
+     .key = "published-table",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, published_table),
+     .preset = "",
+     .unit = "",
+     .help = "the same with these tables of plots/published.tsv: globs separated by commas"},
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -104,7 +118,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .runs = positional - 1,
                             .output = s.output,
                             .labels = s.labels,
-                            .choice = {s.site, s.stat, s.metric},
+                            .choice = {s.site, s.stat, s.metric, s.published, s.published_table},
                             .keep = s.keep};
     if (positional == 1 && strcmp(argv[1], "list") == 0) return plot_template_list(stdout, why);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);

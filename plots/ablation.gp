@@ -1,0 +1,60 @@
+#: title Regularized BN ablation: discrepancy and validation metric of each run, with and without the penalties
+#: runs 1-16 BN.h5 RBN.h5 [MORE.h5...]
+#: samples nlp_ln nlp_bn nlp_rbn nlp_rbn_1
+#: size 6.75 2.3
+#: metric valid_loss
+#: published rbn-ablation*,rbn-tid* tid_mean,tid_var,{metric}
+#: table t stat-gap {runs} --metric {metric}
+# A line of points per run, in the given order; labels are the norm and those of its options that differ (--labels
+# for others). Left: mean and variance TID of the last batch-normalised site, of the final pass where there is
+# one, else mean over the last tenth of the steps. Right: the metric at the last evaluation. LN has no TID.
+
+array metric_of[runs]
+array unit_of[runs]
+stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), 1) \
+    nooutput name 'RUN'
+stats t using (column(t_tid_mean)) nooutput name 'MEAN'
+stats t using (column(t_tid_var)) nooutput name 'VAR'
+stats t using (column(t_value)) nooutput name 'VALUE'
+low = VALUE_min
+high = VALUE_max
+tid_high = MEAN_records > 0 ? (MEAN_max > VAR_max ? MEAN_max : VAR_max) : 1
+dot_count = runs
+do for [r=1:runs] { dot_name[r] = run_label[r] }
+do for [i=1:published_rows] {
+    dot_count = dot_count + 1
+    dot_name[dot_count] = published_norm[i].', '.published_source[i]
+    u = published_y1[i] > published_y2[i] || published_y2[i] != published_y2[i] ? published_y1[i] : published_y2[i]
+    v = published_y3[i]
+    if (u > tid_high) { tid_high = u }
+    if (v < low) { low = v }
+    if (v > high) { high = v }
+}
+legend_count = 2
+legend_text[1] = 'mean TID'
+legend_text[2] = 'variance TID'
+legend_type[1] = 1
+legend_type[2] = 2
+if (published_rows > 0) {
+    legend_count = 3
+    legend_text[3] = 'published'
+    legend_type[3] = published_type(1)
+}
+do for [i=1:legend_count] { legend_mark[i] = 1 }
+eval LEGEND_ROOM
+eval DOT_ROOM
+
+set multiplot
+eval dot_panel(1, 2)
+set xlabel 'TID of the last BN site (%)' offset 0,0.7
+set xrange [0:tid_high * 1.06] noextend
+plot t using t_tid_mean:(column(0)+1) with points linetype 1, t using t_tid_var:(column(0)+1) with points linetype 2, \
+     for [i=1:published_rows] t every ::0::0 using (published_y1[i]):(runs+i) with points linetype published_type(1), \
+     for [i=1:published_rows] t every ::0::0 using (published_y2[i]):(runs+i) with points linetype published_type(2)
+eval dot_panel(2, 2)
+set xlabel with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0.7
+eval dot_x(low, high)
+plot t using t_value:(column(0)+1) with points linetype 7 pointtype 7, \
+     for [i=1:published_rows] t every ::0::0 using (published_y3[i]):(runs+i) with points linetype published_type(1)
+eval LEGEND_DRAW
+unset multiplot

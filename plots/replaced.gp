@@ -1,0 +1,62 @@
+#: title Regularized BN: discrepancy and performance gap against the number of layers whose LN was replaced by BN
+#: runs 2- LN.h5 FIRST1.h5 FIRST2.h5 [MORE.h5...]
+#: samples nlp_ln nlp_bn_first1 nlp_bn_first2 nlp_bn
+#: size 6.75 2.2
+#: metric valid_loss
+#: table t stat-gap {runs} --metric {metric}
+# One point per run (statrec train --norm-at 'encoder.0.*=bn,encoder.*=ln' and so on); a line per model and data set
+# through the means of runs with as many sites. Discrepancy of the last batch-normalised site, of the final
+# pass where there is one, else mean over the last tenth of the steps. Gap to the run with the fewest such
+# sites (the unreplaced one), positive where the run is better.
+
+array task_of[runs]
+array metric_of[runs]
+array unit_of[runs]
+stats t using (task_of[int(column(0))+1] = int(column(t_task)), metric_of[int(column(0))+1] = strcol(t_metric), \
+    unit_of[int(column(0))+1] = strcol(t_unit), 1) nooutput name 'RUN'
+tasks = 0
+do for [r=1:runs] {
+    if (task_of[r] > tasks) {
+        tasks = task_of[r]
+        legend_text[tasks] = run_task[r]
+        legend_type[tasks] = tasks
+        legend_mark[tasks] = 2
+    }
+}
+legend_count = tasks
+eval LEGEND_ROOM
+legend_height = legend_height + 0.1
+stats t using (column(t_tid_mean)) nooutput name 'MEAN'
+stats t using (column(t_tid_var)) nooutput name 'VAR'
+stats t using (column(t_gap)) nooutput name 'GAP'
+stats t using (column(t_batch_sites)) nooutput name 'SITES'
+if (MEAN_records == 0) { eval refuse('no run has a site with batch statistics') }
+of_task(k, c) = column(t_task) == k ? column(c) : NaN
+
+set xlabel 'sites with batch statistics' offset 0,0.7
+set xrange [-0.4:SITES_max + 0.4] noextend
+eval sprintf('set xtics %d', SITES_max > 12 ? 4 : SITES_max > 6 ? 2 : 1)
+set pointsize 0.5
+set datafile missing NaN
+
+set multiplot
+eval panel(1, 3, 1, 1)
+eval linear_y(0, MEAN_max)
+set ylabel 'mean TID (%)' offset 0.6,0
+plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) smooth unique with lines linetype k, \
+     for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) with points linetype k
+eval panel(2, 3, 1, 1)
+eval linear_y(0, VAR_max)
+set ylabel 'variance TID (%)' offset 0.6,0
+plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) smooth unique with lines linetype k, \
+     for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) with points linetype k
+eval panel(3, 3, 1, 1)
+set xzeroaxis linetype 8 linewidth 0.5
+set label '↑ better' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
+eval linear_y(GAP_min < 0 ? GAP_min : 0, GAP_max > 0 ? GAP_max : 0)
+set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0.2,0
+plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) smooth unique with lines linetype k, \
+     for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) with points linetype k
+unset xzeroaxis
+eval LEGEND_DRAW
+unset multiplot
