@@ -92,6 +92,7 @@ static bool chosen(const char *patterns, const char *name) {
 typedef struct spectrum {
     const char *run, *tensor;
     const sr_run_site *site;
+    int64_t place; /* of the site in the forward pass, from 1 */
     int64_t step, rows;
     const double *sigma; /* [width] */
 } spectrum;
@@ -100,6 +101,7 @@ static void declare_columns(tsv *t, bool released) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "norm", "its normalization");
+    tsv_column(t, "place", "of the site among the recorded ones, in forward order, from 1");
     tsv_column(t, "step", "forward and backward passes so far");
     tsv_column(t, "tensor", "input: X, what the site normalises; gradient: dL/dX");
     tsv_column(t, "N", "valid rows of X");
@@ -119,6 +121,7 @@ static void print_row(tsv *t, const spectrum *s, const char *name, double p, int
     tsv_text(t, s->run);
     tsv_text(t, s->site->name);
     tsv_text(t, s->site->norm);
+    tsv_int(t, s->place);
     tsv_int(t, s->step);
     tsv_text(t, s->tensor);
     tsv_int(t, s->rows);
@@ -147,7 +150,7 @@ static sr_status print_site(const settings *o, const run_set *set, int r, int64_
     static const char *const tensor[SR_SPECTRUM_COUNT] = {"input", "gradient"};
     const sr_runfile *f = set->run[r];
     const int64_t records = sr_run_get_info(f)->spectra;
-    spectrum s = {.run = set->path[r], .site = sr_run_get_site(f, site)};
+    spectrum s = {.run = set->path[r], .site = sr_run_get_site(f, site), .place = site + 1};
     double *sigma = malloc((size_t)s.site->width * sizeof *sigma);
     if (!sigma) return sr_fail(why, SR_MEMORY, "out of memory");
     s.sigma = sigma;
