@@ -8,7 +8,7 @@
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
 
-enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8 };
+enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8, SPECTRA_SHOWN = 4 };
 
 typedef struct info_values {
     bool options;
@@ -169,6 +169,15 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
     }
 }
 
+/* Number and name, without what could drive a terminal. */
+static void print_site_name(const sr_runfile *f, int64_t site) {
+    char name[SR_NAME_SIZE];
+    memcpy(name, sr_run_get_site(f, site)->name, sizeof name);
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    printf("  %4lld  %-24s", (long long)site, name);
+}
+
 static void print_sites(const sr_runfile *f) {
     const sr_run_site *s;
     print_label("sites");
@@ -177,14 +186,94 @@ static void print_sites(const sr_runfile *f) {
     printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %-11s %s\n", "site", "name", "norm", "kind",
            "width", "eps", "alpha", "layer scale", "observed");
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
-        char name[SR_NAME_SIZE];
-        memcpy(name, s->name, sizeof name);
-        for (char *c = name; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
-        printf("  %4lld  %-24s %-12s %-10s %6lld %9.3g %7.4g %-11lld %s\n", (long long)i, name,
-               s->norm, s->kind, (long long)s->width, s->eps, s->alpha, (long long)s->layer_scale,
-               s->observed ? "batch" : "-");
+        print_site_name(f, i);
+        printf(" %-12s %-10s %6lld %9.3g %7.4g %-11lld %s\n", s->norm, s->kind, (long long)s->width,
+               s->eps, s->alpha, (long long)s->layer_scale, s->observed ? "batch" : "-");
     }
+}
+
+/* How many spectra, of which steps and sites. */
+static void print_spectra(const sr_runfile *f, sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(f);
+    int64_t step[SPECTRA_SHOWN], rows, sites = 0, shown = 0, widest = 0;
+    print_label("spectra");
+    if (info->spectra == 0) {
+        puts("none");
+        return;
+    }
+    for (int64_t i = 0; i < info->sites; i++)
+        if (sr_run_get_site(f, i)->width > widest) widest = sr_run_get_site(f, i)->width;
+    double *value = malloc((size_t)(widest + 1) * sizeof *value);
+    if (!value) {
+        sr_fail(why, SR_MEMORY, "%s: a spectrum", info->path);
+        return;
+    }
+    for (int64_t i = 0; i < info->sites && why->status == SR_OK; i++)
+        if (sr_run_spectrum(f, 0, i, 0, step, &rows, value, why) == SR_OK && rows >= 0) sites++;
+    for (; shown < info->spectra && shown < SPECTRA_SHOWN && why->status == SR_OK; shown++)
+        sr_run_spectrum(f, 0, 0, shown, &step[shown], &rows, value, why);
+    free(value);
+    if (why->status != SR_OK) return;
+    printf("%lld: step%s", (long long)info->spectra, info->spectra > 1 ? "s" : "");
+    for (int64_t i = 0; i < shown; i++) printf("%s %lld", i ? "," : "", (long long)step[i]);
+    printf("%s of %lld sites, inputs and gradients\n", info->spectra > shown ? ", ..." : "",
+           (long long)sites);
+}
+
+static const char *const final_names[] = {
+#define FINAL_NAME(name, ...) #name,
+    SR_FINALS(FINAL_NAME)};
+
+static bool is_measured(double *const *value, int64_t site) {
+    bool any = false;
+    for (int k = 0; k < SR_FINAL_COUNT; k++) any |= !isnan(value[k][site]);
+    return any;
+}
+
+/* One line a site that has any number, then what the numbers are. */
+static void print_final_sites(const sr_runfile *f, double *const *value) {
+    char path[SR_NAME_SIZE];
+    printf("  %4s  %-24s", "site", "name");
+    for (int k = 0; k < SR_FINAL_COUNT; k++) printf(" %12s", final_names[k]);
+    putchar('\n');
+    for (int64_t i = 0; i < sr_run_get_info(f)->sites; i++) {
+        if (!is_measured(value, i)) continue;
+        print_site_name(f, i);
+        for (int k = 0; k < SR_FINAL_COUNT; k++) printf(" %12.6g", value[k][i]);
+        putchar('\n');
+    }
+    for (int k = 0; k < SR_FINAL_COUNT; k++) {
+        snprintf(path, sizeof path, "final/%s", final_names[k]);
+        printf("  %s: ", final_names[k]);
+        tsv_escape(stdout, sr_run_definition(f, path));
+        putchar('\n');
+    }
+}
+
+static void print_batches(const sr_runfile *f, int64_t batches, double *const *value) {
+    int64_t measured = 0;
+    if (batches < 0) {
+        puts("none");
+        return;
+    }
+    for (int64_t i = 0; i < sr_run_get_info(f)->sites; i++) measured += is_measured(value, i);
+    printf("%lld batch%s with frozen running values%s\n", (long long)batches,
+           batches == 1 ? "" : "es", measured ? "" : "; no site has any");
+    if (measured) print_final_sites(f, value);
+}
+
+static void print_final(const sr_runfile *f, sr_failure *why) {
+    int64_t batches, sites = sr_run_get_info(f)->sites;
+    double *memory = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *memory);
+    double *value[SR_FINAL_COUNT];
+    print_label("final pass");
+    if (!memory) {
+        sr_fail(why, SR_MEMORY, "%s: the final pass", sr_run_get_info(f)->path);
+        return;
+    }
+    for (int k = 0; k < SR_FINAL_COUNT; k++) value[k] = memory + k * sites;
+    if (sr_run_final(f, &batches, value, why) == SR_OK) print_batches(f, batches, value);
+    free(memory);
 }
 
 static void print_names(const sr_runfile *f, const char *group,
@@ -212,6 +301,8 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
     print_names(f, "scalars", sr_run_has_scalar);
     print_names(f, "vectors", sr_run_has_vector);
     print_names(f, "embeddings", NULL);
+    print_spectra(f, why);
+    print_final(f, why);
 }
 
 int cmd_info(const tool *t) {
