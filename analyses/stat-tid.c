@@ -140,7 +140,9 @@ static void declare_final(tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "norm", "its normalization");
-    tsv_column(t, "batches", "training batches of the pass, running values frozen");
+    tsv_column(t, "batches",
+               "training batches of the pass, running values frozen (of an observed site: the "
+               "observer's)");
     tsv_column(t, "tid_mean", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2");
     tsv_column(t, "tid_var",
                "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2");
@@ -178,7 +180,8 @@ static sr_status print_final(const run_set *set, const char *sites, const char *
     if (status == SR_OK && !total) {
         status = sr_fail(why, SR_FORMAT, "%s%s has no final pass at a site '%s'", set->path[0],
                          set->count > 1 ? " (and no other run)" : "", sites);
-        sr_hint(why, "`statrec train --final-tid` makes one");
+        sr_hint(why, "`statrec train --final-tid` makes one; methods without batch statistics have "
+                     "it only with --observe batch too");
     }
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);

@@ -99,7 +99,8 @@
     X(gradient, "singular values of dL/dX [N, d], this site's own, in the same way")
 
 /* X(name, unit, definition): float64 [S] under /final, beside batches int64: a pass over the
- * training batches after training, running values frozen. Only in files whose host makes it. */
+ * training batches after training, running values frozen; at an observed site mu and sigma2 are the
+ * observer's where its method has none. Only in files whose host makes it. */
 #define SR_FINALS(X)                                                                               \
     X(tid_mean, "1", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                  \
     X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")

@@ -7,8 +7,10 @@
  *     tid_mean = mean ||mu_B - mu||_2 / ||sigma||_2      sigma = sqrt(sigma2), without eps
  *     tid_var  = mean ||sigma_B - sigma||_2 / ||sigma||_2
  *
- * NaN at sites whose method has no running mean and variance of its own. Weights and running values
- * stay as they are.
+ * A site whose method has no running mean and variance of its own, but that is observed (--observe
+ * batch, shadow.c), has the observer's mu and sigma2, which stand still here, and mu_B and sigma2_B
+ * of the valid rows of the x that the method sees: mean[x] and mean[(x - mu_B)^2], two passes in
+ * double. All other sites have NaN. Weights and running values stay as they are.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 typedef struct tid_sum {
     double mean, var;
     int64_t batches;
+    double *batch; /* [2, features] mu_B, sigma2_B of an observed site; owned */
     void *context; /* that the site's observers had before */
 } tid_sum;
 
@@ -28,31 +31,89 @@ static bool has_running(const norm_site *s) {
     return (s->method->vectors & needed) == needed;
 }
 
-static void add_batch(void *context, const norm_observation *o) {
-    tid_sum *t = context;
-    double *const *stat = o->call->stat, mean = 0, var = 0, sigma = 0;
-    if (o->call->rows->mode != NORM_BATCH || o->call->rows->valid == 0) return;
-    for (int64_t k = 0; k < o->call->features; k++) {
-        double m = stat[NORM_mu_B][k] - stat[NORM_mu][k];
-        double s = sqrt(stat[NORM_sigma2_B][k]) - sqrt(stat[NORM_sigma2][k]);
+/* Takes the statistics of one batch [d] into the sums. */
+static void add_statistics(tid_sum *t, int64_t d, const double *mu_B, const double *sigma2_B,
+                           const double *mu, const double *sigma2) {
+    double mean = 0, var = 0, sigma = 0;
+    for (int64_t k = 0; k < d; k++) {
+        double m = mu_B[k] - mu[k];
+        double s = sqrt(sigma2_B[k]) - sqrt(sigma2[k]);
         mean += m * m;
         var += s * s;
-        sigma += stat[NORM_sigma2][k];
+        sigma += sigma2[k];
     }
     t->mean += sqrt(mean / sigma);
     t->var += sqrt(var / sigma);
     t->batches++;
 }
 
+static void add_batch(void *context, const norm_observation *o) {
+    double *const *stat = o->call->stat;
+    if (o->call->rows->mode != NORM_BATCH || o->call->rows->valid == 0) return;
+    add_statistics(context, o->call->features, stat[NORM_mu_B], stat[NORM_sigma2_B], stat[NORM_mu],
+                   stat[NORM_sigma2]);
+}
+
+/* Mean and biased variance [d] over the valid rows. */
+static void moments_of_rows(const norm_rows *rows, const real *x, int64_t d, double *mean,
+                            double *variance) {
+    for (int64_t k = 0; k < d; k++) mean[k] = variance[k] = 0;
+    for (int64_t i = 0; i < rows->valid; i++) {
+        const real *row = x + (rows->index ? rows->index[i] : i) * d;
+        for (int64_t k = 0; k < d; k++) mean[k] += (double)row[k];
+    }
+    for (int64_t k = 0; k < d; k++) mean[k] /= (double)rows->valid;
+    for (int64_t i = 0; i < rows->valid; i++) {
+        const real *row = x + (rows->index ? rows->index[i] : i) * d;
+        for (int64_t k = 0; k < d; k++) {
+            double delta = (double)row[k] - mean[k];
+            variance[k] += delta * delta;
+        }
+    }
+    for (int64_t k = 0; k < d; k++) variance[k] /= (double)rows->valid;
+}
+
+static void add_observed_batch(void *context, const norm_observation *o) {
+    tid_sum *t = context;
+    int64_t d = o->call->features;
+    if (o->call->rows->mode != NORM_BATCH || o->call->rows->valid == 0) return;
+    moments_of_rows(o->call->rows, o->x, d, t->batch, t->batch + d);
+    add_statistics(t, d, t->batch, t->batch + d, o->site->shadow->mu, o->site->shadow->sigma2);
+}
+
 /* -- watching -------------------------------------------------------------------------------- */
+
+static bool watched(const norm_site *s) {
+    return has_running(s) || s->shadow;
+}
+
+static void free_sums(const model *m, tid_sum *sum) {
+    for (int i = 0; i < m->sites && sum; i++) free(sum[i].batch);
+    free(sum);
+}
+
+/* NULL on failure. */
+static tid_sum *make_sums(const model *m, sr_failure *why) {
+    tid_sum *sum = calloc((size_t)m->sites + 1, sizeof *sum);
+    bool ok = sum != NULL;
+    for (int i = 0; i < m->sites && ok; i++) {
+        if (has_running(m->site[i]) || !watched(m->site[i])) continue;
+        sum[i].batch = malloc(2 * (size_t)m->site[i]->features * sizeof(double));
+        ok = sum[i].batch != NULL;
+    }
+    if (ok) return sum;
+    sr_fail(why, SR_MEMORY, "out of memory for %d sites", m->sites);
+    free_sums(m, sum);
+    return NULL;
+}
 
 static void watch(model *m, tid_sum *sum) {
     for (int i = 0; i < m->sites; i++) {
         norm_site *s = m->site[i];
-        if (!has_running(s)) continue;
+        if (!watched(s)) continue;
         sum[i].context = s->observer_context;
         s->observer_context = &sum[i];
-        s->forward_observer = add_batch;
+        s->forward_observer = sum[i].batch ? add_observed_batch : add_batch;
         s->observe_frozen = true;
     }
 }
@@ -60,7 +121,7 @@ static void watch(model *m, tid_sum *sum) {
 static void unwatch(model *m, const tid_sum *sum) {
     for (int i = 0; i < m->sites; i++) {
         norm_site *s = m->site[i];
-        if (!has_running(s)) continue;
+        if (!watched(s)) continue;
         s->observer_context = sum[i].context;
         s->forward_observer = NULL;
         s->observe_frozen = false;
@@ -112,13 +173,13 @@ sr_status trainer_final_tid(trainer *r, sr_failure *why) {
     int64_t count = r->batches, done = 0;
     if (r->config->final_batches && r->config->final_batches < count)
         count = r->config->final_batches;
-    tid_sum *sum = calloc((size_t)r->model->sites, sizeof *sum);
-    if (!sum) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", r->model->sites);
+    tid_sum *sum = make_sums(r->model, why);
+    if (!sum) return SR_MEMORY;
     watch(r->model, sum);
     sr_status status = pass_batches(r, count, &done, why);
     unwatch(r->model, sum);
     if (status == SR_OK && done == count) status = record(r, sum, done, why);
-    free(sum);
+    free_sums(r->model, sum);
     r->result->times.validation += progress_clock() - start;
     return status;
 }
