@@ -13,12 +13,13 @@ array metric_of[runs]
 array unit_of[runs]
 stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), 1) \
     nooutput name 'RUN'
-stats t using (column(t_tid_mean)) nooutput name 'MEAN'
-stats t using (column(t_tid_var)) nooutput name 'VAR'
-stats t using (column(t_value)) nooutput name 'VALUE'
-low = VALUE_min
-high = VALUE_max
-tid_high = MEAN_records > 0 ? (MEAN_max > VAR_max ? MEAN_max : VAR_max) : 1
+eval span('t', 't_tid_mean')
+tid_high = span_count > 0 ? span_high : 0
+eval span('t', 't_tid_var')
+tid_high = span_count > 0 && span_high > tid_high ? span_high : tid_high > 0 ? tid_high : 1
+eval span('t', 't_value')
+low = span_low
+high = span_high
 dot_count = runs
 do for [r=1:runs] { dot_name[r] = run_label[r] }
 do for [i=1:published_rows] {

@@ -26,11 +26,15 @@ do for [r=1:runs] {
 legend_count = tasks
 eval LEGEND_ROOM
 legend_height = legend_height + 0.1
-stats t using (column(t_tid_mean)) nooutput name 'MEAN'
-stats t using (column(t_tid_var)) nooutput name 'VAR'
-stats t using (column(t_gap)) nooutput name 'GAP'
-stats t using (column(t_batch_sites)) nooutput name 'SITES'
-if (MEAN_records == 0) { eval refuse('no run has a site with batch statistics') }
+eval span('t', 't_tid_mean')
+if (span_count == 0) { eval refuse('no run has a discrepancy at a site with batch statistics') }
+mean_high = span_high
+eval span('t', 't_tid_var')
+var_high = span_count > 0 ? span_high : 1
+eval span('t', 't_gap')
+gap_low = span_count > 0 && span_low < 0 ? span_low : 0
+gap_high = span_count > 0 && span_high > 0 ? span_high : 0
+stats t using t_batch_sites nooutput name 'SITES'
 of_task(k, c) = column(t_task) == k ? column(c) : NaN
 
 set xlabel 'sites with batch statistics' offset 0,0.7
@@ -41,19 +45,19 @@ set datafile missing NaN
 
 set multiplot
 eval panel(1, 3, 1, 1)
-eval linear_y(0, MEAN_max)
+eval linear_y(0, mean_high)
 set ylabel 'mean TID (%)' offset 0.6,0
 plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) smooth unique with lines linetype k, \
      for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) with points linetype k
 eval panel(2, 3, 1, 1)
-eval linear_y(0, VAR_max)
+eval linear_y(0, var_high)
 set ylabel 'variance TID (%)' offset 0.6,0
 plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) smooth unique with lines linetype k, \
      for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) with points linetype k
 eval panel(3, 3, 1, 1)
 set xzeroaxis linetype 8 linewidth 0.5
 set label '↑ better' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
-eval linear_y(GAP_min < 0 ? GAP_min : 0, GAP_max > 0 ? GAP_max : 0)
+eval linear_y(gap_low, gap_high)
 set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0.2,0
 plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) smooth unique with lines linetype k, \
      for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) with points linetype k

@@ -57,15 +57,31 @@ with_unit(m, u) = m.short_unit(u)
 # Long labels lose their middle: what tells two runs apart is mostly at the end.
 cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
 
+# eval span(data, column): span_count, span_low and span_high of the finite values of a column, as in
+# eval span('t index 2', 't_loss'). eval span_of(data, column, value): of an expression that reads this column.
+# (`stats` alone warns when there is no finite value.) Before any range is set: stats leaves out what is outside.
+finite(text) = !(text eq 'nan' || text eq '-nan' || text eq 'inf' || text eq '-inf')
+span_add(v) = v == v && abs(v) < 1e300 ? (span_count = span_count + 1, \
+    span_low = v < span_low ? v : span_low, span_high = v > span_high ? v : span_high, 1) : 1
+span_of(data, c, v) = 'span_count = 0; span_low = 1e300; span_high = -1e300; stats '.data. \
+    ' using (finite(strcol('.c.')) ? span_add('.v.') : 1) nooutput name "SPAN"'
+span(data, c) = span_of(data, c, 'column('.c.')')
+
 # -- axes --------------------------------------------------------------------------------------
 # eval log_y(low, high): logarithmic from just below low to just above high. Powers of ten are labelled;
 # below two decades 2 and 5 of each decade too, since there may be no power of ten in sight.
 plain(low, high) = low >= 0.0009 && high <= 2000
 several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : sprintf('%d·10^{%d}', m, e)
+exponent(v) = int(floor(log10(v)))
+near(v, short) = short ? sprintf('%g', v) : sprintf('%g·10^{%d}', v / 10.0**exponent(v), exponent(v))
 log_tics(low, high) = 'set ytics 10; set format y "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
-    (high / low > 100 ? '' : sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))). \
+    (high / low > 100 ? '' : high / low > 5 ? \
+    sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))). \
     sprintf('set ytics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e) }', \
-            plain(low, high), plain(low, high)))
+            plain(low, high), plain(low, high)) : \
+    sprintf('do for [n=%d:%d] { set ytics add (near(n * %.6g, %d) n * %.6g) }', ceil(low / log_step(low, high)), \
+            floor(high / log_step(low, high)), log_step(low, high), plain(low, high), log_step(low, high)))
+log_step(low, high) = tic_step(1.15 * high - low / 1.15, 5)
 log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; unset ytics; '. \
     'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics(low, high)
 

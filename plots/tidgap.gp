@@ -47,10 +47,10 @@ if (legend_count == 0) { eval refuse('no run with batch statistics beside a refe
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 set label '↑ better' at graph 1, graph 1.045 right font ',7' textcolor rgb '#606060'
-pad_left = 0.72
+pad_left = 0.8
 set xlabel stat[5:*].' TID of the last BN site (%)' offset 0,0.7 noenhanced
 set ylabel 'gap'.(published_rows > 0 || !alike ? ', each in its metric' : ', '.with_unit(metric_of[1], unit_of[1])) \
-    offset 1,0 noenhanced
+    offset 0,0 noenhanced
 set xrange [0:right > 0 ? right * 1.1 : 1] noextend
 set pointsize 0.7
 set xzeroaxis linetype 8 linewidth 0.5

@@ -1,0 +1,59 @@
+#: title Regularized BN: condition numbers of every site's input and of its gradient
+#: runs 1- LN.h5 BN.h5 [MORE.h5...]
+#: samples nlp_ln nlp_bn nlp_rbn
+#: size 6.75 3.6
+#: site *
+#: table c stat-condition {run} --steps last --p 0.2,0.5,0.8 --site {site}
+# A line per run, at the last step with spectra (statrec train --spectra-every). C_max: largest singular value of the
+# tensor X [N, d]; C_p: that divided by the singular value number ceil(p d). Upper row: X the input of the
+# normalization; lower row: X the gradient of the loss with respect to it. C_max grows with the root of N.
+
+legend_count = runs
+do for [r=1:runs] {
+    legend_text[r] = run_label[r]
+    legend_type[r] = r
+    legend_mark[r] = 2
+}
+eval LEGEND_ROOM
+legend_height = legend_height + 0.14
+pad_left = 0.78
+gap_x = 0.42
+gap_y = 0.3
+array part[4] = [0, 0.2, 0.5, 0.8]
+array heading[4] = ['{/:Italic C}_{max}', '{/:Italic C}_{0.2}', '{/:Italic C}_{0.5}', '{/:Italic C}_{0.8}']
+array tensor[2] = ['input', 'gradient']
+# The value in its panel, NaN elsewhere; C_max has no p.
+number(i, q) = strcol(c_tensor) eq tensor[i] && (q == 1 ? strcol(c_statistic) eq 'C_max' : abs(column(c_p) - part[q]) < 1e-9) ? \
+    column(c_value) : NaN
+stats c using c_place nooutput name 'SITE'
+array low[8]
+array high[8]
+do for [i=1:2] {
+    do for [q=1:4] {
+        eval span_of('c', 'c_value', 'number(i, q)')
+        low[4*i-4+q] = span_count > 0 && span_low > 0 ? span_low : 1
+        high[4*i-4+q] = span_count > 0 && span_high > 0 ? span_high : 1
+    }
+}
+set datafile missing NaN
+set xrange [SITE_min - 0.5:SITE_max + 0.5] noextend
+eval sprintf('set xtics 1,%d', SITE_max - SITE_min < 6 ? 1 : tic_step(SITE_max - SITE_min, 5))
+set pointsize 0.35
+set title offset 0,-0.8
+
+set multiplot
+do for [i=1:2] {
+    do for [q=1:4] {
+        eval panel(q, 4, i, 2)
+        eval log_y(low[4*i-4+q], high[4*i-4+q])
+        set title (i == 1 ? heading[q] : '')
+        set format x (i == 2 ? '%g' : '')
+        set xlabel (i == 2 ? 'site, from the input' : '') offset 0,0.7
+        set ylabel (q == 1 ? 'of the '.tensor[i] : '') offset 0.9,0
+        plot for [r=1:runs] c index r-1 using c_place:(number(i, q)) with linespoints linetype r
+    }
+}
+unset title
+unset format
+eval LEGEND_DRAW
+unset multiplot
