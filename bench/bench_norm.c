@@ -191,7 +191,8 @@ static void run(const char *name, int64_t rows, int64_t d, int threads) {
 
 int main(int argc, char **argv) {
     const int64_t shape[][2] = {{131072, 16}, {4096, 512}, {32768, 64}};
-    const char *const names[] = {"bn", "rbn", "brn", "mabn", "pnv", "pn", "ln", "adanorm"};
+    const char *const names[] = {"bn", "rbn",         "brn",          "mabn", "pnv",
+                                 "pn", "pn-released", "bn-powernorm", "ln",   "adanorm"};
     printf("# least of %d rounds, milliseconds; plain = the same reads and writes in plain loops\n",
            ROUNDS);
     printf(

@@ -138,9 +138,8 @@ typedef struct norm_call {
     const double *dgamma, *dbeta;
     void *kept; /* kept_bytes(call) of the method, zeroed, from forward to backward */
     tape *tape; /* scratch memory and failures; no ops */
-    /* The rows of a layer scale, for methods that fuse it: to be made by the first pass over x in
-     * forward, and taken further by the pass that writes dx in backward. NULL: nothing to do. */
-    const struct columns_work *scale_input, *scale_gradient;
+    /* The layer scale in front of a method that fuses it; NULL: x is what is to be normalised. */
+    const struct layer_scale *scale;
 } norm_call;
 
 typedef struct norm_state_row {
@@ -163,7 +162,7 @@ struct norm_method {
     bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
     bool token_samples;  /* in text every token is its own sample, not every sentence (GroupNorm) */
     bool padded;         /* writes y and dx of padded rows too, as its release does */
-    bool fuses_scale;    /* runs a layer scale in its own passes (norm_call.scale_input) */
+    bool fuses_scale;    /* its passes over columns divide by norm_call.scale themselves */
     double eps, alpha;   /* presets; alpha 0 where nothing runs */
     int64_t layer_scale; /* preset: groups of the layer scale that belongs to it */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
@@ -192,10 +191,11 @@ typedef struct norm_site norm_site;
 typedef struct norm_observation {
     const norm_site *site;
     const norm_call *call;
-    const real *x;  /* [rows, d] the tensor that the method normalises (after a layer scale) */
+    const real *x;  /* [rows, d] the tensor that the method normalises (after a layer scale, and
+                       then only with norm_site.want_input, otherwise NULL) */
     const real *y;  /* [rows, d] forward only */
     const real *dy; /* [rows, d] backward only */
-    const real *dx; /* [rows, d] backward only: dL/dx of the x above, before any sum */
+    const real *dx; /* [rows, d] backward only: dL/dx of the x above, before any sum; NULL as x */
 } norm_observation;
 
 typedef void norm_observer_fn(void *context, const norm_observation *o);
@@ -223,6 +223,7 @@ struct norm_site {
     void *observer_context;
     bool observe_frozen; /* the forward observer is called in NORM_BATCH too */
     bool want_rows;
+    bool want_input;     /* observers look at x and dx even behind a layer scale */
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
 };
 

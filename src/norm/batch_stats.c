@@ -34,17 +34,41 @@ batch_kept *batch_kept_start(const norm_call *c) {
     return k;
 }
 
-sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x) {
-    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B],
-           *square = c->stat[NORM_psi2_B];
+/* mu_B and, in sigma2_B, the sums of squared deviations. */
+static sr_status own_moments(norm_call *c, const real *x) {
     columns m = columns_valid(c);
-    sr_status status = columns_moments(&m, x, mean, variance);
-    if (status == SR_OK) status = sync_moments(c, &k->n, mean, variance);
-    if (status != SR_OK) return status;
+    m.makes_scale = m.scale && !m.scale->made;
+    return columns_moments(&m, x, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+}
+
+static void divide_moments(norm_call *c, double n) {
+    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
     for (int64_t j = 0; j < c->features; j++) {
-        variance[j] /= k->n;
-        square[j] = variance[j] + mean[j] * mean[j];
+        variance[j] /= n;
+        c->stat[NORM_psi2_B][j] = variance[j] + mean[j] * mean[j];
     }
+}
+
+sr_status batch_own_statistics(norm_call *c, batch_kept *k, double count, const real *x) {
+    sr_status status = own_moments(c, x);
+    k->n = count;
+    divide_moments(c, count);
+    return status;
+}
+
+sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x) {
+    sr_status status = own_moments(c, x);
+    if (status == SR_OK)
+        status = sync_moments(c, &k->n, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    if (status == SR_OK) divide_moments(c, k->n);
+    return status;
+}
+
+sr_status batch_fill_padded(const norm_call *c, const double *value, real *y) {
+    columns padded;
+    sr_status status = columns_padded(c, &padded);
+    if (status != SR_OK) return status;
+    columns_fill(&padded, value, y);
     return SR_OK;
 }
 
@@ -129,6 +153,9 @@ sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real 
         zero[j] = 0;
     }
     columns m = columns_valid(c);
+    m.scale = NULL; /* dy stands for itself */
     columns_scale(&m, dy, zero, a, zero, dx);
+    m.scale = c->scale;
+    if (m.scale) columns_visit(&m, layer_scale_backward);
     return SR_OK;
 }

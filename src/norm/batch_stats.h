@@ -17,12 +17,19 @@ size_t batch_kept_bytes(const norm_call *c);
 /* c->kept with its arrays set. */
 batch_kept *batch_kept_start(const norm_call *c);
 
+/* Fills stat mu_B, sigma2_B, psi2_B of this process's valid rows, and n = `count`, the number that
+ * the squares are divided by. The first pass over x. */
+sr_status batch_own_statistics(norm_call *c, batch_kept *k, double count, const real *x);
+
 /* Fills n and stat mu_B, sigma2_B, psi2_B (all processes). */
 sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x);
 
 /* state <- alpha*state + (1-alpha)*batch, in NORM_TRAIN and when there was any row. */
 void batch_advance(const norm_call *c, const batch_kept *k, double *state, const double *batch,
                    double factor);
+
+/* y or dx of padded rows: value [d]; backward: the layer scale goes on with them. */
+sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 
 /* y = gamma * (x - center) * inverse + beta. */
 void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);

@@ -33,30 +33,13 @@ static double *kept_imputed(const norm_call *c) {
     return (double *)((char *)c->kept + batch_kept_bytes(c));
 }
 
-/* mu_B over valid rows; sigma2_B over all rows with the padded ones imputed. */
-static sr_status statistics(norm_call *c, batch_kept *k, const real *x) {
-    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
-    columns m = columns_valid(c);
-    k->n = (double)c->rows->rows;
-    sr_status status = columns_moments(&m, x, mean, variance);
-    for (int64_t j = 0; j < c->features; j++) {
-        variance[j] /= k->n;
-        c->stat[NORM_psi2_B][j] = variance[j] + mean[j] * mean[j];
-    }
-    return status;
-}
-
 /* Valid rows, and the same value in all padded ones. */
 static sr_status write_output(const norm_call *c, const batch_kept *k, const real *x, real *y) {
     double *value = k->scratch + 3 * c->features;
-    columns padded;
     batch_normalise(c, k, x, y);
-    sr_status status = columns_padded(c, &padded);
-    if (status != SR_OK) return status;
     for (int64_t j = 0; j < c->features; j++)
         value[j] = (double)c->gamma[j] * kept_imputed(c)[j] + (double)c->beta[j];
-    columns_fill(&padded, value, y);
-    return SR_OK;
+    return batch_fill_padded(c, value, y);
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
@@ -65,7 +48,8 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2];
     memcpy(c->stat[NORM_mu], mu, (size_t)d * sizeof *mu);
     memcpy(c->stat[NORM_sigma2], sigma2, (size_t)d * sizeof *mu);
-    sr_status status = statistics(c, k, x);
+    /* sigma2_B over all rows: the imputed ones deviate by 0. */
+    sr_status status = batch_own_statistics(c, k, (double)c->rows->rows, x);
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) {
         batch_divide(c, k, mu, sigma2);
@@ -107,7 +91,8 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
         t.b[j] += (t.a[j] * part[j] + (double)padded.rows * t.b[j]) / valid;
         zero[j] = 0;
     }
-    columns_fill(&padded, zero, dx);
+    status = batch_fill_padded(c, zero, dx);
+    if (status != SR_OK) return status;
     return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);
 }
 
@@ -118,6 +103,7 @@ const norm_method norm_bn_powernorm = {
     .summary = "the BN baseline of the PowerNorm release: padded rows imputed by the mean",
     .affine = true,
     .padded = true,
+    .fuses_scale = true,
     .eps = 1e-5,
     .alpha = 0.95,
     .layer_scale = 1,

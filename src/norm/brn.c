@@ -121,6 +121,7 @@ const norm_method norm_brn = {
     .axis = "batch",
     .summary = "batch renormalization: BN corrected towards its running statistics",
     .affine = true,
+    .fuses_scale = true,
     .eps = 1e-3,
     .alpha = 0.99,
     .param = {{"r_max", 3, 1, 1e9, NULL, "limit of the scale correction r"},

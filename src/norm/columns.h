@@ -3,11 +3,15 @@
  *
  * Rows are cut into fixed pieces by their number only and the pieces' sums are merged in order, so
  * the result has the same bytes for any number of threads.
+ *
+ * Behind a layer scale x is divided on the way, so that x/s needs no memory. What columns_scale,
+ * columns_fill and columns_combine write while the scale has a `dx` is a gradient: it goes on
+ * through the layer scale while the rows are in cache.
  */
 #ifndef NORM_COLUMNS_H
 #define NORM_COLUMNS_H
 
-#include "statnet/norm.h"
+#include "layer_scale.h"
 
 /* The rows of one pass. */
 typedef struct columns {
@@ -15,9 +19,15 @@ typedef struct columns {
     int64_t features;     /* d */
     const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
     int threads;
-    tape *tape;   /* scratch memory, where there is no room: */
-    double *room; /* [columns_room] doubles of the caller's, or NULL */
+    tape *tape;               /* scratch memory, where there is no room: */
+    double *room;             /* [columns_room] doubles of the caller's, or NULL */
+    const layer_scale *scale; /* x stands for x/s in every pass; NULL: for itself */
+    bool makes_scale;         /* columns_moments: 1/s is not known yet, make it on the way */
 } columns;
+
+static inline int64_t columns_row(const columns *m, int64_t i) {
+    return m->index ? m->index[i] : i;
+}
 
 /* What any of these passes needs for this many rows. */
 int64_t columns_room(int64_t rows, int64_t features);
@@ -26,6 +36,9 @@ columns columns_valid(const norm_call *c); /* valid rows */
 columns columns_all(const norm_call *c);   /* padded rows too */
 /* The padded rows alone, with an index in memory of the tape. */
 sr_status columns_padded(const norm_call *c, columns *m);
+
+/* Calls rows(m, first, count) for pieces of the rows, from several threads. */
+void columns_visit(const columns *m, void (*rows)(const columns *m, int64_t first, int64_t count));
 
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
 sr_status columns_moments(const columns *m, const real *x, double *mean, double *m2);

@@ -4,12 +4,23 @@
 
 #include "statnet/norm.h"
 
-/* u [rows, d] and scale [rows, groups] = 1/s; all: padded rows too, otherwise valid rows only and
- * the others are left undefined. */
-void layer_scale_forward(const norm_call *c, bool all, const real *x, real *u, double *scale);
+struct columns;
 
-/* du [rows, d] -> dx [rows, d]. */
-void layer_scale_backward(const norm_call *c, bool all, const real *u, const double *scale,
-                          const real *du, real *dx);
+/* The layer scale of one call: u = x/s. */
+typedef struct layer_scale {
+    int64_t groups, width; /* G and w: d = G w */
+    double eps;
+    const real *x;   /* [rows, d] */
+    double *inverse; /* [rows, G] 1/s */
+    bool made;       /* inverse is filled */
+    real *u;         /* [rows, d] where somebody wants it in memory, or NULL */
+    const real *du;
+    real *dx; /* [rows, d], may be du; NULL outside of a backward pass */
+} layer_scale;
+
+/* For rows first .. first+count-1 of m, and m->scale: x -> inverse; x -> u; du -> dx. */
+void layer_scale_make(const struct columns *m, int64_t first, int64_t count);
+void layer_scale_apply(const struct columns *m, int64_t first, int64_t count);
+void layer_scale_backward(const struct columns *m, int64_t first, int64_t count);
 
 #endif

@@ -131,6 +131,7 @@ const norm_method norm_mabn = {
     .axis = "batch",
     .summary = "moving average BN: statistics averaged over the last calls, both passes",
     .affine = true,
+    .fuses_scale = true,
     .centralize = true,
     .eps = 1e-5,
     .alpha = 0.98,

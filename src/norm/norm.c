@@ -5,16 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "layer_scale.h"
+#include "columns.h"
 #include "shadow.h"
 
 /* One call, from forward to backward. */
 typedef struct applied {
     norm_site *site;
     norm_call call;
-    const real *x;          /* [rows, d] what the method sees */
-    const double *ls_scale; /* [rows, groups] of the layer scale, or NULL */
-    shadow_call *shadow;    /* or NULL */
+    const real *x;       /* [rows, d] what the method sees */
+    layer_scale scale;   /* in front of the method; groups is 0 where there is none */
+    shadow_call *shadow; /* or NULL */
 } applied;
 
 /* -- rows ----------------------------------------------------------------------------------------
@@ -97,19 +97,58 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
     return SR_OK;
 }
 
-/* x, or the layer scale of x in fresh memory. */
+/* Rows whose layer scale is not made by the first pass of the method. */
+static sr_status rows_to_scale(const applied *a, columns *m) {
+    const norm_call *c = &a->call;
+    const norm_method *method = a->site->method;
+    bool fused = method->fuses_scale && c->rows->mode != NORM_RUNNING;
+    sr_status status = SR_OK;
+    *m = method->padded ? columns_all(c) : columns_valid(c);
+    if (fused && method->padded) status = columns_padded(c, m);
+    if (fused && !method->padded) m->rows = 0;
+    m->scale = &a->scale;
+    return status;
+}
+
+/* u in memory, in every row that has a scale. */
+static const real *scaled_input(applied *a) {
+    norm_call *c = &a->call;
+    columns m = a->site->method->padded ? columns_all(c) : columns_valid(c);
+    if (a->scale.u) return a->scale.u;
+    a->scale.u = tape_alloc(c->tape, (size_t)(c->rows->rows * c->features) * sizeof(real));
+    m.scale = &a->scale;
+    if (a->scale.u) columns_visit(&m, layer_scale_apply);
+    return a->scale.u;
+}
+
+/* What the method sees: x, for it to divide if it can, or the layer scale of x in memory. */
 static sr_status scale_input(applied *a, const tensor *x) {
     norm_call *c = &a->call;
-    a->x = x->value;
-    if (!c->options->layer_scale) return SR_OK;
-    real *u = tape_alloc(c->tape, (size_t)x->count * sizeof *u);
     int64_t groups = c->options->layer_scale;
-    double *scale = tape_alloc(c->tape, (size_t)(c->rows->rows * groups) * sizeof *scale);
-    if (!u || !scale) return SR_MEMORY;
-    layer_scale_forward(c, a->site->method->padded, x->value, u, scale);
-    a->x = u;
-    a->ls_scale = scale;
-    return SR_OK;
+    columns m;
+    a->x = x->value;
+    if (!groups) return SR_OK;
+    double *inverse = tape_alloc(c->tape, (size_t)(c->rows->rows * groups) * sizeof *inverse);
+    if (!inverse) return SR_MEMORY;
+    a->scale = (layer_scale){.groups = groups,
+                             .width = c->features / groups,
+                             .eps = c->options->eps,
+                             .x = x->value,
+                             .inverse = inverse,
+                             .made = c->rows->mode == NORM_RUNNING};
+    if (rows_to_scale(a, &m) != SR_OK) return SR_MEMORY;
+    columns_visit(&m, layer_scale_make);
+    if (a->site->method->fuses_scale)
+        c->scale = &a->scale;
+    else
+        a->x = scaled_input(a);
+    return a->x ? SR_OK : SR_MEMORY;
+}
+
+/* For observers: NULL where it would have to be made and nobody wants it. */
+static const real *observed_input(applied *a) {
+    if (!a->call.scale) return a->x;
+    return a->site->want_input ? scaled_input(a) : NULL;
 }
 
 static sr_status run_forward(applied *a, const tensor *x, real *y) {
@@ -121,6 +160,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     } else {
         sr_status status = scale_input(a, x);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
+        a->scale.made = true;
         if (status == SR_OK) status = shadow_forward(s, c, a->x, &a->shadow);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, y);
@@ -128,8 +168,9 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     }
     norm_mode mode = c->rows->mode;
     if (s->forward_observer && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->observe_frozen)))
-        s->forward_observer(s->observer_context,
-                            &(norm_observation){.site = s, .call = c, .x = a->x, .y = y});
+        s->forward_observer(
+            s->observer_context,
+            &(norm_observation){.site = s, .call = c, .x = observed_input(a), .y = y});
     return SR_OK;
 }
 
@@ -150,28 +191,42 @@ static void add_rows(real *to, const real *from, int64_t count, int threads) {
     for (int64_t i = 0; i < count; i++) to[i] += from[i];
 }
 
-/* This layer's own gradient in dx, seen by the observer; then back through the layer scale into
- * out (the same memory as dx when there is none). */
+/* dx -> out through the layer scale: in the method's last pass, or behind it. */
+static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out) {
+    norm_call *c = &a->call;
+    const norm_method *method = a->site->method;
+    columns m = method->padded ? columns_all(c) : columns_valid(c);
+    if (!a->scale.groups) return method->backward(c, a->x, dy, dx);
+    a->scale.du = dx;
+    a->scale.dx = out;
+    m.scale = &a->scale;
+    sr_status status = method->backward(c, a->x, dy, dx);
+    if (status == SR_OK && !c->scale) columns_visit(&m, layer_scale_backward);
+    if (status == SR_OK && !method->padded && out != dx) zero_padded(c, out);
+    return status;
+}
+
+/* This layer's own gradient in dx, seen by the observer, and that of its input in out. The same
+ * memory where nobody looks or both are equal. */
 static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
     norm_site *s = a->site;
     if (empty(s, c)) {
         memset(dx, 0, (size_t)(c->rows->rows * c->features) * sizeof *dx);
+        if (out != dx) memset(out, 0, (size_t)(c->rows->rows * c->features) * sizeof *out);
     } else {
-        sr_status status = s->method->backward(c, a->x, dy, dx);
+        sr_status status = scaled_backward(a, dy, dx, out);
         if (status == SR_OK) status = shadow_backward(a->shadow, c, a->x, dy);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }
     if (s->backward_observer && c->rows->mode == NORM_TRAIN)
-        s->backward_observer(
-            s->observer_context,
-            &(norm_observation){.site = s, .call = c, .x = a->x, .dy = dy, .dx = dx});
-    if (a->ls_scale)
-        layer_scale_backward(c, s->method->padded, a->x, a->ls_scale, dx, out);
-    else if (out != dx)
-        memcpy(out, dx, (size_t)(c->rows->rows * c->features) * sizeof *out);
-    if (a->ls_scale && !s->method->padded) zero_padded(c, out);
+        s->backward_observer(s->observer_context,
+                             &(norm_observation){.site = s,
+                                                 .call = c,
+                                                 .x = observed_input(a),
+                                                 .dy = dy,
+                                                 .dx = c->scale && out == dx ? NULL : dx});
     return SR_OK;
 }
 
@@ -183,7 +238,7 @@ static void norm_backward(tape *t, const tape_node *node) {
     if (x->wants_grad && !grad) return;
     size_t bytes = (size_t)x->count * sizeof *grad;
     real *out = grad && !add ? grad : tape_alloc(t, bytes);
-    real *dx = a->ls_scale ? tape_alloc(t, bytes) : out;
+    real *dx = a->scale.groups && a->site->want_input ? tape_alloc(t, bytes) : out;
     if (!out || !dx) return;
     sr_status status = run_backward(a, node->out->grad, dx, out);
     if (status != SR_OK) {

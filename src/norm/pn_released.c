@@ -26,19 +26,6 @@
 enum { STATE_PSI2, STATE_NU };
 enum { PARAM_ALPHA_BWD, PARAM_WARMUP };
 
-/* mu_B, sigma2_B, psi2_B of the valid rows. */
-static sr_status valid_statistics(norm_call *c, batch_kept *k, const real *x) {
-    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
-    columns m = columns_valid(c);
-    k->n = (double)m.rows;
-    sr_status status = columns_moments(&m, x, mean, variance);
-    for (int64_t j = 0; j < c->features; j++) {
-        variance[j] /= k->n;
-        c->stat[NORM_psi2_B][j] = variance[j] + mean[j] * mean[j];
-    }
-    return status;
-}
-
 static void advance(const norm_call *c) {
     double calls = (double)c->calls, alpha = c->options->alpha, *psi2 = c->state[STATE_PSI2];
     const double *v = c->stat[NORM_psi2_B];
@@ -50,20 +37,24 @@ static void advance(const norm_call *c) {
     }
 }
 
-/* Gamma over all rows, padded ones too. */
+/* Gamma over all rows: those of psi2_B and the padded ones. */
 static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) {
     int64_t d = c->features;
     double *mean = k->scratch, *m2 = mean + d, most = -INFINITY;
-    columns all = columns_all(c);
-    sr_status status = columns_moments(&all, x, mean, m2);
+    double rows = (double)c->rows->rows, valid = (double)c->rows->valid;
+    columns padded;
+    sr_status status = columns_padded(c, &padded);
+    if (status == SR_OK) status = columns_moments(&padded, x, mean, m2);
+    if (status != SR_OK) return status;
     for (int64_t j = 0; j < d; j++) {
-        double square = m2[j] / (double)all.rows + mean[j] * mean[j];
-        double gamma = square * k->inverse[j] * k->inverse[j];
+        double square = valid * c->stat[NORM_psi2_B][j];
+        square += m2[j] + (double)padded.rows * mean[j] * mean[j];
+        double gamma = square / rows * k->inverse[j] * k->inverse[j];
         c->stat[NORM_Gamma_t][j] = gamma;
         if (gamma > most || isnan(gamma)) most = gamma; /* a NaN stays */
     }
     c->scalar[NORM_SCALAR_Gamma_max] = most;
-    return status;
+    return SR_OK;
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
@@ -73,7 +64,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     memcpy(c->stat[NORM_nu], c->state[STATE_NU], bytes);
     batch_divide(c, k, NULL, c->stat[NORM_psi2]);
     if (c->rows->mode != NORM_RUNNING) {
-        sr_status status = valid_statistics(c, k, x);
+        sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
         if (status != SR_OK) return status;
         if ((double)c->calls <= c->options->param[PARAM_WARMUP])
             batch_divide(c, k, NULL, c->stat[NORM_psi2_B]);
@@ -131,6 +122,7 @@ const norm_method norm_pn_released = {
     .summary = "PowerNorm as released: layer scale, warm-up, padding counted",
     .affine = true,
     .padded = true,
+    .fuses_scale = true,
     .eps = 1e-5,
     .alpha = 0.9,
     .layer_scale = 1,

@@ -87,15 +87,9 @@ static void take_penalty(const norm_call *c) {
 }
 
 static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x) {
-    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
-    columns m = columns_valid(c);
-    k->n = (double)m.rows;
-    sr_status status = columns_moments(&m, x, mean, variance);
+    const double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
+    sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
     if (status != SR_OK) return status;
-    for (int64_t j = 0; j < c->features; j++) {
-        variance[j] /= k->n;
-        c->stat[NORM_psi2_B][j] = variance[j] + mean[j] * mean[j];
-    }
     divide(c, k, mean, variance);
     batch_advance(c, k, c->state[STATE_MU], mean, 1);
     batch_advance(c, k, c->state[STATE_SIGMA2], variance, 1);
@@ -107,7 +101,6 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     size_t bytes = (size_t)c->features * sizeof(double);
     double *value = k->scratch + 3 * c->features;
-    columns padded;
     memcpy(c->stat[NORM_mu], c->state[STATE_MU], bytes);
     memcpy(c->stat[NORM_sigma2], c->state[STATE_SIGMA2], bytes);
     sr_status status = SR_OK;
@@ -115,13 +108,11 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         divide(c, k, c->state[STATE_MU], c->state[STATE_SIGMA2]);
     else
         status = forward_batch(c, k, x);
-    if (status == SR_OK) status = columns_padded(c, &padded);
     if (status != SR_OK) return status;
     batch_normalise(c, k, x, y);
     for (int64_t j = 0; j < c->features; j++)
         value[j] = (double)c->gamma[j] * (-k->center[j] * k->inverse[j]) + (double)c->beta[j];
-    columns_fill(&padded, value, y);
-    return SR_OK;
+    return batch_fill_padded(c, value, y);
 }
 
 /* sum_g and sum_gx over all rows; dx = 0 in padded rows. */
@@ -140,8 +131,7 @@ static sr_status sums(norm_call *c, const batch_kept *k, const real *x, const re
         c->stat[NORM_sum_gx][j] -= part[j] * k->center[j] * k->inverse[j];
         part[j] = 0;
     }
-    columns_fill(&padded, part, dx);
-    return SR_OK;
+    return batch_fill_padded(c, part, dx);
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
@@ -168,6 +158,7 @@ const norm_method norm_rbn_released = {
     .summary = "RBN and masked BN as released: clamped variance, padding counted backwards",
     .affine = true,
     .padded = true,
+    .fuses_scale = true,
     .eps = 1e-5,
     .alpha = 0.95,
     .param = {{"lambda", 0.1, 0, 1e9, NULL, "weight of the penalty on the mean"},

@@ -75,8 +75,12 @@ static sr_status sort_rows(const norm_call *c, samples_kept *k) {
 }
 
 static columns rows_of(const norm_call *c, const samples_kept *k, int64_t s, double *room) {
-    return (columns){
-        k->start[s + 1] - k->start[s], c->features, k->row + k->start[s], 1, c->tape, room};
+    return (columns){.rows = k->start[s + 1] - k->start[s],
+                     .features = c->features,
+                     .index = k->row + k->start[s],
+                     .threads = 1,
+                     .tape = c->tape,
+                     .room = room};
 }
 
 /* Doubles for one piece: ARRAYS arrays [d] and room for the column passes. */

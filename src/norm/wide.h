@@ -12,7 +12,7 @@
 
 #include "statnet/real.h"
 
-enum { WIDE = 8 };
+enum { WIDE = 8, AHEAD_BYTES = 32768 };
 
 typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
 typedef real wide_real __attribute__((vector_size(WIDE * sizeof(real))));
@@ -49,6 +49,73 @@ WIDE_INLINE void wide_store_double(double *x, const wide *from) {
 WIDE_INLINE double wide_total(const wide *v) {
     const wide a = *v;
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+/* Asks for what is read some rows later; any address is allowed. */
+WIDE_INLINE void wide_fetch_ahead(const real *x) {
+    __builtin_prefetch((const void *)((uintptr_t)x + AHEAD_BYTES));
+}
+
+/* The same for what is written some rows later. */
+WIDE_INLINE void wide_claim_ahead(real *y) {
+    __builtin_prefetch((void *)((uintptr_t)y + AHEAD_BYTES), 1);
+}
+
+/* total[j] = the sum of the lanes of v[j]: neighbours, then neighbouring pairs, then halves. */
+WIDE_INLINE void wide_totals(wide *total, const wide *v) {
+    wide a[4], b[2];
+    for (int i = 0; i < 4; i++) {
+        wide low = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        wide high = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        a[i] = low + high;
+    }
+    for (int i = 0; i < 2; i++) {
+        wide low = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
+        wide high = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+        b[i] = low + high;
+    }
+    wide low = __builtin_shufflevector(b[0], b[1], 0, 1, 2, 3, 8, 9, 10, 11);
+    wide high = __builtin_shufflevector(b[0], b[1], 4, 5, 6, 7, 12, 13, 14, 15);
+    *total = low + high;
+}
+
+/* sum x y over w values. */
+static inline double wide_dot(const real *x, const real *y, int64_t w) {
+    wide lane[4] = {0}, a, b;
+    int64_t k = 0;
+    for (; k + 4 * WIDE <= w; k += 4 * WIDE) {
+        for (int j = 0; j < 4; j++) {
+            wide_load(&a, x + k + j * WIDE);
+            wide_load(&b, y + k + j * WIDE);
+            lane[j] += a * b;
+        }
+    }
+    for (; k + WIDE <= w; k += WIDE) {
+        wide_load(&a, x + k);
+        wide_load(&b, y + k);
+        lane[0] += a * b;
+    }
+    lane[0] = (lane[0] + lane[1]) + (lane[2] + lane[3]);
+    double sum = wide_total(lane);
+    for (; k < w; k++) sum += (double)x[k] * (double)y[k];
+    return sum;
+}
+
+/* total[j] = sum x_j y_j over w values, for eight rows of w values each. */
+WIDE_INLINE void wide_dots(double *total, const real *x, const real *y, int64_t w) {
+    wide lane[WIDE] = {0}, sum, a, b;
+    int64_t k = 0;
+    for (; k + WIDE <= w; k += WIDE) {
+        for (int j = 0; j < WIDE; j++) {
+            wide_load(&a, x + j * w + k);
+            wide_load(&b, y + j * w + k);
+            lane[j] += a * b;
+        }
+    }
+    wide_totals(&sum, lane);
+    wide_store_double(total, &sum);
+    for (; k < w; k++)
+        for (int j = 0; j < WIDE; j++) total[j] += (double)x[j * w + k] * (double)y[j * w + k];
 }
 
 #endif

@@ -170,6 +170,7 @@ void hooks_free(hooks *h) {
 
 void hooks_want_spectra(hooks *h, bool wanted) {
     h->spectra = wanted;
+    for (int i = 0; i < h->model->sites; i++) h->model->site[i]->want_input = wanted;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

@@ -1,6 +1,7 @@
 /* layer.c -- see layer.h. */
 #include "layer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,4 +57,19 @@ real *layer_numbers(int64_t rows, int64_t d, uint64_t seed, double mean, double 
     for (int64_t i = 0; i < rows * d; i++)
         x[i] = (real)(float)((mean + deviation * rng_normal(&r)) * (1 + (double)(i % d) / 4));
     return x;
+}
+
+double *layer_scaled(const real *x, int64_t rows, int64_t d, int64_t groups, double eps,
+                     double *s) {
+    double *u = malloc((size_t)(rows * d) * sizeof *u);
+    int64_t w = groups ? d / groups : d;
+    assert_non_null(u);
+    for (int64_t q = 0; q < rows * d / w; q++) {
+        double square = 0, divisor = 1;
+        for (int64_t k = 0; k < w; k++) square += (double)x[q * w + k] * (double)x[q * w + k];
+        if (groups) divisor = sqrt(square / (double)w + eps);
+        for (int64_t k = 0; k < w; k++) u[q * w + k] = (double)x[q * w + k] / divisor;
+        if (s) s[q] = divisor;
+    }
+    return u;
 }

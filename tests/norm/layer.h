@@ -22,6 +22,10 @@ void layer_free(layer *l);
 void layer_pass(layer *l, tape *t, const real *x, const real *dy, int64_t rows, const uint8_t *mask,
                 norm_mode mode, real *y, real *dx);
 
+/* u [rows, d] = what a layer scale of x with these groups hands on, by plain loops; groups 0: x.
+ * s [rows, groups]: where to leave the divisors, or NULL. Free with free. */
+double *layer_scaled(const real *x, int64_t rows, int64_t d, int64_t groups, double eps, double *s);
+
 /* count numbers, normal with this mean and deviation in column k times (1 + k/4). Free with free.
  */
 real *layer_numbers(int64_t rows, int64_t d, uint64_t seed, double mean, double deviation);

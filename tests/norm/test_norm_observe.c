@@ -10,6 +10,7 @@ enum { ROWS = 700, WIDTH = 20 };
 
 typedef struct raw {
     const norm_method *method;
+    double *u;                                          /* [rows, d] what the method sees */
     double mean[WIDTH], variance[WIDTH], square[WIDTH]; /* [d] from x */
     int forward, backward;
 } raw;
@@ -26,18 +27,28 @@ static void check_term(const norm_observation *o, norm_vector v, int64_t k, doub
                  (long long)k, got, want);
 }
 
+/* Observers are shown what the method sees. */
+static void check_input(const raw *r, const norm_observation *o) {
+    for (int64_t i = 0; i < o->call->rows->rows; i++)
+        for (int64_t k = 0; valid(o, i) && k < WIDTH; k++)
+            if (!(fabs((double)o->x[i * WIDTH + k] / r->u[i * WIDTH + k] - 1) <= 1e-7))
+                fail_msg("%s: x[%lld, %lld] is %.9g, not %.9g", o->site->method->name, (long long)i,
+                         (long long)k, (double)o->x[i * WIDTH + k], r->u[i * WIDTH + k]);
+}
+
 static void see_forward(void *context, const norm_observation *o) {
     raw *r = context;
+    check_input(r, o);
     double n = (double)o->call->rows->valid;
     for (int64_t k = 0; k < WIDTH; k++) {
         double sum = 0, size = 0, second = 0, square = 0;
         for (int64_t i = 0; i < o->call->rows->rows; i++) {
             if (!valid(o, i)) continue;
-            sum += (double)o->x[i * WIDTH + k];
-            size += fabs((double)o->x[i * WIDTH + k]);
+            sum += r->u[i * WIDTH + k];
+            size += fabs(r->u[i * WIDTH + k]);
         }
         for (int64_t i = 0; i < o->call->rows->rows; i++) {
-            double x = (double)o->x[i * WIDTH + k];
+            double x = r->u[i * WIDTH + k];
             if (!valid(o, i)) continue;
             second += (x - sum / n) * (x - sum / n);
             square += x * x;
@@ -57,7 +68,7 @@ static void see_forward(void *context, const norm_observation *o) {
 /* xhat of the two methods whose divisor the raw tensors give directly. */
 static double xhat(const raw *r, const norm_observation *o, int64_t i, int64_t k) {
     bool centred = !strcmp(r->method->name, "bn");
-    double eps = o->site->options.eps, x = (double)o->x[i * WIDTH + k];
+    double eps = o->site->options.eps, x = r->u[i * WIDTH + k];
     return centred ? (x - r->mean[k]) / sqrt(r->variance[k] + eps) : x / sqrt(r->square[k] + eps);
 }
 
@@ -89,10 +100,13 @@ static void check_method(const char *name, int64_t groups, double mean, const ui
     l.site.forward_observer = see_forward;
     l.site.backward_observer = see_backward;
     l.site.observer_context = &r;
+    l.site.want_input = true;
     for (uint64_t step = 0; step < 3; step++) {
         real *x = layer_numbers(ROWS, WIDTH, 10 + step, mean, 1),
              *dy = layer_numbers(ROWS, WIDTH, 20 + step, 0.2, 1);
+        r.u = layer_scaled(x, ROWS, WIDTH, groups, l.site.options.eps, NULL);
         layer_pass(&l, t, x, dy, ROWS, mask, NORM_TRAIN, NULL, NULL);
+        free(r.u);
         free(x);
         free(dy);
     }

@@ -17,6 +17,7 @@ static const double ALPHA = 0.8;
 
 typedef struct raw {
     double mu[WIDTH], sigma2[WIDTH], psi2[WIDTH]; /* running, before the step */
+    double *u;                                    /* [rows, d] what the method sees */
     int calls;
 } raw;
 
@@ -49,15 +50,15 @@ static void see(void *context, const norm_observation *o) {
         double mu = 0, size = 0, sigma2 = 0, psi2 = 0, g = 0, g_size = 0, gx = 0, gx_size = 0;
         for (int64_t i = 0; i < ROWS; i++) {
             if (mask && !mask[i]) continue;
-            double x = (double)o->x[i * WIDTH + k];
+            double x = r->u[i * WIDTH + k];
             mu += x / n, size += fabs(x) / n, psi2 += x * x / n;
         }
         for (int64_t i = 0; i < ROWS; i++)
-            if (!mask || mask[i]) sigma2 += pow((double)o->x[i * WIDTH + k] - mu, 2) / n;
+            if (!mask || mask[i]) sigma2 += pow(r->u[i * WIDTH + k] - mu, 2) / n;
         for (int64_t i = 0; i < ROWS; i++) {
             if (mask && !mask[i]) continue;
             double dy = (double)o->dy[i * WIDTH + k];
-            double term = dy * ((double)o->x[i * WIDTH + k] - mu) / sqrt(sigma2 + eps);
+            double term = dy * (r->u[i * WIDTH + k] - mu) / sqrt(sigma2 + eps);
             g += dy, g_size += fabs(dy), gx += term, gx_size += fabs(term);
         }
         if (own_reading(o->site->method)) {
@@ -82,11 +83,17 @@ static void observe(layer *l, double alpha) {
     assert_non_null(l->site.shadow);
 }
 
-static void three_steps(layer *l, tape *t, const uint8_t *mask, double mean, real *y, real *dx) {
+/* r: whose u is to be set, or NULL. */
+static void three_steps(layer *l, tape *t, const uint8_t *mask, double mean, raw *r, real *y,
+                        real *dx) {
     for (uint64_t step = 0; step < STEPS; step++) {
         real *x = layer_numbers(ROWS, WIDTH, 10 + step, mean, 1),
              *dy = layer_numbers(ROWS, WIDTH, 20 + step, 0.2, 1);
+        const norm_options *o = &l->site.options;
+        double *u = layer_scaled(x, ROWS, WIDTH, o->layer_scale, o->eps, NULL);
+        if (r) r->u = u;
         layer_pass(l, t, x, dy, ROWS, mask, NORM_TRAIN, y, dx);
+        free(u);
         free(x);
         free(dy);
     }
@@ -103,7 +110,7 @@ static void check_statistics(const norm_method *m, const uint8_t *mask) {
     for (int k = 0; k < WIDTH; k++) r.sigma2[k] = r.psi2[k] = 1;
     l.site.backward_observer = see;
     l.site.observer_context = &r;
-    three_steps(&l, t, mask, 3, NULL, NULL);
+    three_steps(&l, t, mask, 3, &r, NULL, NULL);
     assert_int_equal(r.calls, STEPS);
     assert_true(l.site.shadow->alpha == (m->alpha > 0 ? m->alpha : ALPHA));
     assert_true(l.site.shadow->eps > 0);
@@ -140,7 +147,7 @@ static void make_outcome(outcome *out, const norm_method *m, bool observed, int 
     memset(out, 0, sizeof *out);
     layer_make(&l, m, WIDTH, m->layer_scale);
     if (observed) observe(&l, ALPHA);
-    three_steps(&l, t, mask, 3, out->y, out->dx);
+    three_steps(&l, t, mask, 3, NULL, out->y, out->dx);
     if (l.site.gamma) {
         memcpy(out->gamma, l.site.gamma->grad, sizeof out->gamma);
         memcpy(out->beta, l.site.beta->grad, sizeof out->beta);
@@ -193,7 +200,7 @@ static void keep_last(kept *out, const char *method, bool observed, real *dx) {
     if (observed) observe(&l, norm_find("bn")->alpha);
     l.site.backward_observer = keep;
     l.site.observer_context = out;
-    three_steps(&l, t, NULL, 3, NULL, dx);
+    three_steps(&l, t, NULL, 3, NULL, NULL, dx);
     layer_free(&l);
     tape_free(t);
 }

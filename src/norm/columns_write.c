@@ -1,0 +1,177 @@
+/* columns_write.c -- the passes of columns.h that write rows, element by element. What they write
+ * while the layer scale has a `dx` is a gradient, and goes on through it.
+ */
+#include <math.h>
+
+#include "columns_strip.h"
+
+/* The gradient that was written in these rows goes on. */
+static void go_on(const columns *m, const strip *s) {
+    if (m->scale && m->scale->dx) layer_scale_backward(m, s->first, s->rows);
+}
+
+WIDE_INLINE void scale_tile(const strip *s, int count, const real *x, const double *center,
+                            const double *scale, const double *shift, real *y, bool scaled,
+                            tile_factors f) {
+    wide c[2], a[2], b[2], u;
+    for (int j = 0; j < count; j++) {
+        wide_load_double(&c[j], center + j * WIDE);
+        wide_load_double(&a[j], scale + j * WIDE);
+        wide_load_double(&b[j], shift + j * WIDE);
+    }
+    for (int64_t r = 0; r < s->rows; r++) {
+        for (int j = 0; j < count; j++) {
+            load_scaled(&u, s, r, x + s->at[r] + j * WIDE, scaled, f.factor[j]);
+            if (!j) wide_fetch_ahead(x + s->at[r]), wide_claim_ahead(y + s->at[r]);
+            u = (u - c[j]) * a[j] + b[j];
+            wide_store(y + s->at[r] + j * WIDE, &u);
+        }
+    }
+}
+
+WIDE_INLINE int64_t wide_scale(const columns *m, const strip *s, const real *x,
+                               const double *center, const double *scale, const double *shift,
+                               real *y, bool scaled) {
+    int64_t k = 0, end = wide_end(m);
+    tile_factors f = {{NULL, NULL}};
+    for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
+        if (scaled) f = factors_at(m, k);
+        scale_tile(s, 2, x + k, center + k, scale + k, shift + k, y + k, scaled, f);
+    }
+    for (; k + WIDE <= end; k += WIDE) {
+        if (scaled) f = factors_at(m, k);
+        scale_tile(s, 1, x + k, center + k, scale + k, shift + k, y + k, scaled, f);
+    }
+    return k;
+}
+
+static __attribute__((noinline)) void strip_scale(const columns *m, const strip *s, const real *x,
+                                                  const double *center, const double *scale,
+                                                  const double *shift, real *y) {
+    int64_t done = m->scale ? wide_scale(m, s, x, center, scale, shift, y, true)
+                            : wide_scale(m, s, x, center, scale, shift, y, false);
+    for (int64_t r = 0; done < m->features && r < s->rows; r++)
+        for (int64_t j = done; j < m->features; j++)
+            y[s->at[r] + j] = (real)((value_at(m, s, r, j, x) - center[j]) * scale[j] + shift[j]);
+}
+
+void columns_scale(const columns *m, const real *x, const double *center, const double *scale,
+                   const double *shift, real *y) {
+    int64_t pieces = piece_count(m);
+#pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
+    for (int64_t i = 0; i < pieces; i++) {
+        piece p = piece_at(m, i);
+        strip s;
+        while (next_strip(m, &p, PAIR, &s)) {
+            strip_scale(m, &s, x, center, scale, shift, y);
+            go_on(m, &s);
+        }
+    }
+}
+
+void columns_fill(const columns *m, const double *value, real *y) {
+    for (int64_t i = 0; i < m->rows; i++) {
+        real *row = y + columns_row(m, i) * m->features;
+        for (int64_t k = 0; k < m->features; k++) row[k] = (real)value[k];
+    }
+    if (m->scale && m->scale->dx) layer_scale_backward(m, 0, m->rows);
+}
+
+/* line: of these columns. */
+WIDE_INLINE void combine_tile(const strip *s, int count, const real *x, const real *g,
+                              const columns_line *line, int64_t k, real *dx, bool scaled,
+                              tile_factors f) {
+    wide m[2], a[2], b[2], c[2], u, v;
+    for (int j = 0; j < count; j++) {
+        wide_load_double(&m[j], line->center + k + j * WIDE);
+        wide_load_double(&a[j], line->a + k + j * WIDE);
+        wide_load_double(&b[j], line->b + k + j * WIDE);
+        wide_load_double(&c[j], line->c + k + j * WIDE);
+    }
+    for (int64_t r = 0; r < s->rows; r++) {
+        for (int j = 0; j < count; j++) {
+            int64_t at = s->at[r] + k + j * WIDE;
+            load_scaled(&u, s, r, x + at, scaled, f.factor[j]);
+            wide_load(&v, g + at);
+            if (!j) wide_fetch_ahead(x + at), wide_fetch_ahead(g + at), wide_claim_ahead(dx + at);
+            u = a[j] * v + (b[j] + c[j] * (u - m[j]));
+            wide_store(dx + at, &u);
+        }
+    }
+}
+
+WIDE_INLINE int64_t wide_combine(const columns *m, const strip *s, const real *x, const real *g,
+                                 const columns_line *line, real *dx, bool scaled) {
+    int64_t k = 0, end = wide_end(m);
+    tile_factors f = {{NULL, NULL}};
+    for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
+        if (scaled) f = factors_at(m, k);
+        combine_tile(s, 2, x, g, line, k, dx, scaled, f);
+    }
+    for (; k + WIDE <= end; k += WIDE) {
+        if (scaled) f = factors_at(m, k);
+        combine_tile(s, 1, x, g, line, k, dx, scaled, f);
+    }
+    return k;
+}
+
+static __attribute__((noinline)) void strip_combine(const columns *m, const strip *s, const real *x,
+                                                    const real *g, const columns_line *line,
+                                                    real *dx) {
+    int64_t done = m->scale ? wide_combine(m, s, x, g, line, dx, true)
+                            : wide_combine(m, s, x, g, line, dx, false);
+    for (int64_t r = 0; done < m->features && r < s->rows; r++) {
+        for (int64_t j = done; j < m->features; j++) {
+            int64_t at = s->at[r] + j;
+            double u = value_at(m, s, r, j, x) - line->center[j];
+            dx[at] = (real)(line->a[j] * (double)g[at] + (line->b[j] + line->c[j] * u));
+        }
+    }
+}
+
+/* Sum over the rows of the norm of weight * (x - center). */
+static double strip_row_norms(const columns *m, const strip *s, const real *x, const double *center,
+                              const double *weight) {
+    double sum = 0;
+    for (int64_t r = 0; r < s->rows; r++) {
+        wide lane = {0}, u, c, w;
+        int64_t k = 0, end = wide_end(m);
+        for (; k < end; k += WIDE) {
+            wide_load(&u, x + s->at[r] + k);
+            if (m->scale) u *= m->scale->inverse[s->unit[r] + k / m->scale->width];
+            wide_load_double(&c, center + k);
+            wide_load_double(&w, weight + k);
+            u = w * (u - c);
+            lane += u * u;
+        }
+        double square = wide_total(&lane);
+        for (; k < m->features; k++) {
+            double t = weight[k] * (value_at(m, s, r, k, x) - center[k]);
+            square += t * t;
+        }
+        sum += sqrt(square);
+    }
+    return sum;
+}
+
+sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
+                          real *dx, const double *weight, double *row_norm) {
+    int64_t pieces = piece_count(m);
+    double *part = row_norm ? columns_scratch(m) : NULL;
+    if (row_norm && !part) return SR_MEMORY;
+#pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
+    for (int64_t i = 0; i < pieces; i++) {
+        piece p = piece_at(m, i);
+        strip s;
+        if (part) part[i] = 0;
+        while (next_strip(m, &p, PAIR, &s)) {
+            strip_combine(m, &s, x, g, line, dx);
+            if (part) part[i] += strip_row_norms(m, &s, x, line->center, weight);
+            go_on(m, &s);
+        }
+    }
+    if (!row_norm) return SR_OK;
+    *row_norm = 0;
+    for (int64_t i = 0; i < pieces; i++) *row_norm += part[i];
+    return SR_OK;
+}
