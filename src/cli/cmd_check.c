@@ -9,7 +9,8 @@ static int print_help(void) {
         "usage: statrec check RUN.h5...\n"
         "\n"
         "Reads every value of each file and checks that all datasets are there with their types\n"
-        "and shapes, that steps increase, that rows and counts agree, and that the run ended as\n"
+        "and shapes, that steps increase and those of vectors and spectra are among them, that\n"
+        "singular values descend, that rows and counts agree, and that the run ended as\n"
         "complete. Prints one line per file.\n"
         "\n"
         "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");

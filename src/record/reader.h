@@ -39,9 +39,14 @@ sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int r
 /* The same for a column of a table of format.h. */
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
-/* runspectra.c: fills info.spectra; reads every row. */
+/* runspectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
+ * of a file whose writer is done, no row may be in parts); reads /final. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
-sr_status reader_check_spectra(const sr_runfile *f, sr_failure *why);
+sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
+                               sr_failure *why);
+sr_status reader_check_final(const sr_runfile *f, sr_failure *why);
+/* Singular values: none is negative or larger than the one before; NaN may stand anywhere. */
+bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
 
 #endif

@@ -67,8 +67,8 @@ static int64_t *read_steps(const walk *w, const char *group, int64_t rows) {
     return NULL;
 }
 
-/* Steps increase; steps of vectors increase and are among them. */
-static sr_status check_steps(const walk *w) {
+/* Steps increase; steps of vectors and of spectra increase and are among them. */
+static sr_status check_steps(const walk *w, bool exact) {
     const sr_run_info *info = &w->f->info;
     int64_t *step = read_steps(w, "steps", info->steps);
     int64_t *vector = step ? read_steps(w, "vectors", info->vectors) : NULL;
@@ -81,6 +81,7 @@ static sr_status check_steps(const walk *w) {
         if (at == info->steps || step[at] != vector[i] || (i > 0 && vector[i] <= vector[i - 1]))
             status = damaged(w, "/vectors/step", "not increasing, or not among the steps");
     }
+    if (status == SR_OK) status = reader_check_spectra(w->f, step, info->steps, exact, w->why);
     free(step), free(vector);
     return status;
 }
@@ -123,12 +124,18 @@ static sr_status check_embeddings(const walk *w) {
     for (int i = 0; status == SR_OK && (name = sr_run_name(w->f, "embeddings", i)); i++) {
         sr_run_embedding e;
         int64_t step;
+        char path[2 * SR_NAME_SIZE];
+        snprintf(path, sizeof path, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
         status = sr_run_get_embedding(w->f, name, &e, w->why);
         double *value = status == SR_OK ? calloc((size_t)e.values, sizeof *value) : NULL;
         if (status == SR_OK && !value)
             status = sr_fail(w->why, SR_MEMORY, "%s: embedding %s", w->f->path, name);
-        for (int64_t k = 0; status == SR_OK && k < e.records; k++)
+        for (int64_t k = 0, last = 0; status == SR_OK && k < e.records; k++) {
             status = sr_run_singular_values(w->f, name, k, &step, value, w->why);
+            if (status == SR_OK && (step < last || !reader_descends(value, e.values)))
+                status = damaged(w, path, "steps or singular values in a wrong order");
+            last = step;
+        }
         free(value);
     }
     return status;
@@ -167,11 +174,11 @@ static sr_status walk_file(const walk *w) {
     if (status == SR_OK)
         status = read_group(w, run_evals + SR_EVAL_ALWAYS, SR_EVAL_COUNT - SR_EVAL_ALWAYS,
                             info->evals, exact, true);
-    if (status == SR_OK) status = check_steps(w);
+    if (status == SR_OK) status = check_steps(w, exact);
     if (status == SR_OK) status = check_evals(w);
     if (status == SR_OK) status = check_columns_of_sites(w);
     if (status == SR_OK) status = check_embeddings(w);
-    if (status == SR_OK) status = reader_check_spectra(w->f, w->why);
+    if (status == SR_OK) status = reader_check_final(w->f, w->why);
     return status == SR_OK ? check_state(w) : status;
 }
 

@@ -215,18 +215,102 @@ static sr_status copy_read(spectra_copy *c, const sr_runfile *f, int64_t i, sr_f
     return status;
 }
 
-sr_status reader_check_spectra(const sr_runfile *f, sr_failure *why) {
+static sr_status damaged(const sr_runfile *f, const run_column *c, const char *what,
+                         sr_failure *why) {
+    return sr_fail(why, SR_FORMAT, "%s: /%s/%s: %s", f->path, c->group, c->name, what);
+}
+
+bool reader_descends(const double *value, int64_t count) {
+    for (int64_t k = 0; k < count; k++)
+        if (value[k] < 0 || (k > 0 && value[k] > value[k - 1])) return false;
+    return true;
+}
+
+static bool all_nan(const double *value, int64_t count) {
+    for (int64_t k = 0; k < count; k++)
+        if (!isnan(value[k])) return false;
+    return true;
+}
+
+/* Singular values descend; without rows there are none. */
+static sr_status check_row(const spectra_copy *c, const sr_runfile *f, sr_failure *why) {
+    for (int64_t i = 0; i < f->info.sites; i++) {
+        const sr_run_site *s = &f->site[i];
+        if (c->rows[i] < -1) return damaged(f, &run_spectra_rows, "a count below -1", why);
+        for (int k = 0; k < SR_SPECTRUM_COUNT; k++) {
+            const double *own = c->value[k] + s->offset;
+            if (!reader_descends(own, s->width))
+                return damaged(f, &run_spectra[k], "singular values that do not descend", why);
+            if (c->rows[i] < 0 && !all_nan(own, s->width))
+                return damaged(f, &run_spectra[k], "values of a site that was not measured", why);
+        }
+    }
+    return SR_OK;
+}
+
+/* Every column is there with as many rows as can be read; the steps, without which none can, first.
+ */
+static sr_status check_extents(const sr_runfile *f, sr_failure *why) {
+    bool any = false;
+    sr_status status = SR_OK;
+    for (int i = 0; i < SR_SPECTRUM_COUNT + 2; i++) any |= reader_has_column(f, column_at(i));
+    for (int i = SR_SPECTRUM_COUNT + 1; i >= 0 && any && status == SR_OK; i--) {
+        h5_id set;
+        h5_shape shape;
+        status = open_spectra(f, column_at(i), &set, &shape, why);
+        if (status == SR_OK && shape.dims[0] != f->info.spectra)
+            status = damaged(f, column_at(i), "rows that are not whole", why);
+        h5_close_dataset(set);
+    }
+    return status;
+}
+
+/* Reads every row: steps increase and are among step [count], which increases. */
+static sr_status check_rows(const sr_runfile *f, const int64_t *step, int64_t count,
+                            sr_failure *why) {
     spectra_copy c;
     sr_status status = SR_OK;
-    int64_t last = -1;
+    int64_t last = -1, at = 0;
     if (!copy_init(&c, f)) status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
         status = copy_read(&c, f, i, why);
-        if (status == SR_OK && c.step <= last)
-            status = sr_fail(why, SR_FORMAT, "%s: /spectra/step: not increasing", f->path);
+        while (at < count && step[at] < c.step) at++;
+        if (status == SR_OK && (c.step <= last || at == count || step[at] != c.step))
+            status = damaged(f, &run_spectra_step, "not increasing, or not among the steps", why);
+        if (status == SR_OK) status = check_row(&c, f, why);
         last = c.step;
     }
     copy_free(&c);
+    return status;
+}
+
+sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
+                               sr_failure *why) {
+    sr_status status = exact ? check_extents(f, why) : SR_OK;
+    return status == SR_OK ? check_rows(f, step, count, why) : status;
+}
+
+sr_status reader_check_final(const sr_runfile *f, sr_failure *why) {
+    int64_t batches = -1, sites = f->info.sites;
+    double *value[SR_FINAL_COUNT];
+    bool any = h5_has(f->file, "/final/batches");
+    for (int i = 0; i < SR_FINAL_COUNT; i++) any |= reader_has_column(f, &run_finals[i]);
+    if (!any) return SR_OK;
+    if (!h5_has(f->file, "/final/batches"))
+        return sr_fail(why, SR_FORMAT, "%s: no dataset /final/batches", f->path);
+    double *memory = calloc((size_t)(SR_FINAL_COUNT * sites) + 1, sizeof *memory);
+    if (!memory) return sr_fail(why, SR_MEMORY, "%s: /final", f->path);
+    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * sites;
+    sr_status status = sr_run_final(f, &batches, value, why);
+    if (status == SR_OK && batches < -1)
+        status = sr_fail(why, SR_FORMAT, "%s: /final/batches: %lld", f->path, (long long)batches);
+    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK; i++) {
+        if (batches < 0 && !all_nan(value[i], sites))
+            status = damaged(f, &run_finals[i], "values without a pass", why);
+        for (int64_t k = 0; k < sites && status == SR_OK; k++)
+            if (value[i][k] < 0) status = damaged(f, &run_finals[i], "a negative value", why);
+    }
+    free(memory);
     return status;
 }
 

@@ -1,6 +1,8 @@
 /* /spectra and /final: what was put is read back, copied and checked; mistakes are refused; a file
  * without them reads as one without rows. */
+#include <hdf5.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,10 +199,90 @@ static void mistakes(void **state) {
     sr_abandon(r);
 }
 
+/* -- what the check finds -------------------------------------------------------------------- */
+
+/* Overwrites one element: of row i, or (column < 0) the i-th of a dataset of rank 1; i < 0: the
+ * only one. */
+static void write_at(hid_t file, const char *name, int64_t i, int64_t column, double value) {
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
+    hid_t memory = H5Screate(H5S_SCALAR);
+    hsize_t at[2] = {(hsize_t)i, (hsize_t)column}, one[2] = {1, 1};
+    if (i >= 0) H5Sselect_hyperslab(space, H5S_SELECT_SET, at, NULL, one, NULL);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
+    H5Sclose(memory), H5Sclose(space), H5Dclose(set);
+}
+
+static void lengthen(hid_t file, const char *name, hsize_t columns) {
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    hsize_t dims[2] = {4, columns};
+    assert_true(H5Dset_extent(set, dims) >= 0);
+    H5Dclose(set);
+}
+
+/* One fault; text: what the check says of it. */
+typedef struct fault {
+    const char *dataset, *text;
+    int64_t row, column;
+    double value;
+} fault;
+
+enum { DELETE = -2, LENGTHEN = -3 };
+
+static void spoil(const char *path, const fault *x) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    if (x->row == DELETE)
+        assert_true(H5Ldelete(file, x->dataset, H5P_DEFAULT) >= 0);
+    else if (x->row == LENGTHEN)
+        lengthen(file, x->dataset, (hsize_t)x->column);
+    else
+        write_at(file, x->dataset, x->row, x->column, x->value);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+static void checked(void **state) {
+    (void)state;
+    const fault faults[] = {
+        {"/spectra/step", "/spectra/step: not increasing, or not among", 2, -1, 99},
+        {"/spectra/step", "/spectra/step: not increasing, or not among", 1, -1, 3},
+        {"/spectra/step", "no dataset /spectra/step", DELETE, 0, 0},
+        {"/spectra/rows", "no dataset /spectra/rows", DELETE, 0, 0},
+        {"/spectra/rows", "/spectra/rows: rows that are not whole", LENGTHEN, SAMPLE_SITES, 0},
+        {"/spectra/rows", "/spectra/rows: a count below -1", 0, 3, -4},
+        {"/spectra/rows", "/spectra/input: values of a site that was not measured", 1, 0, -1},
+        {"/spectra/input", "/spectra/input: singular values that do not descend", 0, 2, 1e6},
+        {"/spectra/gradient", "/spectra/gradient: singular values that do not descend", 2, 4, -1},
+        {"/final/batches", "/final/batches: -3", -1, 0, -3},
+        {"/final/batches", "/final/tid_mean: values without a pass", -1, 0, -1},
+        {"/final/batches", "no dataset /final/batches", DELETE, 0, 0},
+        {"/final/tid_var", "no dataset /final/tid_var", DELETE, 0, 0},
+        {"/final/tid_var", "/final/tid_var: a negative value", 2, -1, -0.5},
+        {"/embeddings/shared/step", "/embeddings/shared: steps or singular values", 1, -1, 2},
+        {"/embeddings/shared/singular_values", "/embeddings/shared: steps or", 0, 2, 1e6},
+    };
+    const char *path = sample_path("spoilt.h5");
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        sr_failure why = {0};
+        const double singular[] = {3, 2, 1};
+        sr_recorder *r = create("spoilt.h5");
+        for (int64_t step = 3; step <= 9; step += 3) {
+            put_spectra(r, step);
+            check_ok(sr_put_singular_values(r, "shared", step, singular), sr_failed(r));
+        }
+        put_final(r);
+        check_ok(sr_close(r, &complete, &why), &why);
+        check_ok(sr_run_check(path, &why), &why);
+        spoil(path, &faults[i]);
+        assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
+        check_failure(&why, SR_FORMAT, faults[i].text);
+        remove(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),    cmocka_unit_test(recovered), cmocka_unit_test(unfinished),
-        cmocka_unit_test(not_asked_for), cmocka_unit_test(mistakes),
+        cmocka_unit_test(not_asked_for), cmocka_unit_test(mistakes),  cmocka_unit_test(checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
