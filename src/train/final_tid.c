@@ -22,8 +22,9 @@
 typedef struct tid_sum {
     double mean, var;
     int64_t batches;
-    double *batch; /* [2, features] mu_B, sigma2_B of an observed site; owned */
-    void *context; /* that the site's observers had before */
+    double *batch;   /* [2, features] mu_B, sigma2_B of an observed site; owned */
+    void *context;   /* what the site had before: of its observers, */
+    bool want_input; /* and this */
 } tid_sum;
 
 static bool has_running(const norm_site *s) {
@@ -112,9 +113,11 @@ static void watch(model *m, tid_sum *sum) {
         norm_site *s = m->site[i];
         if (!watched(s)) continue;
         sum[i].context = s->observer_context;
+        sum[i].want_input = s->want_input;
         s->observer_context = &sum[i];
         s->forward_observer = sum[i].batch ? add_observed_batch : add_batch;
         s->observe_frozen = true;
+        s->want_input |= sum[i].batch != NULL;
     }
 }
 
@@ -123,6 +126,7 @@ static void unwatch(model *m, const tid_sum *sum) {
         norm_site *s = m->site[i];
         if (!watched(s)) continue;
         s->observer_context = sum[i].context;
+        s->want_input = sum[i].want_input;
         s->forward_observer = NULL;
         s->observe_frozen = false;
     }
