@@ -148,6 +148,7 @@ typedef struct plot_sources {
     int runs;
     const char *directory; /* for tables and data files */
     char buckets[16];      /* {buckets} of the table that is being made */
+    int failed_run;        /* from 1: the run that an analysis refused; 0: none */
 } plot_sources;
 
 /* Runs the table's analyses and makes its data file. */
@@ -228,7 +229,8 @@ sr_status plot_draw(const plot_job *job, sr_failure *why);
 typedef struct plot_request {
     char **path; /* [runs] run files */
     int runs;
-    const int *place;            /* [runs] look of each run, from 0; NULL: in their order */
+    const int *place; /* [runs] look of each run, from 0; NULL: in their order */
+    int *failed_run;  /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
     const char *output, *labels; /* as the options; "" for the default */
     plot_choice choice;
     bool keep;

@@ -59,6 +59,14 @@ static bool per_run(const plot_table *t) {
     return false;
 }
 
+/* The only run in the command; 0 when it is of all. */
+static int run_of(const plot_table *t, int run) {
+    int number = 0;
+    for (int i = 0; i < t->words && !number; i++)
+        if (sscanf(t->word[i], "{run%d}", &number) != 1) number = 0;
+    return number ? number : run;
+}
+
 static sr_status run_analysis(plot_sources *from, const plot_table *t, int run, sr_failure *why) {
     char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
     command c = {0};
@@ -83,6 +91,7 @@ sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *da
         sr_failure one = {0};
         const sr_status status = run_analysis(from, t, run, &one);
         if (status == SR_OK || (t->optional && status != SR_STATE)) continue;
+        from->failed_run = run_of(t, run);
         *why = one;
         return status;
     }

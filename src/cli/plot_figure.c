@@ -77,7 +77,7 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->path, r->runs, directory, ""};
+    plot_sources from = {t, r->path, r->runs, directory, "", 0};
     plot_labels labels = {0};
     plot_format format = PLOT_PDF;
     if (r->output[0])
@@ -91,6 +91,7 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = directory_create(directory, why);
     if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
     plot_labels_free(&labels);
+    if (r->failed_run) *r->failed_run = from.failed_run;
     if (directory[0] && r->keep)
         fprintf(stderr, "statplot: kept %s\n", directory);
     else if (directory[0])

@@ -4,9 +4,9 @@
  * run; the ends of the runs side by side; the figures; statistics per site; with several runs,
  * their ratios; definitions with every table.
  *
- * A figure of one run is drawn once per run, another one with all of them. A figure that cannot be
- * drawn (other number of runs, statistics that these runs lack) is named on the page with the
- * reason.
+ * A figure of one run is drawn once per run, another one with all of them, or several times when
+ * it takes fewer. Runs that lack what a figure needs are left out of it; the page says which and
+ * why, and names the figures that cannot be drawn at all. A run has the same look in every figure.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,59 +38,153 @@ static void write_run_title(report *r, int run) {
     fputs("</h3>\n", r->page);
 }
 
-static void write_reason(report *r, const sr_failure *one) {
-    fputs("<p class=\"missing\">Not drawn: ", r->page);
-    plot_html_text(r->page, one->text);
-    fputs("</p>\n", r->page);
+/* Without what an analysis lists behind a semicolon. */
+static void write_missing(FILE *out, const char *what, const sr_failure *one) {
+    char text[sizeof one->text];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(one->text, ";"), one->text);
+    fprintf(out, "<p class=\"missing\">%s: ", what);
+    plot_html_text(out, text);
+    fputs("</p>\n", out);
 }
 
-/* One drawing with `runs` runs from path on; number: behind the name of the file, 0 for none. */
-static sr_status draw_one(report *r, plot_template *t, char **path, int runs, int number,
-                          sr_failure *why) {
-    char name[PLOT_PATH + 16], output[2 * PLOT_PATH + 16];
-    sr_failure one = {0};
-    if (number)
-        snprintf(name, sizeof name, "%s.%d.svg", t->name, number);
-    else
-        snprintf(name, sizeof name, "%s.svg", t->name);
-    snprintf(output, sizeof output, "%s/%s", r->request->output, name);
-    plot_request request = *r->request;
-    request.path = path;
-    request.runs = runs;
-    request.output = output;
-    request.labels = runs == r->request->runs ? r->request->labels : "";
-    const sr_status status = plot_figure(t, &request, &one);
-    if (status == SR_STATE || status == SR_IO || status == SR_MEMORY) {
-        *why = one;
-        return status;
+/* Not for want of data in the runs. */
+static bool is_fatal(sr_status status) {
+    return status == SR_STATE || status == SR_IO || status == SR_MEMORY;
+}
+
+/* -- figures --------------------------------------------------------------------------------- */
+
+/* Runs that a figure has not shown yet, by their place in the report. */
+typedef struct waiting {
+    int *run, count;
+} waiting;
+
+static void waiting_remove(waiting *w, int first, int count) {
+    memmove(w->run + first, w->run + first + count,
+            (size_t)(w->count - first - count) * sizeof *w->run);
+    w->count -= count;
+}
+
+/* The figure takes what it can of the choice. */
+static plot_choice choice_for(const plot_template *t, plot_choice c) {
+    if (!t->site[0]) c.site = "";
+    if (!t->stat[0]) c.stat = "";
+    if (!t->metric[0]) c.metric = "";
+    if (!t->prints) c.published = false, c.published_tables = "";
+    return c;
+}
+
+/* The labels of these runs, when the user gave any. */
+static void labels_for(const report *r, const int *run, int runs, char *text, size_t size) {
+    text[0] = 0;
+    for (int i = 0; r->request->labels[0] && i < runs; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? "," : "", r->labels.label[run[i]]);
     }
-    if (status != SR_OK) {
-        write_reason(r, &one);
-        return SR_OK;
+}
+
+static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
+                           int *failed, sr_failure *why) {
+    char output[2 * PLOT_PATH + 16];
+    const size_t room = (size_t)runs * sizeof *r->labels.label + 1;
+    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(room);
+    sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) {
+        snprintf(output, sizeof output, "%s/%s", r->request->output, name);
+        labels_for(r, run, runs, labels, room);
+        for (int i = 0; i < runs; i++) path[i] = r->request->path[run[i]];
+        plot_request request = *r->request;
+        request.path = path;
+        request.runs = runs;
+        request.place = run;
+        request.failed_run = failed;
+        request.output = output;
+        request.labels = labels;
+        request.choice = choice_for(t, r->request->choice);
+        status = plot_figure(t, &request, why);
     }
+    free(path);
+    free(labels);
+    return status;
+}
+
+static void write_image(report *r, const plot_template *t, const char *name) {
     fprintf(r->page, "<p><img src=\"");
     plot_html_text(r->page, name);
     fputs("\" alt=\"", r->page);
     plot_html_text(r->page, t->title);
     fputs("\"></p>\n", r->page);
     r->drawn++;
-    return SR_OK;
+}
+
+/* One drawing of as many of the waiting runs as the figure takes; a run that an analysis refuses
+ * makes place for the next one. number: behind the name of the file, 0 for none. */
+static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
+                           sr_failure *why) {
+    char name[PLOT_PATH + 16], part[16] = "";
+    if (number) snprintf(part, sizeof part, ".%d", number);
+    snprintf(name, sizeof name, "%s%s.svg", t->name, part);
+    for (;;) {
+        sr_failure one = {0};
+        int failed = 0;
+        const int runs = t->most_runs && t->most_runs < w->count ? t->most_runs : w->count;
+        const sr_status status = draw_runs(r, t, w->run, runs, name, &failed, &one);
+        if (is_fatal(status)) return *why = one, status;
+        if (status == SR_OK) {
+            write_image(r, t, name);
+            return waiting_remove(w, 0, runs), SR_OK;
+        }
+        if (!failed || w->count <= t->least_runs) {
+            write_missing(notes, "Not drawn", &one);
+            return w->count = 0, SR_OK;
+        }
+        write_missing(notes, "Left out", &one);
+        waiting_remove(w, failed - 1, 1);
+    }
+}
+
+/* A figure of one run, once per run. */
+static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+        int run = i;
+        waiting w = {&run, 1};
+        write_run_title(r, i);
+        status = draw_next(r, t, &w, i + 1, r->page, why);
+    }
+    return status;
+}
+
+/* All runs in one drawing, or in as many as it takes, each run once. */
+static sr_status draw_all(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    sr_status status = draw_next(r, t, w, 0, notes, why);
+    for (int i = 2; status == SR_OK && t->most_runs > t->least_runs; i++) {
+        if (!w->count || w->count < t->least_runs) break;
+        status = draw_next(r, t, w, i, notes, why);
+    }
+    return status;
 }
 
 static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     report *r = self;
-    const int runs = r->request->runs;
-    fputs("<h2>", r->page);
+    char *text = NULL;
+    size_t size = 0;
+    fprintf(r->page, "<h2 id=\"%s\">", t->name);
     plot_html_text(r->page, t->name);
     fputs("</h2>\n<p>", r->page);
     plot_html_text(r->page, t->title);
     fputs("</p>\n", r->page);
-    if (t->most_runs != 1 || runs == 1) return draw_one(r, t, r->request->path, runs, 0, why);
-    sr_status status = SR_OK;
-    for (int i = 0; i < runs && status == SR_OK; i++) {
-        write_run_title(r, i);
-        status = draw_one(r, t, r->request->path + i, 1, i + 1, why);
-    }
+    waiting w = {calloc((size_t)r->request->runs, sizeof *w.run), r->request->runs};
+    FILE *notes = open_memstream(&text, &size);
+    sr_status status = w.run && notes ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; w.run && i < w.count; i++) w.run[i] = i;
+    if (status == SR_OK && t->most_runs == 1 && w.count > 1)
+        status = draw_each(r, t, why);
+    else if (status == SR_OK)
+        status = draw_all(r, t, &w, notes, why);
+    if (notes && fclose(notes) == 0) fputs(text, r->page);
+    free(text);
+    free(w.run);
     return status;
 }
 
@@ -145,26 +239,22 @@ static sr_status run_table(const report_table *t, char **path, int runs, const c
     return status;
 }
 
-/* number: behind the name of the file, 0 for none. An analysis that refuses these runs is told. */
-static sr_status write_table(report *r, const report_table *t, char **path, int runs, int number,
-                             sr_failure *why) {
-    char name[64], output[2 * PLOT_PATH];
-    sr_failure one = {0};
-    if (number)
-        snprintf(name, sizeof name, "%s.%d.tsv", t->name, number);
-    else
-        snprintf(name, sizeof name, "%s.tsv", t->name);
+/* number: behind the name of the file, 0 for none. Runs that the analysis refuses are told; then
+ * it is tried without the first of them while `least` are left. */
+static sr_status write_table(report *r, const report_table *t, char **path, int runs, int least,
+                             int number, sr_failure *why) {
+    char name[64], part[16] = "", output[2 * PLOT_PATH];
+    if (number) snprintf(part, sizeof part, ".%d", number);
+    snprintf(name, sizeof name, "%s%s.tsv", t->name, part);
     snprintf(output, sizeof output, "%s/%s", r->request->output, name);
-    const sr_status status = run_table(t, path, runs, output, &one);
-    if (status == SR_OK) return plot_html_table(r->page, output, name, t->omit, why);
-    if (status == SR_STATE || status == SR_IO || status == SR_MEMORY) {
-        *why = one;
-        return status;
+    for (;; path++, runs--) {
+        sr_failure one = {0};
+        const sr_status status = run_table(t, path, runs, output, &one);
+        if (status == SR_OK) return plot_html_table(r->page, output, name, t->omit, why);
+        if (is_fatal(status)) return *why = one, status;
+        write_missing(r->page, runs > least ? "Left out" : "No table", &one);
+        if (runs <= least) return SR_OK;
     }
-    fputs("<p class=\"missing\">", r->page);
-    plot_html_text(r->page, one.text);
-    fputs("</p>\n", r->page);
-    return SR_OK;
 }
 
 static sr_status write_sites(report *r, sr_failure *why) {
@@ -172,8 +262,33 @@ static sr_status write_sites(report *r, sr_failure *why) {
     write_title(r, 2, sites.title);
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         write_run_title(r, i);
-        status = write_table(r, &sites, r->request->path + i, 1, i + 1, why);
+        status = write_table(r, &sites, r->request->path + i, 1, 1, i + 1, why);
     }
+    return status;
+}
+
+/* Runs of other tasks than the first run's have no site in common with it: a table per task. */
+static sr_status write_ratios(report *r, sr_failure *why) {
+    const int runs = r->request->runs;
+    char **path = calloc((size_t)runs, sizeof *path);
+    sr_status status = path ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    int tables = 0;
+    write_title(r, 2, ratios.title);
+    for (int i = 0; i < runs && status == SR_OK; i++) {
+        int count = 0;
+        bool before = false;
+        for (int k = 0; k < runs; k++) {
+            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            before = before || k < i;
+            path[count++] = r->request->path[k];
+        }
+        if (before || count < 2) continue;
+        write_title(r, 3, r->labels.task[i]);
+        status = write_table(r, &ratios, path, count, 2, tables ? tables + 1 : 0, why);
+        tables++;
+    }
+    if (status == SR_OK && !tables) fputs("<p class=\"missing\">One run per task.</p>\n", r->page);
+    free(path);
     return status;
 }
 
@@ -212,14 +327,11 @@ static sr_status write_body(report *r, sr_failure *why) {
     sr_status status = write_settings(r, why);
     if (status == SR_OK) {
         write_title(r, 2, ends.title);
-        status = write_table(r, &ends, path, runs, 0, why);
+        status = write_table(r, &ends, path, runs, runs, 0, why);
     }
     if (status == SR_OK) status = plot_template_each(draw_template, r, why);
     if (status == SR_OK) status = write_sites(r, why);
-    if (status == SR_OK && runs > 1) {
-        write_title(r, 2, ratios.title);
-        status = write_table(r, &ratios, path, runs, 0, why);
-    }
+    if (status == SR_OK && runs > 1) status = write_ratios(r, why);
     fputs("</body></html>\n", r->page);
     return status;
 }
