@@ -21,8 +21,8 @@ struct hooks {
     model *model;
     hook *hook; /* [sites of the model] */
     double seconds;
-    const char *nonfinite;
-    bool spectra;
+    const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
+    bool spectra, look_at_rows;
     sr_failure failure;
 };
 
@@ -70,13 +70,35 @@ static void hand_over_spectra(const hook *k, const norm_observation *o) {
     free(memory);
 }
 
-/* A sum over rows is finite only when every gradient is, so two vectors tell enough. */
-static bool has_nonfinite(const norm_observation *o) {
-    if (!(norm_site_vectors(o->site) & NORM_BIT(sum_gx))) return false;
+/* 0 * v is NaN for an infinite v too. */
+static bool vector_is_bad(const norm_observation *o, norm_vector v) {
     double sum = 0;
-    for (int64_t k = 0; k < o->call->features; k++)
-        sum += 0 * o->call->stat[NORM_sum_gx][k] + 0 * o->call->stat[NORM_sum_g][k];
+    if (o->call->rows->valid == 0) return false;
+    for (int64_t k = 0; k < o->call->features; k++) sum += 0 * o->call->stat[v][k];
     return isnan(sum);
+}
+
+static bool rows_are_bad(const norm_observation *o, const real *x) {
+    const norm_rows *r = o->call->rows;
+    int64_t d = o->call->features;
+    double sum = 0;
+    for (int64_t i = 0; x && i < r->valid; i++) {
+        const real *row = x + (r->index ? r->index[i] : i) * d;
+        for (int64_t k = 0; k < d; k++) sum += 0 * (double)row[k];
+    }
+    return isnan(sum);
+}
+
+/* A sum over rows is finite only when every term is. */
+static void look(hooks *h, const norm_observation *o) {
+    uint32_t vectors = norm_site_vectors(o->site);
+    bool statistics = vectors & NORM_BIT(psi2_B), sums = vectors & NORM_BIT(sum_g);
+    if (statistics ? vector_is_bad(o, NORM_psi2_B) : h->look_at_rows && rows_are_bad(o, o->x))
+        h->bad_input = o->site->name; /* the pass runs backwards: the first site comes last */
+    if (h->bad_gradient) return;
+    if (sums ? vector_is_bad(o, NORM_sum_g) || vector_is_bad(o, NORM_sum_gx)
+             : h->look_at_rows && rows_are_bad(o, o->dy))
+        h->bad_gradient = o->site->name;
 }
 
 static void observe(void *context, const norm_observation *o) {
@@ -84,7 +106,7 @@ static void observe(void *context, const norm_observation *o) {
     double start = progress_clock();
     hand_over(k, o);
     if (k->owner->spectra) hand_over_spectra(k, o);
-    if (!k->owner->nonfinite && has_nonfinite(o)) k->owner->nonfinite = o->site->name;
+    look(k->owner, o);
     k->owner->seconds += progress_clock() - start;
 }
 
@@ -187,8 +209,13 @@ double hooks_seconds(hooks *h) {
     return seconds;
 }
 
-const char *hooks_nonfinite(hooks *h) {
-    const char *name = h->nonfinite;
-    h->nonfinite = NULL;
+void hooks_look_at_rows(hooks *h, bool look) {
+    h->look_at_rows = look;
+}
+
+const char *hooks_nonfinite(hooks *h, const char **what) {
+    const char *name = h->bad_input ? h->bad_input : h->bad_gradient;
+    *what = h->bad_input ? "input" : "gradient";
+    h->bad_input = h->bad_gradient = NULL;
     return name;
 }

@@ -27,7 +27,12 @@ int hooks_site(const hooks *h, int site_of_model);
 /* Seconds spent in the recorder on behalf of the sites since the last call. */
 double hooks_seconds(hooks *h);
 
-/* Name of the first site that handed over a non-finite statistic since the last call, or NULL. */
-const char *hooks_nonfinite(hooks *h);
+/* Whether the backward pass that follows also looks for NaN and infinity among the rows of sites
+ * that have no statistic which would tell. */
+void hooks_look_at_rows(hooks *h, bool look);
+/* Name of the site where NaN or infinity came up since the last call, or NULL: the first in the
+ * forward pass with such an input, otherwise the first in the backward pass with such a gradient;
+ * *what = "input" or "gradient". */
+const char *hooks_nonfinite(hooks *h, const char **what);
 
 #endif

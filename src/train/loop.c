@@ -62,6 +62,7 @@ static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why)
     if (r->hooks) hooks_want_spectra(r->hooks, wants_spectra(r));
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);
     tensor *sum = model_loss(r->model, r->tape, b, NORM_TRAIN, &report);
+    if (r->hooks) hooks_look_at_rows(r->hooks, !isfinite(report.loss));
     times->forward += lap(&mark);
     tape_backward(r->tape, sum, 1);
     double recorder = r->hooks ? hooks_seconds(r->hooks) : 0;
@@ -79,12 +80,12 @@ static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why)
 }
 
 static void tell_nonfinite(trainer *r, double loss, double norm) {
-    const char *site = r->hooks ? hooks_nonfinite(r->hooks) : NULL;
+    const char *what, *site = r->hooks ? hooks_nonfinite(r->hooks, &what) : NULL;
     if (r->nonfinite_told || (!site && isfinite(loss) && !isnan(norm))) return;
     r->nonfinite_told = true;
     if (site)
-        trainer_warn(r, "step %lld: non-finite statistics at site %s; the run goes on",
-                     (long long)r->result->steps, site);
+        trainer_warn(r, "step %lld: the %s of site %s is not finite; the run goes on",
+                     (long long)r->result->steps, what, site);
     else
         trainer_warn(r, "step %lld: the %s is not finite; the run goes on",
                      (long long)r->result->steps, isfinite(loss) ? "gradient" : "loss");

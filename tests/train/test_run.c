@@ -192,6 +192,39 @@ static void refusals(void **state) {
             "no meaning for --lr-scheduler cosine");
 }
 
+typedef struct heard {
+    char text[200];
+    int count;
+} heard;
+
+static void hear(void *context, const char *text) {
+    heard *h = context;
+    snprintf(h->text, sizeof h->text, "%s", text);
+    h->count++;
+}
+
+/* Weights that overflow: one warning, of the step and the first site that saw it; the run goes on.
+ */
+static void divergence(void **state) {
+    (void)state;
+    const char *const norms[] = {"none", "pn"};
+    for (int i = 0; i < 2; i++) {
+        const char *const args[] = {IMAGES, "--norm",           norms[i],  "--lr", "1e6",
+                                    "-o",   run_path("far.h5"), "--force", NULL};
+        static train_config c;
+        sr_failure why = {0};
+        heard h = {.count = 0};
+        train_events events = {.warn = hear, .context = &h};
+        train_result result;
+        check_ok(parse(&c, args, &why), &why);
+        check_ok(train_run(&c, "test", &events, &result, &why), &why);
+        assert_int_equal(result.steps, 4);
+        assert_int_equal(h.count, 1);
+        if (!strstr(h.text, i == 0 ? "step 2: the input of site s" : " of site s"))
+            fail_msg("%s: warning '%s'", norms[i], h.text);
+    }
+}
+
 static void recipes(void **state) {
     (void)state;
     static train_config c;
@@ -212,6 +245,7 @@ int main(void) {
                                        cmocka_unit_test(run_file),
                                        cmocka_unit_test(validation_with_batch_statistics),
                                        cmocka_unit_test(refusals),
+                                       cmocka_unit_test(divergence),
                                        cmocka_unit_test(recipes),
                                        cmocka_unit_test(refused_run_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
