@@ -42,6 +42,7 @@ static void print_norm_parameters(const norm_method *m) {
     if (m->eps <= 0 && m->alpha <= 0 && !m->param[0].name) printf(" none");
     if (m->eps > 0) printf(" eps=%g", m->eps);
     if (m->alpha > 0) printf(" alpha=%g", m->alpha);
+    if (m->layer_scale) printf(" layer_scale=%lld", (long long)m->layer_scale);
     for (int k = 0; k < NORM_PARAM_MAX && m->param[k].name; k++) {
         const norm_param_row *row = &m->param[k];
         printf(" %s=", row->name);
