@@ -50,7 +50,7 @@ do for [i=1:panels] {
     set format x (i + columns > panels ? '%g' : '')
     unset xlabel
     if (i + columns > panels) { set xlabel 'training (%)' offset 0,0.7 }
-    set ylabel (c == 1 ? stat : '') noenhanced offset 0.9,0
+    set ylabel (c == 1 ? stat : '') noenhanced offset 0.3,0
     set title panel_site[i]
     bands = ''
     lines = ''

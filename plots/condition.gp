@@ -28,13 +28,25 @@ number(i, q) = strcol(c_tensor) eq tensor[i] && (q == 1 ? strcol(c_statistic) eq
 stats c using c_place nooutput name 'SITE'
 array low[8]
 array high[8]
+array points[8*runs]
+drawn = 0
 do for [i=1:2] {
     do for [q=1:4] {
-        eval span_of('c', 'c_value', 'number(i, q)')
-        low[4*i-4+q] = span_count > 0 && span_low > 0 ? span_low : 1
-        high[4*i-4+q] = span_count > 0 && span_high > 0 ? span_high : 1
+        low[4*i-4+q] = 1e300
+        high[4*i-4+q] = 0
+        do for [r=1:runs] {
+            eval span_of(sprintf('c index %d', r - 1), 'c_value', 'number(i, q)')
+            points[8*r-12+4*i+q] = span_count
+            drawn = drawn + span_count
+            if (span_count > 0 && span_low > 0) {
+                low[4*i-4+q] = span_low < low[4*i-4+q] ? span_low : low[4*i-4+q]
+                high[4*i-4+q] = span_high > high[4*i-4+q] ? span_high : high[4*i-4+q]
+            }
+        }
+        if (high[4*i-4+q] == 0) { low[4*i-4+q] = 1; high[4*i-4+q] = 1 }
     }
 }
+if (drawn == 0) { eval refuse('no finite condition number') }
 set datafile missing NaN
 set xrange [SITE_min - 0.5:SITE_max + 0.5] noextend
 eval sprintf('set xtics 1,%d', SITE_max - SITE_min < 6 ? 1 : tic_step(SITE_max - SITE_min, 5))
@@ -49,8 +61,12 @@ do for [i=1:2] {
         set title (i == 1 ? heading[q] : '')
         set format x (i == 2 ? '%g' : '')
         set xlabel (i == 2 ? 'site, from the input' : '') offset 0,0.7
-        set ylabel (q == 1 ? 'of the '.tensor[i] : '') offset 0.9,0
-        plot for [r=1:runs] c index r-1 using c_place:(number(i, q)) with linespoints linetype r
+        set ylabel (q == 1 ? 'of the '.tensor[i] : '') offset 0.3,0
+        command = ''
+        do for [r=1:runs] {
+            if (points[8*r-12+4*i+q] > 0) { command = command.sprintf(', c index %d using c_place:(number(i, q)) with linespoints linetype %d', r - 1, r) }
+        }
+        if (strlen(command) > 0) { eval 'plot '.command[3:*] }
     }
 }
 unset title

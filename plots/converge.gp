@@ -22,7 +22,6 @@ pad_left = 0.68
 stats t using t_x nooutput name 'EPOCH'
 from = EPOCH_min + 0.1 * (EPOCH_max - EPOCH_min)
 late(c) = $1 >= from ? column(c) : NaN
-set datafile missing NaN
 set xlabel 'epoch' offset 0,0.7
 if (v_valid_loss_finite > 0) {
     stats v using v_x nooutput name 'EVAL'
@@ -38,7 +37,7 @@ array first_x[panels == 3 ? v_rows : 1]
 array first_y[panels == 3 ? v_rows : 1]
 if (panels == 3) {
     do for [i=1:v_rows] { first_x[i] = NaN; first_y[i] = NaN }
-    if (v_run[1] == 1) { stats v index 0 using (first_x[int(column(0))+1] = $1, first_y[int(column(0))+1] = column(v_valid_loss), 1) nooutput name 'FIRST' }
+    if (v_run[1] == 1) { stats v index 0 using (first_x[int(column(0))+1] = $1, first_y[int(column(0))+1] = finite(strcol(v_valid_loss)) ? column(v_valid_loss) : NaN, 1) nooutput name 'FIRST' }
     eval span_of('v', 'v_valid_loss', 'late(v_valid_loss)')
     valid_low = span_low
     valid_high = span_high
@@ -49,14 +48,17 @@ array differs[panels == 3 ? v_curves : 1]
 if (panels == 3) {
     low = 0.0
     high = 0.0
+    others = 0
     do for [k=1:v_curves] {
         eval span_of(sprintf('v index %d', k - 1), 'v_valid_loss', 'more(v_valid_loss)')
         differs[k] = span_count
+        others = others + (k > 1 && span_count > 0)
         if (span_count > 0) {
             low = span_low < low ? span_low : low
             high = span_high > high ? span_high : high
         }
     }
+    if (others == 0) { panels = 2 }
 }
 eval span_of('t', 't_loss', 'late(t_loss)')
 if (span_count == 0) { eval refuse('no finite loss after the first tenth of training') }
@@ -67,14 +69,16 @@ eval panel(1, panels, 1, 1)
 eval linear_y(span_low, span_high)
 set ylabel 'training loss (nats)' offset 0.2,0
 plot for [k=1:t_curves] t index k-1 using t_x:(late(t_loss)) with lines linetype t_run[k]
-if (panels == 3) {
+if (panels > 1) {
     eval panel(2, panels, 1, 1)
     eval linear_y(valid_low, valid_high)
     set ylabel 'validation loss (nats)' offset 0.2,0
     plot for [k=1:v_curves] v index k-1 using v_x:(late(v_valid_loss)) with linespoints linetype v_run[k]
+}
+if (panels == 3) {
     eval panel(3, panels, 1, 1)
     eval linear_y(low, high)
-    set ylabel 'more than '.cut(run_label[1], 18).' (nats)' noenhanced offset 0.2,0
+    set ylabel 'more than the first (nats)' offset 0.2,0
     command = ''
     do for [k=1:v_curves] {
         if (differs[k] > 0) { command = command.sprintf(', v index %d using v_x:(more(v_valid_loss)) with linespoints linetype %d', k - 1, v_run[k]) }

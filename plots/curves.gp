@@ -6,7 +6,7 @@
 #: curves t x epoch y loss buckets 100
 #: table? v stat-curve {run} --evals
 #: curves v x epoch y valid_loss,valid_accuracy
-# Training loss: median and range of each 1/100 of training. Validation loss in running statistics, as the
+# Any runs side by side; `converge` shows how LN variants differ (AdaNorm figures 1-3). Training loss: median and range of each 1/100 of training. Validation loss in running statistics, as the
 # run measured it; where no run has any, the training loss takes the whole width.
 
 panels = v_valid_loss_finite > 0 ? 2 : 1
@@ -15,17 +15,23 @@ do for [k=1:t_curves] {
     legend_text[k] = run_label[t_run[k]]
     legend_type[k] = t_run[k]
 }
+band = t_curves > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
 set xlabel 'epoch' offset 0,0.7
 
-set autoscale xfix
-set xrange [0:*]
+eval span('t', 't_x')
+last = span_high
+if (v_curves > 0) {
+    eval span('v', 'v_x')
+    last = span_count > 0 && span_high > last ? span_high : last
+}
+set xrange [0:last > 0 ? last * 1.01 : 1] noextend
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(t_loss_least, t_loss_largest)
 set ylabel 'training loss (nats)' offset 0.2,0
 plot for [k=1:t_curves] t index k-1 using t_x:t_loss_low:t_loss_high \
-         with filledcurves linetype t_run[k] fillstyle transparent solid 0.28 noborder, \
+         with filledcurves linetype t_run[k] fillstyle transparent solid band noborder, \
      for [k=1:t_curves] t index k-1 using t_x:t_loss with lines linetype t_run[k]
 if (panels == 2) {
     eval panel(2, panels, 1, 1)

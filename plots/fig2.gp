@@ -23,13 +23,13 @@ set xtics 0,25,100
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(d_dist_mu_positive, d_dist_mu_largest)
-set ylabel '‖{/:Italic μ_B} − {/:Italic μ}‖_2 / {/:Italic d}' offset 0.9,0
+set ylabel '‖{/:Italic μ_B} − {/:Italic μ}‖_2 / {/:Italic d}' offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_dist_mu_low:d_dist_mu_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid 0.28 noborder, \
      for [k=1:d_curves] d index k-1 using d_x:d_dist_mu with lines linetype d_run[k]
 eval panel(2, 2, 1, 1)
 eval log_y(d_dist_sigma2_positive, d_dist_sigma2_largest)
-set ylabel '‖{/:Italic σ}_{/:Italic B}^2 − {/:Italic σ}^2‖_2 / {/:Italic d}' offset 0.9,0
+set ylabel '‖{/:Italic σ}_{/:Italic B}^2 − {/:Italic σ}^2‖_2 / {/:Italic d}' offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_dist_sigma2_low:d_dist_sigma2_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid 0.28 noborder, \
      for [k=1:d_curves] d index k-1 using d_x:d_dist_sigma2 with lines linetype d_run[k]

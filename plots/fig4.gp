@@ -34,7 +34,7 @@ set xtics 0,25,100
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(low(b_y1_positive, p_y1_positive), high(b_y1_largest, p_y1_largest))
-set ylabel '‖{/:Italic σ_B} − {/:Italic σ}‖_2 / {/:Italic d},  ‖{/:Italic ψ_B} − {/:Italic ψ}‖_2 / {/:Italic d}' offset 0.9,0
+set ylabel '‖{/:Italic σ_B} − {/:Italic σ}‖_2 / {/:Italic d},  ‖{/:Italic ψ_B} − {/:Italic ψ}‖_2 / {/:Italic d}' offset 0.3,0
 plot for [k=1:b_curves] b index k-1 using b_x:b_y1_low:b_y1_high \
          with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
      for [k=1:p_curves] p index k-1 using p_x:p_y1_low:p_y1_high \
@@ -44,7 +44,7 @@ plot for [k=1:b_curves] b index k-1 using b_x:b_y1_low:b_y1_high \
 eval panel(2, 2, 1, 1)
 eval log_y(low(low(g_y1_positive, g_y2_positive), h_y1_positive), \
            high(high(g_y1_largest, g_y2_largest), h_y1_largest))
-set ylabel '‖{/:Italic g}‖_2 / {/:Italic d}' offset 0.9,0
+set ylabel '‖{/:Italic g}‖_2 / {/:Italic d}' offset 0.3,0
 plot for [k=1:g_curves] g index k-1 using g_x:g_g_sigma2_low:g_g_sigma2_high \
          with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
      for [k=1:g_curves] g index k-1 using g_x:g_g_mu_low:g_g_mu_high \

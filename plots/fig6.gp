@@ -13,7 +13,7 @@ do for [k=1:s_curves] {
 }
 eval LEGEND_ROOM
 set xlabel 'index' offset 0,0.7
-set ylabel '{/:Italic s_i} / {/:Italic s}_1' offset 0.9,0
+set ylabel '{/:Italic s_i} / {/:Italic s}_1' offset 0.3,0
 set yrange [0:1]
 set format y '%.1f'
 

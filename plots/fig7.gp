@@ -9,7 +9,7 @@
 
 pad_bottom = 0.85
 pad_left = 0.7
-set ylabel '|{/:Italic γ}| / {/:Italic ψ_B}' offset 0.9,0
+set ylabel '|{/:Italic γ}| / {/:Italic ψ_B}' offset 0.3,0
 stats q using q_min nooutput name 'LEAST'
 stats q using q_max nooutput name 'MOST'
 set xtics rotate by 35 right noenhanced font ',6' scale 0 offset 0,0

@@ -22,14 +22,9 @@ pad_right = 0.75
 gap_x = 0.32
 legend_height = 0.28
 
-set logscale cb 10
-set format cb '%g'
-set cbtics scale 0.4 offset -0.8,0
-stats d using (column(d_y1) > 0 ? column(d_y1) : NaN) nooutput name 'MEDIAN'
-set cbrange [MEDIAN_min / 1.01:d_y1_largest * 1.01]
-if (d_y1_largest / MEDIAN_min < 300) {
-    do for [e=-12:12] { set cbtics add (sprintf('%g', 2 * 10.0**e) 2 * 10.0**e, sprintf('%g', 5 * 10.0**e) 5 * 10.0**e) }
-}
+eval span_of('d', 'd_y1', '(column(d_y1) > 0 ? column(d_y1) : NaN)')
+if (span_count == 0) { eval refuse('--stat '.stat.' has no value above 0 here') }
+eval log_cb(span_low, d_y1_largest)
 set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
 set xtics 0,25,100

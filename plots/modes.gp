@@ -4,7 +4,7 @@
 #: size 6.75 2.5
 #: table t stat-curve {run}
 #: curves t x epoch y loss buckets 60
-#: table v stat-curve {run} --evals
+#: table? v stat-curve {run} --evals
 #: curves v x epoch y valid_loss,valid_loss_batch
 # A panel per run: training loss (median and range of each 1/60 of training) and validation loss in both modes of
 # BN. What lies between the two validation curves is what the running statistics cost; a run without batch
@@ -15,45 +15,45 @@ legend_text[1] = 'training'
 legend_type[1] = 8
 legend_text[2] = 'validation, running statistics'
 legend_type[2] = 1
+legend_mark[2] = 2
+legend_mark[3] = 2
 legend_text[3] = 'validation, batch statistics'
 legend_type[3] = 2
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 gap_x = runs > 2 ? 0.5 : 0.72
 # Before any range is set: stats leaves out what is outside of one.
-array batch_curve[v_curves]
+array batch_curve[v_curves > 0 ? v_curves : 1]
 array low[runs]
 array high[runs]
 do for [r=1:runs] {
     low[r] = 1e300
     high[r] = -1e300
 }
-WIDEN = 'low[r] = S_min < low[r] ? S_min : low[r]; high[r] = S_max > high[r] ? S_max : high[r]'
+WIDEN = 'if (span_count > 0) { low[r] = span_low < low[r] ? span_low : low[r]; high[r] = span_high > high[r] ? span_high : high[r] }'
+eval span('t', 't_x')
+last = span_high
 do for [k=1:t_curves] {
     r = t_run[k]
-    stats t index k-1 using t_loss_low nooutput name 'S'
+    eval span(sprintf('t index %d', k - 1), 't_loss_low')
     eval WIDEN
-    stats t index k-1 using t_loss_high nooutput name 'S'
+    eval span(sprintf('t index %d', k - 1), 't_loss_high')
     eval WIDEN
 }
 do for [k=1:v_curves] {
     r = v_run[k]
-    stats v index k-1 using v_valid_loss nooutput name 'S'
+    eval span(sprintf('v index %d', k - 1), 'v_valid_loss')
     eval WIDEN
-    batch_curve[k] = 0
-    if (v_valid_loss_batch_finite > 0) {
-        stats v index k-1 using (valid(v_valid_loss_batch) && column(v_valid_loss_batch) > 0 ? 1 : 0) nooutput name 'BATCH'
-        batch_curve[k] = BATCH_sum
-    }
-    if (batch_curve[k] > 0) {
-        stats v index k-1 using v_valid_loss_batch nooutput name 'S'
-        eval WIDEN
-    }
+    eval span(sprintf('v index %d', k - 1), 'v_valid_loss_batch')
+    eval WIDEN
+    batch_curve[k] = span_count
+    eval span(sprintf('v index %d', k - 1), 'v_x')
+    last = span_count > 0 && span_high > last ? span_high : last
 }
+do for [r=1:runs] { if (low[r] > high[r]) { low[r] = 0; high[r] = 1 } }
 
 set xlabel 'epoch' offset 0,0.7
-set xrange [0:*]
-set autoscale xfix
+set xrange [0:last > 0 ? last * 1.01 : 1] noextend
 set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {

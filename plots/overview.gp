@@ -25,9 +25,9 @@ legend_text[2] = 'validation'
 legend_type[2] = 2
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
-pad_left = 0.5
+pad_left = 0.62
 pad_right = 0.62
-gap_x = 0.95
+gap_x = 1.0
 gap_y = 0.56
 
 # Panels below the first row, in this order, as far as there is data.
@@ -53,9 +53,15 @@ columns = 2
 rows = (3 + maps + 1) / 2
 if (rows < 3) { rows = 3 }
 
+eval span('t', 't_x')
+last = span_high
+if (v_curves > 0) {
+    eval span('v', 'v_x')
+    last = span_count > 0 && span_high > last ? span_high : last
+}
+set xrange [0:last > 0 ? last * 1.01 : 1] noextend
+
 set multiplot
-set autoscale xfix
-set xrange [0:*]
 set xlabel 'epoch' offset 0,0.7
 eval panel(1, columns, 1, rows)
 set title 'loss (nats)' offset 0,-0.7
@@ -82,9 +88,6 @@ set title 'learning rate' offset 0,-0.7
 eval linear_y(0, t_lr_largest)
 if (t_lr_finite > 0) { plot t using t_x:t_lr with lines linetype 1 }
 
-set logscale cb 10
-set format cb '10^{%L}'
-set cbtics scale 0.4 offset -0.8,0
 set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
 set xtics 0,25,100
@@ -100,7 +103,7 @@ do for [m=1:maps] {
     set colorbox user origin screen ((panel_left(column_, columns) + panel_width(columns) + 0.06) / figure_width), \
         screen (panel_bottom(row_, rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
     set title map_name[m].', by site' offset 0,-0.7
-    set cbrange [map_low[m] / 1.01:map_high[m] * 1.01]
+    eval log_cb(map_low[m], map_high[m])
     eval heat_map(map_file[m], map_column[m], map_sites[m], map_rows[m])
 }
 set border 3

@@ -46,19 +46,19 @@ set datafile missing NaN
 set multiplot
 eval panel(1, 3, 1, 1)
 eval linear_y(0, mean_high)
-set ylabel 'mean TID (%)' offset 0.6,0
+set ylabel 'mean TID (%)' offset 0,0
 plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) smooth unique with lines linetype k, \
      for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) with points linetype k
 eval panel(2, 3, 1, 1)
 eval linear_y(0, var_high)
-set ylabel 'variance TID (%)' offset 0.6,0
+set ylabel 'variance TID (%)' offset 0,0
 plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) smooth unique with lines linetype k, \
      for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) with points linetype k
 eval panel(3, 3, 1, 1)
 set xzeroaxis linetype 8 linewidth 0.5
 set label '↑ better' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 eval linear_y(gap_low, gap_high)
-set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0.2,0
+set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0
 plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) smooth unique with lines linetype k, \
      for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) with points linetype k
 unset xzeroaxis

@@ -32,10 +32,10 @@ unset key
 
 # -- panels ------------------------------------------------------------------------------------
 # eval panel(column, columns, row, rows) puts the next plot there; all lengths in inches.
-pad_left = 0.62
+pad_left = 0.7
 pad_right = 0.16
 pad_bottom = 0.36
-gap_x = 0.72
+gap_x = 0.82
 gap_y = 0.46
 legend_height = 0.06
 panel_width(n) = (figure_width - pad_left - pad_right - (n - 1) * gap_x) / n
@@ -70,20 +70,20 @@ span(data, c) = span_of(data, c, 'column('.c.')')
 # -- axes --------------------------------------------------------------------------------------
 # eval log_y(low, high): logarithmic from just below low to just above high. Powers of ten are labelled;
 # below two decades 2 and 5 of each decade too, since there may be no power of ten in sight.
-plain(low, high) = low >= 0.0009 && high <= 2000
+plain(low, high) = low >= 0.0009 && high <= 20000
 several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : sprintf('%d·10^{%d}', m, e)
 exponent(v) = int(floor(log10(v)))
 near(v, short) = short ? sprintf('%g', v) : sprintf('%g·10^{%d}', v / 10.0**exponent(v), exponent(v))
-log_tics(low, high) = 'set ytics 10; set format y "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
+log_tics(axis, low, high) = 'set '.axis.'tics 10; set format '.axis.' "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
     (high / low > 100 ? '' : high / low > 5 ? \
-    sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))). \
-    sprintf('set ytics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e) }', \
+    sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))).'set '.axis. \
+    sprintf('tics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e) }', \
             plain(low, high), plain(low, high)) : \
-    sprintf('do for [n=%d:%d] { set ytics add (near(n * %.6g, %d) n * %.6g) }', ceil(low / log_step(low, high)), \
-            floor(high / log_step(low, high)), log_step(low, high), plain(low, high), log_step(low, high)))
+    sprintf('do for [n=%d:%d] { ', ceil(low / log_step(low, high)), floor(high / log_step(low, high))).'set '.axis. \
+    sprintf('tics add (near(n * %.6g, %d) n * %.6g) }', log_step(low, high), plain(low, high), log_step(low, high)))
 log_step(low, high) = tic_step(1.15 * high - low / 1.15, 5)
 log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; unset ytics; '. \
-    'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics(low, high)
+    'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics('y', low, high)
 
 # A round step that cuts a range into n parts or fewer.
 step_unit(r) = 10.0**floor(log10(r))
@@ -115,6 +115,9 @@ dot_x(low, high) = sprintf('set xrange [%.6g:%.6g] noextend; set xtics %.6g', lo
     tic_step(high > low ? high - low : high != 0 ? 0.2 * abs(high) : 2, 5))
 
 # -- heat maps ---------------------------------------------------------------------------------
+# eval log_cb(low, high): colours by the logarithm, labelled like log_y.
+log_cb(low, high) = sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; unset cbtics; set cbtics scale 0.4 offset -0.8,0; ', \
+    low / 1.01, high * 1.01).log_tics('cb', low, high)
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \

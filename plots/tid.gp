@@ -8,8 +8,12 @@
 legend_count = 0
 legend_height = 0.1
 pad_right = 1.05
-stats d using d_tid_mean nooutput name 'MEAN'
-stats d using d_tid_var nooutput name 'VAR'
+eval span('d', 'd_tid_mean')
+mean_low = span_count > 0 ? 100 * span_low : 0
+mean_high = span_count > 0 ? 100 * span_high : 1
+eval span('d', 'd_tid_var')
+var_low = span_count > 0 ? 100 * span_low : 0
+var_high = span_count > 0 ? 100 * span_high : 1
 set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
 set xtics 0,25,100
@@ -19,17 +23,17 @@ unset colorbox
 
 set multiplot
 eval panel(1, 2, 1, 1)
-eval log_y(MEAN_min > 0 ? MEAN_min : d_tid_mean_positive, MEAN_max)
-set ylabel 'mean TID' offset 0.9,0
-plot for [k=1:d_curves] d index k-1 using d_x:d_tid_mean:(k) with lines linecolor palette linewidth 0.8 dashtype solid
+eval log_y(mean_low > 0 ? mean_low : 100 * d_tid_mean_positive, mean_high)
+set ylabel 'mean TID (%)' offset 0.3,0
+plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_tid_mean)):(k) with lines linecolor palette linewidth 0.8 dashtype solid
 eval panel(2, 2, 1, 1)
-eval log_y(VAR_min > 0 ? VAR_min : d_tid_var_positive, VAR_max)
-set ylabel 'variance TID' offset 0.9,0
+eval log_y(var_low > 0 ? var_low : 100 * d_tid_var_positive, var_high)
+set ylabel 'variance TID (%)' offset 0.3,0
 do for [k=1:d_curves] {
     if (k == 1 || k == d_curves || (d_curves > 4 && k == int((d_curves + 1) / 2))) {
         set label k d_key[k] noenhanced font ',7' textcolor palette cb k left \
             at screen (1 - 0.98 / figure_width), graph (d_curves > 1 ? 0.92 - 0.84 * (k - 1) / (d_curves - 1) : 0.5)
     }
 }
-plot for [k=1:d_curves] d index k-1 using d_x:d_tid_var:(k) with lines linecolor palette linewidth 0.8 dashtype solid
+plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_tid_var)):(k) with lines linecolor palette linewidth 0.8 dashtype solid
 unset multiplot
