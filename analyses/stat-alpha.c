@@ -24,29 +24,13 @@ typedef struct settings {
     option_text site, stat, alpha;
 } settings;
 
-#define AT(field) .offset = offsetof(settings, field)
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Choice",
-     .key = "site",
-     .type = OPTION_TEXT,
-     AT(site),
-     .preset = "*",
-     .unit = "",
-     .help = "sites: globs separated by commas, or first or last (of those with a statistic)"},
-    {.group = "Choice",
-     .key = "stat",
-     .type = OPTION_TEXT,
-     AT(stat),
-     .preset = "mu,sigma2,psi2",
-     .unit = "",
-     .help = "statistics separated by commas"},
-    {.group = "Choice",
-     .key = "alpha",
-     .type = OPTION_TEXT,
-     AT(alpha),
-     .preset = "0,0.5,0.9,0.95,0.99,0.999",
-     .unit = "",
-     .help = "weights of the old running value, separated by commas"},
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first or last (of those with a statistic)"),
+    TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas"),
+    TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
+                "weights of the old running value, separated by commas"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -16,14 +16,9 @@ typedef struct settings {
     option_text metric;
 } settings;
 
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Choice",
-     .key = "metric",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, metric),
-     .preset = "valid_ppl",
-     .unit = "",
-     .help = "any name below /evals"},
+    TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "any name below /evals"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -27,24 +27,15 @@ typedef struct settings {
     int parts;
 } settings;
 
-#define TEXT(g, k, field, value, text)                                                             \
-    {                                                                                              \
-        .group = (g), .key = (k), .type = OPTION_TEXT, .offset = offsetof(settings, field),        \
-        .preset = (value), .unit = "", .help = (text)                                              \
-    }
-#define CHOICE(g, k, field, words, value, text)                                                    \
-    {                                                                                              \
-        .group = (g), .key = (k), .type = OPTION_CHOICE, .offset = offsetof(settings, field),      \
-        .preset = (value), .choices = (words), .unit = "", .help = (text)                          \
-    }
-
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT("Choice", "site", site, "*", "sites: globs separated by commas"),
-    TEXT("Choice", "p", p, "0.2,0.5,0.8", "parts of the spectrum: numbers above 0, at most 1"),
-    CHOICE("Choice", "form", form, "slides|released", "slides",
-           "slides: of X; released: of X^T X / N"),
-    CHOICE("Choice", "of", of, "both|input|gradient", "both", "X, dL/dX, or both"),
-    CHOICE("Choice", "steps", steps, "all|last", "all", "recorded steps"),
+    TEXT_OPTION("Choice", "site", AT(site), "*", "sites: globs separated by commas"),
+    TEXT_OPTION("Choice", "p", AT(p), "0.2,0.5,0.8",
+                "parts of the spectrum: numbers above 0, at most 1"),
+    CHOICE_OPTION("Choice", "form", AT(form), "slides", "slides|released",
+                  "slides: of X; released: of X^T X / N"),
+    CHOICE_OPTION("Choice", "of", AT(of), "both", "both|input|gradient", "X, dL/dX, or both"),
+    CHOICE_OPTION("Choice", "steps", AT(steps), "all", "all|last", "recorded steps"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -15,14 +15,10 @@ typedef struct settings {
     bool evals;
 } settings;
 
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Output",
-     .key = "evals",
-     .type = OPTION_FLAG,
-     .offset = offsetof(settings, evals),
-     .preset = "no",
-     .unit = "",
-     .help = "one row per evaluation instead of one per step"},
+    FLAG_OPTION("Output", "evals", AT(evals), "no",
+                "one row per evaluation instead of one per step"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -18,30 +18,14 @@ typedef struct settings {
     bool per_feature;
 } settings;
 
-#define AT(field) .offset = offsetof(settings, field)
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Choice",
-     .key = "site",
-     .type = OPTION_TEXT,
-     AT(site),
-     .preset = "*",
-     .unit = "",
-     .help = "sites: globs separated by commas, or first or last (of those with gamma and psi2_B)"},
-    {.group = "Choice",
-     .key = "steps",
-     .type = OPTION_CHOICE,
-     AT(steps),
-     .preset = "last",
-     .choices = "last|all",
-     .unit = "",
-     .help = "recorded steps of /vectors"},
-    {.group = "Output",
-     .key = "per-feature",
-     .type = OPTION_FLAG,
-     AT(per_feature),
-     .preset = "no",
-     .unit = "",
-     .help = "one row per feature instead of one per site and step"},
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first or last (of those with gamma and psi2_B)"),
+    CHOICE_OPTION("Choice", "steps", AT(steps), "last", "last|all", "recorded steps of /vectors"),
+    FLAG_OPTION("Output", "per-feature", AT(per_feature), "no",
+                "one row per feature instead of one per site and step"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -15,38 +15,16 @@ typedef struct settings {
     bool list;
 } settings;
 
-#define AT(field) .offset = offsetof(settings, field)
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Choice",
-     .key = "site",
-     .type = OPTION_TEXT,
-     AT(site),
-     .preset = "*",
-     .unit = "",
-     .help = "sites: globs separated by commas, or first or last (of those with a statistic)"},
-    {.group = "Choice",
-     .key = "stat",
-     .type = OPTION_TEXT,
-     AT(stat),
-     .preset = "dist_mu,dist_sigma2,g_mu,g_sigma2",
-     .unit = "",
-     .help = "statistics separated by commas: any name below /scalars"},
-    {.group = "Choice",
-     .key = "factor",
-     .type = OPTION_REAL,
-     AT(factor),
-     .preset = "10",
-     .low = 1,
-     .high = 1e30,
-     .unit = "medians",
-     .help = "an outlier is above this many medians"},
-    {.group = "Output",
-     .key = "list",
-     .type = OPTION_FLAG,
-     AT(list),
-     .preset = "no",
-     .unit = "",
-     .help = "one row per outlier instead of one per run, site and statistic"},
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first or last (of those with a statistic)"),
+    TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
+                "statistics separated by commas: any name below /scalars"),
+    REAL_OPTION("Choice", "factor", AT(factor), "10", 1, 1e30, "medians",
+                "an outlier is above this many medians"),
+    FLAG_OPTION("Output", "list", AT(list), "no",
+                "one row per outlier instead of one per run, site and statistic"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -13,14 +13,9 @@ typedef struct settings {
     bool all;
 } settings;
 
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Output",
-     .key = "all",
-     .type = OPTION_FLAG,
-     .offset = offsetof(settings, all),
-     .preset = "no",
-     .unit = "",
-     .help = "every recorded step instead of the last"},
+    FLAG_OPTION("Output", "all", AT(all), "no", "every recorded step instead of the last"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -42,6 +42,18 @@ typedef struct option {
     const char *help;    /* one line, starts lower case, no full stop */
 } option;
 
+/* Rows without a letter; `at` is the offset of the value in the struct. */
+#define TEXT_OPTION(group, key, at, preset, help)                                                  \
+    { group, key, 0, OPTION_TEXT, at, preset, 0, 0, "", "", help }
+#define CHOICE_OPTION(group, key, at, preset, words, help)                                         \
+    { group, key, 0, OPTION_CHOICE, at, preset, 0, 0, "", words, help }
+#define INT_OPTION(group, key, at, preset, low, high, unit, help)                                  \
+    { group, key, 0, OPTION_INT, at, preset, low, high, unit, "", help }
+#define REAL_OPTION(group, key, at, preset, low, high, unit, help)                                 \
+    { group, key, 0, OPTION_REAL, at, preset, low, high, unit, "", help }
+#define FLAG_OPTION(group, key, at, preset, help)                                                  \
+    { group, key, 0, OPTION_FLAG, at, preset, 0, 0, "", "", help }
+
 typedef struct option_table {
     const option *row;
     int count;

@@ -14,13 +14,10 @@ typedef struct info_values {
     bool options;
 } info_values;
 
+#define AT(field) offsetof(info_values, field)
 static const option info_rows[] = {
-    {.key = "options",
-     .type = OPTION_FLAG,
-     .offset = offsetof(info_values, options),
-     .preset = "no",
-     .unit = "",
-     .help = "print the options stored in the run, as a .conf file, and nothing else"},
+    FLAG_OPTION(NULL, "options", AT(options), "no",
+                "print the options stored in the run, as a .conf file, and nothing else"),
 };
 static const option_table info_options = {info_rows, sizeof info_rows / sizeof info_rows[0]};
 

@@ -12,6 +12,7 @@ typedef struct recover_values {
     bool force;
 } recover_values;
 
+#define AT(field) offsetof(recover_values, field)
 static const option recover_rows[] = {
     {.key = "output",
      .letter = 'o',
@@ -20,20 +21,9 @@ static const option recover_rows[] = {
      .preset = "",
      .unit = "",
      .help = "the new file"},
-    {.key = "up-to-step",
-     .type = OPTION_INT,
-     .offset = offsetof(recover_values, up_to_step),
-     .preset = "-1",
-     .low = -1,
-     .high = 9e15,
-     .unit = "steps",
-     .help = "leave out later rows; -1 takes all"},
-    {.key = "force",
-     .type = OPTION_FLAG,
-     .offset = offsetof(recover_values, force),
-     .preset = "no",
-     .unit = "",
-     .help = "replace the new file if it exists"},
+    INT_OPTION(NULL, "up-to-step", AT(up_to_step), "-1", -1, 9e15, "steps",
+               "leave out later rows; -1 takes all"),
+    FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new file if it exists"),
 };
 static const option_table recover_options = {recover_rows,
                                              sizeof recover_rows / sizeof recover_rows[0]};

@@ -5,22 +5,20 @@
 #include "statnet/tool.h"
 #include "statnet/train.h"
 
-#define AT(field) offsetof(train_config, field)
-#define TEXT(g, key, field, preset, help)                                                          \
-    { g, key, 0, OPTION_TEXT, AT(field), preset, 0, 0, "", "", help }
-#define CHOICE(g, key, field, preset, words, help)                                                 \
-    { g, key, 0, OPTION_CHOICE, AT(field), preset, 0, 0, "", words, help }
-#define INT(g, key, field, preset, low, high, unit, help)                                          \
-    { g, key, 0, OPTION_INT, AT(field), preset, low, high, unit, "", help }
-#define REAL(g, key, field, preset, low, high, unit, help)                                         \
-    { g, key, 0, OPTION_REAL, AT(field), preset, low, high, unit, "", help }
-#define FLAG(g, key, field, preset, help)                                                          \
-    { g, key, 0, OPTION_FLAG, AT(field), preset, 0, 0, "", "", help }
+#define AT(field)                             offsetof(train_config, field)
+#define TEXT(group, key, field, preset, help) TEXT_OPTION(group, key, AT(field), preset, help)
+#define CHOICE(group, key, field, preset, words, help)                                             \
+    CHOICE_OPTION(group, key, AT(field), preset, words, help)
+#define INT(group, key, field, preset, low, high, unit, help)                                      \
+    INT_OPTION(group, key, AT(field), preset, low, high, unit, help)
+#define REAL(group, key, field, preset, low, high, unit, help)                                     \
+    REAL_OPTION(group, key, AT(field), preset, low, high, unit, help)
+#define FLAG(group, key, field, preset, help) FLAG_OPTION(group, key, AT(field), preset, help)
 
-#define MODEL  "Model"
-#define DATA   "Data"
-#define TRAIN  "Training"
-#define RECORD "Recording"
+#define MODEL                                 "Model"
+#define DATA                                  "Data"
+#define TRAIN                                 "Training"
+#define RECORD                                "Recording"
 
 #define NORM_PARAM(id, key, param, help)                                                           \
     TEXT(MODEL, key, model.norm_param[MODEL_NORM_PARAM_##id], "", help),
