@@ -76,13 +76,18 @@ int64_t series_length(const series *s);
 /* Values and steps of rows first .. first + count - 1; step may be NULL. */
 sr_status series_read(const series *s, int64_t first, int64_t count, double *value, int64_t *step,
                       sr_failure *why);
-/* The same for several statistics of one run, site and source; value [statistics]. From /vectors
- * they are computed in one pass. */
-sr_status series_read_all(const series *s, int statistics, int64_t first, int64_t count,
+/* The same for several series of one run and source, those of a site side by side, sites in forward
+ * order; value [series]. They are read together, in one pass as far as memory allows. */
+sr_status series_read_all(const series *s, int series_count, int64_t first, int64_t count,
                           double *const *value, int64_t *step, sr_failure *why);
 /* recorded [S]: the run has a value of the statistic at this site (not NaN at every step). */
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why);
+
+/* analysis_vectors.c: series_read_all from /vectors. */
+extern const char *const vector_names[SR_VECTOR_COUNT];
+sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t count,
+                       double *const *value, sr_failure *why);
 
 /* -- choice of sites ------------------------------------------------------------------------- */
 
@@ -117,11 +122,16 @@ typedef struct summary {
     double mean, min, q01, q25, median, q75, q99, max; /* of the finite values; NaN without any */
 } summary;
 
-/* Sorts value [count] in place. */
+/* Reorders value [count]. */
 void summary_make(double *value, int64_t count, summary *result);
+/* The same for who needs only count, mean, min, median and max; the quantiles are NaN. */
+void summary_range(double *value, int64_t count, summary *result);
 /* Columns steps, nonfinite, median, mean, quantiles, max; and one row's cells of them. */
 void summary_columns(tsv *table);
 void summary_cells(tsv *table, const summary *s);
+/* analysis_select.c: reorders value [count], no NaN among them, so that value[rank[i]] is what
+ * sorting would put there; rank [ranks] ascending, each below count. */
+void select_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 /* Sorts value [count] upwards. */
@@ -152,6 +162,8 @@ typedef struct analysis_program {
 
 /* main(): help, options, opening the runs, print, errors. */
 int analysis_program_main(const analysis_program *p, int argc, char **argv);
+/* The same for programs that have something to say without run files: print decides. */
+int analysis_program_main_any(const analysis_program *p, int argc, char **argv);
 
 /* Lines above the header of a table, kept back until it is known that there will be rows. */
 typedef struct table_head {

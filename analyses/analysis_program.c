@@ -4,7 +4,7 @@
 
 #include "analysis.h"
 
-int analysis_program_main(const analysis_program *p, int argc, char **argv) {
+static int run_program(const analysis_program *p, bool without_runs, int argc, char **argv) {
     const tool t = {p->name, argc, argv};
     if (tool_wants_help(&t)) {
         p->help(p->self);
@@ -18,11 +18,20 @@ int analysis_program_main(const analysis_program *p, int argc, char **argv) {
     sr_status status = command ? SR_OK : sr_fail(&why, SR_MEMORY, "out of memory");
     if (status == SR_OK)
         status = options_parse(p->options, p->settings, argc, argv, 1, &positional, &why);
-    if (status == SR_OK) status = run_set_open(&set, positional, argv + 1, &why);
+    if (status == SR_OK && (positional || !without_runs))
+        status = run_set_open(&set, positional, argv + 1, &why);
     if (status == SR_OK) status = p->print(p->self, &set, command, &why);
     run_set_close(&set);
     free(command);
     return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));
+}
+
+int analysis_program_main(const analysis_program *p, int argc, char **argv) {
+    return run_program(p, false, argc, argv);
+}
+
+int analysis_program_main_any(const analysis_program *p, int argc, char **argv) {
+    return run_program(p, true, argc, argv);
 }
 
 sr_status table_head_begin(table_head *head, tsv *table, const char *program, const char *command,

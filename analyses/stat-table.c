@@ -1,46 +1,84 @@
-/* Runs side by side: one row per run with its end.
+/* Runs side by side: one row per run with its end; or, with --layout, a result table of a paper
+ * with the runs' values beside the printed ones (table.h, plots/layouts.tsv).
  *
  * Loss and discrepancy are means over the last tenth of the recorded steps (at least one step), the
  * discrepancy at the last site that has it, in percent: the `last BN layer` of the tables in
  * Regularized BN. Validation numbers are those of the last evaluation, and of the one with the
  * smallest valid_loss.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "table.h"
 
 typedef struct settings {
-    option_text published, published_table;
+    option_text layout, layouts, format, pick, published, published_table;
 } settings;
 
 static const option rows[] = {
+    {.group = "Tables of the papers",
+     .key = "layout",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, layout),
+     .preset = "",
+     .unit = "",
+     .help = "table to print: pn-table1, rbn-table1, ...; list names them"},
+    {.group = "Tables of the papers",
+     .key = "format",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(settings, format),
+     .preset = "tsv",
+     .choices = "tsv|latex|markdown",
+     .unit = "",
+     .help = "of the table; latex needs the package booktabs"},
+    {.group = "Tables of the papers",
+     .key = "pick",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(settings, pick),
+     .preset = "best",
+     .choices = "best|last",
+     .unit = "",
+     .help = "best: the evaluation with the smallest valid_loss among those that have the metric; "
+             "last: the last one that has it"},
+    {.group = "Tables of the papers",
+     .key = "layouts",
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, layouts),
+     .preset = "",
+     .unit = "",
+     .help = "file with layouts of your own; default: plots/layouts.tsv, whose head says how"},
     {.group = "Published values",
      .key = "published",
      .type = OPTION_TEXT,
      .offset = offsetof(settings, published),
      .preset = "",
      .unit = "",
-     .help = "file with the papers' values (plots/published.tsv)"},
+     .help = "file with the papers' values; default: plots/published.tsv"},
     {.group = "Published values",
      .key = "published-table",
      .type = OPTION_TEXT,
      .offset = offsetof(settings, published_table),
      .preset = "",
      .unit = "",
-     .help = "its table that stands beside the runs, as in rbn-iwslt14-pre; matched by norm"},
+     .help = "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
+             "matched by norm"},
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-table RUN.h5... [--published FILE --published-table NAME]\n\n"
+    printf("usage: stat-table RUN.h5... [--published-table NAME]\n"
+           "       stat-table [RUN.h5...] --layout NAME [--format tsv|latex|markdown]\n"
+           "       stat-table --layout list\n\n"
            "One row per run: what it was, how it ended, its last and best validation, and the\n"
-           "training-inference discrepancy of its last site.\n"
+           "training-inference discrepancy of its last site. With --layout a result table of a\n"
+           "paper, what the runs measured beside what is printed; runs that differ in the seed\n"
+           "only are averaged.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
+    printf("\nEnvironment: STATREC_PLOTS, directory of layouts.tsv and published.tsv that is\n"
+           "searched first.\n");
 }
 
 static void declare_columns(const settings *s, tsv *t) {
@@ -63,16 +101,12 @@ static void declare_columns(const settings *s, tsv *t) {
                "mean of tid_mean over the last tenth of the steps at tid_site, percent");
     tsv_column(t, "tid_var", "the same of tid_var");
     tsv_column(t, "tid_site", "last site with a discrepancy, - without one");
-    if (s->published[0]) {
-        tsv_column(t, "published", "the papers' value for this norm, nan: none or diverged");
+    if (s->published_table[0]) {
+        tsv_column(t, "published", "the papers' value for this norm, nan: none, Div.: diverged");
         tsv_column(t, "published_metric", "what it measures");
         tsv_column(t, "published_source", "where it stands; the paper's data and model size");
     }
     tsv_header(t);
-}
-
-static int64_t last_tenth(int64_t steps) {
-    return steps < 10 ? 1 : steps / 10;
 }
 
 static double mean_of(double *value, int64_t count) {
@@ -83,7 +117,7 @@ static double mean_of(double *value, int64_t count) {
 
 static sr_status end_of_steps(const sr_runfile *run, double *epoch, double *seconds, double *loss,
                               sr_failure *why) {
-    const int64_t steps = sr_run_get_info(run)->steps, count = last_tenth(steps);
+    const int64_t steps = sr_run_get_info(run)->steps, count = table_last_tenth(steps);
     *epoch = *seconds = *loss = NAN;
     if (!steps) return SR_OK;
     double *value = malloc((size_t)count * sizeof *value);
@@ -130,86 +164,17 @@ static sr_status read_evaluations(const sr_runfile *run, evaluations *e, sr_fail
     return status == SR_OK ? find_best(run, e, why) : status;
 }
 
-static const statistic tid[] = {{"mean", "tid_mean", NULL, 0, NULL, NULL},
-                                {"var", "tid_var", NULL, 0, NULL, NULL}};
-
-/* value[2]: percent. site -1 when no site has it. */
-static sr_status read_tid(const sr_runfile *run, double value[2], int64_t *site, sr_failure *why) {
-    const sr_run_info *info = sr_run_get_info(run);
-    const int64_t count = last_tenth(info->steps);
-    bool *recorded = calloc((size_t)info->sites + 1, sizeof *recorded);
-    double *column = malloc((size_t)count * sizeof *column);
-    sr_status status = recorded && column ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
-    value[0] = value[1] = NAN;
-    *site = -1;
-    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
-        if (recorded[i]) *site = i;
-    for (int k = 0; k < 2 && *site >= 0 && status == SR_OK; k++) {
-        const series s = {run, *site, &tid[k], FROM_SCALARS};
-        status = series_read(&s, info->steps - count, count, column, NULL, why);
-        if (status == SR_OK) value[k] = 100 * mean_of(column, count);
-    }
-    free(recorded);
-    free(column);
-    return status;
-}
-
 /* -- published values ------------------------------------------------------------------------ */
 
-enum { PUBLISHED_CELLS = 5 };
-
-typedef struct published {
-    char *text;                  /* of the line that `cell` points into */
-    char *cell[PUBLISHED_CELLS]; /* table, source, norm, metric, value */
-} published;
-
-static bool split_line(char *line, char *cell[PUBLISHED_CELLS]) {
-    int count = 0;
-    line[strcspn(line, "\n")] = 0;
-    for (char *at = line; at && count < PUBLISHED_CELLS; count++) {
-        char *tab = strchr(at, '\t');
-        if (tab) *tab++ = 0;
-        cell[count] = at;
-        at = tab;
-    }
-    return count == PUBLISHED_CELLS;
-}
-
-/* The row of this table and norm; text NULL when the table has none. *known: the table is there. */
-static sr_status find_published(const settings *s, const char *norm, published *found, bool *known,
-                                sr_failure *why) {
-    size_t size = 0;
-    FILE *in = fopen(s->published, "r");
-    if (!in) return sr_fail(why, SR_IO, "--published %s: %s", s->published, strerror(errno));
-    *found = (published){0};
-    *known = false;
-    bool hit = false;
-    while (!hit && getline(&found->text, &size, in) >= 0) {
-        if (found->text[0] == '#' || !split_line(found->text, found->cell)) continue;
-        if (strcmp(found->cell[0], s->published_table) != 0) continue;
-        *known = true;
-        hit = strcmp(found->cell[2], norm) == 0;
-    }
-    if (!hit) {
-        free(found->text);
-        found->text = NULL;
-    }
-    fclose(in);
-    return SR_OK;
-}
-
-static sr_status check_published(const settings *s, sr_failure *why) {
-    published p;
-    bool known;
-    if (!s->published[0] && !s->published_table[0]) return SR_OK;
-    if (!s->published[0] || !s->published_table[0])
-        return sr_fail(why, SR_USAGE, "--published and --published-table go together");
-    sr_status status = find_published(s, "", &p, &known, why);
-    if (status != SR_OK) return status;
-    free(p.text);
-    if (known) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s has no table %s", s->published, s->published_table);
+/* p: empty without --published-table. */
+static sr_status read_published(const settings *s, published_values *p, sr_failure *why) {
+    *p = (published_values){.count = 0};
+    if (!s->published_table[0] && !s->published[0]) return SR_OK;
+    if (!s->published_table[0])
+        return sr_fail(why, SR_USAGE, "--published needs --published-table or --layout");
+    sr_status status = published_read(p, s->published, why);
+    if (status != SR_OK || published_has_table(p, s->published_table)) return status;
+    return sr_fail(why, SR_FORMAT, "%s has no table %s", p->path, s->published_table);
 }
 
 static const char *first_norm(const sr_runfile *run) {
@@ -220,18 +185,13 @@ static const char *first_norm(const sr_runfile *run) {
 }
 
 /* Runs of a Transformer may have their norm in the encoder only: that one counts. */
-static sr_status published_cells(const settings *s, const sr_runfile *run, tsv *t,
-                                 sr_failure *why) {
-    published p;
-    bool known;
-    if (!s->published[0]) return SR_OK;
-    sr_status status = find_published(s, first_norm(run), &p, &known, why);
-    if (status != SR_OK) return status;
-    tsv_real(t, p.text ? strtod(p.cell[4], NULL) : NAN);
-    tsv_text(t, p.text ? p.cell[3] : "-");
-    tsv_text(t, p.text ? p.cell[1] : "-");
-    free(p.text);
-    return SR_OK;
+static void published_cells(const settings *s, const published_values *p, const sr_runfile *run,
+                            tsv *t) {
+    if (!s->published_table[0]) return;
+    const published_value *v = published_find(p, s->published_table, first_norm(run), "");
+    tsv_text(t, v ? v->text : "nan");
+    tsv_text(t, v ? v->metric : "-");
+    tsv_text(t, v ? v->source : "-");
 }
 
 /* -- rows ------------------------------------------------------------------------------------ */
@@ -262,14 +222,15 @@ static void name_cells(tsv *t, const run_set *set, int r) {
     tsv_int(t, info->steps);
 }
 
-static sr_status print_run(const settings *s, const run_set *set, int r, tsv *t, sr_failure *why) {
+static sr_status print_run(const settings *s, const published_values *p, const run_set *set, int r,
+                           tsv *t, sr_failure *why) {
     const sr_runfile *run = set->run[r];
     double epoch, seconds, loss, discrepancy[2];
     evaluations e;
     int64_t site;
     sr_status status = end_of_steps(run, &epoch, &seconds, &loss, why);
     if (status == SR_OK) status = read_evaluations(run, &e, why);
-    if (status == SR_OK) status = read_tid(run, discrepancy, &site, why);
+    if (status == SR_OK) status = table_tid_of_steps(run, discrepancy, &site, why);
     if (status != SR_OK) return status;
     name_cells(t, set, r);
     const double real[] = {epoch, seconds, loss, e.loss, e.ppl, e.accuracy, e.best};
@@ -278,27 +239,54 @@ static sr_status print_run(const settings *s, const run_set *set, int r, tsv *t,
     tsv_real(t, discrepancy[0]);
     tsv_real(t, discrepancy[1]);
     tsv_text(t, site >= 0 ? sr_run_get_site(run, site)->name : "-");
-    return published_cells(s, run, t, why);
+    published_cells(s, p, run, t);
+    return SR_OK;
+}
+
+static sr_status print_runs(const settings *s, const published_values *p, const run_set *set,
+                            const char *command, sr_failure *why) {
+    tsv table;
+    table_head head;
+    sr_status status = table_head_begin(&head, &table, "stat-table", command, set, why);
+    if (status == SR_OK) status = table_head_print(&head, &table, why);
+    if (status != SR_OK) return status;
+    declare_columns(s, &table);
+    for (int r = 0; r < set->count && status == SR_OK; r++)
+        status = print_run(s, p, set, r, &table, why);
+    return status;
+}
+
+static sr_status print_layout(const settings *s, const run_set *set, const char *command,
+                              sr_failure *why) {
+    grid g = {.pick = strcmp(s->pick, "last") == 0 ? PICK_LAST : PICK_BEST};
+    if (s->published_table[0])
+        return sr_fail(why, SR_USAGE, "--published-table does not go with --layout");
+    if (strcmp(s->layout, "list") == 0) return layout_list(s->layouts, command, why);
+    sr_status status = layout_read(&g.layout, s->layouts, s->layout, why);
+    if (status == SR_OK) status = published_read(&g.published, s->published, why);
+    if (status == SR_OK) status = grid_make(&g, set, why);
+    if (status == SR_OK) status = grid_print(&g, s->format, set, command, why);
+    grid_free(&g);
+    return status;
 }
 
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
     const settings *s = self;
-    tsv table;
-    table_head head;
-    sr_status status = check_published(s, why);
-    if (status != SR_OK) return status;
-    status = table_head_begin(&head, &table, "stat-table", command, set, why);
-    if (status == SR_OK) status = table_head_print(&head, &table, why);
-    if (status != SR_OK) return status;
-    declare_columns(s, &table);
-    for (int r = 0; r < set->count && status == SR_OK; r++)
-        status = print_run(s, set, r, &table, why);
+    published_values p;
+    if (s->layout[0]) return print_layout(s, set, command, why);
+    if (strcmp(s->format, "tsv") != 0 || s->layouts[0])
+        return sr_fail(why, SR_USAGE, "--format and --layouts need --layout");
+    run_set none;
+    if (!set->count) return run_set_open(&none, 0, NULL, why);
+    sr_status status = read_published(s, &p, why);
+    if (status == SR_OK) status = print_runs(s, &p, set, command, why);
+    published_free(&p);
     return status;
 }
 
 int main(int argc, char **argv) {
     settings s;
     const analysis_program p = {"stat-table", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    return analysis_program_main_any(&p, argc, argv);
 }

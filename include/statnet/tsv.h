@@ -15,10 +15,12 @@
 
 /* Text is written with tabs, newlines, backslashes and other control bytes as \t \n \\ \xNN, so
  * that a table stays a table whatever a run file holds. */
+enum { TSV_COLUMNS = 256 };
+
 typedef struct tsv {
     FILE *out;
     int columns, at; /* declared columns; next column of the current row */
-    const char *name[64];
+    const char *name[TSV_COLUMNS];
 } tsv;
 
 /* program: the bare name; the version is added here. */
@@ -26,7 +28,7 @@ void tsv_begin(tsv *t, FILE *out, const char *program, const char *command);
 /* `# key: formatted text`. Before the first row only. */
 void tsv_note(tsv *t, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Declares the next column; name must outlive the table. At most 64. */
+/* Declares the next column; name must outlive the table. At most TSV_COLUMNS. */
 void tsv_column(tsv *t, const char *name, const char *definition);
 /* Writes the header line. */
 void tsv_header(tsv *t);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = sizeof((tsv *)0)->name / sizeof((tsv *)0)->name[0] };
-
 void tsv_escape(FILE *out, const char *text) {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
@@ -53,9 +51,11 @@ void tsv_note(tsv *t, const char *key, const char *format, ...) {
 }
 
 void tsv_column(tsv *t, const char *name, const char *definition) {
-    if (t->columns == COLUMNS_MAX) return;
+    if (t->columns == TSV_COLUMNS) return;
     t->name[t->columns++] = name;
-    fprintf(t->out, "# column %s: ", name);
+    fputs("# column ", t->out);
+    tsv_escape(t->out, name);
+    fputs(": ", t->out);
     tsv_escape(t->out, definition);
     fputc('\n', t->out);
 }

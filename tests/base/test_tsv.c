@@ -127,15 +127,15 @@ static void as_many_columns_as_there_is_room_for(void **state) {
     tsv t;
     FILE *out = open_text();
     tsv_begin(&t, out, "p", "p");
-    for (int i = 0; i < 70; i++) tsv_column(&t, "c", "d");
-    assert_int_equal(t.columns, 64);
+    for (int i = 0; i < TSV_COLUMNS + 6; i++) tsv_column(&t, "c", "d");
+    assert_int_equal(t.columns, TSV_COLUMNS);
     tsv_header(&t);
-    for (int i = 0; i < 128; i++) tsv_int(&t, i);
+    for (int i = 0; i < 2 * TSV_COLUMNS; i++) tsv_int(&t, i);
     assert_int_equal(fclose(out), 0);
     int lines = 0, tabs = 0;
     for (char *c = text; *c; c++) lines += *c == '\n', tabs += *c == '\t';
-    assert_int_equal(lines, 2 + 64 + 1 + 2);
-    assert_int_equal(tabs, 3 * 63);
+    assert_int_equal(lines, 2 + TSV_COLUMNS + 1 + 2);
+    assert_int_equal(tabs, 3 * (TSV_COLUMNS - 1));
     free(text);
 }
 

@@ -1,0 +1,206 @@
+/* table.h -- the papers' result tables from run files: the parts of stat-table --layout.
+ *
+ * A layout (plots/layouts.tsv) names the rows and columns of a paper's table, published.tsv has its
+ * values, runs have theirs. They meet in a grid, which is printed as TSV, LaTeX or Markdown.
+ */
+#ifndef ANALYSES_TABLE_H
+#define ANALYSES_TABLE_H
+
+#include "analysis.h"
+
+enum {
+    TABLE_PATH = 2048,
+    TABLE_WORD = 96,  /* names and labels */
+    TABLE_TEXT = 256, /* titles, lists of globs */
+    TABLE_CELLS = 16, /* of a line of a data file */
+};
+
+typedef char table_word[TABLE_WORD];
+typedef char table_text[TABLE_TEXT];
+typedef char table_settings[1024];
+
+/* -- lines of data files: table_lines.c ------------------------------------------------------ */
+
+typedef struct table_lines {
+    FILE *in;
+    const char *path;
+    char *line;
+    size_t size;
+    int64_t number; /* of the line, from 1 */
+    char *cell[TABLE_CELLS];
+    int cells;
+} table_lines;
+
+/* given: a path, or "" for the file of this name in plots/. path takes what was opened. */
+sr_status table_lines_open(table_lines *l, const char *given, const char *name,
+                           char path[TABLE_PATH], sr_failure *why);
+void table_lines_close(table_lines *l);
+/* The next line that is neither empty nor a comment; *more false at the end. */
+sr_status table_lines_next(table_lines *l, bool *more, sr_failure *why);
+/* `path:line: text`, SR_FORMAT. */
+sr_status table_lines_wrong(const table_lines *l, sr_failure *why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* -- published values: table_published.c ----------------------------------------------------- */
+
+typedef struct published_value {
+    table_word table, norm, metric, text; /* text: as printed, "Div." where the paper diverged */
+    table_text source;
+} published_value;
+
+typedef struct published_values {
+    char path[TABLE_PATH];
+    published_value *value;
+    int count;
+} published_values;
+
+sr_status published_read(published_values *p, const char *given, sr_failure *why);
+void published_free(published_values *p);
+bool published_has_table(const published_values *p, const char *table);
+/* metric "": the first of this table and norm. NULL when there is none. */
+const published_value *published_find(const published_values *p, const char *table,
+                                      const char *norm, const char *metric);
+
+/* -- layouts: table_layout.c ----------------------------------------------------------------- */
+
+typedef enum {
+    SHOW_METRIC, /* what the column says */
+    SHOW_TID_MEAN,
+    SHOW_TID_VAR,
+    SHOW_TID_TOTAL,
+    SHOW_GAP,
+} table_quantity;
+
+const char *table_quantity_name(table_quantity q);
+
+typedef struct layout_row {
+    table_word label, norm, placement, suffix;
+    table_text also; /* other forms of the norm that may stand here */
+    table_quantity quantity;
+} layout_row;
+
+typedef struct layout_column {
+    table_word label, table, metric;
+    table_text measured, tasks; /* names and globs, separated by commas */
+    table_quantity quantity;
+} layout_column;
+
+typedef struct layout {
+    char path[TABLE_PATH];
+    table_word name;
+    table_text title, source, samples;
+    table_word decoder, placement;
+    layout_row *row;
+    layout_column *column;
+    int rows, columns;
+} layout;
+
+/* given: a file of layouts, or "" for plots/layouts.tsv. An unknown name is a failure. */
+sr_status layout_read(layout *l, const char *given, const char *name, sr_failure *why);
+void layout_free(layout *l);
+/* Prints name, samples and title of every layout. */
+sr_status layout_list(const char *given, const char *command, sr_failure *why);
+/* True when a name is among, or fits a glob among, words separated by commas. */
+bool table_among(const char *list, const char *name);
+
+/* -- what a run is: table_run.c -------------------------------------------------------------- */
+
+typedef struct table_run {
+    const sr_runfile *run;
+    const sr_run_info *info;
+    const char *path;
+    table_word norm;      /* "bn", "pn+ls", "ln/unbiased"; of a transformer, its encoder's */
+    table_word decoder;   /* the decoder's, "" without one */
+    table_word placement; /* "pre", "post", "?" when it cannot be told, "" of models without */
+    table_word task;      /* "multi30k-de-en", "cifar10" */
+} table_run;
+
+void table_run_identify(table_run *r, const sr_runfile *run, const char *path);
+/* "key=value" of the settings in which runs[count] of the same place differ from each other, but
+ * for those that change nothing in the result's meaning (seed, output, threads, recording). */
+void table_run_settings(const table_run *r, const table_run *const *runs, int count, char *text,
+                        size_t size);
+/* How many such settings two runs have in which they differ. */
+int table_run_distance(const table_run *a, const table_run *b);
+
+/* -- what a run measured: table_measure.c ---------------------------------------------------- */
+
+typedef enum { PICK_BEST, PICK_LAST } table_pick;
+typedef enum { MEASURED_NONE, MEASURED_VALUE, MEASURED_DIVERGED } measured_state;
+
+typedef struct measurement {
+    measured_state state;
+    double value;
+} measurement;
+
+/* The first of the names, separated by commas, that the run has; "" when it has none of them. */
+sr_status table_run_metric(const table_run *r, const char *names, table_word metric,
+                           sr_failure *why);
+/* metric: a name below /evals, or bpc. */
+sr_status table_run_measure(const table_run *r, const char *metric, table_pick pick, measurement *m,
+                            sr_failure *why);
+/* Mean and variance TID in percent. */
+sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why);
+bool table_metric_less_is_better(const char *metric);
+/* Recorded steps of the last tenth, at least one; and TID over them, *site -1 without any. */
+int64_t table_last_tenth(int64_t steps);
+sr_status table_tid_of_steps(const sr_runfile *run, double value[2], int64_t *site,
+                             sr_failure *why);
+
+/* -- rows and columns: table_grid.c, table_cells.c ------------------------------------------- */
+
+/* Of a column of the layout, its published values or those of its runs of one task and metric. */
+typedef struct grid_column {
+    int of; /* column of the layout, -1: a task that the layout has not */
+    bool published;
+    table_word task, metric; /* of the runs */
+    table_quantity quantity;
+} grid_column;
+
+typedef struct grid_row {
+    int of;           /* row of the layout, -1: a method that the layout has not */
+    bool first;       /* of the lines of its row: published values stand here */
+    table_text label; /* "PN", or of a method that the paper lacks what it is: "pn+ls, post-norm" */
+    table_settings settings; /* in which its runs differ from others of the label */
+    table_quantity quantity;
+    int *member; /* [members] numbers of its runs */
+    int members;
+} grid_row;
+
+typedef struct grid_cell {
+    const char *published;  /* as printed; NULL: none, or a measured column */
+    double mean, deviation; /* over the runs; deviation (n-1) NaN unless there are several */
+    int runs, diverged;     /* with a value; without, since they diverged */
+} grid_cell;
+
+typedef struct grid {
+    layout layout;
+    published_values published;
+    table_run *run; /* [runs] */
+    int runs;
+    table_pick pick;
+    grid_row *row;
+    grid_column *column;
+    grid_cell *cell; /* [rows, columns] */
+    int rows, columns;
+} grid;
+
+/* layout, published and pick are filled by the caller; grid_free frees those too. */
+sr_status grid_make(grid *g, const run_set *set, sr_failure *why);
+void grid_free(grid *g);
+const grid_cell *grid_at(const grid *g, int row, int column);
+/* True when the run stands in this column of the layout, -1: in none. */
+bool grid_run_at(const grid *g, const table_run *r, int column);
+/* cell [rows, columns] of a grid whose rows and columns are there. */
+sr_status grid_fill(grid *g, sr_failure *why);
+
+/* -- printing: table_print.c, table_text.c --------------------------------------------------- */
+
+/* Prints the grid: "tsv", "latex" or "markdown". */
+sr_status grid_print(const grid *g, const char *format, const run_set *set, const char *command,
+                     sr_failure *why);
+/* Text of any origin so that LaTeX or Markdown shows it; control bytes become spaces. */
+void table_latex(FILE *out, const char *text);
+void table_markdown(FILE *out, const char *text);
+
+#endif

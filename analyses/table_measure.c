@@ -1,0 +1,156 @@
+/* What a run measured, for a cell of a result table.
+ *
+ *     best   the metric at the evaluation with the smallest valid_loss among those that have it
+ *     last   the metric of the last evaluation that has it
+ *     bpc    valid_nll / ln 2
+ *
+ * A run has diverged where no valid_loss (best) or not the last one (last) is finite. TID is the
+ * mean over the final pass where the run made one, else over the last tenth of the recorded steps
+ * (at least one), in percent, at the last site that has it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+/* -- metrics --------------------------------------------------------------------------------- */
+
+static const char *dataset_of(const char *metric) {
+    return strcmp(metric, "bpc") == 0 ? "valid_nll" : metric;
+}
+
+bool table_metric_less_is_better(const char *metric) {
+    return strcmp(metric, "bpc") == 0 || strstr(metric, "loss") || strstr(metric, "nll") ||
+           strstr(metric, "ppl");
+}
+
+/* Every run declares all metrics: those that nobody measured are NaN. */
+static sr_status has_metric(const table_run *r, const char *metric, bool *has, sr_failure *why) {
+    const int64_t evals = r->info->evals;
+    *has = false;
+    if (!evals || !sr_run_has_eval(r->run, dataset_of(metric))) return SR_OK;
+    double *value = malloc((size_t)evals * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
+    for (int64_t i = 0; i < evals && status == SR_OK; i++) *has = *has || isfinite(value[i]);
+    free(value);
+    return status;
+}
+
+sr_status table_run_metric(const table_run *r, const char *names, table_word metric,
+                           sr_failure *why) {
+    sr_status status = SR_OK;
+    for (const char *at = names; *at && status == SR_OK;) {
+        const size_t length = strcspn(at, ",");
+        bool has;
+        snprintf(metric, sizeof(table_word), "%.*s", (int)length, at);
+        status = has_metric(r, metric, &has, why);
+        if (has) return status;
+        at += length + (at[length] == ',');
+    }
+    metric[0] = 0;
+    return status;
+}
+
+/* Which evaluation is picked; -1: none has the metric. */
+static int64_t pick_evaluation(const double *loss, const double *value, int64_t evals,
+                               table_pick pick) {
+    int64_t chosen = -1;
+    for (int64_t i = 0; i < evals; i++) {
+        if (!isfinite(value[i])) continue;
+        if (pick == PICK_LAST || chosen < 0 || !(loss[i] >= loss[chosen])) chosen = i;
+    }
+    return chosen;
+}
+
+static bool has_diverged(const double *loss, int64_t evals, table_pick pick) {
+    if (pick == PICK_LAST) return evals && !isfinite(loss[evals - 1]);
+    for (int64_t i = 0; i < evals; i++)
+        if (isfinite(loss[i])) return false;
+    return evals > 0;
+}
+
+sr_status table_run_measure(const table_run *r, const char *metric, table_pick pick, measurement *m,
+                            sr_failure *why) {
+    const int64_t evals = r->info->evals;
+    *m = (measurement){MEASURED_NONE, NAN};
+    if (!evals || !metric[0] || !sr_run_has_eval(r->run, "valid_loss")) return SR_OK;
+    double *loss = malloc(2 * (size_t)evals * sizeof *loss), *value = loss + evals;
+    if (!loss) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
+    if (status == SR_OK && has_diverged(loss, evals, pick)) {
+        m->state = MEASURED_DIVERGED;
+    } else if (status == SR_OK && sr_run_has_eval(r->run, dataset_of(metric))) {
+        status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
+        const int64_t at = status == SR_OK ? pick_evaluation(loss, value, evals, pick) : -1;
+        if (at >= 0) *m = (measurement){MEASURED_VALUE, value[at]};
+        if (at >= 0 && strcmp(metric, "bpc") == 0) m->value /= log(2);
+    }
+    free(loss);
+    return status;
+}
+
+/* -- discrepancy ----------------------------------------------------------------------------- */
+
+static const statistic tid[] = {{"mean", "tid_mean", NULL, 0, NULL, NULL},
+                                {"var", "tid_var", NULL, 0, NULL, NULL}};
+
+int64_t table_last_tenth(int64_t steps) {
+    return steps < 10 ? 1 : steps / 10;
+}
+
+sr_status table_tid_of_steps(const sr_runfile *run, double value[2], int64_t *site,
+                             sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(run);
+    const int64_t count = table_last_tenth(info->steps);
+    bool *recorded = calloc((size_t)info->sites + 1, sizeof *recorded);
+    double *column = malloc((size_t)count * sizeof *column);
+    sr_status status = recorded && column ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
+    value[0] = value[1] = NAN;
+    *site = -1;
+    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
+        if (recorded[i]) *site = i;
+    for (int k = 0; k < 2 && *site >= 0 && status == SR_OK; k++) {
+        const series s = {run, *site, &tid[k], FROM_SCALARS};
+        summary mean;
+        status = series_read(&s, info->steps - count, count, column, NULL, why);
+        if (status != SR_OK) break;
+        summary_make(column, count, &mean);
+        value[k] = 100 * mean.mean;
+    }
+    free(recorded);
+    free(column);
+    return status;
+}
+
+/* Leaves value alone where the run made no final pass. */
+static sr_status tid_of_final(const sr_runfile *run, int64_t site, double value[2],
+                              sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    int64_t batches;
+    double *final[SR_FINAL_COUNT];
+    double *all = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *all);
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = all + i * sites;
+    sr_status status = sr_run_final(run, &batches, final, why);
+    if (status == SR_OK && batches >= 0 && isfinite(final[SR_FINAL_tid_mean][site])) {
+        value[0] = 100 * final[SR_FINAL_tid_mean][site];
+        value[1] = 100 * final[SR_FINAL_tid_var][site];
+    }
+    free(all);
+    return status;
+}
+
+sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why) {
+    double value[2];
+    int64_t site;
+    m[0] = m[1] = (measurement){MEASURED_NONE, NAN};
+    sr_status status = table_tid_of_steps(r->run, value, &site, why);
+    if (status != SR_OK || site < 0) return status;
+    status = tid_of_final(r->run, site, value, why);
+    for (int k = 0; k < 2; k++)
+        if (isfinite(value[k])) m[k] = (measurement){MEASURED_VALUE, value[k]};
+    return status;
+}

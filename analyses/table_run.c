@@ -1,0 +1,200 @@
+/* What a run is, for a row and a column of a result table: normalization, placement, task, and the
+ * settings in which it differs from others.
+ *
+ * A run of statrec train says it in its configuration (the sites of the file may be a choice of
+ * all); one of another program by its sites and its data.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+/* -- configurations -------------------------------------------------------------------------- */
+
+/* One line of a configuration. */
+typedef struct config_line {
+    const char *key, *value;
+    int key_length, value_length;
+} config_line;
+
+/* The line at *at, which moves on; false at the end. */
+static bool config_next(const char **at, config_line *l) {
+    while (*at && **at) {
+        const char *line = *at, *end = line + strcspn(line, "\n"), *equals = strstr(line, " = ");
+        *at = *end ? end + 1 : end;
+        if (!equals || equals >= end) continue;
+        *l = (config_line){line, equals + 3, (int)(equals - line), (int)(end - equals - 3)};
+        return true;
+    }
+    return false;
+}
+
+static bool config_find(const char *config, const char *key, int length, config_line *l) {
+    while (config_next(&config, l))
+        if (l->key_length == length && strncmp(l->key, key, (size_t)length) == 0) return true;
+    return false;
+}
+
+/* A quoted value without its quotes; "" when there is none. */
+static void config_text(const char *config, const char *key, char *text, size_t size) {
+    config_line l;
+    text[0] = 0;
+    if (!config_find(config, key, (int)strlen(key), &l)) return;
+    const bool quoted = l.value_length > 1 && l.value[0] == '"';
+    snprintf(text, size, "%.*s", l.value_length - (quoted ? 2 : 0), l.value + quoted);
+}
+
+static bool config_is(const char *config, const char *key, const char *value) {
+    table_word text;
+    config_text(config, key, text, sizeof text);
+    return strcmp(text, value) == 0;
+}
+
+/* -- identity -------------------------------------------------------------------------------- */
+
+/* Cuts what does not fit. */
+static void append(char *text, size_t size, const char *separator, const char *more) {
+    const char *const part[] = {separator, more};
+    size_t used = strlen(text);
+    for (int i = 0; i < 2; i++)
+        for (const char *c = part[i]; *c && used + 1 < size; c++) text[used++] = *c;
+    text[used] = 0;
+}
+
+/* What makes another formula of a method of this name. */
+static void add_form(const char *config, table_word norm) {
+    config_line l;
+    const bool given = config_find(config, "layer-scale", (int)strlen("layer-scale"), &l);
+    const bool scaled = given && !(l.value_length == 1 && l.value[0] == '0');
+    const size_t length = strlen(norm);
+    if (scaled && (length < 3 || strcmp(norm + length - 3, "+ls") != 0))
+        append(norm, sizeof(table_word), "", "+ls");
+    if (config_is(config, "norm-unbiased", "1")) append(norm, sizeof(table_word), "/", "unbiased");
+    if (config_is(config, "norm-placement", "outside"))
+        append(norm, sizeof(table_word), "/", "outside");
+}
+
+static void norm_of_config(table_run *r) {
+    table_word at;
+    config_text(r->info->config, "norm", r->norm, sizeof r->norm);
+    config_text(r->info->config, "norm-at", at, sizeof at);
+    if (r->norm[0]) add_form(r->info->config, r->norm);
+    if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
+}
+
+/* Methods of the sites that are of the decoder, or that are not: "bn", or "bn,ln". */
+static void norm_of_sites(const sr_runfile *run, bool decoder, table_word norm) {
+    const sr_run_site *site;
+    table_word word;
+    norm[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if ((strcmp(site->kind, "decoder") == 0) != decoder) continue;
+        snprintf(word, sizeof word, "%s%s", site->norm, site->layer_scale > 0 ? "+ls" : "");
+        if (!table_among(norm, word)) append(norm, sizeof(table_word), norm[0] ? "," : "", word);
+    }
+}
+
+static void set_norms(table_run *r) {
+    norm_of_config(r);
+    if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
+    norm_of_sites(r->run, true, r->decoder);
+    const bool pairs = strcmp(r->info->task, "pairs") == 0;
+    if (!r->decoder[0] && pairs)
+        config_text(r->info->config, "decoder-norm", r->decoder, sizeof r->decoder);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Only pre-norm has a norm behind the last layer; it may be left out of the recorded sites. */
+static void set_placement(table_run *r) {
+    const char *config = r->info->config;
+    const sr_run_site *site;
+    bool last = false;
+    r->placement[0] = 0;
+    if (strcmp(r->info->task, "images") == 0 || !r->decoder[0]) return;
+    config_text(config, "placement", r->placement, sizeof r->placement);
+    if (r->placement[0]) return;
+    for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)
+        last = last || ends_with(site->name, ".final");
+    const bool all = config_is(config, "record-sites", "*");
+    snprintf(r->placement, sizeof r->placement, "%s", last ? "pre" : all ? "post" : "?");
+}
+
+static void set_task(table_run *r) {
+    const char *config = r->info->config;
+    char directory[TABLE_PATH];
+    table_word source, target, direction;
+    config_text(config, "data-dir", directory, sizeof directory);
+    for (size_t used = strlen(directory); used > 1 && directory[used - 1] == '/';)
+        directory[--used] = 0;
+    const char *slash = strrchr(directory, '/'), *base = slash ? slash + 1 : directory;
+    const bool named = base[0] && base[0] != '.';
+    snprintf(r->task, sizeof r->task, "%.95s", named ? base : r->info->data);
+    if (!named || strcmp(r->info->task, "pairs") != 0) return;
+    config_text(config, "source", source, sizeof source);
+    config_text(config, "target", target, sizeof target);
+    snprintf(direction, sizeof direction, "%.40s-%.40s", source, target);
+    if (source[0] && !ends_with(r->task, direction))
+        append(r->task, sizeof r->task, " ", direction);
+}
+
+void table_run_identify(table_run *r, const sr_runfile *run, const char *path) {
+    *r = (table_run){.run = run, .info = sr_run_get_info(run), .path = path};
+    set_norms(r);
+    set_placement(r);
+    set_task(r);
+    if (!r->norm[0]) snprintf(r->norm, sizeof r->norm, "none");
+    if (!r->task[0]) snprintf(r->task, sizeof r->task, "?");
+}
+
+/* -- settings that differ -------------------------------------------------------------------- */
+
+/* Those that are part of the identity, and those that leave the result what it is. */
+static const char ignored[] =
+    "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
+    "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
+    "size-limit,spectra-every,svd-every,flush-steps,flush-seconds,on-write-error,observe,"
+    "final-tid,final-batches,validate-batch";
+
+static bool differs(const config_line *a, const table_run *const *runs, int count) {
+    config_line b;
+    for (int i = 0; i < count; i++) {
+        if (!config_find(runs[i]->info->config, a->key, a->key_length, &b)) continue;
+        if (a->value_length != b.value_length ||
+            strncmp(a->value, b.value, (size_t)a->value_length) != 0)
+            return true;
+    }
+    return false;
+}
+
+int table_run_distance(const table_run *a, const table_run *b) {
+    const char *at = a->info->config;
+    config_line l;
+    int count = 0;
+    while (config_next(&at, &l)) {
+        table_word key;
+        snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
+        count += !table_among(ignored, key) && differs(&l, &b, 1);
+    }
+    return count;
+}
+
+void table_run_settings(const table_run *r, const table_run *const *runs, int count, char *text,
+                        size_t size) {
+    const char *at = r->info->config;
+    config_line l;
+    text[0] = 0;
+    while (config_next(&at, &l)) {
+        table_word key;
+        char setting[640];
+        snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
+        const bool mixed = strcmp(key, "norm-at") == 0 && l.value_length;
+        if (table_among(ignored, key) || (!mixed && !differs(&l, runs, count))) continue;
+        if (!l.value_length) l = (config_line){l.key, "default", l.key_length, 7};
+        snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
+        append(text, size, text[0] ? " " : "", setting);
+    }
+}
