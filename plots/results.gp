@@ -13,7 +13,7 @@ array task_of[runs]
 array value_of[runs]
 array metric_of[runs]
 array unit_of[runs]
-stats t using (task_of[int(column(0))+1] = int(column(t_task)), value_of[int(column(0))+1] = column(t_value), \
+stats t using (task_of[int(column(0))+1] = int(column(t_task)), value_of[int(column(0))+1] = cell(t_value), \
     metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), 1) nooutput name 'RUN'
 
 low = 1e300

@@ -59,8 +59,9 @@ cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen
 
 # eval span(data, column): span_count, span_low and span_high of the finite values of a column, as in
 # eval span('t index 2', 't_loss'). eval span_of(data, column, value): of an expression that reads this column.
-# (`stats` alone warns when there is no finite value.) Before any range is set: stats leaves out what is outside.
+# cell(column): NaN where it has none. (`stats` alone warns when there is no finite value.) Before any range is set: stats leaves out what is outside.
 finite(text) = !(text eq 'nan' || text eq '-nan' || text eq 'inf' || text eq '-inf')
+cell(c) = finite(strcol(c)) ? column(c) : NaN
 span_add(v) = v == v && abs(v) < 1e300 ? (span_count = span_count + 1, \
     span_low = v < span_low ? v : span_low, span_high = v > span_high ? v : span_high, 1) : 1
 span_of(data, c, v) = 'span_count = 0; span_low = 1e300; span_high = -1e300; stats '.data. \

@@ -17,7 +17,7 @@ array gap_of[runs]
 array metric_of[runs]
 array unit_of[runs]
 stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), \
-    tid_of[int(column(0))+1] = column(value('t_'.stat)), gap_of[int(column(0))+1] = column(t_gap), 1) nooutput name 'RUN'
+    tid_of[int(column(0))+1] = cell(value('t_'.stat)), gap_of[int(column(0))+1] = cell(t_gap), 1) nooutput name 'RUN'
 low = 0.0
 high = 0.0
 right = 0.0

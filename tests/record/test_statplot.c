@@ -98,18 +98,20 @@ static void test_same_bytes(void **state) {
     check_run("head -c 5 one.pdf | grep -q %PDF-");
 }
 
-/* As many runs as the least that each figure takes, in every format. */
+/* As many runs as the least that each figure takes, in every format. Four need what this run has
+ * not (spectra, LN, a reference run): test_sample_runs draws them. */
 static void test_every_figure(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
     check_run("statplot list | while IFS='\t' read -r name runs title; do\n"
+              "  case $name in condition|theorem1|replaced|tidgap) continue;; esac\n"
               "  set -- ; for word in $runs; do case $word in [[]*) ;; *) set -- \"$@\" nlp.h5 ;; "
               "esac; done\n"
               "  for ending in pdf svg png; do\n"
               "    statplot \"$name\" \"$@\" -o \"every_$name.$ending\" || exit 1\n"
               "  done\n"
               "done");
-    check_run("test $(ls every_*.png | wc -l) = $(statplot list | wc -l)");
+    check_run("test $(($(ls every_*.png | wc -l) + 4)) = $(statplot list | wc -l)");
     check_run("test $(statplot list | wc -l) -ge 9");
     check_run("statplot overview ln.h5 -o ln.pdf"); /* no batch statistics, no evaluations */
     check_run("statplot curves ln.h5 -o ln.pdf");
