@@ -68,8 +68,9 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
                        : r.system == EEXIST ? SR_EXISTS
                        : r.system           ? SR_IO
                                             : otherwise;
-    return sr_fail(why, status, "%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
-                   *file || *name ? ": " : "", action, r.text);
+    return sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
+                   *file || *name ? ": " : "", status == SR_FORMAT ? "damaged: " : "", action,
+                   r.text);
 }
 
 static void quiet_leave(quiet q) {
@@ -170,31 +171,15 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     return status;
 }
 
-sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *why) {
+sr_status h5_open(const char *path, bool unfinished, h5_id *file, sr_failure *why) {
     h5_disown_exit();
     quiet q = quiet_begin();
-    *file = 0;
-    *unfinished = false;
-    sr_status status = SR_OK;
     hid_t access = file_access(true);
-    hid_t id = access < 0 ? -1 : H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (id < 0 && access >= 0) {
-        sr_failure plain = {0};
-        fail_from_stack(&plain, SR_FORMAT, 0, path, "open");
-        id = H5Fopen(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access);
-        *unfinished = id >= 0;
-        if (id < 0) {
-            H5Eclear2(H5E_DEFAULT);
-            status = sr_fail(why, plain.status, "%s", plain.text);
-            if (strstr(plain.text, "already open for write"))
-                sr_hint(why, "its writer has not begun the first step, or died before it");
-        }
-    } else if (id < 0) {
-        status = fail_from_stack(why, SR_LIBRARY, 0, path, "open");
-    }
+    unsigned flags = unfinished ? H5F_ACC_RDONLY | H5F_ACC_SWMR_READ : H5F_ACC_RDONLY;
+    hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
+    *file = id < 0 ? 0 : id;
+    sr_status status = quiet_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
     if (access >= 0) H5Pclose(access);
-    if (id >= 0) *file = id;
-    quiet_leave(q);
     return status;
 }
 
@@ -452,6 +437,22 @@ int64_t h5_stored_bytes(h5_id set) {
     hsize_t bytes = H5Dget_storage_size(set);
     quiet_leave(q);
     return bytes > INT64_MAX ? 0 : (int64_t)bytes;
+}
+
+int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
+    quiet q = quiet_begin();
+    hsize_t count = 0, first[2] = {0, 0}, bytes = 0;
+    haddr_t address = 0;
+    unsigned filters;
+    hid_t space = H5Dget_space(set);
+    if (H5Dget_num_chunks(set, space, &count) < 0) rows = 0;
+    for (hsize_t i = 0; i < count && rows > 0; i++) {
+        if (H5Dget_chunk_info(set, space, i, first, &filters, &address, &bytes) < 0) rows = 0;
+        if (address + bytes > (haddr_t)end && first[0] < (hsize_t)rows) rows = (int64_t)first[0];
+    }
+    if (space >= 0) H5Sclose(space);
+    quiet_leave(q);
+    return rows;
 }
 
 /* Opens an attribute that must be one value of the class; size in bytes to *size. */

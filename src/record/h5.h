@@ -48,8 +48,8 @@ void h5_disown_exit(void);
 
 /* A new file in the 1.10 format; SR_EXISTS when path is there. */
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
-/* *unfinished: its writer is alive or died; opened for SWMR reading. */
-sr_status h5_open(const char *path, h5_id *file, bool *unfinished, sr_failure *why);
+/* unfinished: its writer is alive or died; opened for SWMR reading. */
+sr_status h5_open(const char *path, bool unfinished, h5_id *file, sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
 sr_status h5_start_swmr(h5_id file, sr_failure *why);
 sr_status h5_flush(h5_id file, sr_failure *why);
@@ -87,6 +87,9 @@ sr_status h5_open_dataset(h5_id file, const char *path, h5_id *set, sr_failure *
 void h5_close_dataset(h5_id set);
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why);
 int64_t h5_stored_bytes(h5_id set);
+/* Of the first `rows` those before the first chunk that does not lie within `end` bytes: in an
+ * unfinished file HDF5 reads what was cut off as zeros. */
+int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end);
 sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffer, sr_failure *why);
 sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_failure *why);
 /* A text (malloc'd, NUL-terminated, into *text) or, when text is NULL, a whole number of the type.

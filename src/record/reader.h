@@ -26,6 +26,7 @@ struct sr_runfile {
     h5_id file;
     char *path;
     bool unfinished;  /* opened for SWMR reading */
+    int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
     reader_names names[READER_GROUPS];
@@ -33,6 +34,8 @@ struct sr_runfile {
     int64_t committed[COMMITTED_COUNT], extent_least[COMMITTED_COUNT], extent_most[COMMITTED_COUNT];
 };
 
+/* rawfile.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
+sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);

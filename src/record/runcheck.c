@@ -144,7 +144,7 @@ static sr_status check_embeddings(const walk *w) {
 static sr_status check_state(const walk *w) {
     const sr_run_info *info = &w->f->info;
     for (int i = 0; i < COMMITTED_COUNT; i++)
-        if (w->f->committed[i] > w->f->extent_least[i])
+        if (!w->f->cut_at && w->f->committed[i] > w->f->extent_least[i])
             return damaged(w, run_committed_names[i], "rows are missing");
     if (strcmp(info->status, "complete") == 0 && !w->f->unfinished) return SR_OK;
     sr_status status = sr_fail(w->why, SR_STATE, "%s: %s, %lld steps readable%s%s", w->f->path,
@@ -190,7 +190,8 @@ sr_status sr_run_check(const char *path, sr_failure *why) {
         if (w.memory_bytes < BATCH_BYTES) w.memory_bytes = BATCH_BYTES;
         w.memory = malloc(w.memory_bytes);
         if (w.memory) {
-            walk_file(&w);
+            if (walk_file(&w) == SR_FORMAT)
+                sr_hint(&own, "`statrec recover` copies what is readable");
         } else {
             sr_fail(&own, SR_MEMORY, "%s: %zu bytes", f->path, w.memory_bytes);
         }

@@ -139,6 +139,8 @@ static sr_status read_state(sr_runfile *f, sr_failure *why) {
     }
     if (status == SR_OK)
         status = read_state_text(f, "/state/status", SR_STATUS_SIZE, &info->status, why);
+    if (status == SR_OK && !*info->status)
+        status = sr_fail(why, SR_FORMAT, "%s: /state/status: empty", f->path);
     if (status == SR_OK)
         status = read_state_text(f, "/state/reason", SR_REASON_SIZE, &info->reason, why);
     if (status == SR_OK)
@@ -261,6 +263,7 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, boo
     if (status != SR_OK) return status;
     int64_t rows = shape.dims[0];
     if (rows > f->extent_most[which]) f->extent_most[which] = rows;
+    if (f->cut_at) rows = h5_whole_rows(set, rows, f->cut_at);
     if (rows < f->extent_least[which]) f->extent_least[which] = rows;
     /* an extent may claim anything; allocated space cannot */
     int64_t stored = filled ? h5_stored_bytes(set) / 8 : INT64_MAX;
@@ -358,7 +361,27 @@ static char *choose_path(const char *path, sr_failure *why) {
     return NULL;
 }
 
+/* The reason that a writer could not give. */
+static void note_cut(sr_runfile *f) {
+    char *reason = (char *)(uintptr_t)f->info.reason;
+    if (f->cut_at && !*reason)
+        snprintf(reason, SR_REASON_SIZE, "truncated to %lld bytes", (long long)f->cut_at);
+}
+
+static sr_status read_file(sr_runfile *f, sr_failure *why) {
+    sr_status status = reader_check_bytes(f->path, &f->unfinished, &f->cut_at, why);
+    if (status == SR_OK) status = h5_open(f->path, f->unfinished, &f->file, why);
+    if (status == SR_OK) status = read_root(f, why);
+    if (status == SR_OK) status = read_state(f, why);
+    if (status == SR_OK) note_cut(f);
+    if (status == SR_OK) status = read_sites(f, why);
+    if (status == SR_OK) status = count_rows(f, why);
+    if (status == SR_OK) status = reader_count_spectra(f, why);
+    return status == SR_OK ? read_names(f, why) : status;
+}
+
 sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+    sr_failure own = {0};
     char *chosen = choose_path(path, why);
     if (!chosen) return NULL;
     sr_runfile *f = calloc(1, sizeof *f);
@@ -369,14 +392,12 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
         return NULL;
     }
     f->path = chosen, f->info.path = chosen, f->texts = texts;
-    sr_status status = h5_open(chosen, &f->file, &f->unfinished, why);
-    if (status == SR_OK) status = read_root(f, why);
-    if (status == SR_OK) status = read_state(f, why);
-    if (status == SR_OK) status = read_sites(f, why);
-    if (status == SR_OK) status = count_rows(f, why);
-    if (status == SR_OK) status = reader_count_spectra(f, why);
-    if (status == SR_OK) status = read_names(f, why);
-    if (status == SR_OK) return f;
+    if (read_file(f, &own) == SR_OK) return f;
+    if (own.status == SR_FORMAT && f->cut_at)
+        sr_fail(why, SR_FORMAT, "%s: truncated to %lld bytes: nothing of the run is left", f->path,
+                (long long)f->cut_at);
+    else if (why && why->status == SR_OK)
+        *why = own;
     sr_run_close(f);
     return NULL;
 }

@@ -197,8 +197,10 @@ static sr_status count_records(const sr_runfile *f, const char *name, sr_run_emb
     sr_status status = open_embedding(f, name, "step", H5_INT64, 0, &set, &steps, why);
     if (status != SR_OK) return status;
     int64_t stored = h5_stored_bytes(set) / 8;
+    if (f->cut_at) stored = h5_whole_rows(set, stored, f->cut_at);
     h5_close_dataset(set);
     status = open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &set, &values, why);
+    if (f->cut_at) stored = h5_whole_rows(set, stored, f->cut_at);
     h5_close_dataset(set);
     e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
     if (stored < e->records) e->records = stored;

@@ -128,6 +128,7 @@ sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
         if (status != SR_OK) return status;
         int64_t stored = column_at(i) == &run_spectra_step ? h5_stored_bytes(set) / 8 : INT64_MAX;
         if (shape.dims[0] < least) least = shape.dims[0];
+        if (f->cut_at) least = h5_whole_rows(set, least, f->cut_at);
         if (stored < least) least = stored;
         h5_close_dataset(set);
     }
