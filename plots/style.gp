@@ -141,15 +141,18 @@ legend_letter = 0.066
 legend_line = 0.3
 legend_most = int((figure_width - 0.75) / legend_letter)
 legend_cut(text) = cut(text, legend_most)
-legend_x(i) = (0.08 + ((i - 1) % legend_columns) * legend_pitch) / figure_width
-legend_y(i) = 1 - (0.1 + 0.15 * int((i - 1) / legend_columns)) / figure_height
-LEGEND_ROOM = 'legend_longest = 1; '. \
-    'do for [i=1:legend_count] { if (strlen(legend_text[i]) > legend_longest) { legend_longest = strlen(legend_text[i]) } }; '. \
-    'if (legend_longest > legend_most) { legend_longest = legend_most }; '. \
-    'legend_pitch = legend_letter * legend_longest + legend_line + 0.25; '. \
-    'legend_columns = int((figure_width - 0.08) / legend_pitch); '. \
-    'if (legend_columns < 1) { legend_columns = 1 }; '. \
-    'legend_height = 0.12 + 0.15 * ceil(1.0 * legend_count / legend_columns)'
+legend_width(i) = legend_letter * strlen(legend_cut(legend_text[i])) + legend_line + 0.3
+# Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
+array legend_left[64]
+array legend_row[64]
+legend_x(i) = legend_left[i] / figure_width
+legend_y(i) = 1 - (0.1 + 0.15 * legend_row[i]) / figure_height
+LEGEND_ROOM = 'legend_rows = 0; legend_next = 0.08; '. \
+    'do for [i=1:legend_count] { '. \
+    'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
+    'legend_left[i] = legend_next; legend_row[i] = legend_rows; legend_next = legend_next + legend_width(i) }; '. \
+    'legend_height = 0.12 + 0.15 * (legend_count > 0 ? legend_rows + 1 : 0); '. \
+    'figure_height = figure_height + 0.15 * legend_rows; eval terminal(figure_height)'
 LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at screen 0; '. \
     'set tmargin at screen 1; unset border; unset tics; unset xlabel; unset ylabel; unset title; unset grid; '. \
     'unset logscale; unset label; set yrange [0:1] noextend; unset arrow; unset object; unset colorbox; set xrange [0:1]; set yrange [0:1]; '. \

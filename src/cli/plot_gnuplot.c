@@ -44,36 +44,34 @@ static bool terminal_draws(void) {
 
 /* Scales so that 8 points are 8 points and a line of width 1 is one point, in the printed figure:
  * the cairo terminals take a point for 1/54 inch and a pdf line for half a point; svg gets 96 units
- * to the inch, png 300 dots. */
+ * to the inch, png 300 dots. A legend of several rows makes the figure higher (style.gp), so the
+ * terminal is a function of the height. */
 static void write_terminal(const plot_job *job, FILE *out) {
-    const double w = job->template->width, h = job->template->height;
+    const double w = job->template->width;
     const char *font = "font 'Helvetica,8'";
+    fputs("terminal(h) = sprintf(\"set terminal ", out);
     switch (job->format) {
     case PLOT_PDF:
-        fprintf(
-            out,
-            "set terminal pdfcairo size %gin,%gin %s fontscale 0.75 linewidth 2 pointscale 0.7\n",
-            w, h, font);
+        fprintf(out, "pdfcairo size %gin,%%gin %s fontscale 0.75 linewidth 2 pointscale 0.7", w,
+                font);
         break;
     case PLOT_SVG:
-        fprintf(out, "set terminal svg size %.0f,%.0f %s fontscale 1.3333 linewidth 1.3333\n",
-                96 * w, 96 * h, font);
+        fprintf(out, "svg size %.0f,%%.0f %s fontscale 1.3333 linewidth 1.3333", 96 * w, font);
         break;
     case PLOT_PNG:
-        fprintf(out,
-                "set terminal pngcairo size %.0f,%.0f %s fontscale 3.125 linewidth 4.1667 "
-                "pointscale 3\n",
-                300 * w, 300 * h, font);
+        fprintf(out, "pngcairo size %.0f,%%.0f %s fontscale 3.125 linewidth 4.1667 pointscale 3",
+                300 * w, font);
         break;
     case PLOT_SCREEN:
         if (terminal_draws())
-            fprintf(out, "set terminal sixelgd size %.0f,%.0f truecolor\n", 130 * w, 130 * h);
+            fprintf(out, "sixelgd size %.0f,%%.0f truecolor", 130 * w);
         else
-            fprintf(out, "set terminal dumb size %d,%d\n", screen_size("COLUMNS", 80),
-                    screen_size("LINES", 40));
+            fprintf(out, "dumb size %d,%d", screen_size("COLUMNS", 80), screen_size("LINES", 40));
         break;
     }
-    fprintf(out, "set output '%s'\n", figure_file[job->format]);
+    static const int dots[] = {1, 96, 300, 130}; /* per inch of height */
+    fprintf(out, "; set output '%s'\", %d * h)\neval terminal(%g)\n", figure_file[job->format],
+            dots[job->format], job->template->height);
 }
 
 static void write_array(FILE *out, const char *name, const char *part, int i, const char *text) {
@@ -258,8 +256,7 @@ static sr_status remove_date(const char *path, sr_failure *why) {
     return sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
-/* Copies to a temporary name beside the output, then renames: a figure is whole or not there. */
-static sr_status place_output(const char *from, const char *output, sr_failure *why) {
+sr_status plot_place_output(const char *from, const char *output, sr_failure *why) {
     char part[PLOT_PATH];
     if (snprintf(part, sizeof part, "%s.XXXXXX", output) >= (int)sizeof part)
         return sr_fail(why, SR_USAGE, "%s: the name is too long", output);
@@ -318,5 +315,5 @@ sr_status plot_draw(const plot_job *job, sr_failure *why) {
     if (job->format == PLOT_PDF) status = remove_date(figure, why);
     if (status != SR_OK) return status;
     return job->format == PLOT_SCREEN ? print_output(figure, why)
-                                      : place_output(figure, job->output, why);
+                                      : plot_place_output(figure, job->output, why);
 }

@@ -7,7 +7,7 @@
  *     published_rows                       0 unless --published was given
  *     published_norm[i], published_source[i], published_table[i], published_group[i]
  *     published_y1[i], published_y2[i]     the metrics in the template's order
- *     published_groups, published_name[g]  tables, and the source of each for the legend
+ *     published_groups, published_name[g]  tables, with name and source of each for the legend
  */
 #include <fnmatch.h>
 #include <math.h>
@@ -149,7 +149,9 @@ void plot_published_write(const plot_published *p, const plot_template *t, FILE 
         write_text(out, "table", i + 1, r->table);
         write_text(out, "source", i + 1, r->source);
         write_text(out, "norm", i + 1, r->norm);
-        write_text(out, "name", r->group, r->source);
+        char name[sizeof r->table + sizeof r->source + 2];
+        snprintf(name, sizeof name, "%s, %s", r->table, r->source);
+        write_text(out, "name", r->group, name);
         fprintf(out, "published_group[%d] = %d\n", i + 1, r->group);
         for (int k = 0; k < t->prints; k++)
             if (isfinite(r->value[k]))
