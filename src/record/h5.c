@@ -175,7 +175,7 @@ sr_status h5_open(const char *path, bool unfinished, h5_id *file, sr_failure *wh
     h5_disown_exit();
     quiet q = quiet_begin();
     hid_t access = file_access(true);
-    unsigned flags = unfinished ? H5F_ACC_RDONLY | H5F_ACC_SWMR_READ : H5F_ACC_RDONLY;
+    unsigned flags = H5F_ACC_RDONLY | (unfinished ? H5F_ACC_SWMR_READ : 0);
     hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
     *file = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
@@ -443,11 +443,10 @@ int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
     quiet q = quiet_begin();
     hsize_t count = 0, first[2] = {0, 0}, bytes = 0;
     haddr_t address = 0;
-    unsigned filters;
     hid_t space = H5Dget_space(set);
     if (H5Dget_num_chunks(set, space, &count) < 0) rows = 0;
     for (hsize_t i = 0; i < count && rows > 0; i++) {
-        if (H5Dget_chunk_info(set, space, i, first, &filters, &address, &bytes) < 0) rows = 0;
+        if (H5Dget_chunk_info(set, space, i, first, NULL, &address, &bytes) < 0) rows = 0;
         if (address + bytes > (haddr_t)end && first[0] < (hsize_t)rows) rows = (int64_t)first[0];
     }
     if (space >= 0) H5Sclose(space);
