@@ -16,53 +16,22 @@ typedef struct settings {
     option_text layout, layouts, format, pick, published, published_table;
 } settings;
 
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Tables of the papers",
-     .key = "layout",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, layout),
-     .preset = "",
-     .unit = "",
-     .help = "table to print: pn-table1, rbn-table1, ...; list names them"},
-    {.group = "Tables of the papers",
-     .key = "format",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(settings, format),
-     .preset = "tsv",
-     .choices = "tsv|latex|markdown",
-     .unit = "",
-     .help = "of the table; latex needs the package booktabs"},
-    {.group = "Tables of the papers",
-     .key = "pick",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(settings, pick),
-     .preset = "best",
-     .choices = "best|last",
-     .unit = "",
-     .help = "best: the evaluation with the smallest valid_loss among those that have the metric; "
-             "last: the last one that has it"},
-    {.group = "Tables of the papers",
-     .key = "layouts",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, layouts),
-     .preset = "",
-     .unit = "",
-     .help = "file with layouts of your own; default: plots/layouts.tsv, whose head says how"},
-    {.group = "Published values",
-     .key = "published",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, published),
-     .preset = "",
-     .unit = "",
-     .help = "file with the papers' values; default: plots/published.tsv"},
-    {.group = "Published values",
-     .key = "published-table",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, published_table),
-     .preset = "",
-     .unit = "",
-     .help = "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
-             "matched by norm"},
+    TEXT_OPTION("Tables of the papers", "layout", AT(layout), "",
+                "table to print: pn-table1, rbn-table1, ...; list names them"),
+    CHOICE_OPTION("Tables of the papers", "format", AT(format), "tsv", "tsv|latex|markdown",
+                  "of the table; latex needs the package booktabs"),
+    CHOICE_OPTION("Tables of the papers", "pick", AT(pick), "best", "best|last",
+                  "best: the evaluation with the smallest valid_loss among those that have the "
+                  "metric; last: the last one that has it"),
+    TEXT_OPTION("Tables of the papers", "layouts", AT(layouts), "",
+                "file with layouts of your own; default: plots/layouts.tsv, whose head says how"),
+    TEXT_OPTION("Published values", "published", AT(published), "",
+                "file with the papers' values; default: plots/published.tsv"),
+    TEXT_OPTION("Published values", "published-table", AT(published_table), "",
+                "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
+                "matched by norm"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

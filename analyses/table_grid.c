@@ -94,6 +94,16 @@ static sr_status settings_of(const grid *g, const bool *chosen, int run, const c
     return SR_OK;
 }
 
+static bool row_is_published(const grid *g, int of) {
+    const layout_row *row = &g->layout.row[of];
+    table_text table;
+    for (int i = 0; i < g->layout.columns; i++) {
+        snprintf(table, sizeof table, "%s%s", g->layout.column[i].table, row->suffix);
+        if (published_find(&g->published, table, row->norm, "")) return true;
+    }
+    return false;
+}
+
 /* What the paper prints stands in a line without settings, if some of the others have them. */
 static sr_status add_plain_line(grid *g, int first, sr_failure *why) {
     int plain = first;
@@ -128,10 +138,11 @@ static sr_status add_lines(grid *g, int of, const char *label, const char *plain
     }
     if (g->rows == first && !add_row(g, of, label, quantity))
         return sr_fail(why, SR_MEMORY, "out of memory");
-    if (of >= 0 && g->rows > first + 1 && add_plain_line(g, first, why) != SR_OK)
-        return why->status;
+    sr_status status = SR_OK;
+    if (of >= 0 && g->rows > first + 1 && row_is_published(g, of))
+        status = add_plain_line(g, first, why);
     g->row[first].first = true;
-    return SR_OK;
+    return status;
 }
 
 static sr_status add_layout_rows(grid *g, bool *chosen, sr_failure *why) {

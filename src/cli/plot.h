@@ -50,8 +50,6 @@ typedef struct plot_template {
 
 /* Directories that may hold templates, best first; NULL past the end. */
 const char *plot_directory(int i, char path[PLOT_PATH]);
-/* Directory of this program, with a slash at its end; "" when it cannot be told. */
-void plot_program_directory(char path[PLOT_PATH]);
 /* figure: name of a template, or path of a .gp file. */
 sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *why);
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why);
@@ -73,8 +71,8 @@ typedef struct plot_samples {
     int runs;
 } plot_samples;
 
-/* Those that the template names, for a figure without run files; none when it names none. */
-sr_status plot_template_samples(const plot_template *t, plot_samples *s, sr_failure *why);
+/* names: those that a figure shows without run files, separated by blanks; may be empty. */
+sr_status plot_samples_find(const char *names, plot_samples *s, sr_failure *why);
 /* Calls visit with every template, in the order of names; the first failure ends it. */
 sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr_failure *why),
                              void *self, sr_failure *why);
@@ -224,6 +222,9 @@ typedef struct plot_job {
 void plot_quote(FILE *out, const char *text);
 sr_status plot_draw(const plot_job *job, sr_failure *why);
 
+/* Copies to a temporary name beside the output, then renames: a file is whole or not there. */
+sr_status plot_place_output(const char *from, const char *output, sr_failure *why);
+
 /* -- plot_figure.c, plot_report.c ------------------------------------------------------------ */
 
 typedef struct plot_request {
@@ -250,5 +251,22 @@ sr_status plot_html_table(FILE *page, const char *path, const char *link, const 
                           sr_failure *why);
 /* What the run was asked for. */
 sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why);
+
+/* A directory for everything in between. */
+sr_status plot_scratch_create(char path[PLOT_PATH], sr_failure *why);
+void plot_scratch_remove(const char *path);
+
+/* -- plot_layout.c: result tables ------------------------------------------------------------ */
+
+typedef struct plot_layout {
+    char name[96], title[256], samples[256];
+} plot_layout;
+
+/* False when no layout of plots/layouts.tsv has this name. */
+bool plot_layout_find(const char *name, plot_layout *l);
+/* Writes "name <tab> runs <tab> title" of every layout. */
+void plot_layout_list(FILE *out);
+/* Runs stat-table; the request's output, NAME.tex by default, is whole or not there. */
+sr_status plot_layout_write(const plot_layout *l, const plot_request *request, sr_failure *why);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* -- temporary directory --------------------------------------------------------------------- */
 
-static sr_status directory_create(char path[PLOT_PATH], sr_failure *why) {
+sr_status plot_scratch_create(char path[PLOT_PATH], sr_failure *why) {
     const char *base = getenv("TMPDIR");
     const int length =
         snprintf(path, PLOT_PATH, "%s/statplot.XXXXXX", base && base[0] ? base : "/tmp");
@@ -22,7 +22,7 @@ static sr_status directory_create(char path[PLOT_PATH], sr_failure *why) {
     return SR_IO;
 }
 
-static void directory_remove(const char *path) {
+void plot_scratch_remove(const char *path) {
     char file[2 * PLOT_PATH];
     struct dirent *entry;
     DIR *directory = opendir(path);
@@ -88,13 +88,13 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = check_runs(t, r->runs, why);
     if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
     if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
-    if (status == SR_OK) status = directory_create(directory, why);
+    if (status == SR_OK) status = plot_scratch_create(directory, why);
     if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
     plot_labels_free(&labels);
     if (r->failed_run) *r->failed_run = from.failed_run;
     if (directory[0] && r->keep)
         fprintf(stderr, "statplot: kept %s\n", directory);
     else if (directory[0])
-        directory_remove(directory);
+        plot_scratch_remove(directory);
     return status;
 }

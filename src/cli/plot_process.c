@@ -8,19 +8,10 @@
 #include <unistd.h>
 
 #include "plot.h"
+#include "statnet/share.h"
 #include "statnet/tool.h"
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
-
-void plot_program_directory(char path[PLOT_PATH]) {
-    const ssize_t length = readlink("/proc/self/exe", path, PLOT_PATH - 1);
-    path[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(path, '/');
-    if (slash)
-        slash[1] = 0;
-    else
-        path[0] = 0;
-}
 
 void plot_first_line(const char *path, char *line, size_t size) {
     line[0] = 0;
@@ -47,7 +38,7 @@ static bool redirect(const char *path, int to) {
 
 static void child(const plot_process *p) {
     char beside[PLOT_PATH + 64];
-    plot_program_directory(beside);
+    share_program_directory(beside);
     const size_t used = strlen(beside);
     const int null = open("/dev/null", O_RDONLY);
     signal(SIGPIPE, SIG_DFL);

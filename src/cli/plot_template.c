@@ -19,29 +19,12 @@
 #include <unistd.h>
 
 #include "plot.h"
+#include "statnet/share.h"
 
 /* -- where templates are --------------------------------------------------------------------- */
 
-/* Directories named `name` beside the programs, in the build tree's checkout, and installed; `set`,
- * from the environment, comes first. */
-static const char *shared_directory(const char *set, const char *name, int i,
-                                    char path[PLOT_PATH]) {
-    static const char *const beside[] = {"..", "../../..", "../share/statrec"};
-    enum { BESIDE = sizeof beside / sizeof beside[0] };
-    if (set && *set && i-- == 0) return snprintf(path, PLOT_PATH, "%s", set), path;
-    if (i < BESIDE) {
-        plot_program_directory(path);
-        const size_t used = strlen(path);
-        snprintf(path + used, PLOT_PATH - used, "%s/%s", beside[i], name);
-        return path;
-    }
-    if (i > BESIDE) return NULL;
-    snprintf(path, PLOT_PATH, "%s/share/statrec/%s", STATREC_PREFIX, name);
-    return path;
-}
-
 const char *plot_directory(int i, char path[PLOT_PATH]) {
-    return shared_directory(getenv("STATREC_PLOTS"), "plots", i, path);
+    return share_directory("STATREC_PLOTS", "plots", i, path);
 }
 
 /* -- sample runs ----------------------------------------------------------------------------- */
@@ -50,7 +33,7 @@ const char *plot_directory(int i, char path[PLOT_PATH]) {
 static sr_status find_sample(const char *name, char path[2 * PLOT_PATH], sr_failure *why) {
     const char *set = getenv("STATREC_SAMPLES");
     char directory[PLOT_PATH];
-    for (int i = 0; shared_directory(set, "sample_runs", i, directory); i++) {
+    for (int i = 0; share_directory("STATREC_SAMPLES", "sample_runs", i, directory); i++) {
         snprintf(path, 2 * PLOT_PATH, "%s/%s.h5", directory, name);
         if (access(path, R_OK) == 0) return SR_OK;
         if (set && *set) break;
@@ -60,10 +43,10 @@ static sr_status find_sample(const char *name, char path[2 * PLOT_PATH], sr_fail
     return SR_USAGE;
 }
 
-sr_status plot_template_samples(const plot_template *t, plot_samples *s, sr_failure *why) {
+sr_status plot_samples_find(const char *names, plot_samples *s, sr_failure *why) {
     plot_name name;
     s->runs = 0;
-    for (const char *at = t->samples; *(at += strspn(at, " \t")) && s->runs < PLOT_SAMPLES;) {
+    for (const char *at = names; *(at += strspn(at, " \t")) && s->runs < PLOT_SAMPLES;) {
         const size_t length = strcspn(at, " \t");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         sr_status status = find_sample(name, s->text[s->runs], why);

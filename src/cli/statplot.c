@@ -75,13 +75,15 @@ static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static void print_help(void) {
     printf("usage: statplot FIGURE [RUN.h5...] [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n"
+           "       statplot TABLE [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-]\n"
            "       statplot report RUN.h5... -o DIRECTORY\n"
            "       statplot list\n\n"
            "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
            "gnuplot template of your own (its first lines say which analyses it needs). `report` "
            "draws every figure that the runs allow,\n"
            "and a page index.html with them. Without run files a figure shows small recorded "
-           "ones.\n\n");
+           "ones.\nTABLE is a result table of a paper: what the runs measured beside what is "
+           "printed, as\nstat-table --layout makes it.\n\n");
     options_help(options, stdout);
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
@@ -91,15 +93,23 @@ static void print_help(void) {
 static sr_status draw_figure(const char *figure, plot_request *request, sr_failure *why) {
     plot_template t;
     plot_samples samples = {.runs = 0};
+    plot_layout layout;
+    if (plot_layout_find(figure, &layout)) return plot_layout_write(&layout, request, why);
     sr_status status = plot_template_find(figure, &t, why);
     if (status != SR_OK) return status;
     if (request->runs == 0) {
-        status = plot_template_samples(&t, &samples, why);
+        status = plot_samples_find(t.samples, &samples, why);
         request->path = samples.path;
         request->runs = samples.runs;
     }
     if (status == SR_OK) status = plot_figure(&t, request, why);
     plot_template_free(&t);
+    return status;
+}
+
+static sr_status list_all(sr_failure *why) {
+    sr_status status = plot_template_list(stdout, why);
+    if (status == SR_OK) plot_layout_list(stdout);
     return status;
 }
 
@@ -120,7 +130,11 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .labels = s.labels,
                             .choice = {s.site, s.stat, s.metric, s.published, s.published_table},
                             .keep = s.keep};
-    if (positional == 1 && strcmp(argv[1], "list") == 0) return plot_template_list(stdout, why);
+    if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
+        request.output = "-"; /* `statplot fig2 -` */
+        request.runs--;
+    }
+    if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
     return draw_figure(argv[1], &request, why);
 }

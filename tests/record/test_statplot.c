@@ -103,7 +103,7 @@ static void test_same_bytes(void **state) {
 static void test_every_figure(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    check_run("statplot list | while IFS='\t' read -r name runs title; do\n"
+    check_run("statrec list figures | while IFS='\t' read -r name runs title; do\n"
               "  case $name in condition|theorem1|replaced|tidgap) continue;; esac\n"
               "  set -- ; for word in $runs; do case $word in [[]*) ;; *) set -- \"$@\" nlp.h5 ;; "
               "esac; done\n"
@@ -111,8 +111,8 @@ static void test_every_figure(void **state) {
               "    statplot \"$name\" \"$@\" -o \"every_$name.$ending\" || exit 1\n"
               "  done\n"
               "done");
-    check_run("test $(($(ls every_*.png | wc -l) + 4)) = $(statplot list | wc -l)");
-    check_run("test $(statplot list | wc -l) -ge 9");
+    check_run("test $(($(ls every_*.png | wc -l) + 4)) = $(statrec list figures | wc -l)");
+    check_run("test $(statrec list figures | wc -l) -ge 9");
     check_run("statplot overview ln.h5 -o ln.pdf"); /* no batch statistics, no evaluations */
     check_run("statplot curves ln.h5 -o ln.pdf");
     check_run("statplot layers nlp.h5 --stat g_psi2 --site 'l*' -o layers.svg");
@@ -127,15 +127,16 @@ static void test_every_figure(void **state) {
 static void test_sample_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    program_result r = program_run("statplot list | while IFS='\t' read -r name runs title; do\n"
-                                   "  for ending in pdf svg png; do\n"
-                                   "    statplot $name -o sample_$name.$ending || exit 1\n"
-                                   "    test -s sample_$name.$ending || exit 1\n"
-                                   "  done\n"
-                                   "done");
+    program_result r =
+        program_run("statrec list figures | while IFS='\t' read -r name runs title; do\n"
+                    "  for ending in pdf svg png; do\n"
+                    "    statplot $name -o sample_$name.$ending || exit 1\n"
+                    "    test -s sample_$name.$ending || exit 1\n"
+                    "  done\n"
+                    "done");
     if (r.status || r.err[0] || r.out[0]) fail_msg("exit %d: %s%s", r.status, r.err, r.out);
     program_free(&r);
-    check_run("test $(ls sample_*.svg | wc -l) = $(statplot list | wc -l)");
+    check_run("test $(ls sample_*.svg | wc -l) = $(statrec list figures | wc -l)");
     check_run("test $(find \"$STATREC_SAMPLES\" -name '*.h5' -size +300k | wc -l) = 0");
 }
 
@@ -198,7 +199,30 @@ static void test_usage(void **state) {
     assert_non_null(strstr(r.out, "fig2\t"));
     assert_non_null(strstr(r.out, "fig3\t"));
     assert_null(strstr(r.out, "style"));
+    assert_non_null(strstr(r.out, "pn-table1\t[RUN.h5...]\ttable: PowerNorm, table 1"));
     program_free(&r);
+}
+
+/* A result table of a paper: stat-table's, written as a figure is. */
+static void test_result_tables(void **state) {
+    (void)state;
+    check_run("statplot rbn-table1 cv.h5 nlp.h5 -o results.tex");
+    check_run("stat-table --layout rbn-table1 --format latex -- cv.h5 nlp.h5 >same.tex\n"
+              "cmp results.tex same.tex");
+    check_run("statplot an-table3 && grep -q toprule an-table3.tex"); /* with sample runs */
+    check_run("grep -q nlp_detach_std an-table3.tex");
+    check_run("statplot an-table3 cv.h5 -o an.md && grep -q '| Detach mean |' an.md");
+    check_run("statplot an-table3 cv.h5 -o an.tsv && grep -q '^Detach mean' an.tsv");
+    check_run("statplot an-table3 cv.h5 - >shown && cmp an.md shown");
+    check_fails("statplot an-table3 cv.h5 -o an.pdf", 2, "a table's name ends in .tex, .md or");
+    check_fails("statplot an-table3 cv.h5 --site late", 2, "table an-table3 takes no --site");
+    check_fails("statplot an-table3 none.h5 -o none.md", 1, "none.h5: No such file");
+    check_run("test ! -e none.md");
+    check_run("test $(statplot list | grep -c 'table: ') = $(stat-table --layout list | "
+              "grep -vc '^#\\|^layout')");
+    check_run(
+        "for t in $(statplot list | sed -n 's/\t.*\ttable: .*//p'); do "
+        "statplot $t -o t.tex && statplot $t -o t.md && statplot $t -o t.tsv || exit 1; done");
 }
 
 static void test_without_gnuplot(void **state) {
@@ -354,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_layer_norm_is_refused),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_result_tables),
         cmocka_unit_test(test_hostile_labels),
         cmocka_unit_test(test_spike_survives),
         cmocka_unit_test(test_broken_tables),
