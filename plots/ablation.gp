@@ -3,10 +3,10 @@
 #: samples nlp_ln nlp_bn nlp_rbn nlp_rbn_1
 #: size 6.75 2.3
 #: metric valid_loss
-#: published rbn-ablation*,rbn-tid* tid_mean,tid_var,{metric}
+#: published rbn-iwslt14-* tid_mean,tid_var,{metric}
 #: table t stat-gap {runs} --metric {metric}
 # A line of points per run, in the given order; labels are the norm and those of its options that differ (--labels
-# for others). Left: mean and variance TID of the last batch-normalised site, of the final pass where there is
+# for others); below them what RBN prints for IWSLT14 (--published) or other tables (--published-table). Left: mean and variance TID of the last batch-normalised site, of the final pass where there is
 # one, else mean over the last tenth of the steps. Right: the metric at the last evaluation. LN has no TID.
 
 array metric_of[runs]
@@ -24,7 +24,7 @@ dot_count = runs
 do for [r=1:runs] { dot_name[r] = run_label[r] }
 do for [i=1:published_rows] {
     dot_count = dot_count + 1
-    dot_name[dot_count] = published_norm[i].', '.published_source[i]
+    dot_name[dot_count] = published_norm[i].', '.published_table[i]
     u = published_y1[i] > published_y2[i] || published_y2[i] != published_y2[i] ? published_y1[i] : published_y2[i]
     v = published_y3[i]
     if (u > tid_high) { tid_high = u }
@@ -38,7 +38,7 @@ legend_type[1] = 1
 legend_type[2] = 2
 if (published_rows > 0) {
     legend_count = 3
-    legend_text[3] = 'published'
+    legend_text[3] = 'published: '.published_source[1]
     legend_type[3] = published_type(1)
 }
 do for [i=1:legend_count] { legend_mark[i] = 1 }

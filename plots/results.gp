@@ -7,7 +7,7 @@
 #: table t stat-gap {runs} --metric {metric}
 # A row per normalization (the first among a run's sites); a filled point per run at its last evaluation, a colour
 # per model and data set; hollow grey: published, a shape per table of the papers (--published-table rbn-iwslt14-*).
-# Whether more or less is better depends on the metric.
+# Whether more or less is better depends on the metric. The axis is logarithmic where values differ by more than 4.
 
 array task_of[runs]
 array value_of[runs]

@@ -18,10 +18,13 @@ look[7] = "lc rgb '#000000' lw 0.9 dt (2,4) pt 2"
 look[8] = "lc rgb '#999999' lw 0.9 dt (14,3) pt 3"
 do for [n=1:8] { eval sprintf('set linetype %d ', n).look[line_look[n]] }
 set linetype cycle 8
-# What papers print: grey and hollow. published_type(g) for the g-th table.
+# What papers print: grey and hollow. published_type(g) for the g-th table: six shapes in three greys.
 array hollow[6] = [6, 4, 8, 10, 12, 14]
-do for [n=1:6] { eval sprintf("set linetype %d lc rgb '#606060' lw 0.5 dt (2,2) pt %d", 10 + n, hollow[n]) }
-published_type(g) = 11 + (g - 1) % 6
+array grey[3] = ['#606060', '#000000', '#A0A0A0']
+do for [n=1:18] {
+    eval sprintf("set linetype %d lc rgb '%s' lw 0.5 dt (2,2) pt %d", 10 + n, grey[1+int((n-1)/6)], hollow[1+(n-1)%6])
+}
+published_type(g) = 11 + (g - 1) % 18
 set pointsize 0.3
 
 set border 3 lc rgb '#404040' lw 0.5
@@ -72,14 +75,14 @@ span(data, c) = span_of(data, c, 'column('.c.')')
 # eval log_y(low, high): logarithmic from just below low to just above high. Powers of ten are labelled;
 # below two decades 2 and 5 of each decade too, since there may be no power of ten in sight.
 plain(low, high) = low >= 0.0009 && high <= 20000
-several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : sprintf('%d·10^{%d}', m, e)
+several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : (m == 1 ? '' : sprintf('%d·', m)).sprintf('10^{%d}', e)
 exponent(v) = int(floor(log10(v)))
 near(v, short) = short ? sprintf('%g', v) : sprintf('%g·10^{%d}', v / 10.0**exponent(v), exponent(v))
 log_tics(axis, low, high) = 'set '.axis.'tics 10; set format '.axis.' "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
     (high / low > 100 ? '' : high / low > 5 ? \
     sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))).'set '.axis. \
-    sprintf('tics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e) }', \
-            plain(low, high), plain(low, high)) : \
+    sprintf('tics add (several(e, 1, %d) 10.0**e, several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e) }', \
+            plain(low, high), plain(low, high), plain(low, high)) : \
     sprintf('do for [n=%d:%d] { ', ceil(low / log_step(low, high)), floor(high / log_step(low, high))).'set '.axis. \
     sprintf('tics add (near(n * %.6g, %d) n * %.6g) }', log_step(low, high), plain(low, high), log_step(low, high)))
 log_step(low, high) = tic_step(1.15 * high - low / 1.15, 5)
@@ -99,7 +102,7 @@ linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics a
 # -- dot plots ---------------------------------------------------------------------------------
 # Rows from top to bottom with their names at the left. Fill dot_name[i] for i = 1 .. dot_count; eval DOT_ROOM
 # before the first panel, dot_panel(column, columns) for each one; then y is the number of the row.
-# dot_x(low, high): a linear x axis with some room.
+# dot_x(low, high): an x axis with some room, logarithmic above a ratio of 4. Many rows make the figure higher.
 array dot_name[40]
 dot_count = 0
 dot_letter = 0.06
@@ -108,12 +111,17 @@ dot_cut(text) = cut(text, dot_most)
 DOT_ROOM = 'dot_longest = 1; '. \
     'do for [i=1:dot_count] { dot_name[i] = dot_cut(dot_name[i]); '. \
     'if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) } }; '. \
+    'dot_height = legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
+    'if (dot_height > figure_height) { figure_height = dot_height; eval terminal(figure_height) }; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 8 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
     (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
-dot_x(low, high) = sprintf('set xrange [%.6g:%.6g] noextend; set xtics %.6g', low - room(low, high), high + room(low, high), \
+dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
+    sprintf('set xrange [%.6g:%.6g] noextend; set xtics %.6g', low - room(low, high), high + room(low, high), \
     tic_step(high > low ? high - low : high != 0 ? 0.2 * abs(high) : 2, 5))
+dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend; unset xtics; '. \
+    'set xtics out nomirror scale 0.5,0.25 offset 0,0.35; ', low / 1.1, high * 1.1).log_tics('x', low, high)
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y.
