@@ -80,6 +80,9 @@ sr_status series_read(const series *s, int64_t first, int64_t count, double *val
  * order; value [series]. They are read together, in one pass as far as memory allows. */
 sr_status series_read_all(const series *s, int series_count, int64_t first, int64_t count,
                           double *const *value, int64_t *step, sr_failure *why);
+/* Steps alone. */
+sr_status series_read_steps(const series *s, int64_t first, int64_t count, int64_t *step,
+                            sr_failure *why);
 /* recorded [S]: the run has a value of the statistic at this site (not NaN at every step). */
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why);
@@ -136,6 +139,38 @@ void select_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 /* Sorts value [count] upwards. */
 void sort_reals(double *value, int64_t count);
+
+/* -- many rows to few: analysis_parts.c -------------------------------------------------------- */
+
+typedef struct parts {
+    int columns;
+    int64_t buckets;
+    double low, high;            /* of x */
+    int64_t number, count, room; /* the part that is being filled: its number, its rows */
+    double *value;               /* [columns, room] */
+    int64_t rows, row_room;      /* what is done: three rows for each part that has any */
+    double *row;                 /* [rows, columns] smallest, median, largest; NaN: none finite */
+} parts;
+
+void parts_begin(parts *p, int columns, int64_t buckets, double low, double high);
+/* Rows come with x not falling; value [columns]. */
+sr_status parts_add(parts *p, double x, const double *value, sr_failure *why);
+/* After the last row. */
+sr_status parts_end(parts *p, sr_failure *why);
+void parts_free(parts *p);
+
+/* -- one row per step: analysis_steps.c ----------------------------------------------------------
+ */
+
+typedef struct step_table {
+    const run_set *set;
+    const choice *chosen;
+    series_source source;
+    tsv *table;
+    int64_t buckets; /* 0: every step */
+} step_table;
+
+sr_status step_table_print(const step_table *t, sr_failure *why);
 
 /* -- intervals: analysis_bootstrap.c -------------------------------------------------------- */
 

@@ -11,7 +11,11 @@ typedef struct settings {
     int64_t buckets;
 } settings;
 
-enum { OPTIONS = 7, OPTIONS_COMMON = 5 }; /* the others: where there are `released` statistics */
+enum {
+    OPTIONS = 7,
+    OPTIONS_COMMON = 5, /* the others: where there are `released` statistics */
+    COLUMN_BYTES = 64 << 20,
+};
 
 static void make_options(const analysis *a, option row[OPTIONS]) {
     const option rows[OPTIONS] = {
@@ -95,20 +99,8 @@ static void print_help(const void *self) {
 
 /* -- tables ---------------------------------------------------------------------------------- */
 
-typedef struct job {
-    const run_set *set;
-    const choice *chosen;
-    series_source source;
-    tsv *table;
-    int64_t buckets;
-} job;
-
-static series job_series(const job *j, const site_choice *at, int stat) {
+static series job_series(const step_table *j, const site_choice *at, int stat) {
     return (series){j->set->run[at->run], at->site, j->chosen->wanted[stat], j->source};
-}
-
-static const char *site_name(const job *j, const site_choice *at) {
-    return sr_run_get_site(j->set->run[at->run], at->site)->name;
 }
 
 static void site_columns(tsv *t) {
@@ -119,7 +111,7 @@ static void site_columns(tsv *t) {
     summary_columns(t);
 }
 
-static void summary_row(const job *j, const series *s, const char *path, double *value,
+static void summary_row(const step_table *j, const series *s, const char *path, double *value,
                         int64_t length) {
     summary sum;
     summary_make(value, length, &sum);
@@ -130,202 +122,55 @@ static void summary_row(const job *j, const series *s, const char *path, double 
     summary_cells(j->table, &sum);
 }
 
-/* s[count]: statistics of one site, read together. */
-static sr_status summary_rows(const job *j, const site_choice *at, const series *s, int count,
+/* Rows of s[count] series of one run, whose columns fit into memory together. */
+static sr_status summary_rows(const step_table *j, const char *path, const series *s, int count,
                               sr_failure *why) {
     const int64_t length = series_length(s);
-    double *value[ANALYSIS_STATISTICS] = {NULL};
-    sr_status status = SR_OK;
+    double **value = calloc((size_t)count, sizeof *value);
+    sr_status status = value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count && status == SR_OK; i++) {
         value[i] = malloc((size_t)(length + 1) * sizeof *value[i]);
         if (!value[i])
             status = sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)length);
     }
     if (status == SR_OK) status = series_read_all(s, count, 0, length, value, NULL, why);
-    for (int i = 0; i < count; i++) {
-        if (status == SR_OK) summary_row(j, &s[i], j->set->path[at->run], value[i], length);
+    for (int i = 0; i < count && value; i++) {
+        if (status == SR_OK) summary_row(j, &s[i], path, value[i], length);
         free(value[i]);
+    }
+    free(value);
+    return status;
+}
+
+/* As many series at once as fit into COLUMN_BYTES, so that the file is read as few times as
+ * memory allows. */
+static sr_status summary_run(const step_table *j, int run, const series *s, int count,
+                             sr_failure *why) {
+    const int64_t fit = COLUMN_BYTES / (8 * (series_length(s) + 1));
+    sr_status status = SR_OK;
+    for (int at = 0, n; at < count && status == SR_OK; at += n) {
+        n = fit < 1 ? 1 : count - at < fit ? count - at : (int)fit;
+        status = summary_rows(j, j->set->path[run], s + at, n, why);
     }
     return status;
 }
 
-/* Scalars one by one: nothing is gained by reading a long run's columns together. */
-static sr_status summary_site(const job *j, const site_choice *at, sr_failure *why) {
-    series s[ANALYSIS_STATISTICS];
-    int count = 0;
-    for (int i = 0; i < j->chosen->statistics; i++)
-        if (at->has[i]) s[count++] = job_series(j, at, i);
-    if (j->source == FROM_VECTORS) return summary_rows(j, at, s, count, why);
-    sr_status status = SR_OK;
-    for (int i = 0; i < count && status == SR_OK; i++) status = summary_rows(j, at, &s[i], 1, why);
-    return status;
-}
-
-static sr_status print_summary(const job *j, sr_failure *why) {
+static sr_status print_summary(const step_table *j, sr_failure *why) {
+    const choice *c = j->chosen;
+    series *s = malloc((size_t)(c->sites * c->statistics + 1) * sizeof *s);
+    if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
     site_columns(j->table);
     tsv_header(j->table);
     sr_status status = SR_OK;
-    for (int64_t k = 0; k < j->chosen->sites && status == SR_OK; k++)
-        status = summary_site(j, &j->chosen->site[k], why);
-    return status;
-}
-
-enum { BLOCK = 8192 };
-
-typedef struct step_block {
-    int64_t step[BLOCK];
-    double value[ANALYSIS_STATISTICS][BLOCK];
-} step_block;
-
-static sr_status block_fill(const job *j, const site_choice *at, int64_t first, int64_t count,
-                            step_block *b, sr_failure *why) {
-    series s[ANALYSIS_STATISTICS];
-    double *value[ANALYSIS_STATISTICS];
-    int have = 0;
-    for (int i = 0; i < j->chosen->statistics; i++) {
-        for (int64_t k = 0; k < count; k++) b->value[i][k] = NAN;
-        if (!at->has[i]) continue;
-        s[have] = job_series(j, at, i);
-        value[have++] = b->value[i];
+    for (int64_t k = 0, next; k < c->sites && status == SR_OK; k = next) {
+        const int run = c->site[k].run;
+        int count = 0;
+        for (next = k; next < c->sites && c->site[next].run == run; next++)
+            for (int i = 0; i < c->statistics; i++)
+                if (c->site[next].has[i]) s[count++] = job_series(j, &c->site[next], i);
+        if (count) status = summary_run(j, run, s, count, why);
     }
-    return series_read_all(s, have, first, count, value, b->step, why);
-}
-
-static void block_print(const job *j, const site_choice *at, int64_t last, int64_t count,
-                        const step_block *b) {
-    for (int64_t k = 0; k < count; k++) {
-        tsv_text(j->table, j->set->path[at->run]);
-        tsv_text(j->table, site_name(j, at));
-        tsv_int(j->table, b->step[k]);
-        tsv_real(j->table, last ? 100.0 * (double)b->step[k] / (double)last : NAN);
-        for (int i = 0; i < j->chosen->statistics; i++) tsv_real(j->table, b->value[i][k]);
-    }
-}
-
-/* -- the same, reduced ----------------------------------------------------------------------- */
-
-/* The rows of one site that fall into one part of training. */
-typedef struct part {
-    int64_t count, room, first, last; /* rows; steps of the first and last one */
-    double *value[ANALYSIS_STATISTICS];
-} part;
-
-static void part_free(part *p) {
-    for (int i = 0; i < ANALYSIS_STATISTICS; i++) free(p->value[i]);
-}
-
-static sr_status part_add(part *p, const job *j, const step_block *b, int64_t k, sr_failure *why) {
-    const int64_t room = p->count < p->room ? p->room : 2 * p->room + 64;
-    for (int i = 0; i < j->chosen->statistics; i++) {
-        if (room != p->room) {
-            double *grown = realloc(p->value[i], (size_t)room * sizeof *grown);
-            if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-            p->value[i] = grown;
-        }
-        p->value[i][p->count] = b->value[i][k];
-    }
-    if (!p->count) p->first = b->step[k];
-    p->last = b->step[k];
-    p->room = room;
-    p->count++;
-    return SR_OK;
-}
-
-/* Three rows, at the first step, in the middle and at the last step: who cuts them into the same
- * parts again finds the same three values in each. */
-static void part_print(part *p, const job *j, const site_choice *at, int64_t last) {
-    double row[3][ANALYSIS_STATISTICS];
-    const int64_t step[3] = {p->first, p->first + (p->last - p->first) / 2, p->last};
-    if (!p->count) return;
-    for (int i = 0; i < j->chosen->statistics; i++) {
-        summary s;
-        summary_make(p->value[i], p->count, &s);
-        row[0][i] = s.min;
-        row[1][i] = s.median;
-        row[2][i] = s.max;
-    }
-    for (int k = 0; k < 3; k++) {
-        tsv_text(j->table, j->set->path[at->run]);
-        tsv_text(j->table, site_name(j, at));
-        tsv_int(j->table, step[k]);
-        tsv_real(j->table, last ? 100.0 * (double)step[k] / (double)last : NAN);
-        for (int i = 0; i < j->chosen->statistics; i++) tsv_real(j->table, row[k][i]);
-    }
-    p->count = 0;
-}
-
-/* Where training begins for a site: its first row, as in the figures. */
-typedef struct extent {
-    int64_t first, last, number; /* steps; part that is being filled */
-} extent;
-
-static int64_t part_of(const extent *e, int64_t step, int64_t buckets) {
-    if (e->last <= e->first) return 0;
-    const double at = (double)(step - e->first) / (double)(e->last - e->first) * (double)buckets;
-    return at < (double)buckets ? (int64_t)at : buckets - 1;
-}
-
-static sr_status reduce_block(const job *j, const site_choice *at, extent *e, int64_t count,
-                              const step_block *b, part *p, sr_failure *why) {
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t number = part_of(e, b->step[k], j->buckets);
-        if (number != e->number) part_print(p, j, at, e->last);
-        e->number = number;
-        sr_status status = part_add(p, j, b, k, why);
-        if (status != SR_OK) return status;
-    }
-    return SR_OK;
-}
-
-static sr_status print_site_parts(const job *j, const site_choice *at, step_block *b, int64_t last,
-                                  sr_failure *why) {
-    const series s = job_series(j, at, 0);
-    const int64_t length = series_length(&s);
-    extent e = {.last = last};
-    part p = {0};
-    sr_status status = SR_OK;
-    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
-        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
-        status = block_fill(j, at, first, count, b, why);
-        if (first == 0) e.first = b->step[0];
-        if (status == SR_OK) status = reduce_block(j, at, &e, count, b, &p, why);
-    }
-    if (status == SR_OK) part_print(&p, j, at, last);
-    part_free(&p);
-    return status;
-}
-
-static sr_status print_site_steps(const job *j, const site_choice *at, step_block *b,
-                                  sr_failure *why) {
-    const series s = job_series(j, at, 0);
-    const int64_t length = series_length(&s);
-    int64_t last;
-    sr_status status = run_last_step(s.run, &last, why);
-    if (status == SR_OK && j->buckets && length > 3 * j->buckets)
-        return print_site_parts(j, at, b, last, why);
-    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
-        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
-        status = block_fill(j, at, first, count, b, why);
-        if (status == SR_OK) block_print(j, at, last, count, b);
-    }
-    return status;
-}
-
-static sr_status print_steps(const job *j, sr_failure *why) {
-    tsv_column(j->table, "run", "run file as given");
-    tsv_column(j->table, "site", "normalization site");
-    tsv_column(j->table, "step", "forward and backward passes so far");
-    tsv_column(j->table, "percent", "percent of training: 100 step / last step of the run");
-    for (int i = 0; i < j->chosen->statistics; i++)
-        tsv_column(j->table, j->chosen->wanted[i]->name,
-                   statistic_definition(j->chosen->wanted[i]));
-    tsv_header(j->table);
-    step_block *b = malloc(sizeof *b);
-    if (!b) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = SR_OK;
-    for (int64_t k = 0; k < j->chosen->sites && status == SR_OK; k++)
-        status = print_site_steps(j, &j->chosen->site[k], b, why);
-    free(b);
+    free(s);
     return status;
 }
 
@@ -352,7 +197,8 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     }
 }
 
-static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr_failure *why) {
+static sr_status prepare(const statistics_program *p, step_table *j, choice *chosen,
+                         sr_failure *why) {
     if (j->source == FROM_SCALARS) note_other_definitions(chosen, j->set, j->table);
     tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
     sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
@@ -366,8 +212,8 @@ static sr_status prepare(const statistics_program *p, job *j, choice *chosen, sr
     return status;
 }
 
-static sr_status print_rows(const statistics_program *p, const job *j, sr_failure *why) {
-    if (p->settings.per_step) return print_steps(j, why);
+static sr_status print_rows(const statistics_program *p, const step_table *j, sr_failure *why) {
+    if (p->settings.per_step) return step_table_print(j, why);
     if (p->a->print_sites && strcmp(p->settings.stat, p->a->preset) == 0)
         return p->a->print_sites(j->set, j->chosen, j->table, why);
     return print_summary(j, why);
@@ -387,8 +233,8 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     tsv table;
     table_head head;
     choice chosen = {0};
-    job j = {set, &chosen, strcmp(s->from, "vectors") == 0 ? FROM_VECTORS : FROM_SCALARS, &table,
-             s->buckets};
+    step_table j = {set, &chosen, strcmp(s->from, "vectors") == 0 ? FROM_VECTORS : FROM_SCALARS,
+                    &table, s->buckets};
     const bool released = p->a->released && strcmp(s->definition, "released") == 0;
     if (released) j.source = FROM_VECTORS;
     if (p->a->released && s->final) return print_final(p, released, set, command, why);

@@ -6,7 +6,6 @@
  * Mean: sum in double divided by n. NaN and infinite values are counted, and are in nothing else.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis.h"
 
@@ -18,34 +17,55 @@ double quantile_of_sorted(const double *sorted, int64_t count, double p) {
     return sorted[k] + (h - (double)k) * (sorted[k + 1] - sorted[k]);
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void sort_reals(double *value, int64_t count) {
-    qsort(value, (size_t)count, sizeof *value, ascending);
-}
-
-void summary_make(double *value, int64_t count, summary *s) {
+/* Brings the finite values to the front, in their order; returns how many. */
+static int64_t keep_finite(double *value, int64_t count, summary *s) {
     int64_t n = 0;
-    double sum = 0;
+    double sum = 0, least = INFINITY, largest = -INFINITY;
     for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(value[i])) continue;
-        sum += value[i];
-        value[n++] = value[i];
+        const double v = value[i];
+        if (!isfinite(v)) continue;
+        sum += v;
+        least = v < least ? v : least;
+        largest = v > largest ? v : largest;
+        value[n++] = v;
     }
-    sort_reals(value, n);
     *s = (summary){.values = count,
                    .nonfinite = count - n,
                    .mean = n ? sum / (double)n : NAN,
-                   .min = n ? value[0] : NAN,
-                   .max = n ? value[n - 1] : NAN};
-    s->q01 = quantile_of_sorted(value, n, 0.01);
-    s->q25 = quantile_of_sorted(value, n, 0.25);
-    s->median = quantile_of_sorted(value, n, 0.5);
-    s->q75 = quantile_of_sorted(value, n, 0.75);
-    s->q99 = quantile_of_sorted(value, n, 0.99);
+                   .min = n ? least : NAN,
+                   .max = n ? largest : NAN};
+    return n;
+}
+
+/* quantile_of_sorted looks at the two order statistics around each quantile and nothing else. */
+static void order_for(double *value, int64_t count, const double *quantile, int quantiles) {
+    int64_t rank[16];
+    int ranks = 0;
+    for (int i = 0; i < quantiles; i++) {
+        const int64_t k = (int64_t)floor((double)(count - 1) * quantile[i]);
+        if (!ranks || rank[ranks - 1] < k) rank[ranks++] = k;
+        if (k + 1 < count && rank[ranks - 1] < k + 1) rank[ranks++] = k + 1;
+    }
+    select_ranks(value, count, rank, count > 0 ? ranks : 0);
+}
+
+void summary_make(double *value, int64_t count, summary *s) {
+    static const double quantile[] = {0.01, 0.25, 0.5, 0.75, 0.99};
+    const int64_t n = keep_finite(value, count, s);
+    order_for(value, n, quantile, sizeof quantile / sizeof quantile[0]);
+    s->q01 = quantile_of_sorted(value, n, quantile[0]);
+    s->q25 = quantile_of_sorted(value, n, quantile[1]);
+    s->median = quantile_of_sorted(value, n, quantile[2]);
+    s->q75 = quantile_of_sorted(value, n, quantile[3]);
+    s->q99 = quantile_of_sorted(value, n, quantile[4]);
+}
+
+void summary_range(double *value, int64_t count, summary *s) {
+    static const double quantile[] = {0.5};
+    const int64_t n = keep_finite(value, count, s);
+    order_for(value, n, quantile, 1);
+    s->median = quantile_of_sorted(value, n, quantile[0]);
+    s->q01 = s->q25 = s->q75 = s->q99 = NAN;
 }
 
 void summary_columns(tsv *t) {

@@ -72,6 +72,13 @@ sr_status sr_run_vector_steps(const sr_runfile *f, int64_t first, int64_t count,
                               sr_failure *why);
 sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int64_t first,
                         int64_t count, float *value, sr_failure *why);
+/* The same of neighbouring sites: value [count, sum of their widths]. */
+sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_site, int64_t sites,
+                         int64_t first, int64_t count, float *value, sr_failure *why);
+/* How a vector lies in the file: blocks of so many rows and columns (0: in one piece), each
+ * contiguous. Reading whole blocks is fastest. */
+sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *rows,
+                              int64_t *columns, sr_failure *why);
 /* /evals; name "step" gives the step as double. */
 sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                       double *value, sr_failure *why);

@@ -30,20 +30,42 @@
 
 #include "statrec/moments.h"
 
+/* Sums over features run in LANES partial sums, feature k in lane k mod LANES, which are then added
+ * by halves: an order that does not depend on the machine, and that its vector units can take. */
+enum { LANES = 32 };
+
+static double add_lanes(double lane[LANES]) {
+    for (int n = LANES / 2; n > 0; n /= 2)
+        for (int j = 0; j < n; j++) lane[j] += lane[j + n];
+    return lane[0];
+}
+
 /* Plain sums of squares: what float32 tensors lead to stays far inside the range of double. */
 static double distance(const double *a, const double *b, int64_t d) {
-    double sum = 0;
-    for (int64_t k = 0; k < d; k++) sum += (a[k] - b[k]) * (a[k] - b[k]);
-    return sqrt(sum);
+    double lane[LANES] = {0};
+    const int64_t whole = d - d % LANES;
+    for (int64_t k = 0; k < whole; k += LANES)
+        for (int j = 0; j < LANES; j++) {
+            const double delta = a[k + j] - b[k + j];
+            lane[j] += delta * delta;
+        }
+    for (int64_t k = whole; k < d; k++) lane[k - whole] += (a[k] - b[k]) * (a[k] - b[k]);
+    return sqrt(add_lanes(lane));
 }
 
 static double distance_root(const double *a, const double *b, int64_t d) {
-    double sum = 0;
-    for (int64_t k = 0; k < d; k++) {
-        double delta = sqrt(a[k]) - sqrt(b[k]);
-        sum += delta * delta;
+    double lane[LANES] = {0};
+    const int64_t whole = d - d % LANES;
+    for (int64_t k = 0; k < whole; k += LANES)
+        for (int j = 0; j < LANES; j++) {
+            const double delta = sqrt(a[k + j]) - sqrt(b[k + j]);
+            lane[j] += delta * delta;
+        }
+    for (int64_t k = whole; k < d; k++) {
+        const double delta = sqrt(a[k]) - sqrt(b[k]);
+        lane[k - whole] += delta * delta;
     }
-    return sqrt(sum);
+    return sqrt(add_lanes(lane));
 }
 
 double sr_dist(const double *a, const double *b, int64_t d) {

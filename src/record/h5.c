@@ -91,6 +91,10 @@ void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
+static void release(hid_t id) {
+    if (id >= 0) H5Idec_ref(id);
+}
+
 /* -- types ----------------------------------------------------------------------------------- */
 
 static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
@@ -98,7 +102,7 @@ static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
     if (type >= 0 && H5Tset_size(type, size ? size : 1) >= 0 && H5Tset_cset(type, set) >= 0 &&
         H5Tset_strpad(type, padding) >= 0)
         return type;
-    if (type >= 0) H5Tclose(type);
+    release(type);
     return -1;
 }
 
@@ -112,17 +116,12 @@ static hid_t scale_use_type(void) {
 
 /* A type that the caller closes: as stored in the file, or as in memory. */
 static hid_t make_type(h5_type type, size_t text, bool stored) {
-    const hid_t file[] = {[H5_INT32] = H5T_STD_I32LE,
-                          [H5_INT64] = H5T_STD_I64LE,
-                          [H5_UINT64] = H5T_STD_U64LE,
-                          [H5_FLOAT32] = H5T_IEEE_F32LE,
-                          [H5_FLOAT64] = H5T_IEEE_F64LE};
-    const hid_t memory[] = {[H5_INT32] = H5T_NATIVE_INT32,
-                            [H5_INT64] = H5T_NATIVE_INT64,
-                            [H5_UINT64] = H5T_NATIVE_UINT64,
-                            [H5_FLOAT32] = H5T_NATIVE_FLOAT,
-                            [H5_FLOAT64] = H5T_NATIVE_DOUBLE};
-    if (type >= H5_INT32 && type <= H5_FLOAT64) return H5Tcopy(stored ? file[type] : memory[type]);
+    const hid_t number[][2] = {[H5_INT32] = {H5T_NATIVE_INT32, H5T_STD_I32LE},
+                               [H5_INT64] = {H5T_NATIVE_INT64, H5T_STD_I64LE},
+                               [H5_UINT64] = {H5T_NATIVE_UINT64, H5T_STD_U64LE},
+                               [H5_FLOAT32] = {H5T_NATIVE_FLOAT, H5T_IEEE_F32LE},
+                               [H5_FLOAT64] = {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE}};
+    if (type >= H5_INT32 && type <= H5_FLOAT64) return H5Tcopy(number[type][stored]);
     if (type == H5_TEXT) return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
     if (type == H5_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
     if (type == H5_REFERENCE_LISTS) return H5Tvlen_create(H5T_STD_REF_OBJ);
@@ -167,7 +166,7 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     hid_t id = access < 0 ? -1 : H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
     *file = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
-    if (access >= 0) H5Pclose(access);
+    release(access);
     return status;
 }
 
@@ -179,7 +178,7 @@ sr_status h5_open(const char *path, bool unfinished, h5_id *file, sr_failure *wh
     hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
     *file = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
-    if (access >= 0) H5Pclose(access);
+    release(access);
     return status;
 }
 
@@ -193,14 +192,13 @@ int h5_descriptor(h5_id file) {
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {
     quiet q = quiet_begin();
-    bool ok = H5Fstart_swmr_write(file) >= 0;
-    return quiet_end(q, ok, why, SR_LIBRARY, file, NULL, "begin SWMR writing");
+    return quiet_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL,
+                     "begin SWMR writing");
 }
 
 sr_status h5_flush(h5_id file, sr_failure *why) {
     quiet q = quiet_begin();
-    bool ok = H5Fflush(file, H5F_SCOPE_LOCAL) >= 0;
-    return quiet_end(q, ok, why, SR_LIBRARY, file, NULL, "flush");
+    return quiet_end(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, why, SR_LIBRARY, file, NULL, "flush");
 }
 
 sr_status h5_close(h5_id file, sr_failure *why) {
@@ -220,7 +218,7 @@ sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
     if (ok) group = H5Gcreate2(file, path, H5P_DEFAULT, properties, H5P_DEFAULT);
     ok = group >= 0 && H5Gclose(group) >= 0;
     sr_status status = quiet_end(q, ok, why, SR_LIBRARY, file, path, "create group");
-    if (properties >= 0) H5Pclose(properties);
+    release(properties);
     return status;
 }
 
@@ -270,9 +268,7 @@ sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5
         id = H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
     *set = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, file, path, "create dataset");
-    if (properties >= 0) H5Pclose(properties);
-    if (space >= 0) H5Sclose(space);
-    if (type >= 0) H5Tclose(type);
+    release(properties), release(space), release(type);
     return status;
 }
 
@@ -291,9 +287,7 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
     char at[NAME_SIZE];
     snprintf(at, sizeof at, "%s attribute %s", object, name);
     sr_status status = quiet_end(q, ok, why, SR_LIBRARY, file, at, "write");
-    if (stored >= 0) H5Tclose(stored);
-    if (memory >= 0) H5Tclose(memory);
-    if (space >= 0) H5Sclose(space);
+    release(stored), release(memory), release(space);
     return status;
 }
 
@@ -312,7 +306,7 @@ sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
     hsize_t dims[2] = {0, 0};
     hid_t space = H5Dget_space(set);
     bool known = space >= 0 && H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
-    if (space >= 0) H5Sclose(space);
+    release(space);
     dims[0] = (hsize_t)rows;
     bool ok = known && H5Dset_extent(set, dims) >= 0;
     return quiet_end(q, ok, why, SR_LIBRARY, set, NULL, "extend");
@@ -335,9 +329,7 @@ static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buff
             result = write ? H5Dwrite(set, memory, in_memory, in_file, H5P_DEFAULT, buffer)
                            : H5Dread(set, memory, in_memory, in_file, H5P_DEFAULT, buffer);
     }
-    if (in_memory >= 0) H5Sclose(in_memory);
-    if (memory >= 0) H5Tclose(memory);
-    if (in_file >= 0) H5Sclose(in_file);
+    release(in_memory), release(memory), release(in_file);
     return result;
 }
 
@@ -352,8 +344,8 @@ sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffe
                        sr_failure *why) {
     if (rows->count == 0 || rows->columns == 0) return SR_OK;
     quiet q = quiet_begin();
-    bool ok = move_rows(set, rows, type, buffer, false) >= 0;
-    return quiet_end(q, ok, why, SR_FORMAT, set, NULL, "read");
+    return quiet_end(q, move_rows(set, rows, type, buffer, false) >= 0, why, SR_FORMAT, set, NULL,
+                     "read");
 }
 
 /* Moves a whole dataset. */
@@ -367,7 +359,7 @@ static sr_status move_all(h5_id set, h5_type type, size_t text, void *buffer, bo
                        : H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
     sr_status status = quiet_end(q, result >= 0, why, write ? SR_LIBRARY : SR_FORMAT, set, NULL,
                                  write ? "write" : "read");
-    if (memory >= 0) H5Tclose(memory);
+    release(memory);
     return status;
 }
 
@@ -397,10 +389,14 @@ bool h5_has(h5_id file, const char *path) {
     return there;
 }
 
-sr_status h5_open_dataset(h5_id file, const char *path, h5_id *set, sr_failure *why) {
+sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set,
+                          sr_failure *why) {
     quiet q = quiet_begin();
-    hid_t id = H5Dopen2(file, path, H5P_DEFAULT);
+    hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    bool ok = access >= 0 && (cache < 0 || H5Pset_chunk_cache(access, 521, (size_t)cache, 1) >= 0);
+    hid_t id = ok ? H5Dopen2(file, path, access) : -1;
     *set = id < 0 ? 0 : id;
+    release(access);
     return quiet_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
 }
 
@@ -427,9 +423,18 @@ sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
         shape->text = shape->type == H5_TEXT ? H5Tget_size(type) : 0;
         if (shape->dims[0] < 0 || shape->dims[1] < 0) *shape = (h5_shape){.rank = -1};
     }
-    if (space >= 0) H5Sclose(space);
-    if (type >= 0) H5Tclose(type);
+    release(space), release(type);
     return quiet_end(q, ok, why, SR_FORMAT, set, NULL, "read shape");
+}
+
+void h5_get_chunk(h5_id set, int64_t chunk[2]) {
+    quiet q = quiet_begin();
+    hid_t properties = H5Dget_create_plist(set);
+    hsize_t size[2] = {0, 0};
+    if (H5Pget_layout(properties) == H5D_CHUNKED) H5Pget_chunk(properties, 2, size);
+    chunk[0] = (int64_t)size[0], chunk[1] = (int64_t)size[1];
+    release(properties);
+    quiet_leave(q);
 }
 
 int64_t h5_stored_bytes(h5_id set) {
@@ -449,8 +454,7 @@ int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
         if (H5Dget_chunk_info(set, space, i, first, NULL, &address, &bytes) < 0) rows = 0;
         if (address + bytes > (haddr_t)end && first[0] < (hsize_t)rows) rows = (int64_t)first[0];
     }
-    if (space >= 0) H5Sclose(space);
-    quiet_leave(q);
+    release(space), quiet_leave(q);
     return rows;
 }
 
@@ -463,11 +467,9 @@ static hid_t open_attribute(hid_t file, const char *object, const char *name, H5
     bool fits = type >= 0 && space >= 0 && H5Tget_class(type) == class &&
                 H5Sget_simple_extent_npoints(space) == 1 && H5Tis_variable_str(type) <= 0;
     *size = type >= 0 ? H5Tget_size(type) : 0;
-    if (type >= 0) H5Tclose(type);
-    if (space >= 0) H5Sclose(space);
-    if (fits) return id;
-    H5Aclose(id);
-    return -1;
+    release(type), release(space);
+    if (!fits) release(id);
+    return fits ? id : -1;
 }
 
 sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
@@ -483,8 +485,7 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
     snprintf(what, sizeof what, "%s attribute %s", object, name);
     sr_status otherwise = memory >= 0 && !at ? SR_MEMORY : SR_FORMAT;
     sr_status status = quiet_end(q, ok, why, otherwise, file, what, "read");
-    if (memory >= 0) H5Tclose(memory);
-    if (id >= 0) H5Aclose(id);
+    release(memory), release(id);
     if (!ok && text) free(*text), *text = NULL;
     return status;
 }

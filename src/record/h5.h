@@ -83,9 +83,14 @@ sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer,
 
 /* Reading. */
 bool h5_has(h5_id file, const char *path);
-sr_status h5_open_dataset(h5_id file, const char *path, h5_id *set, sr_failure *why);
+/* cache: bytes of chunks that are kept between two reads; 0: chunks go straight into the reader's
+ * memory, which is faster where a read takes whole chunks of contiguous rows and slow elsewhere;
+ * below 0: HDF5's default. */
+sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, sr_failure *why);
 void h5_close_dataset(h5_id set);
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why);
+/* Rows and columns of a chunk; 0 where there is none. */
+void h5_get_chunk(h5_id set, int64_t chunk[2]);
 int64_t h5_stored_bytes(h5_id set);
 /* Of the first `rows` those before the first chunk that does not lie within `end` bytes: in an
  * unfinished file HDF5 reads what was cut off as zeros. */

@@ -17,6 +17,19 @@ typedef struct reader_text {
     char *dataset, *text;
 } reader_text;
 
+/* A column that stays open between two reads: opening costs more than reading a few rows. */
+typedef struct reader_kept {
+    const run_column *column; /* NULL: nothing yet */
+    h5_id set;
+    int64_t chunk[2];
+    bool direct; /* chunks are not cached */
+} reader_kept;
+
+typedef struct reader_shelf {
+    reader_kept kept[16]; /* each may hold 1 MiB of chunks */
+    int next;             /* place of the next column that is not there */
+} reader_shelf;
+
 typedef struct reader_names {
     char (*name)[SR_NAME_SIZE]; /* [count] */
     int count;
@@ -31,6 +44,7 @@ struct sr_runfile {
     sr_run_site *site;
     reader_names names[READER_GROUPS];
     reader_text **texts; /* head of a list: a cache behind const */
+    reader_shelf *shelf; /* the same */
     int64_t committed[COMMITTED_COUNT], extent_least[COMMITTED_COUNT], extent_most[COMMITTED_COUNT];
 };
 
@@ -41,6 +55,9 @@ sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int r
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
 /* The same for a column of a table of format.h. */
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
+                             sr_failure *why);
+/* The same, without a cache of chunks (h5_open_dataset). */
+sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
 /* runspectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
  * of a file whose writer is done, no row may be in parts); reads /final. */

@@ -15,12 +15,14 @@ enum { SITES_MAX = 1 << 20, NAMES_MAX = 4096 };
 
 /* -- datasets -------------------------------------------------------------------------------- */
 
-sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
-                      int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why) {
+/* cache: as h5_open_dataset takes it. */
+static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cache, h5_type type,
+                              int rank, int64_t columns, h5_id *set, h5_shape *shape,
+                              sr_failure *why) {
     *set = 0;
     *shape = (h5_shape){.type = H5_OTHER};
     if (!h5_has(f->file, path)) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
-    sr_status status = h5_open_dataset(f->file, path, set, why);
+    sr_status status = h5_open_dataset(f->file, path, cache, set, why);
     if (status == SR_OK) status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
@@ -32,17 +34,32 @@ sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int r
     return status;
 }
 
+sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
+                      int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why) {
+    return open_checked(f, path, -1, type, rank, columns, set, shape, why);
+}
+
 static void column_path(const run_column *c, char path[SR_NAME_SIZE + 16]) {
     snprintf(path, SR_NAME_SIZE + 16, "/%s/%s", c->group, c->name);
 }
 
-sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
-                             sr_failure *why) {
+static sr_status open_column(const sr_runfile *f, const run_column *c, int64_t cache, h5_id *set,
+                             h5_shape *shape, sr_failure *why) {
     char path[SR_NAME_SIZE + 16];
     column_path(c, path);
     bool wide = c->type == H5_FLOAT32;
     int64_t columns = strcmp(c->group, "scalars") == 0 ? f->info.sites : f->info.width;
-    return reader_open(f, path, c->type, wide ? 2 : 1, columns, set, shape, why);
+    return open_checked(f, path, cache, c->type, wide ? 2 : 1, columns, set, shape, why);
+}
+
+sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
+                             sr_failure *why) {
+    return open_column(f, c, -1, set, shape, why);
+}
+
+sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
+                             sr_failure *why) {
+    return open_column(f, c, 0, set, shape, why);
 }
 
 bool reader_has_column(const sr_runfile *f, const run_column *c) {
@@ -386,12 +403,13 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
     if (!chosen) return NULL;
     sr_runfile *f = calloc(1, sizeof *f);
     reader_text **texts = calloc(1, sizeof *texts);
-    if (!f || !texts) {
+    reader_shelf *shelf = calloc(1, sizeof *shelf);
+    if (!f || !texts || !shelf) {
         sr_fail(why, SR_MEMORY, "%s: open", path);
-        free(f), free(texts), free(chosen);
+        free(f), free(texts), free(shelf), free(chosen);
         return NULL;
     }
-    f->path = chosen, f->info.path = chosen, f->texts = texts;
+    f->path = chosen, f->info.path = chosen, f->texts = texts, f->shelf = shelf;
     if (read_file(f, &own) == SR_OK) return f;
     if (own.status == SR_FORMAT && f->cut_at)
         sr_fail(why, SR_FORMAT, "%s: truncated to %lld bytes: nothing of the run is left", f->path,
@@ -419,6 +437,6 @@ void sr_run_close(sr_runfile *f) {
         next = t->next;
         free(t->dataset), free(t->text), free(t);
     }
-    free(f->texts), free(f->site), free(f->path);
+    free(f->texts), free(f->shelf), free(f->site), free(f->path);
     free(f);
 }

@@ -97,16 +97,56 @@ static sr_status check_range(const sr_runfile *f, const run_column *c, const cha
                    (long long)count, (long long)first, c->group, name, (long long)rows);
 }
 
+static sr_status open_kept(const sr_runfile *f, reader_kept *k, const run_column *c, bool direct,
+                           sr_failure *why) {
+    h5_shape shape;
+    h5_close_dataset(k->set);
+    *k = (reader_kept){.direct = direct};
+    sr_status status = direct ? reader_open_direct(f, c, &k->set, &shape, why)
+                              : reader_open_column(f, c, &k->set, &shape, why);
+    if (status != SR_OK) return status;
+    k->column = c;
+    h5_get_chunk(k->set, k->chunk);
+    return SR_OK;
+}
+
+/* The column, opened now or before. */
+static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_kept **kept,
+                             sr_failure *why) {
+    reader_shelf *shelf = f->shelf;
+    const int places = sizeof shelf->kept / sizeof shelf->kept[0];
+    for (int i = 0; i < places; i++) {
+        *kept = &shelf->kept[i];
+        if ((*kept)->column == c) return SR_OK;
+    }
+    *kept = &shelf->kept[shelf->next];
+    shelf->next = (shelf->next + 1) % places;
+    return open_kept(f, *kept, c, false, why);
+}
+
 static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_rows *rows,
                              h5_type type, void *value, sr_failure *why) {
-    h5_id set;
-    h5_shape shape;
+    reader_kept *k;
     if (rows->count == 0) return SR_OK;
-    sr_status status = reader_open_column(f, c, &set, &shape, why);
-    if (status != SR_OK) return status;
-    status = h5_read_rows(set, rows, type, value, why);
-    h5_close_dataset(set);
-    return status;
+    sr_status status = keep_column(f, c, &k, why);
+    return status == SR_OK ? h5_read_rows(k->set, rows, type, value, why) : status;
+}
+
+/* A chunk is the rows of one site: it needs no stop on its way to the reader. */
+static bool sites_are_chunks(const sr_runfile *f, const reader_kept *k) {
+    for (int64_t i = 0; i < f->info.sites; i++)
+        if (f->site[i].width != k->chunk[1]) return false;
+    return true;
+}
+
+static sr_status read_vector(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                             float *value, sr_failure *why) {
+    reader_kept *k;
+    if (rows->count == 0) return SR_OK;
+    sr_status status = keep_column(f, c, &k, why);
+    const bool direct = status == SR_OK && rows->columns == k->chunk[1] && sites_are_chunks(f, k);
+    if (status == SR_OK && direct != k->direct) status = open_kept(f, k, c, direct, why);
+    return status == SR_OK ? h5_read_rows(k->set, rows, H5_FLOAT32, value, why) : status;
 }
 
 static h5_rows one_column(int64_t first, int64_t count) {
@@ -166,7 +206,32 @@ sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int
     int64_t offset = site < 0 ? 0 : f->site[site].offset;
     int64_t width = site < 0 ? f->info.width : f->site[site].width;
     h5_rows rows = {first, count, offset, width, width};
-    return read_column(f, c, &rows, H5_FLOAT32, value, why);
+    return read_vector(f, c, &rows, value, why);
+}
+
+sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_site, int64_t sites,
+                         int64_t first, int64_t count, float *value, sr_failure *why) {
+    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
+    if (status == SR_OK && sites < 1) status = check_site(f, f->info.sites, why);
+    if (status == SR_OK) status = check_site(f, first_site < 0 ? -2 : first_site, why);
+    if (status == SR_OK) status = check_site(f, first_site + sites - 1, why);
+    if (status != SR_OK) return status;
+    const sr_run_site *from = &f->site[first_site], *to = from + sites - 1;
+    const int64_t columns = to->offset + to->width - from->offset;
+    h5_rows rows = {first, count, from->offset, columns, columns};
+    return read_vector(f, c, &rows, value, why);
+}
+
+sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *rows,
+                              int64_t *columns, sr_failure *why) {
+    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    reader_kept *k;
+    sr_status status = check_range(f, c, name, 0, 0, 0, why);
+    if (status == SR_OK) status = keep_column(f, c, &k, why);
+    if (status != SR_OK) return status;
+    *rows = k->chunk[0], *columns = k->chunk[1];
+    return SR_OK;
 }
 
 sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
