@@ -2,7 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_ln nlp_pnv
 #: size 6.75 2.3
-#: table t stat-curve {run}
+#: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 100
 #: table? v stat-curve {run} --evals
 #: curves v x epoch y valid_loss,valid_accuracy

@@ -2,7 +2,7 @@
 #: runs 1-4 BN.h5 [MORE.h5...]
 #: samples nlp_bn cv_bn
 #: size 6.75 2.5
-#: table t stat-curve {run}
+#: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 60
 #: table? v stat-curve {run} --evals
 #: curves v x epoch y valid_loss,valid_loss_batch

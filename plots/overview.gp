@@ -2,7 +2,7 @@
 #: runs 1 RUN.h5
 #: samples nlp_bn
 #: size 6.75 7.2
-#: table t stat-curve {run}
+#: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss,lr,grad_norm buckets 150
 #: table? v stat-curve {run} --evals
 #: curves v x epoch y valid_loss
