@@ -35,7 +35,20 @@ eval span('t', 't_gap')
 gap_low = span_count > 0 && span_low < 0 ? span_low : 0
 gap_high = span_count > 0 && span_high > 0 ? span_high : 0
 stats t using t_batch_sites nooutput name 'SITES'
-of_task(k, c) = column(t_task) == k ? column(c) : NaN
+of_task(k, c) = column(t_task) == k ? cell(c) : NaN
+# A line and its points for each task that has any.
+LINES = "command = ''; do for [k=1:tasks] { "."eval span_of('t', c, sprintf('of_task(%d, %s)', k, c)); ". \
+    "if (span_count > 0) { command = command.sprintf(', t using t_batch_sites:(of_task(%d, %s)) smooth unique with lines linetype %d, '. ". \
+    "'t using t_batch_sites:(of_task(%d, %s)) with points linetype %d', k, c, k, k, c, k) } }"
+c = 't_tid_mean'
+eval LINES
+mean_lines = command[3:*]
+c = 't_tid_var'
+eval LINES
+var_lines = command[3:*]
+c = 't_gap'
+eval LINES
+gap_lines = command[3:*]
 
 set xlabel 'sites with batch statistics' offset 0,0.7
 set xrange [-0.4:SITES_max + 0.4] noextend
@@ -47,20 +60,17 @@ set multiplot
 eval panel(1, 3, 1, 1)
 eval linear_y(0, mean_high)
 set ylabel 'mean TID (%)' offset 0,0
-plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) smooth unique with lines linetype k, \
-     for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_mean)) with points linetype k
+eval 'plot '.mean_lines
 eval panel(2, 3, 1, 1)
 eval linear_y(0, var_high)
 set ylabel 'variance TID (%)' offset 0,0
-plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) smooth unique with lines linetype k, \
-     for [k=1:tasks] t using t_batch_sites:(of_task(k, t_tid_var)) with points linetype k
+if (strlen(var_lines) > 0) { eval 'plot '.var_lines }
 eval panel(3, 3, 1, 1)
 set xzeroaxis linetype 8 linewidth 0.5
 set label '↑ better' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 eval linear_y(gap_low, gap_high)
 set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0
-plot for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) smooth unique with lines linetype k, \
-     for [k=1:tasks] t using t_batch_sites:(of_task(k, t_gap)) with points linetype k
+if (strlen(gap_lines) > 0) { eval 'plot '.gap_lines }
 unset xzeroaxis
 eval LEGEND_DRAW
 unset multiplot

@@ -97,8 +97,8 @@ tic_step(range, n) = step_unit(range / n) * (range / n <= 1.0001 * step_unit(ran
 
 # eval linear_y(low, high): linear with some room; a constant gets an axis around it.
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
-linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics autofreq; set yrange [%.6g:%.6g] noextend', \
-    low - room(low, high), high + room(low, high))
+linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics %.6g; set yrange [%.6g:%.6g] noextend', \
+    tic_step(high - low + 2 * room(low, high), 6), low - room(low, high), high + room(low, high))
 
 # -- dot plots ---------------------------------------------------------------------------------
 # Rows from top to bottom with their names at the left. Fill dot_name[i] for i = 1 .. dot_count; eval DOT_ROOM

@@ -155,8 +155,29 @@ static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     return status;
 }
 
+/* A figure of a fixed number of runs: with the first of one task that it takes, once. */
+static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    const int before = r->drawn, runs = r->request->runs;
+    sr_status status = SR_OK;
+    for (int i = 0; i < runs && status == SR_OK && r->drawn == before; i++) {
+        bool told = false;
+        w->count = 0;
+        for (int k = 0; k < runs; k++) {
+            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            told = told || k < i;
+            w->run[w->count++] = k;
+        }
+        if (!told && w->count >= t->least_runs) status = draw_next(r, t, w, 0, notes, why);
+    }
+    if (status != SR_OK || r->drawn > before) return status;
+    fprintf(notes, "<p class=\"missing\">Not drawn: takes %d runs of one task</p>\n",
+            t->least_runs);
+    return SR_OK;
+}
+
 /* All runs in one drawing, or in as many as it takes, each run once. */
 static sr_status draw_all(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    if (t->most_runs > 1 && t->most_runs == t->least_runs) return draw_once(r, t, w, notes, why);
     sr_status status = draw_next(r, t, w, 0, notes, why);
     for (int i = 2; status == SR_OK && t->most_runs > t->least_runs; i++) {
         if (!w->count || w->count < t->least_runs) break;

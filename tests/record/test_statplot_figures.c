@@ -205,8 +205,18 @@ static void test_published(void **state) {
     check_run("statplot fig2 pre_bn.h5 --published -o p.svg", 2, "takes no --published");
     /* what the project ships */
     check_run("statplot tidgap --published -o p.svg && grep -q 'RBN' p.svg", 0, "");
-    check_run("statplot results --published-table 'rbn-ptb-*' -o p.svg && grep -q RBN p.svg", 0,
-              "");
+    check_run("statplot results --published-table 'rbn-ptb-*' -o p.svg && grep -q rbn-ptb-p p.svg",
+              0, "");
+}
+
+static void test_published_line(void **state) {
+    (void)state;
+    check_run(
+        "printf '#: title x\\n#: published a*\\n' >bad.gp; statplot ./bad.gp wild.h5 -o x.svg", 1,
+        "bad.gp:2: published needs TABLES and METRICS");
+    check_run(
+        "printf '#: title x\\n#: published a* b-c\\n' >bad.gp; statplot ./bad.gp wild.h5 -o x.svg",
+        1, "bad.gp:2: cannot read");
 }
 
 /* A run without a finite number beside a good one, and alone. */
@@ -256,9 +266,13 @@ static void test_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gap),      cmocka_unit_test(test_gap_of_metrics),
-        cmocka_unit_test(test_tasks),    cmocka_unit_test(test_published),
-        cmocka_unit_test(test_diverged), cmocka_unit_test(test_mixed_report),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_gap_of_metrics),
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_published_line),
+        cmocka_unit_test(test_diverged),
+        cmocka_unit_test(test_mixed_report),
         cmocka_unit_test(test_kept),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
