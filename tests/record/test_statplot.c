@@ -222,7 +222,8 @@ static void test_result_tables(void **state) {
               "grep -vc '^#\\|^layout')");
     check_run(
         "for t in $(statplot list | sed -n 's/\t.*\ttable: .*//p'); do "
-        "statplot $t -o t.tex && statplot $t -o t.md && statplot $t -o t.tsv || exit 1; done");
+        "statplot $t -o $t.tex && statplot $t -o t.md && statplot $t -o t.tsv || exit 1; done; "
+        "test $(grep -l toprule pn-*.tex rbn-*.tex an-*.tex | wc -l) = 12");
 }
 
 static void test_without_gnuplot(void **state) {

@@ -1,0 +1,113 @@
+/* test_lngrad.c -- stat-lngrad's table of Theorem 1, on a run whose numbers are known. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "programs.h"
+
+static sr_recorder *create(const char *path) {
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_failure why = {0};
+    o.program = "test";
+    o.version = "1";
+    o.model = "toy";
+    o.data = "numbers";
+    o.task = "test";
+    o.seed = 1;
+    o.force = true;
+    o.started = 1;
+    sr_recorder *r = sr_create(path, &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    return r;
+}
+
+static void finish(sr_recorder *r) {
+    sr_failure why = {0};
+    const sr_finish f = {.status = "complete"};
+    check_ok(sr_close(r, &f, &why), &why);
+}
+
+static void end_step(sr_recorder *r, int step) {
+    const sr_step row = {step, 10, step, 1, 0.1, 1};
+    if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+}
+
+/* The four cases of the theorem; the second step of detach-std is off by a tenth. */
+static void write_theorem(const char *path) {
+    static const char *const norm[] = {"detach-both", "ln", "detach-mean", "detach-std"};
+    sr_recorder *r = create(program_file(path));
+    for (int i = 0; i < 4; i++)
+        sr_add_site(r, &(sr_site){norm[i], norm[i], "encoder", SR_FAMILY_ROW, 2, i, 0, 3, NAN});
+    for (int step = 1; step <= 3; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < 4; i++) {
+            const double mean = i % 2 ? 0 : 1.5, variance = (i == 1 || i == 2 ? 0.5 : 1) * step;
+            const double off = i == 3 && step == 2 ? 1.1 : 1;
+            sr_put_rows(r, i, 2);
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_mean, mean + (i == 2 && step == 3 ? 0.5 : 0));
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_var, variance * off);
+            sr_put_scalar(r, i, SR_SCALAR_row_exact_mean, mean);
+            sr_put_scalar(r, i, SR_SCALAR_row_exact_var, variance);
+            sr_put_scalar(r, i, SR_SCALAR_row_g_mean, 3);
+            sr_put_scalar(r, i, SR_SCALAR_row_g_var, 4 * step);
+        }
+        end_step(r, step);
+    }
+    finish(r);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    write_theorem("theorem.h5");
+    write_small_run(program_file("small.h5"), 6, true);
+    return 0;
+}
+
+/* Medians are those of step 2; differences the largest: 0.1 of the variance at detach-std, 0.5 at
+ * detach-mean, in units of sqrt(1.5). */
+static void test_theorem(void **state) {
+    (void)state;
+    static const char *const letter[] = {"a", "b", "c", "d"};
+    program_result r = program_run("stat-lngrad theorem.h5");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 4);
+    for (int i = 0; i < 4; i++) {
+        check_text(&r, i, "case", letter[i]);
+        check_cell(&r, i, "steps", 3);
+        check_cell(&r, i, "grad_mean", i % 2 ? 0 : 1.5);
+        check_cell(&r, i, "exact_mean", i % 2 ? 0 : 1.5);
+        check_cell(&r, i, "mean_diff", i == 2 ? 0.5 / sqrt(1.5) : 0);
+        check_cell(&r, i, "exact_var", i == 1 || i == 2 ? 1 : 2);
+        check_cell(&r, i, "grad_var", i == 3 ? 2.2 : i == 0 ? 2 : 1);
+        check_cell(&r, i, "g_mean", 3);
+        check_cell(&r, i, "g_var", 8);
+    }
+    check_cell(&r, 0, "var_diff", 0);
+    assert_true(fabs(table_real(r.out, 3, "var_diff") - 0.1) < 1e-6);
+    program_free(&r);
+    r = program_run("stat-lngrad theorem.h5 --per-step --site ln");
+    check_cell(&r, 2, "row_exact_var", 1.5);
+    program_free(&r);
+}
+
+/* A file from before the exact values were there. */
+static void test_theorem_without_exact(void **state) {
+    (void)state;
+    program_result r = program_run("stat-lngrad small.h5");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 1);
+    check_text(&r, 0, "case", "b");
+    check_text(&r, 0, "exact_var", "nan");
+    check_text(&r, 0, "var_diff", "nan");
+    check_cell(&r, 0, "grad_var", 3);
+    assert_non_null(strstr(r.out, "# note: small.h5: no row_exact_var at "));
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_theorem),
+                                       cmocka_unit_test(test_theorem_without_exact)};
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}

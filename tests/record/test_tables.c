@@ -1,0 +1,436 @@
+/* test_tables.c -- stat-table --layout on runs whose evaluations are known, against tables worked
+ * out by hand; what it refuses; hostile names. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "programs.h"
+
+/* -- runs ------------------------------------------------------------------------------------ */
+
+/* Three evaluations of a translation run, one site in its encoder. */
+typedef struct toy {
+    const char *path, *norm, *settings; /* of the configuration, beside what all have */
+    uint64_t seed;
+    double loss[3], bleu[3];
+    double tid_mean, tid_var;
+} toy;
+
+static const toy toys[] = {
+    {"ln1.h5", "ln", "lr = 0.1\nplacement = pre\n", 1, {3, 2, 2.5}, {10, 20, 30}, NAN, NAN},
+    {"ln2.h5", "ln", "lr = 0.1\nplacement = pre\n", 2, {3, 2, 2.5}, {10, 24, 31}, NAN, NAN},
+    {"unbiased.h5",
+     "ln",
+     "lr = 0.1\nplacement = pre\nnorm-unbiased = 1\n",
+     1,
+     {3, 2, 2.5},
+     {10, 25, 32},
+     NAN,
+     NAN},
+    {"bn.h5", "bn", "lr = 0.1\nplacement = pre\n", 1, {3, 2, 2.5}, {10, 18, 9}, 0.02, 0.05},
+    {"bn-lr.h5", "bn", "lr = 0.2\nplacement = pre\n", 1, {3, 2, 2.5}, {10, 19, 9}, 0.04, 0.01},
+    {"post.h5", "bn", "lr = 0.1\nplacement = post\n", 1, {3, 2, 2.5}, {10, 17, 9}, 0.5, 0.25},
+    {"pnls.h5",
+     "pn+ls",
+     "lr = 0.1\nplacement = pre\n",
+     1,
+     {NAN, NAN, NAN},
+     {NAN, NAN, NAN},
+     NAN,
+     NAN},
+    {"mixed.h5",
+     "ln",
+     "lr = 0.1\nplacement = pre\nnorm-at = encoder.0.*=bn\n",
+     1,
+     {3, 2, 2.5},
+     {10, 22, 9},
+     NAN,
+     NAN},
+    {"half.h5", "ln", "lr = 0.1\nplacement = pre\n", 3, {3, 2, NAN}, {10, 26, NAN}, NAN, NAN},
+};
+enum { TOYS = sizeof toys / sizeof toys[0] };
+
+static sr_recorder *create(const char *path, const char *config, const char *data, const char *task,
+                           uint64_t seed) {
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_failure why = {0};
+    o.program = "test";
+    o.version = "1";
+    o.model = "toy";
+    o.config = config;
+    o.data = data;
+    o.task = task;
+    o.seed = seed;
+    o.force = true;
+    o.started = 1;
+    sr_recorder *r = sr_create(path, &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    return r;
+}
+
+static void finish(sr_recorder *r) {
+    sr_failure why = {0};
+    const sr_finish f = {.status = "complete"};
+    check_ok(sr_close(r, &f, &why), &why);
+}
+
+static void end_step(sr_recorder *r, int step) {
+    const sr_step row = {step, 10, step, 1, 0.1, 1};
+    if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+}
+
+static void put_eval(sr_recorder *r, int step, double loss, sr_eval metric, double value) {
+    double eval[SR_EVAL_COUNT];
+    for (int i = 0; i < SR_EVAL_COUNT; i++) eval[i] = NAN;
+    eval[SR_EVAL_epoch] = step;
+    eval[SR_EVAL_valid_loss] = loss;
+    eval[metric] = value;
+    assert_int_equal(sr_put_eval(r, step, eval), SR_OK);
+}
+
+static void write_toy(const toy *t) {
+    char config[1024];
+    snprintf(config, sizeof config,
+             "norm = %s\ndecoder-norm = ln\ndata-dir = /data/multi30k-de-en/\nsource = de\n"
+             "target = en\nseed = %d\noutput = %s\n%s",
+             t->norm, (int)t->seed, t->path, t->settings);
+    sr_recorder *r = create(program_file(t->path), config, "parallel", "pairs", t->seed);
+    sr_add_site(
+        r, &(sr_site){"encoder.0.norm1", "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    for (int step = 1; step <= 3; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 4);
+        sr_put_scalar(r, 0, SR_SCALAR_tid_mean, step == 3 ? t->tid_mean : 9);
+        sr_put_scalar(r, 0, SR_SCALAR_tid_var, step == 3 ? t->tid_var : 9);
+        end_step(r, step);
+        put_eval(r, step, t->loss[step - 1], SR_EVAL_bleu, t->bleu[step - 1]);
+    }
+    finish(r);
+}
+
+/* A run of another program: no configuration, names that would break a table. */
+static const char hostile[] = "a%b_$c`d`\n\\end{document}\t|<x>~^#&{*}";
+
+static void write_foreign(const char *path, const char *data, const char *norm, double accuracy) {
+    sr_recorder *r = create(program_file(path), "", data, "images", 1);
+    sr_add_site(r, &(sr_site){"stem", norm, "conv", SR_FAMILY_SIGMA, 2, 1, 4, 1e-5, 0.9});
+    sr_begin_step(r, 1);
+    end_step(r, 1);
+    put_eval(r, 1, 1, SR_EVAL_valid_accuracy, accuracy);
+    finish(r);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    for (int i = 0; i < TOYS; i++) write_toy(&toys[i]);
+    write_foreign("cv.h5", "cifar10", "bn", 80);
+    write_foreign("evil.h5", hostile, "x$`y`&\n|\\z", 70);
+    return 0;
+}
+
+/* -- values ---------------------------------------------------------------------------------- */
+
+/* What is printed below the comments. */
+static void check_rows(const char *command, const char *want) {
+    program_result r = program_run("%s", command);
+    const char *at = r.out;
+    while (*at == '#') at += strcspn(at, "\n") + 1;
+    if (r.status || r.err[0] || strcmp(at, want) != 0)
+        fail_msg("%s: exit %d: %s\n%s\ninstead of\n%s", command, r.status, r.err, at, want);
+    program_free(&r);
+}
+
+#define TWO  "IWSLT14 De-En published"
+#define BLEU "multi30k-de-en bleu"
+#define HEAD "row\tsettings\t" TWO "\t" BLEU "\t" BLEU " sd\t" BLEU " runs\tWMT14 En-De published"
+
+/* Best: of the second evaluation. 22 is the mean of 20 and 24, their deviation sqrt 8. */
+static void test_values(void **state) {
+    (void)state;
+    check_rows("stat-table bn.h5 ln1.h5 ln2.h5 --layout pn-table1",
+               HEAD "\n"
+                    "LN\t-\t35.5\t22\t2.82842712\t2\t29.5\n"
+                    "BN\t-\t34.4\t18\t-\t1\t28.1\n"
+                    "PN-V\t-\t35.5\t-\t-\t0\t28.5\n"
+                    "PN\t-\t35.9\t-\t-\t0\t30.1\n");
+    check_rows("stat-table bn.h5 ln1.h5 ln2.h5 --layout pn-table1 --pick last",
+               HEAD "\n"
+                    "LN\t-\t35.5\t30.5\t0.707106781\t2\t29.5\n"
+                    "BN\t-\t34.4\t9\t-\t1\t28.1\n"
+                    "PN-V\t-\t35.5\t-\t-\t0\t28.5\n"
+                    "PN\t-\t35.9\t-\t-\t0\t30.1\n");
+}
+
+/* Forms of a norm, settings, placement, mixed sites, other data: lines and columns of their own. */
+static void test_lines(void **state) {
+    (void)state;
+    check_rows("stat-table ln1.h5 unbiased.h5 bn.h5 bn-lr.h5 post.h5 pnls.h5 mixed.h5 cv.h5 "
+               "--layout pn-table1",
+               HEAD "\tcifar10 valid_accuracy\tcifar10 valid_accuracy sd\tcifar10 valid_accuracy "
+                    "runs\n"
+                    "LN\t-\t35.5\t20\t-\t1\t29.5\t-\t-\t0\n"
+                    "LN\tln/unbiased\t-\t25\t-\t1\t-\t-\t-\t0\n"
+                    "BN\t-\t34.4\t-\t-\t0\t28.1\t-\t-\t0\n"
+                    "BN\tlr=0.1\t-\t18\t-\t1\t-\t-\t-\t0\n"
+                    "BN\tlr=0.2\t-\t19\t-\t1\t-\t-\t-\t0\n"
+                    "PN-V\t-\t35.5\t-\t-\t0\t28.5\t-\t-\t0\n"
+                    "PN\tpn+ls\t35.9\tDiv.\t-\t0\t30.1\t-\t-\t0\n"
+                    "bn, post-norm\t-\t-\t17\t-\t1\t-\t-\t-\t0\n"
+                    "ln with norm-at, pre-norm\tnorm-at=encoder.0.*=bn\t-\t22\t-\t1\t-\t-\t-\t0\n"
+                    "bn+ls\t-\t-\t-\t-\t0\t-\t80\t-\t1\n");
+}
+
+/* Half of the LN runs has lost its way: told, and not in the mean. */
+static void test_diverged(void **state) {
+    (void)state;
+    program_result r =
+        program_run("stat-table ln1.h5 half.h5 ln1.h5 --layout pn-table1 --pick last");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, BLEU, 30);
+    check_cell(&r, 0, BLEU " runs", 2);
+    assert_non_null(strstr(r.out, "LN, multi30k-de-en bleu: 1 of 3 runs diverged"));
+    assert_non_null(strstr(r.out, "# note: ln1.h5 and ln1.h5 have the same seed"));
+    program_free(&r);
+}
+
+/* TID of the last step in percent; published values of the pre-norm block are its own. */
+static void test_quantities(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table bn.h5 post.h5 ln1.h5 --layout rbn-table1");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 8);
+    check_text(&r, 1, "row", "Post-BN");
+    check_cell(&r, 1, BLEU, 17);
+    check_text(&r, 2, "IWSLT14 published", "1.5");
+    check_cell(&r, 2, BLEU, 50);
+    check_text(&r, 3, "CoNLL published", "9.5");
+    check_cell(&r, 3, BLEU, 25);
+    check_cell(&r, 4, BLEU, 20);
+    check_text(&r, 5, "IWSLT14 published", "34.8");
+    check_cell(&r, 6, BLEU, 2);
+    check_text(&r, 7, "IWSLT14 published", "4.6");
+    check_cell(&r, 7, BLEU, 5);
+    check_text(&r, 7, "Yelp published", "8.6");
+    program_free(&r);
+}
+
+/* The reference of bn.h5 has its settings: 20 and 24. */
+static void test_gap(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table bn.h5 bn-lr.h5 ln1.h5 ln2.h5 --layout rbn-tid");
+    assert_int_equal(r.status, 0);
+    check_text(&r, 0, "WMT16 published", "38");
+    check_text(&r, 1, "settings", "lr=0.1");
+    check_cell(&r, 1, BLEU, 7);
+    check_cell(&r, 2, BLEU, 5);
+    check_text(&r, 3, "WikiText-103 published", "6.8");
+    check_cell(&r, 4, BLEU, 18 - 22);
+    check_cell(&r, 5, BLEU, 19 - 22);
+    assert_int_equal(table_rows(r.out), 6);
+    assert_non_null(strstr(r.out, "# note: ln1.h5 (ln, task multi30k-de-en) has no row"));
+    program_free(&r);
+}
+
+/* -- without runs, formats ------------------------------------------------------------------- */
+
+static void test_published_only(void **state) {
+    (void)state;
+    check_rows("stat-table --layout pn-table1",
+               "row\tsettings\t" TWO "\tWMT14 En-De published\nLN\t-\t35.5\t29.5\n"
+               "BN\t-\t34.4\t28.1\nPN-V\t-\t35.5\t28.5\nPN\t-\t35.9\t30.1\n");
+    program_result r = program_run("stat-table --layout an-table3");
+    check_text(&r, 2, "En-De published", "Div."); /* nan in the file */
+    check_text(&r, 2, "RT published", "77.04");
+    program_free(&r);
+    r = program_run("stat-table --layout rbn-variants");
+    check_text(&r, 1, "row", "Post-PN-only");
+    check_text(&r, 1, "WikiText-103 published", "inf");
+    check_text(&r, 1, "IWSLT14 published", "0");
+    program_free(&r);
+    r = program_run("stat-table --layout list");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 12);
+    check_text(&r, 0, "layout", "pn-table1");
+    check_text(&r, 11, "source", "Xu et al., NeurIPS 2019, tables 1 and 4");
+    program_free(&r);
+    r = program_run("for l in $(stat-table --layout list | sed '/^#/d;/^layout\t/d;s/\t.*//'); do "
+                    "for f in tsv latex markdown; do stat-table --layout $l --format $f >$l.$f "
+                    "|| exit 1; done; done; ls *.markdown | wc -l");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.out, "12\n");
+    program_free(&r);
+}
+
+static const char *below(const char *text, const char *line) {
+    const char *at = strstr(text, line);
+    return at ? at : "";
+}
+
+static void test_latex(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table ln1.h5 ln2.h5 bn.h5 post.h5 --layout pn-table1 "
+                                   "--format latex");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(below(r.out, "\\begin{tabular}"),
+                        "\\begin{tabular}{lrrr}\n"
+                        "\\toprule\n"
+                        " & \\multicolumn{2}{c}{IWSLT14 De-En} & \\multicolumn{1}{c}{WMT14 En-De} "
+                        "\\\\\n"
+                        "\\cmidrule(lr){2-3}\\cmidrule(lr){4-4}\n"
+                        " & published & multi30k-de-en, bleu & published \\\\\n"
+                        "\\midrule\n"
+                        "LN & 35.5 & $22.00 \\pm 2.83$ (2) & 29.5 \\\\\n"
+                        "BN & 34.4 & $18.00$ & 28.1 \\\\\n"
+                        "PN-V & 35.5 & -- & 28.5 \\\\\n"
+                        "PN & 35.9 & -- & 30.1 \\\\\n"
+                        "\\midrule\n"
+                        "bn, post-norm & -- & $17.00$ & -- \\\\\n"
+                        "\\bottomrule\n"
+                        "\\end{tabular}\n"
+                        "\\end{table}\n");
+    for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
+        if (line < strstr(r.out, "\\begin{table}")) assert_int_equal(line[0], '%');
+    assert_non_null(
+        strstr(r.out, "% definition: a measured value is that of the evaluation with "));
+    assert_non_null(strstr(r.out, "% source: Shen et al., ICML 2020, table 1\n"));
+    program_free(&r);
+}
+
+static void test_markdown(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table ln1.h5 ln2.h5 --layout pn-table1 --format markdown");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(
+        below(r.out, "|  |"),
+        "|  | IWSLT14 De-En: published | IWSLT14 De-En: multi30k-de-en, bleu | WMT14 En-De: "
+        "published |\n|---|---:|---:|---:|\n| LN | 35.5 | 22.00 ± 2.83 (2) | 29.5 |\n"
+        "| BN | 34.4 |  | 28.1 |\n| PN-V | 35.5 |  | 28.5 |\n| PN | 35.9 |  | 30.1 |\n");
+    assert_true(strncmp(r.out, "<!--\n", 5) == 0);
+    const char *end = strstr(r.out, "--"); /* of the comment's begin */
+    assert_string_equal(below(end + 2, "-->") + 0, strstr(end + 2, "--"));
+    program_free(&r);
+}
+
+/* Names from a run file print as text and cannot end a line, a cell or a comment. */
+static void test_hostile_names(void **state) {
+    (void)state;
+    static const char latex[] = "a\\%b\\_\\$c\\textasciigrave{}d\\textasciigrave{} "
+                                "\\textbackslash{}end\\{document\\} \\textbar{}\\textless{}x"
+                                "\\textgreater{}\\textasciitilde{}\\textasciicircum{}\\#\\&\\{*\\}";
+    program_result r = program_run("stat-table evil.h5 --layout pn-table1 --format latex");
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(below(r.out, "\\begin{table}"), latex));
+    assert_null(strstr(below(r.out, "\\begin{table}"), "\\end{document}"));
+    assert_non_null(strstr(r.out, "\nx\\$\\textasciigrave{}y\\textasciigrave{}\\& \\textbar{}"
+                                  "\\textbackslash{}z+ls & "));
+    program_free(&r);
+    r = program_run("stat-table evil.h5 --layout pn-table1 --format markdown");
+    assert_non_null(strstr(r.out, "| x\\$\\`y\\`&amp; \\|\\\\z+ls |"));
+    program_free(&r);
+    r = program_run("stat-table evil.h5 --layout pn-table1 >t.tsv\n"
+                    "awk -F '\\t' '/^#/ { next } { print NF }' t.tsv | sort | uniq -c | wc -l");
+    assert_string_equal(r.out, "1\n");
+    program_free(&r);
+}
+
+/* -- refusals -------------------------------------------------------------------------------- */
+
+static void check_fails(const char *command, int status, const char *want) {
+    program_result r = program_run("%s", command);
+    if (r.status != status || r.out[0] || !strstr(r.err, want))
+        fail_msg("%s: exit %d instead of %d, or no '%s' in: %s%s", command, r.status, status, want,
+                 r.err, r.out);
+    program_free(&r);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_fails("stat-table --layout pn-table9", 2, "--layout: unknown layout 'pn-table9'\n");
+    check_fails("stat-table --layout pn-table9", 2, "layouts.tsv: pn-table1, pn-table2, pn-table3");
+    check_fails("stat-table", 2, "no run file given");
+    check_fails("stat-table ln1.h5 --format latex", 2, "--format and --layouts need --layout");
+    check_fails("stat-table --layout pn-table1 --published-table a", 2, "does not go with");
+    check_fails("stat-table --layout pn-table1 none.h5", 1, "none.h5: No such file");
+    check_fails("stat-table --layout pn-table1 --published none.tsv", 1, "none.tsv: No such file");
+    check_fails("mkdir -p e; STATREC_PLOTS=e stat-table --layout a --layouts e/none.tsv", 1,
+                "e/none.tsv: No such file");
+}
+
+/* Each fault of a data file is named with its line; `line` is the second behind a comment. */
+static void check_published(const char *line, const char *want) {
+    char command[512];
+    snprintf(command, sizeof command,
+             "printf '#\\na\\tb\\tln\\tbleu\\t1.5\\n%s\\n' >p.tsv; stat-table --layout pn-table1 "
+             "--published p.tsv",
+             line);
+    check_fails(command, 1, want);
+}
+
+static void test_damaged_published(void **state) {
+    (void)state;
+    check_published("a\\tb\\tbn\\tbleu\\t35,5",
+                    "stat-table: p.tsv:3: the value '35,5' is not a number\n");
+    check_published("a\\tb\\tbn\\tbleu\\t", "p.tsv:3: the value '' is not a number");
+    check_published("a\\tb\\tbn\\tbleu", "p.tsv:3: 4 cells instead of 5");
+    check_published("a\\tb\\tbn\\tbleu\\t1\\t2", "p.tsv:3: 6 cells instead of 5");
+    check_published("a\\tc\\tln\\tbleu\\t3", "p.tsv:3: a second value of a ln bleu");
+}
+
+static void check_layouts(const char *lines, const char *want) {
+    char command[512];
+    snprintf(command, sizeof command,
+             "printf 'layout\\tpart\\tlabel\\n%s' >l.tsv; stat-table --layout a --layouts l.tsv",
+             lines);
+    check_fails(command, 1, want);
+}
+
+#define TABLE "a\\ttable\\tT\\n"
+
+static void test_damaged_layouts(void **state) {
+    (void)state;
+    check_layouts("a\\ttable\\n", "l.tsv:2: 2 cells instead of a layout, a part and a label");
+    check_layouts("a\\trow\\tR\\tnorm=ln\\n", "l.tsv:2: a row of a before its table");
+    check_layouts(TABLE TABLE, "l.tsv:3: a second table a");
+    check_layouts(TABLE "a\\tcell\\tR\\n", "l.tsv:3: 'cell' is neither table, row nor column");
+    check_layouts(TABLE "a\\trow\\tR\\n", "l.tsv:3: a row without norm=");
+    check_layouts(TABLE "a\\trow\\tR\\tnorm=ln\\tcolour=red\\n", "l.tsv:3: a row has no 'colour'");
+    check_layouts(TABLE "a\\trow\\tR\\tnorm\\n", "l.tsv:3: 'norm' is not KEY=VALUE");
+    check_layouts(TABLE "a\\trow\\tR\\tnorm=ln\\tquantity=loss\\n",
+                  "l.tsv:3: unknown quantity 'loss'");
+    check_layouts(TABLE "a\\tcolumn\\tC\\ttable=x\\n", "l.tsv:3: a column without table= and metr");
+    check_layouts(TABLE "a\\trow\\tR\\tnorm=ln\\n", "l.tsv: layout a has no rows or no columns");
+    check_layouts(TABLE "\\n# c\\na\\tx\\t1\\t2\\t3\\t4\\t5\\t6\\t7\\t8\\t9\\t1\\t2\\t3\\t4\\t5\\t"
+                        "6\\n",
+                  "l.tsv:5: more than 16 cells");
+}
+
+/* A table of one's own. */
+static void test_own_layout(void **state) {
+    (void)state;
+    check_rows(
+        "printf 'mine\\ttable\\tMy table\\tdecoder=ln\\nmine\\trow\\tours\\tnorm=bn\\n"
+        "mine\\tcolumn\\tC\\ttable=-\\tmetric=bleu\\tmeasured=f1,bleu\\ttasks=*\\n' >own.tsv;"
+        " stat-table bn.h5 --layout mine --layouts own.tsv",
+        "row\tsettings\t" BLEU "\t" BLEU " sd\t" BLEU " runs\nours\t-\t18\t-\t1\n");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_diverged),
+        cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_published_only),
+        cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damaged_published),
+        cmocka_unit_test(test_damaged_layouts),
+        cmocka_unit_test(test_own_layout),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
