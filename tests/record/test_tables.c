@@ -49,6 +49,16 @@ static const toy toys[] = {
      NAN,
      NAN},
     {"half.h5", "ln", "lr = 0.1\nplacement = pre\n", 3, {3, 2, NAN}, {10, 26, NAN}, NAN, NAN},
+    {"ln-lr.h5", "ln", "lr = 0.2\nplacement = pre\n", 1, {3, 2, 2.5}, {10, 40, 9}, NAN, NAN},
+    {"simple.h5",
+     "ln-simple",
+     "placement = pre\ndecoder-norm = ln-simple\n",
+     1,
+     {3, 2, 2.5},
+     {10, 35, 9},
+     NAN,
+     NAN},
+    {"simple-ln.h5", "ln-simple", "placement = pre\n", 1, {3, 2, 2.5}, {10, 36, 9}, NAN, NAN},
 };
 enum { TOYS = sizeof toys / sizeof toys[0] };
 
@@ -93,9 +103,10 @@ static void put_eval(sr_recorder *r, int step, double loss, sr_eval metric, doub
 static void write_toy(const toy *t) {
     char config[1024];
     snprintf(config, sizeof config,
-             "norm = %s\ndecoder-norm = ln\ndata-dir = /data/multi30k-de-en/\nsource = de\n"
-             "target = en\nseed = %d\noutput = %s\n%s",
-             t->norm, (int)t->seed, t->path, t->settings);
+             "norm = %s\n%sdata-dir = /data/multi30k-de-en/\nsource = de\ntarget = en\nseed = %d\n"
+             "output = %s\n%s",
+             t->norm, strstr(t->settings, "decoder-norm") ? "" : "decoder-norm = ln\n",
+             (int)t->seed, t->path, t->settings);
     sr_recorder *r = create(program_file(t->path), config, "parallel", "pairs", t->seed);
     sr_add_site(
         r, &(sr_site){"encoder.0.norm1", "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
@@ -182,6 +193,21 @@ static void test_lines(void **state) {
                     "bn+ls\t-\t-\t-\t-\t0\t-\t80\t-\t1\n");
 }
 
+/* The decoder's norm belongs to a row: LN in PowerNorm's table, the encoder's in AdaNorm's. */
+static void test_decoder(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table simple.h5 simple-ln.h5 --layout an-table1");
+    check_text(&r, 2, "row", "LayerNorm-simple");
+    check_cell(&r, 2, BLEU, 35);
+    check_text(&r, 3, "row", "ln-simple, decoder ln, pre-norm");
+    check_cell(&r, 3, BLEU, 36);
+    program_free(&r);
+    r = program_run("stat-table simple.h5 simple-ln.h5 --layout pn-table1");
+    check_text(&r, 4, "row", "ln-simple, decoder ln-simple, pre-norm");
+    check_text(&r, 5, "row", "ln-simple, pre-norm");
+    program_free(&r);
+}
+
 /* Half of the LN runs has lost its way: told, and not in the mean. */
 static void test_diverged(void **state) {
     (void)state;
@@ -216,10 +242,11 @@ static void test_quantities(void **state) {
     program_free(&r);
 }
 
-/* The reference of bn.h5 has its settings: 20 and 24. */
+/* References have the run's settings: 20 and 24 for bn.h5, 40 for bn-lr.h5. */
 static void test_gap(void **state) {
     (void)state;
-    program_result r = program_run("stat-table bn.h5 bn-lr.h5 ln1.h5 ln2.h5 --layout rbn-tid");
+    program_result r =
+        program_run("stat-table bn.h5 bn-lr.h5 ln1.h5 ln2.h5 ln-lr.h5 --layout rbn-tid");
     assert_int_equal(r.status, 0);
     check_text(&r, 0, "WMT16 published", "38");
     check_text(&r, 1, "settings", "lr=0.1");
@@ -227,7 +254,7 @@ static void test_gap(void **state) {
     check_cell(&r, 2, BLEU, 5);
     check_text(&r, 3, "WikiText-103 published", "6.8");
     check_cell(&r, 4, BLEU, 18 - 22);
-    check_cell(&r, 5, BLEU, 19 - 22);
+    check_cell(&r, 5, BLEU, 19 - 40);
     assert_int_equal(table_rows(r.out), 6);
     assert_non_null(strstr(r.out, "# note: ln1.h5 (ln, task multi30k-de-en) has no row"));
     program_free(&r);
@@ -418,19 +445,13 @@ static void test_own_layout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_diverged),
-        cmocka_unit_test(test_quantities),
-        cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_published_only),
-        cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_damaged_published),
-        cmocka_unit_test(test_damaged_layouts),
-        cmocka_unit_test(test_own_layout),
+        cmocka_unit_test(test_values),          cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_decoder),         cmocka_unit_test(test_diverged),
+        cmocka_unit_test(test_quantities),      cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_published_only),  cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_markdown),        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_damaged_published),
+        cmocka_unit_test(test_damaged_layouts), cmocka_unit_test(test_own_layout),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
