@@ -59,6 +59,9 @@ static const toy toys[] = {
      NAN,
      NAN},
     {"simple-ln.h5", "ln-simple", "placement = pre\n", 1, {3, 2, 2.5}, {10, 36, 9}, NAN, NAN},
+    {"all.h5", "bn", "record-sites = *\n", 1, {3, 2, 2.5}, {10, 11, 9}, NAN, NAN},
+    {"some.h5", "bn", "record-sites = encoder.0.*\n", 1, {3, 2, 2.5}, {10, 12, 9}, NAN, NAN},
+    {"final.h5", "bn", "record-sites = *.final\n", 1, {3, 2, 2.5}, {10, 13, 9}, NAN, NAN},
 };
 enum { TOYS = sizeof toys / sizeof toys[0] };
 
@@ -108,8 +111,8 @@ static void write_toy(const toy *t) {
              t->norm, strstr(t->settings, "decoder-norm") ? "" : "decoder-norm = ln\n",
              (int)t->seed, t->path, t->settings);
     sr_recorder *r = create(program_file(t->path), config, "parallel", "pairs", t->seed);
-    sr_add_site(
-        r, &(sr_site){"encoder.0.norm1", "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    const char *site = strstr(t->settings, "final") ? "encoder.final" : "encoder.0.norm1";
+    sr_add_site(r, &(sr_site){site, "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
@@ -205,6 +208,19 @@ static void test_decoder(void **state) {
     r = program_run("stat-table simple.h5 simple-ln.h5 --layout pn-table1");
     check_text(&r, 4, "row", "ln-simple, decoder ln-simple, pre-norm");
     check_text(&r, 5, "row", "ln-simple, pre-norm");
+    program_free(&r);
+}
+
+/* Where the configuration leaves the placement to the preset, the sites tell, if all are there. */
+static void test_placement(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table all.h5 some.h5 final.h5 --layout pn-table1");
+    check_text(&r, 1, "row", "BN");
+    check_cell(&r, 1, BLEU, 13);
+    check_text(&r, 4, "row", "bn, post-norm");
+    check_cell(&r, 4, BLEU, 11);
+    check_text(&r, 5, "row", "bn, placement unknown");
+    check_cell(&r, 5, BLEU, 12);
     program_free(&r);
 }
 
@@ -445,13 +461,21 @@ static void test_own_layout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_decoder),         cmocka_unit_test(test_diverged),
-        cmocka_unit_test(test_quantities),      cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_published_only),  cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_markdown),        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_damaged_published),
-        cmocka_unit_test(test_damaged_layouts), cmocka_unit_test(test_own_layout),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_decoder),
+        cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_diverged),
+        cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_published_only),
+        cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damaged_published),
+        cmocka_unit_test(test_damaged_layouts),
+        cmocka_unit_test(test_own_layout),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
