@@ -36,7 +36,7 @@ set xrange [0:100]
 set title noenhanced font ',7' offset 0,-0.75
 
 # The curves of one panel; only numbers get into the command.
-band(k) = sprintf('d index %d using d_x:d_y1_low:d_y1_high with filledcurves linetype %d fillstyle transparent solid 0.28 noborder, ', k - 1, d_run[k])
+band(k) = sprintf('d index %d using d_x:d_y1_low:d_y1_high with filledcurves linetype %d fillstyle transparent solid %g noborder, ', k - 1, d_run[k], runs > 3 ? 0.15 : 0.28)
 line(k) = sprintf('d index %d using d_x:d_y1 with lines linetype %d, ', k - 1, d_run[k])
 
 set multiplot

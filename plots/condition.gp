@@ -16,7 +16,7 @@ do for [r=1:runs] {
 }
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
-pad_left = 0.78
+pad_left = 0.85
 gap_x = 0.42
 gap_y = 0.3
 array part[4] = [0, 0.2, 0.5, 0.8]
@@ -61,7 +61,7 @@ do for [i=1:2] {
         set title (i == 1 ? heading[q] : '')
         set format x (i == 2 ? '%g' : '')
         set xlabel (i == 2 ? 'site, from the input' : '') offset 0,0.7
-        set ylabel (q == 1 ? 'of the '.tensor[i] : '') offset 0.3,0
+        set ylabel (q == 1 ? 'of the '.tensor[i] : '') offset 0,0
         command = ''
         do for [r=1:runs] {
             if (points[8*r-12+4*i+q] > 0) { command = command.sprintf(', c index %d using c_place:(number(i, q)) with linespoints linetype %d', r - 1, r) }

@@ -14,6 +14,7 @@ do for [k=1:d_curves] {
     legend_text[k] = run_label[d_run[k]].' ('.d_key[k].')'
     legend_type[k] = d_run[k]
 }
+band = runs > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
 
 set xlabel 'training (%)' offset 0,0.7
@@ -25,13 +26,13 @@ eval panel(1, 2, 1, 1)
 eval log_y(d_dist_mu_positive, d_dist_mu_largest)
 set ylabel '‖{/:Italic μ_B} − {/:Italic μ}‖_2 / {/:Italic d}' offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_dist_mu_low:d_dist_mu_high \
-         with filledcurves linetype d_run[k] fillstyle transparent solid 0.28 noborder, \
+         with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
      for [k=1:d_curves] d index k-1 using d_x:d_dist_mu with lines linetype d_run[k]
 eval panel(2, 2, 1, 1)
 eval log_y(d_dist_sigma2_positive, d_dist_sigma2_largest)
 set ylabel '‖{/:Italic σ}_{/:Italic B}^2 − {/:Italic σ}^2‖_2 / {/:Italic d}' offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_dist_sigma2_low:d_dist_sigma2_high \
-         with filledcurves linetype d_run[k] fillstyle transparent solid 0.28 noborder, \
+         with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
      for [k=1:d_curves] d index k-1 using d_x:d_dist_sigma2 with lines linetype d_run[k]
 eval LEGEND_DRAW
 unset multiplot

@@ -85,7 +85,7 @@ static void labels_for(const report *r, const int *run, int runs, char *text, si
 
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
                            int *failed, sr_failure *why) {
-    char output[2 * PLOT_PATH + 16];
+    char output[2 * PLOT_PATH + 32];
     const size_t room = (size_t)runs * sizeof *r->labels.label + 1;
     char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(room);
     sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
@@ -121,7 +121,7 @@ static void write_image(report *r, const plot_template *t, const char *name) {
  * makes place for the next one. number: behind the name of the file, 0 for none. */
 static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
                            sr_failure *why) {
-    char name[PLOT_PATH + 16], part[16] = "";
+    char name[PLOT_PATH + 32], part[16] = "";
     if (number) snprintf(part, sizeof part, ".%d", number);
     snprintf(name, sizeof name, "%s%s.svg", t->name, part);
     for (;;) {
@@ -321,7 +321,8 @@ static const char head[] =
     "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
     "body { font-family: sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;"
     " color: #202020 }\n"
-    "img { max-width: 100% } .missing { color: #777 } pre, details { font-size: 85% }\n"
+    "img { max-width: 100% } .missing { color: #777; font-size: 85% }"
+    " pre, details { font-size: 85% }\n"
     "table { border-collapse: collapse; font-size: 80%; margin: 0.7em 0 }\n"
     "table.data { display: block; overflow: auto; max-height: 30em; white-space: nowrap }\n"
     "th, td { text-align: left; vertical-align: top; padding: 0.15em 0.7em 0.15em 0;"
