@@ -45,7 +45,7 @@ do for [i=1:panels] {
     r = 1 + int((i - 1) / columns)
     eval panel(c, columns, r, rows)
     if (d_y1_positive < d_y1_largest || d_y1_least > 0) { eval log_y(d_y1_positive, d_y1_largest) } else { eval linear_y(d_y1_least, d_y1_largest) }
-    if (c > 1) { set format y '' }
+    if (c > 1) { unset ytics; set ytics out nomirror scale 0.5,0.25; set format y '' }
     set xtics 0,25,100
     set format x (i + columns > panels ? '%g' : '')
     unset xlabel

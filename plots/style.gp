@@ -78,12 +78,15 @@ plain(low, high) = low >= 0.0009 && high <= 20000
 several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : (m == 1 ? '' : sprintf('%d·', m)).sprintf('10^{%d}', e)
 exponent(v) = int(floor(log10(v)))
 near(v, short) = short ? sprintf('%g', v) : sprintf('%g·10^{%d}', v / 10.0**exponent(v), exponent(v))
-# (gnuplot leaves out a power of ten that is alone in its range.)
-log_tics(axis, low, high) = 'set '.axis.'tics 10; set format '.axis.' "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
+# A series only where two powers of ten are in sight: gnuplot would begin it at the end of the axis. So the caller
+# unsets the tics first.
+decades(low, high) = floor(log10(high)) - ceil(log10(low)) + 1
+log_tics(axis, low, high) = 'set format '.axis.' "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
+    (decades(low, high) > 1 ? 'set '.axis.'tics 10; ' : ''). \
     (high / low > 100 ? '' : high / low > 5 ? \
     sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))).'set '.axis. \
     sprintf('tics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e%s) }', plain(low, high), plain(low, high), \
-            floor(log10(high)) > ceil(log10(low)) ? '' : sprintf(', several(e, 1, %d) 10.0**e', plain(low, high))) : \
+            decades(low, high) > 1 ? '' : sprintf(', several(e, 1, %d) 10.0**e', plain(low, high))) : \
     sprintf('do for [n=%d:%d] { ', ceil(low / log_step(low, high)), floor(high / log_step(low, high))).'set '.axis. \
     sprintf('tics add (near(n * %.6g, %d) n * %.6g) }', log_step(low, high), plain(low, high), log_step(low, high)))
 log_step(low, high) = tic_step(1.15 * high - low / 1.15, 5)
