@@ -236,11 +236,19 @@ static void print_groups(const grid *g) {
         printf("}");
     }
     printf(" \\\\\n");
+}
+
+static void print_headings(const grid *g) {
     for (int k = 0, end; k < g->columns; k = end) {
         end = end_of_group(g, k);
         printf("\\cmidrule(lr){%d-%d}", k + 2, end + 1);
     }
     printf("\n");
+    for (int k = 0; k < g->columns; k++) {
+        printf(" & ");
+        print_heading(&g->column[k], &latex);
+    }
+    printf(" \\\\\n");
 }
 
 /* A rule between pre- and post-norm, and before what the paper lacks. */
@@ -270,11 +278,8 @@ static void print_latex(const grid *g) {
     for (int k = 0; k < g->columns; k++) printf("r");
     printf("}\n\\toprule\n");
     print_groups(g);
-    for (int k = 0; k < g->columns; k++) {
-        printf(" & ");
-        print_heading(&g->column[k], &latex);
-    }
-    printf(" \\\\\n\\midrule\n");
+    if (g->runs) print_headings(g);
+    printf("\\midrule\n");
     for (int i = 0; i < g->rows; i++) {
         if (i && begins_block(g, i)) printf("\\midrule\n");
         print_label(&g->row[i], &latex);

@@ -287,6 +287,10 @@ static void test_published_only(void **state) {
     check_text(&r, 2, "En-De published", "Div."); /* nan in the file */
     check_text(&r, 2, "RT published", "77.04");
     program_free(&r);
+    r = program_run("stat-table --layout pn-table1 --format latex");
+    assert_non_null(
+        strstr(r.out, "\\multicolumn{1}{c}{WMT14 En-De} \\\\\n\\midrule\nLN & 35.5 & 29.5 "));
+    program_free(&r);
     r = program_run("stat-table --layout rbn-variants");
     check_text(&r, 1, "row", "Post-PN-only");
     check_text(&r, 1, "WikiText-103 published", "inf");

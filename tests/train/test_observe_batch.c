@@ -75,6 +75,18 @@ static void check_scalar(const sr_runfile *f, const char *name, int64_t site, bo
             fail_msg("%s of %s: %g", name, sr_run_get_site(f, site)->name, (double)value[i]);
 }
 
+/* Theorem 1 in a run of the trainer: dx is what the closed form says. */
+static void check_theorem(const sr_runfile *f, int64_t site) {
+    float measured[STEPS], exact[STEPS];
+    sr_failure why = {0};
+    check_ok(sr_run_scalar(f, "row_grad_var", site, 0, STEPS, measured, &why), &why);
+    check_ok(sr_run_scalar(f, "row_exact_var", site, 0, STEPS, exact, &why), &why);
+    for (int i = 0; i < STEPS; i++)
+        if (!(fabs((double)measured[i] - (double)exact[i]) <= 1e-6 * (double)exact[i]))
+            fail_msg("site %d: variance %.9g, exact %.9g", (int)site, (double)measured[i],
+                     (double)exact[i]);
+}
+
 /* The run file of --observe batch: every batch scalar at every site. */
 static void check_file(const char *path, const char *norm, const char *digest) {
     static const char *const all[] = {"dist_mu",   "dist_sigma", "dist_sigma2", "dist_psi",
@@ -91,7 +103,9 @@ static void check_file(const char *path, const char *norm, const char *digest) {
         assert_true(s->alpha == 0.95);
         assert_true(s->eps == 1e-5);
         for (int k = 0; k < 10; k++) check_scalar(f, all[k], i, true);
-        if (!strcmp(s->norm, "ln")) check_scalar(f, "row_grad_var", i, true);
+        if (strcmp(s->norm, "ln")) continue;
+        check_scalar(f, "row_grad_var", i, true);
+        check_theorem(f, i);
     }
     sr_run_close(f);
 }
