@@ -7,24 +7,24 @@ set datafile separator tab
 
 # Runs have the same look in every figure of a report, also in those that leave some of them out: linetype n
 # has look line_look[n].
-array look[8]
-look[1] = "lc rgb '#0072B2' lw 0.9 dt solid pt 7"
-look[2] = "lc rgb '#D55E00' lw 0.9 dt (9,2) pt 5"
-look[3] = "lc rgb '#009E73' lw 0.9 dt (3,2) pt 9"
-look[4] = "lc rgb '#CC79A7' lw 0.9 dt (9,2,2,2) pt 11"
-look[5] = "lc rgb '#56B4E9' lw 0.9 dt (5,2) pt 13"
-look[6] = "lc rgb '#E69F00' lw 0.9 dt (5,2,2,2) pt 15"
-look[7] = "lc rgb '#000000' lw 0.9 dt (2,4) pt 2"
-look[8] = "lc rgb '#999999' lw 0.9 dt (14,3) pt 3"
-do for [n=1:8] { eval sprintf('set linetype %d ', n).look[line_look[n]] }
+array line_looks[8]
+line_looks[1] = "lc rgb '#0072B2' lw 0.9 dt solid pt 7"
+line_looks[2] = "lc rgb '#D55E00' lw 0.9 dt (9,2) pt 5"
+line_looks[3] = "lc rgb '#009E73' lw 0.9 dt (3,2) pt 9"
+line_looks[4] = "lc rgb '#CC79A7' lw 0.9 dt (9,2,2,2) pt 11"
+line_looks[5] = "lc rgb '#56B4E9' lw 0.9 dt (5,2) pt 13"
+line_looks[6] = "lc rgb '#E69F00' lw 0.9 dt (5,2,2,2) pt 15"
+line_looks[7] = "lc rgb '#000000' lw 0.9 dt (2,4) pt 2"
+line_looks[8] = "lc rgb '#999999' lw 0.9 dt (14,3) pt 3"
+do for [n=1:8] { eval sprintf('set linetype %d ', n).line_looks[line_look[n]] }
 set linetype cycle 8
 # What papers print: grey and hollow. published_type(g) for the g-th table: six shapes in three greys.
-array hollow[6] = [6, 4, 8, 10, 12, 14]
-array grey[3] = ['#606060', '#000000', '#A0A0A0']
+array published_shape[6] = [6, 4, 8, 10, 12, 14]
+array published_grey[3] = ['#606060', '#000000', '#A0A0A0']
 do for [n=1:18] {
-    eval sprintf("set linetype %d lc rgb '%s' lw 0.5 dt (2,2) pt %d", 10 + n, grey[1+int((n-1)/6)], hollow[1+(n-1)%6])
+    eval sprintf("set linetype %d lc rgb '%s' lw 0.5 dt (2,2) pt %d", 900 + n, published_grey[1+int((n-1)/6)], published_shape[1+(n-1)%6])
 }
-published_type(g) = 11 + (g - 1) % 18
+published_type(g) = 901 + (g - 1) % 18
 set pointsize 0.3
 
 set border 3 lc rgb '#404040' lw 0.5
@@ -144,10 +144,10 @@ heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%
 # Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
 # (linetype) for i = 1 .. legend_count, and legend_mark[i] = 1 for a point, 2 for a line with a point; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
 # last. (A key of gnuplot's own warns when a label is long, and statplot takes warnings for failures.)
-array legend_text[64]
-array legend_type[64]
-array legend_mark[64]
-do for [i=1:64] { legend_mark[i] = 0 }
+array legend_text[256]
+array legend_type[256]
+array legend_mark[256]
+do for [i=1:256] { legend_mark[i] = 0 }
 legend_count = 0
 legend_letter = 0.066
 legend_line = 0.3
@@ -155,8 +155,8 @@ legend_most = int((figure_width - 0.75) / legend_letter)
 legend_cut(text) = cut(text, legend_most)
 legend_width(i) = legend_letter * strlen(legend_cut(legend_text[i])) + legend_line + 0.3
 # Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
-array legend_left[64]
-array legend_row[64]
+array legend_left[256]
+array legend_row[256]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (0.1 + 0.15 * legend_row[i]) / figure_height
 LEGEND_ROOM = 'legend_rows = 0; legend_next = 0.08; '. \

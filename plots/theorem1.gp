@@ -21,7 +21,7 @@ do for [r=1:runs] {
 }
 legend_count = runs + 1
 legend_text[runs+1] = 'exact'
-legend_type[runs+1] = 11
+legend_type[runs+1] = published_type(1)
 legend_mark[runs+1] = 1
 pad_left = 0.85
 gap_x = 0.85
@@ -66,11 +66,11 @@ eval panel(1, 2, 1, 1)
 eval linear_y(mean_low, mean_high)
 set ylabel 'mean of d{/:Italic x} / its deviation' offset 0.4,0
 plot for [r=1:runs] g index r-1 using (place(r)):(measured(0)) with points linetype r, \
-     for [r=1:runs] g index r-1 using (place(r)):(exact(0)) with points linetype 11 pointsize 0.9
+     for [r=1:runs] g index r-1 using (place(r)):(exact(0)) with points linetype published_type(1) pointsize 0.9
 eval panel(2, 2, 1, 1)
 eval log_y(var_low, var_high)
 set ylabel 'variance of d{/:Italic x}' offset 0.6,0
 plot for [r=1:runs] g index r-1 using (place(r)):g_grad_var with points linetype r, \
-     for [r=1:runs] g index r-1 using (place(r)):g_exact_var with points linetype 11 pointsize 0.9
+     for [r=1:runs] g index r-1 using (place(r)):g_exact_var with points linetype published_type(1) pointsize 0.9
 eval LEGEND_DRAW
 unset multiplot

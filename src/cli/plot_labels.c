@@ -161,13 +161,23 @@ static void label_by_options(plot_labels *l, const parts *p) {
     }
 }
 
-/* Two runs that agree in all of that can only be told apart by their file names. */
-static void label_by_path(plot_labels *l, char **paths) {
-    if (distinct(l)) return;
+static bool stands_alone(const plot_labels *l, int run) {
+    for (int i = 0; i < l->runs; i++)
+        if (i != run && strcmp(l->label[i], l->label[run]) == 0) return false;
+    return true;
+}
+
+/* Runs that agree in all of that can only be told apart by their file names. */
+static sr_status label_by_path(plot_labels *l, char **paths, sr_failure *why) {
+    bool *alone = calloc((size_t)l->runs, sizeof *alone);
+    if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < l->runs; i++) alone[i] = stands_alone(l, i);
     for (int i = 0; i < l->runs; i++) {
         const char *slash = strrchr(paths[i], '/');
-        append(l->label[i], sizeof l->label[i], slash ? slash + 1 : paths[i]);
+        if (!alone[i]) append(l->label[i], sizeof l->label[i], slash ? slash + 1 : paths[i]);
     }
+    free(alone);
+    return SR_OK;
 }
 
 static sr_status label_as_given(plot_labels *l, const char *given, sr_failure *why) {
@@ -204,7 +214,7 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
             status = label_as_given(l, given, why);
         } else {
             label_by_options(l, p);
-            label_by_path(l, paths);
+            status = label_by_path(l, paths, why);
         }
     }
     for (int i = 0; p && i < count; i++) free(p[i].config);
