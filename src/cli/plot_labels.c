@@ -169,7 +169,7 @@ static bool stands_alone(const plot_labels *l, int run) {
 
 /* Runs that agree in all of that can only be told apart by their file names. */
 static sr_status label_by_path(plot_labels *l, char **paths, sr_failure *why) {
-    bool *alone = calloc((size_t)l->runs, sizeof *alone);
+    bool *alone = calloc((unsigned)l->runs, sizeof *alone);
     if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < l->runs; i++) alone[i] = stands_alone(l, i);
     for (int i = 0; i < l->runs; i++) {
