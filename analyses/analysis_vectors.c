@@ -10,6 +10,7 @@
  */
 #include <math.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "analysis.h"
@@ -96,7 +97,8 @@ typedef struct pass {
     int parts, panels;
     int64_t widest, rows; /* columns of a panel; rows of a band */
 
-    /* under way, one thread at a time */
+    pthread_mutex_t turn; /* sleeps; locks of OpenMP may spin */
+    /* under way, whose turn it is */
     int64_t at; /* row of the next piece */
     int next;   /* panel of the next piece */
     row_counts counts;
@@ -296,8 +298,9 @@ static void piece_compute(const pass *p, const piece *w) {
 
 static void work(pass *p, piece *w) {
     for (bool more = true; more;) {
-#pragma omp critical(vectors_read)
+        pthread_mutex_lock(&p->turn);
         more = piece_take(p, w);
+        pthread_mutex_unlock(&p->turn);
         if (more) piece_compute(p, w);
     }
 }
@@ -305,6 +308,7 @@ static void work(pass *p, piece *w) {
 sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t count,
                        double *const *value, sr_failure *why) {
     pass p = {.s = s, .value = value, .first = first, .count = count, .why = why};
+    pthread_mutex_init(&p.turn, NULL);
     piece w[THREADS] = {{0}};
     const int most = omp_get_max_threads(), threads = most < THREADS ? most : THREADS;
     sr_status status = pass_create(&p, series_count, why);
@@ -318,6 +322,7 @@ sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t
         work(&p, &w[omp_get_thread_num()]);
     }
     for (int i = 0; i < threads; i++) piece_free(&w[i]);
+    pthread_mutex_destroy(&p.turn);
     pass_free(&p);
     return p.status;
 }

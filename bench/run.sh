@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: run.sh BUILD [ROUNDS]
-# The performance figures of this project in one run: kernels first, then our training step and
-# PyTorch's, round by round in turn, and the ratio of their medians. PyTorch is left out, visibly,
+# The performance figures of this project in one run: kernels first, then analyses and figures, then
+# our training step and PyTorch's, round by round in turn, and the ratio of their medians. PyTorch is left out, visibly,
 # where $PYTHON (default /usr/bin/python3) has none.
 set -eu
 bench=$1/bench
@@ -18,6 +18,12 @@ median() {
 for kernel in bench_gemm bench_conv bench_norm bench_ops bench_svd; do
     printf '# -- %s\n' $kernel
     "$bench/$kernel"
+done
+
+# programs on run files that they make in a temporary directory
+for program in bench_analysis bench_figures; do
+    printf '# -- %s\n' $program
+    "$bench/$program" "$1/bin" "$rounds"
 done
 
 if "$python" -c 'import torch' 2>/dev/null; then peer=yes; else

@@ -53,19 +53,33 @@ static double distance(const double *a, const double *b, int64_t d) {
     return sqrt(add_lanes(lane));
 }
 
+static double distance_root_plain(const double *a, const double *b, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) {
+        const double delta = sqrt(a[k]) - sqrt(b[k]);
+        sum += delta * delta;
+    }
+    return sqrt(sum);
+}
+
+/* (sqrt a - sqrt b)^2 = (a - b)^2 / (a + b + 2 sqrt(a b)) has one root instead of two, and nothing
+ * cancels in it. TINY keeps 0 / 0 away; infinities, and products out of range, end as NaN or
+ * infinity and are left to the plain formula. */
 static double distance_root(const double *a, const double *b, int64_t d) {
     double lane[LANES] = {0};
+    const double tiny = 1e-300;
     const int64_t whole = d - d % LANES;
     for (int64_t k = 0; k < whole; k += LANES)
         for (int j = 0; j < LANES; j++) {
-            const double delta = sqrt(a[k + j]) - sqrt(b[k + j]);
-            lane[j] += delta * delta;
+            const double x = a[k + j], y = b[k + j], delta = x - y;
+            lane[j] += delta * delta / (x + y + 2 * sqrt(x * y) + tiny);
         }
     for (int64_t k = whole; k < d; k++) {
         const double delta = sqrt(a[k]) - sqrt(b[k]);
         lane[k - whole] += delta * delta;
     }
-    return sqrt(add_lanes(lane));
+    const double sum = add_lanes(lane);
+    return isfinite(sum) ? sqrt(sum) : distance_root_plain(a, b, d);
 }
 
 double sr_dist(const double *a, const double *b, int64_t d) {

@@ -1,0 +1,172 @@
+/* bench_figures.c -- time of every figure that one run without vectors allows.
+ *
+ *   bench_figures BIN [ROUNDS] [STEPS]       default 5 rounds, 100000 steps; BIN holds the programs
+ *
+ * Makes a run file of STEPS steps x 13 BN sites with the scalars of each, losses and 50 evaluations
+ * in $TMPDIR. A round draws every figure of `statplot list` once, to a PDF. Figures that this run
+ * does not allow (more runs, vectors, embeddings) are named in a `#` line. `cpu` is user and system
+ * time of statplot, its analyses and gnuplot: what the figure costs when the machine is shared.
+ */
+#define _DEFAULT_SOURCE
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "statnet/progress.h"
+#include "statnet/rng.h"
+#include "statrec/record.h"
+
+enum { SITES = 13, WIDTH = 512, EVALS = 50, MOST_ROUNDS = 100, MOST_FIGURES = 100 };
+
+static void give_up(const char *what) {
+    fprintf(stderr, "bench_figures: %s\n", what);
+    exit(1);
+}
+
+/* -- the run file ---------------------------------------------------------------------------- */
+
+static const sr_scalar scalars[] = {
+    SR_SCALAR_dist_mu, SR_SCALAR_dist_sigma, SR_SCALAR_dist_sigma2, SR_SCALAR_tid_mean,
+    SR_SCALAR_tid_var, SR_SCALAR_g_mu,       SR_SCALAR_g_sigma2,
+};
+
+static void put_step(sr_recorder *r, int64_t step, rng *random) {
+    for (int site = 0; site < SITES; site++) {
+        sr_put_rows(r, site, 1024);
+        for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++)
+            sr_put_scalar(r, site, scalars[i], exp(rng_normal(random) - site));
+    }
+    const sr_step row = {step,
+                         1024,
+                         1e-3 * (double)step,
+                         2 + 0.1 * rng_normal(random),
+                         1 / sqrt((double)step),
+                         exp(rng_normal(random))};
+    sr_end_step(r, &row);
+}
+
+static void make_run(const char *path, int64_t steps) {
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_failure why = {0};
+    rng random = rng_create(1);
+    const double eval[SR_EVAL_COUNT] = {1, 2, 2, exp(2), 50};
+    o.program = "bench_figures", o.model = "bench", o.data = "noise";
+    o.vectors = false, o.vectors_every = 0, o.planned_steps = steps;
+    sr_recorder *r = sr_create(path, &o, &why);
+    if (!r) give_up(why.text);
+    for (int i = 0; i < SITES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "site%d", i);
+        const sr_site s = {name, "bn", "encoder", SR_FAMILY_SIGMA, WIDTH, i, 0, 1e-5, 0.9};
+        sr_add_site(r, &s);
+    }
+    for (int64_t step = 1; step <= steps; step++) {
+        sr_begin_step(r, step);
+        put_step(r, step, &random);
+        if (step % (steps / EVALS + 1) == 0) sr_put_eval(r, step, eval);
+    }
+    const sr_finish f = {.status = "complete"};
+    if (sr_close(r, &f, &why) != SR_OK) give_up(why.text);
+}
+
+/* -- statplot -------------------------------------------------------------------------------- */
+
+typedef struct figure {
+    char name[64];
+    double wall[MOST_ROUNDS], cpu[MOST_ROUNDS];
+    long peak; /* KiB */
+    bool drawn;
+} figure;
+
+typedef struct bench {
+    const char *bin;
+    char directory[1024], run[1100], output[1100];
+    figure figure[MOST_FIGURES];
+    int figures;
+} bench;
+
+static void list_figures(bench *b) {
+    char line[4096];
+    snprintf(line, sizeof line, "'%s/statplot' list", b->bin);
+    FILE *list = popen(line, "r");
+    while (list && b->figures < MOST_FIGURES && fgets(line, sizeof line, list))
+        if (sscanf(line, "%63s", b->figure[b->figures].name) == 1) b->figures++;
+    if (!list || pclose(list) != 0 || !b->figures) give_up("statplot list failed");
+}
+
+static void be_statplot(const bench *b, const figure *f) {
+    char program[4096];
+    snprintf(program, sizeof program, "%s/statplot", b->bin);
+    const int null = open("/dev/null", O_WRONLY);
+    if (null >= 0 && dup2(null, STDERR_FILENO) >= 0)
+        execl(program, program, f->name, b->run, "-o", b->output, (char *)NULL);
+    _exit(127);
+}
+
+static double seconds_of(struct timeval t) {
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
+static void draw(const bench *b, figure *f, int round) {
+    struct rusage used;
+    int state = 0;
+    const double start = progress_clock();
+    const pid_t pid = fork();
+    if (pid == 0) be_statplot(b, f);
+    if (pid < 0 || wait4(pid, &state, 0, &used) != pid) give_up("cannot start statplot");
+    f->wall[round] = progress_clock() - start;
+    f->cpu[round] = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
+    f->peak = used.ru_maxrss > f->peak ? used.ru_maxrss : f->peak;
+    f->drawn = state == 0;
+    unlink(b->output);
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_figures(bench *b, int rounds) {
+    printf("figure\tseconds\tbest\tcpu\tcpu_best\tpeak_MiB\n");
+    for (int i = 0; i < b->figures; i++) {
+        figure *f = &b->figure[i];
+        if (!f->drawn) continue;
+        qsort(f->wall, (size_t)rounds, sizeof *f->wall, by_value);
+        qsort(f->cpu, (size_t)rounds, sizeof *f->cpu, by_value);
+        printf("%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", f->name, f->wall[rounds / 2], f->wall[0],
+               f->cpu[rounds / 2], f->cpu[0], (double)f->peak / 1024);
+    }
+    for (int i = 0; i < b->figures; i++)
+        if (!b->figure[i].drawn) printf("# not of this run: %s\n", b->figure[i].name);
+}
+
+int main(int argc, char **argv) {
+    static bench b;
+    const int rounds = argc > 2 ? atoi(argv[2]) : 5;
+    const int64_t steps = argc > 3 ? atoll(argv[3]) : 100000;
+    if (argc < 2 || rounds < 1 || rounds > MOST_ROUNDS || steps < 1) {
+        fprintf(stderr, "usage: bench_figures BIN [ROUNDS] [STEPS]\n");
+        return 2;
+    }
+    const char *base = getenv("TMPDIR");
+    b.bin = argv[1];
+    snprintf(b.directory, sizeof b.directory, "%s/bench.XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(b.directory)) give_up("cannot make a directory in $TMPDIR");
+    snprintf(b.run, sizeof b.run, "%s/run.h5", b.directory);
+    snprintf(b.output, sizeof b.output, "%s/figure.pdf", b.directory);
+    list_figures(&b);
+    make_run(b.run, steps);
+    printf("# %lld steps, %d sites, scalars; medians of %d rounds\n", (long long)steps, SITES,
+           rounds);
+    for (int r = 0; r < rounds; r++)
+        for (int i = 0; i < b.figures; i++)
+            if (r == 0 || b.figure[i].drawn) draw(&b, &b.figure[i], r);
+    print_figures(&b, rounds);
+    unlink(b.run), rmdir(b.directory);
+    return 0;
+}
