@@ -67,20 +67,22 @@ static void declare_site_array(declaration *d, const char *path, h5_type type, s
     h5_close_dataset(set);
 }
 
+static h5_type text_type_of(const char *text, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        if ((unsigned char)text[i] >= 0x80) return H5_TEXT;
+    return H5_TEXT_ASCII;
+}
+
 static void declare_site_texts(declaration *d, char *scratch) {
     const run_layout *l = &d->w->layout;
-    for (int64_t i = 0; i < l->sites; i++)
-        memcpy(scratch + i * SR_NAME_SIZE, l->site[i].name, SR_NAME_SIZE);
-    declare_site_array(d, "/sites/name", H5_TEXT, SR_NAME_SIZE, l->sites, scratch,
-                       "site, in the order of the forward pass");
-    for (int64_t i = 0; i < l->sites; i++)
-        memcpy(scratch + i * SR_NAME_SIZE, l->site[i].norm, SR_NAME_SIZE);
-    declare_site_array(d, "/sites/norm", H5_TEXT, SR_NAME_SIZE, l->sites, scratch,
-                       "normalization method of the site");
-    for (int64_t i = 0; i < l->sites; i++)
-        memcpy(scratch + i * SR_KIND_SIZE, l->site[i].kind, SR_KIND_SIZE);
-    declare_site_array(d, "/sites/kind", H5_TEXT, SR_KIND_SIZE, l->sites, scratch,
-                       "where the site sits");
+#define TEXTS(field, size, definition)                                                             \
+    for (int64_t i = 0; i < l->sites; i++) memcpy(scratch + i * (size), l->site[i].field, (size)); \
+    declare_site_array(d, "/sites/" #field, text_type_of(scratch, (size_t)l->sites *(size)),       \
+                       (size), l->sites, scratch, definition);
+    TEXTS(name, SR_NAME_SIZE, "site, in the order of the forward pass")
+    TEXTS(norm, SR_NAME_SIZE, "normalization method of the site")
+    TEXTS(kind, SR_KIND_SIZE, "where the site sits")
+#undef TEXTS
 }
 
 static void declare_site_ints(declaration *d, int32_t *scratch) {
@@ -265,10 +267,10 @@ static void declare_states(declaration *d) {
     add_group(d, "/state");
     for (int i = 0; i < COMMITTED_COUNT; i++)
         w->committed_set[i] = declare_state(d, run_committed_names[i], H5_INT64, 0, &zero);
-    w->status_set = declare_state(d, "status", H5_TEXT, SR_STATUS_SIZE, running);
-    w->reason_set = declare_state(d, "reason", H5_TEXT, SR_REASON_SIZE, empty);
-    w->finished_set = declare_state(d, "finished", H5_TEXT, RUN_FINISHED_SIZE, empty);
-    w->digest_set = declare_state(d, "weights_digest", H5_TEXT, SR_DIGEST_SIZE, empty);
+    w->status_set = declare_state(d, "status", H5_TEXT_ASCII, SR_STATUS_SIZE, running);
+    w->reason_set = declare_state(d, "reason", H5_TEXT_ASCII, SR_REASON_SIZE, empty);
+    w->finished_set = declare_state(d, "finished", H5_TEXT_ASCII, RUN_FINISHED_SIZE, empty);
+    w->digest_set = declare_state(d, "weights_digest", H5_TEXT_ASCII, SR_DIGEST_SIZE, empty);
     w->wall_set = declare_state(d, "wall_seconds", H5_FLOAT64, 0, &unknown);
     put_text(d, "/state/finished", "definition", "UTC time of the end; empty: not ended");
     put_text(d, "/state/wall_seconds", "unit", "s");
@@ -276,8 +278,13 @@ static void declare_states(declaration *d) {
 
 /* -- dimension scales ------------------------------------------------------------------------ */
 
+/* The scales that several groups use have a second name in the root group: netCDF's readers,
+ * xarray's among them, look for a dimension in the group of the dataset and in those above it. */
+static const char *const root_scale[][2] = {
+    {"/steps/step", "/step"}, {"/sites/depth", "/site"}, {"/sites/column_site", "/column"}};
+
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
-                       (int)SR_EVAL_COUNT + (int)SR_SPECTRUM_COUNT <=
+                       (int)SR_EVAL_COUNT + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT + 10 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -287,32 +294,48 @@ typedef struct scale_list {
     int count;
 } scale_list;
 
-static void attach(scale_list *s, const run_column *c, int count, int rank, const char *row,
+static void attach_one(scale_list *s, const char *group, const char *name, const char *row,
+                       const char *column) {
+    snprintf(s->path[s->count], sizeof s->path[0], "/%s/%s", group, name);
+    s->row[s->count] = (scaled){s->path[s->count], column ? 2 : 1, row, column};
+    s->count++;
+}
+
+static void attach(scale_list *s, const run_column *c, int count, const char *row,
                    const char *column) {
-    for (int i = 0; i < count; i++) {
-        snprintf(s->path[s->count], sizeof s->path[0], "/%s/%s", c[i].group, c[i].name);
-        s->row[s->count] = (scaled){s->path[s->count], rank, row, column};
-        s->count++;
-    }
+    for (int i = 0; i < count; i++) attach_one(s, c[i].group, c[i].name, row, column);
+}
+
+static void attach_sites(scale_list *s) {
+    static const char *const of_sites[] = {"name",        "norm", "kind",  "offset",  "width",
+                                           "layer_scale", "eps",  "alpha", "observed"};
+    for (size_t i = 0; i < sizeof of_sites / sizeof *of_sites; i++)
+        attach_one(s, "sites", of_sites[i], "/site", NULL);
+}
+
+static void attach_all(scale_list *s, const run_layout *l) {
+    attach_sites(s);
+    attach(s, run_step_ints + 1, RUN_STEP_INTS - 1, "/step", NULL);
+    attach(s, run_step_reals, RUN_STEP_REALS, "/step", NULL);
+    attach(s, run_evals, SR_EVAL_COUNT, "/evals/step", NULL);
+    if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, "/step", "/site");
+    if (l->vectors) attach(s, run_vectors, SR_VECTOR_COUNT, "/vectors/step", "/column");
+    if (l->spectra) attach(s, run_spectra, SR_SPECTRUM_COUNT, "/spectra/step", "/column");
+    if (l->spectra) attach(s, &run_spectra_rows, 1, "/spectra/step", "/site");
+    if (l->final) attach(s, run_finals, SR_FINAL_COUNT, "/site", NULL);
 }
 
 static void declare_scales(declaration *d) {
-    const run_layout *l = &d->w->layout;
     if (d->status != SR_OK) return;
     scale_list *s = calloc(1, sizeof *s);
     if (!s) {
         d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the dimension scales", sizeof *s);
         return;
     }
-    attach(s, run_step_ints + 1, RUN_STEP_INTS - 1, 1, "/steps/step", NULL);
-    attach(s, run_step_reals, RUN_STEP_REALS, 1, "/steps/step", NULL);
-    attach(s, run_evals, SR_EVAL_COUNT, 1, "/evals/step", NULL);
-    if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, 2, "/steps/step", NULL);
-    if (l->vectors)
-        attach(s, run_vectors, SR_VECTOR_COUNT, 2, "/vectors/step", "/sites/column_site");
-    if (l->spectra)
-        attach(s, run_spectra, SR_SPECTRUM_COUNT, 2, "/spectra/step", "/sites/column_site");
-    d->status = scales_write(d->w->file, s->row, s->count, d->why);
+    attach_all(s, &d->w->layout);
+    for (size_t i = 0; i < sizeof root_scale / sizeof *root_scale && d->status == SR_OK; i++)
+        d->status = h5_link(d->w->file, root_scale[i][0], root_scale[i][1], d->why);
+    if (d->status == SR_OK) d->status = scales_write(d->w->file, s->row, s->count, d->why);
     free(s);
 }
 

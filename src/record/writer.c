@@ -279,12 +279,9 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
 
 static sr_status write_text(h5_id set, const char *text, size_t size, sr_failure *why) {
     char field[SR_REASON_SIZE] = {0};
-    size_t length = text ? strlen(text) : 0;
-    if (length > size) length = size;
-    /* not in the middle of a UTF-8 character */
-    if (text && text[length])
-        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
-    if (length > 0) memcpy(field, text, length);
+    /* the dataset was declared as ASCII before this text was known */
+    for (size_t i = 0; text && text[i] && i < size; i++)
+        field[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
     return h5_write_all(set, H5_TEXT, size, field, why);
 }
 
