@@ -123,7 +123,6 @@ static hid_t make_type(h5_type type, size_t text, bool stored) {
                                [H5_FLOAT64] = {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE}};
     if (type >= H5_INT32 && type <= H5_FLOAT64) return H5Tcopy(number[type][stored]);
     if (type == H5_TEXT) return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
-    if (type == H5_TEXT_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLPAD);
     if (type == H5_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
     if (type == H5_REFERENCE_LISTS) return H5Tvlen_create(H5T_STD_REF_OBJ);
     return type == H5_SCALE_USES ? scale_use_type() : -1;
@@ -146,15 +145,15 @@ static h5_type name_type(hid_t type) {
  * ns in between: 20 are 1 ms; its own 100 would be for ever. */
 enum { READ_ATTEMPTS = 20 };
 
-static hid_t file_access(bool reader) {
+static hid_t file_access(unsigned attempts /* 0: a writer */) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (access < 0) return access;
     /* Contiguous datasets (committed_*) bypass the sieve buffer, so that they reach the file after
      * the rows that were flushed before them. A reader takes no lock: it must not stop a writer. */
     if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
-        H5Pset_sieve_buf_size(access, 0) < 0 || H5Pset_file_locking(access, !reader, true) < 0 ||
-        (reader && H5Pset_metadata_read_attempts(access, READ_ATTEMPTS) < 0)) {
+        H5Pset_sieve_buf_size(access, 0) < 0 || H5Pset_file_locking(access, !attempts, true) < 0 ||
+        (attempts && H5Pset_metadata_read_attempts(access, attempts) < 0)) {
         H5Pclose(access);
         return -1;
     }
@@ -163,7 +162,7 @@ static hid_t file_access(bool reader) {
 
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     quiet q = quiet_begin();
-    hid_t access = file_access(false);
+    hid_t access = file_access(0);
     hid_t id = access < 0 ? -1 : H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
     *file = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
@@ -171,11 +170,11 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     return status;
 }
 
-sr_status h5_open(const char *path, bool unfinished, h5_id *file, sr_failure *why) {
+sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why) {
     h5_disown_exit();
     quiet q = quiet_begin();
-    hid_t access = file_access(true);
-    unsigned flags = H5F_ACC_RDONLY | (unfinished ? H5F_ACC_SWMR_READ : 0);
+    hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
+    unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
     hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
     *file = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
@@ -292,12 +291,6 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
     return status;
 }
 
-sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *why) {
-    quiet q = quiet_begin();
-    bool ok = H5Lcreate_hard(file, object, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0;
-    return quiet_end(q, ok, why, SR_LIBRARY, file, object, "link");
-}
-
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why) {
     quiet q = quiet_begin();
     hobj_ref_t address = 0;
@@ -355,20 +348,11 @@ sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffe
                      "read");
 }
 
-/* The type in memory for a whole dataset. HDF5 does not convert between ASCII and UTF-8. */
-static hid_t type_in_memory(h5_id set, h5_type type, size_t text) {
-    if (type != H5_TEXT) return make_type(type, text, false);
-    hid_t stored = H5Dget_type(set);
-    H5T_cset_t cset = stored >= 0 ? H5Tget_cset(stored) : H5T_CSET_ERROR;
-    release(stored);
-    return text_type(text, cset == H5T_CSET_ASCII ? cset : H5T_CSET_UTF8, H5T_STR_NULLPAD);
-}
-
 /* Moves a whole dataset. */
 static sr_status move_all(h5_id set, h5_type type, size_t text, void *buffer, bool write,
                           sr_failure *why) {
     quiet q = quiet_begin();
-    hid_t memory = type_in_memory(set, type, text);
+    hid_t memory = make_type(type, text, false);
     herr_t result = -1;
     if (memory >= 0)
         result = write ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer)

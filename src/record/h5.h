@@ -22,8 +22,7 @@ typedef enum {
     H5_UINT64,
     H5_FLOAT32,
     H5_FLOAT64,
-    H5_TEXT,            /* UTF-8; also what text of any kind is called that was read */
-    H5_TEXT_ASCII,      /* for datasets: readers without UTF-8 types (Octave) give up at the others */
+    H5_TEXT,
     H5_ASCII,           /* attributes of scales: null-terminated */
     H5_SCALE_USES,      /* h5_scale_use */
     H5_REFERENCE_LISTS, /* h5_reference_list */
@@ -32,7 +31,7 @@ typedef enum {
 /* Type and shape of a dataset or attribute. */
 typedef struct h5_shape {
     h5_type type;
-    size_t text;      /* bytes of a text */
+    size_t text;      /* bytes of H5_TEXT */
     int rank;         /* 0 scalar, 1, 2 */
     int64_t dims[2];  /* extent now */
     int64_t chunk[2]; /* h5_add_dataset: rows and columns of a chunk; 0: contiguous, fixed size */
@@ -49,8 +48,10 @@ void h5_disown_exit(void);
 
 /* A new file in the 1.10 format; SR_EXISTS when path is there. */
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
-/* unfinished: its writer is alive or died; opened for SWMR reading. */
-sr_status h5_open(const char *path, bool unfinished, h5_id *file, sr_failure *why);
+/* How a file is opened for reading: one that was closed; one whose writer is alive or died (SWMR);
+ * the same that lost its end, where it does not help to read a damaged spot again. */
+typedef enum { H5_CLOSED, H5_GROWING, H5_CUT } h5_state;
+sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
 sr_status h5_start_swmr(h5_id file, sr_failure *why);
 sr_status h5_flush(h5_id file, sr_failure *why);
@@ -74,8 +75,6 @@ typedef struct h5_reference_list { /* laid out as hvl_t */
     size_t count;
     uint64_t *reference;
 } h5_reference_list;
-/* A second name for an object. */
-sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *why);
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why);
 
 /* Writing to what was declared. */

@@ -387,7 +387,8 @@ static void note_cut(sr_runfile *f) {
 
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
     sr_status status = reader_check_bytes(f->path, &f->unfinished, &f->cut_at, why);
-    if (status == SR_OK) status = h5_open(f->path, f->unfinished, &f->file, why);
+    h5_state state = f->cut_at ? H5_CUT : f->unfinished ? H5_GROWING : H5_CLOSED;
+    if (status == SR_OK) status = h5_open(f->path, state, &f->file, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) note_cut(f);
