@@ -123,6 +123,7 @@ static hid_t make_type(h5_type type, size_t text, bool stored) {
                                [H5_FLOAT64] = {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE}};
     if (type >= H5_INT32 && type <= H5_FLOAT64) return H5Tcopy(number[type][stored]);
     if (type == H5_TEXT) return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
+    if (type == H5_TEXT_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLPAD);
     if (type == H5_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
     if (type == H5_REFERENCE_LISTS) return H5Tvlen_create(H5T_STD_REF_OBJ);
     return type == H5_SCALE_USES ? scale_use_type() : -1;
@@ -291,6 +292,12 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
     return status;
 }
 
+sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *why) {
+    quiet q = quiet_begin();
+    bool ok = H5Lcreate_hard(file, object, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0;
+    return quiet_end(q, ok, why, SR_LIBRARY, file, object, "link");
+}
+
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why) {
     quiet q = quiet_begin();
     hobj_ref_t address = 0;
@@ -348,11 +355,20 @@ sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffe
                      "read");
 }
 
+/* The type in memory for a whole dataset. HDF5 does not convert between ASCII and UTF-8. */
+static hid_t type_in_memory(h5_id set, h5_type type, size_t text) {
+    if (type != H5_TEXT) return make_type(type, text, false);
+    hid_t stored = H5Dget_type(set);
+    H5T_cset_t cset = stored >= 0 ? H5Tget_cset(stored) : H5T_CSET_ERROR;
+    release(stored);
+    return text_type(text, cset == H5T_CSET_ASCII ? cset : H5T_CSET_UTF8, H5T_STR_NULLPAD);
+}
+
 /* Moves a whole dataset. */
 static sr_status move_all(h5_id set, h5_type type, size_t text, void *buffer, bool write,
                           sr_failure *why) {
     quiet q = quiet_begin();
-    hid_t memory = make_type(type, text, false);
+    hid_t memory = type_in_memory(set, type, text);
     herr_t result = -1;
     if (memory >= 0)
         result = write ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer)

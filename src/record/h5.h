@@ -22,7 +22,8 @@ typedef enum {
     H5_UINT64,
     H5_FLOAT32,
     H5_FLOAT64,
-    H5_TEXT,
+    H5_TEXT,            /* UTF-8; also what text of any kind is called that was read */
+    H5_TEXT_ASCII,      /* for datasets: readers without UTF-8 types (Octave) give up at the others */
     H5_ASCII,           /* attributes of scales: null-terminated */
     H5_SCALE_USES,      /* h5_scale_use */
     H5_REFERENCE_LISTS, /* h5_reference_list */
@@ -31,7 +32,7 @@ typedef enum {
 /* Type and shape of a dataset or attribute. */
 typedef struct h5_shape {
     h5_type type;
-    size_t text;      /* bytes of H5_TEXT */
+    size_t text;      /* bytes of a text */
     int rank;         /* 0 scalar, 1, 2 */
     int64_t dims[2];  /* extent now */
     int64_t chunk[2]; /* h5_add_dataset: rows and columns of a chunk; 0: contiguous, fixed size */
@@ -75,6 +76,8 @@ typedef struct h5_reference_list { /* laid out as hvl_t */
     size_t count;
     uint64_t *reference;
 } h5_reference_list;
+/* A second name for an object. */
+sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *why);
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why);
 
 /* Writing to what was declared. */
