@@ -22,14 +22,10 @@ typedef struct settings {
     option_text metric;
 } settings;
 
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    {.group = "Choice",
-     .key = "metric",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, metric),
-     .preset = "valid_loss",
-     .unit = "",
-     .help = "names below /evals, separated by commas: the first that a run has"},
+    TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
+                "names below /evals, separated by commas: the first that a run has"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -12,6 +12,7 @@ typedef struct settings {
     bool keep, published;
 } settings;
 
+#define AT(field) offsetof(settings, field)
 static const option rows[] = {
     {.group = "Output",
      .key = "output",
@@ -21,55 +22,22 @@ static const option rows[] = {
      .preset = "",
      .unit = "",
      .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf"},
-    {.group = "Output",
-     .key = "labels",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, labels),
-     .preset = "",
-     .unit = "",
-     .help = "legend labels of the runs, separated by commas; default: what differs between them"},
-    {.group = "Output",
-     .key = "keep",
-     .type = OPTION_FLAG,
-     .offset = offsetof(settings, keep),
-     .preset = "no",
-     .unit = "",
-     .help = "keep the directory with tables, data files and gnuplot script, and name it"},
-    {.group = "Content of figures that leave it open",
-     .key = "site",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, site),
-     .preset = "",
-     .unit = "",
-     .help = "sites: globs separated by commas, or first or last; default: the figure's"},
-    {.group = "Content of figures that leave it open",
-     .key = "stat",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, stat),
-     .preset = "",
-     .unit = "",
-     .help = "statistic; default: the figure's"},
-    {.group = "Content of figures that leave it open",
-     .key = "metric",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, metric),
-     .preset = "",
-     .unit = "",
-     .help = "name below /evals; default: the figure's"},
-    {.group = "The papers' values, in figures that can show them",
-     .key = "published",
-     .type = OPTION_FLAG,
-     .offset = offsetof(settings, published),
-     .preset = "no",
-     .unit = "",
-     .help = "draw them beside the measured ones"},
-    {.group = "The papers' values, in figures that can show them",
-     .key = "published-table",
-     .type = OPTION_TEXT,
-     .offset = offsetof(settings, published_table),
-     .preset = "",
-     .unit = "",
-     .help = "the same with these tables of plots/published.tsv: globs separated by commas"},
+    TEXT_OPTION(
+        "Output", "labels", AT(labels), "",
+        "legend labels of the runs, separated by commas; default: what differs between them"),
+    FLAG_OPTION("Output", "keep", AT(keep), "no",
+                "keep the directory with tables, data files and gnuplot script, and name it"),
+    TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",
+                "sites: globs separated by commas, or first or last; default: the figure's"),
+    TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
+                "statistic; default: the figure's"),
+    TEXT_OPTION("Content of figures that leave it open", "metric", AT(metric), "",
+                "name below /evals; default: the figure's"),
+    FLAG_OPTION("The papers' values, in figures that can show them", "published", AT(published),
+                "no", "draw them beside the measured ones"),
+    TEXT_OPTION("The papers' values, in figures that can show them", "published-table",
+                AT(published_table), "",
+                "the same with these tables of plots/published.tsv: globs separated by commas"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -79,11 +47,10 @@ static void print_help(void) {
            "       statplot report RUN.h5... -o DIRECTORY\n"
            "       statplot list\n\n"
            "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
-           "gnuplot template of your own (its first lines say which analyses it needs). `report` "
-           "draws every figure that the runs allow,\n"
-           "and a page index.html with them. Without run files a figure shows small recorded "
-           "ones.\nTABLE is a result table of a paper: what the runs measured beside what is "
-           "printed, as\nstat-table --layout makes it.\n\n");
+           "gnuplot template of your own (its first lines say which analyses it needs). TABLE is a\n"
+           "result table of a paper: what the runs measured beside what is printed there, as\n"
+           "stat-table --layout makes it. Without run files a figure shows small recorded ones.\n"
+           "`report` draws every figure that the runs allow, and a page index.html with them.\n\n");
     options_help(options, stdout);
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
