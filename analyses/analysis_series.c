@@ -120,17 +120,22 @@ static sr_status scalars_recorded(const sr_runfile *run, const char *name, bool 
     return status;
 }
 
+enum { LOOK = 16 }; /* rows */
+
 /* What a method records is the same in every step, so the first rows tell; a run that has diverged
  * by then shows infinities or NaN in the values, and its first row is still from before that. */
-static sr_status vectors_recorded(const series *s, bool *recorded, sr_failure *why) {
-    enum { LOOK = 16 };
-    double value[LOOK];
-    const int64_t rows = series_length(s), count = rows < LOOK ? rows : LOOK;
-    for (int v = 0; v < SR_VECTOR_COUNT; v++)
-        if (s->stat->needs & 1u << v && !sr_run_has_vector(s->run, vector_names[v])) return SR_OK;
-    sr_status status = series_read(s, 0, count, value, NULL, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        if (!isnan(value[i])) *recorded = true;
+static sr_status look_at_vectors(const series *s, int count, bool *recorded, sr_failure *why) {
+    const int64_t length = series_length(s), rows = length < LOOK ? length : LOOK;
+    double *memory = malloc((size_t)(count * LOOK + 1) * sizeof *memory);
+    double **value = malloc((size_t)(count + 1) * sizeof *value);
+    sr_status status = memory && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < count && value; i++) value[i] = memory + i * LOOK;
+    if (status == SR_OK) status = series_read_all(s, count, 0, rows, value, NULL, why);
+    for (int i = 0; i < count && status == SR_OK; i++)
+        for (int64_t k = 0; k < rows; k++)
+            if (!isnan(value[i][k])) recorded[s[i].site] = true;
+    free(memory);
+    free(value);
     return status;
 }
 
@@ -146,18 +151,31 @@ static bool formula_holds(const statistic *stat, const sr_run_site *site) {
     return !stat->norms || word_among(stat->norms, site->observed ? "bn" : site->norm);
 }
 
+static bool vectors_there(const sr_runfile *run, unsigned needs) {
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (needs >> v & 1 && !sr_run_has_vector(run, vector_names[v])) return false;
+    return true;
+}
+
+static sr_status vectors_recorded(const sr_runfile *run, const statistic *stat, bool *recorded,
+                                  sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    if (!stat->recompute || !vectors_there(run, stat->needs)) return SR_OK;
+    series *s = malloc((size_t)(sites + 1) * sizeof *s);
+    if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
+    int count = 0;
+    for (int64_t i = 0; i < sites; i++)
+        if (formula_holds(stat, sr_run_get_site(run, i)))
+            s[count++] = (series){run, i, stat, FROM_VECTORS};
+    sr_status status = count ? look_at_vectors(s, count, recorded, why) : SR_OK;
+    free(s);
+    return status;
+}
+
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why) {
-    const int64_t sites = sr_run_get_info(run)->sites;
-    memset(recorded, 0, (size_t)sites * sizeof *recorded);
-    if (source == FROM_SCALARS)
-        return sr_run_has_scalar(run, stat->name) ? scalars_recorded(run, stat->name, recorded, why)
-                                                  : SR_OK;
-    sr_status status = SR_OK;
-    for (int64_t i = 0; i < sites && stat->recompute && status == SR_OK; i++) {
-        const series s = {run, i, stat, source};
-        if (!formula_holds(stat, sr_run_get_site(run, i))) continue;
-        status = vectors_recorded(&s, &recorded[i], why);
-    }
-    return status;
+    memset(recorded, 0, (size_t)sr_run_get_info(run)->sites * sizeof *recorded);
+    if (source == FROM_VECTORS) return vectors_recorded(run, stat, recorded, why);
+    return sr_run_has_scalar(run, stat->name) ? scalars_recorded(run, stat->name, recorded, why)
+                                              : SR_OK;
 }

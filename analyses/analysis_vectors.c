@@ -19,7 +19,7 @@
 
 const char *const vector_names[] = {SR_VECTORS(NAME_OF)};
 
-enum { PIECE_BYTES = 2 << 20, THREADS = 2, WINDOW = 2048 };
+enum { PIECE_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
 
 /* -- row counts ------------------------------------------------------------------------------ */
 
