@@ -46,7 +46,7 @@ static sr_recorder *begin(const char *path, const int *width, int64_t every) {
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < SITES; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         const sr_site site = {name, "bn", "conv", SR_FAMILY_SIGMA, width[i], i, 0, 1e-5, 0.9};
         assert_int_equal(sr_add_site(r, &site), i);
