@@ -319,7 +319,8 @@ sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
     return quiet_end(q, ok, why, SR_LIBRARY, set, NULL, "extend");
 }
 
-/* Moves rows between file and memory; direction by `write`. */
+/* Moves rows between file and memory; direction by `write`. Spaces of the same rank: else HDF5
+ * takes a slow path that needs 100 bytes for each element. */
 static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buffer, bool write) {
     hid_t in_file = H5Dget_space(set), memory = make_type(type, 0, false), in_memory = -1;
     int rank = in_file < 0 ? -1 : H5Sget_simple_extent_ndims(in_file);
@@ -329,7 +330,7 @@ static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buff
     hsize_t offset[2] = {0, write ? (hsize_t)rows->column : 0};
     herr_t result = -1;
     if (memory >= 0 && rank > 0 && rank <= 2) {
-        in_memory = H5Screate_simple(2, whole, NULL);
+        in_memory = H5Screate_simple(rank, whole, NULL);
         if (in_memory >= 0 &&
             H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
             H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, offset, NULL, count, NULL) >= 0)
