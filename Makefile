@@ -166,7 +166,7 @@ bench: $(BENCHES) ## build and run the programs behind the performance figures
 	$(Q)sh bench/run.sh $(BUILD)
 .PHONY: bench
 
-sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATREC_SHARED/data (10 minutes)
+sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATREC_SHARED/data (5 to 10 minutes)
 	$(Q)sample_runs/record.sh $(BUILD)/bin
 .PHONY: sample-runs
 
