@@ -231,47 +231,64 @@ typedef struct row_moments {
     double mean, variance;
 } row_moments;
 
-static row_moments moments_of(const double *a, int64_t d) {
-    wide lane = {0}, lane2 = {0}, u;
+/* sum (a - center), or of its square: four chains of additions at once. */
+WIDE_INLINE double deviations(const double *a, int64_t d, double center, bool squared) {
+    wide lane[4] = {0}, u;
     int64_t k = 0;
-    for (; k + WIDE <= d; k += WIDE) {
-        wide_load_double(&u, a + k);
-        lane += u;
+    for (; k + 4 * WIDE <= d; k += 4 * WIDE) {
+        for (int j = 0; j < 4; j++) {
+            wide_load_double(&u, a + k + j * WIDE);
+            u -= center;
+            lane[j] += squared ? u * u : u;
+        }
     }
-    double total = wide_total(&lane);
-    for (int64_t j = k; j < d; j++) total += a[j];
-    const double mean = total / (double)d;
-    for (k = 0; k + WIDE <= d; k += WIDE) {
-        wide_load_double(&u, a + k);
-        u -= mean;
-        lane2 += u * u;
-    }
-    double square = wide_total(&lane2);
-    for (; k < d; k++) square += (a[k] - mean) * (a[k] - mean);
-    return (row_moments){mean, square / (double)d};
+    lane[0] = (lane[0] + lane[1]) + (lane[2] + lane[3]);
+    double sum = wide_total(lane);
+    for (; k < d; k++) sum += (a[k] - center) * (squared ? a[k] - center : 1);
+    return sum;
 }
 
-/* mean[q xhat] */
-static double mean_along(const row_view *r, const double *q) {
-    wide lane = {0}, u, a;
+static row_moments moments_of(const double *a, int64_t d) {
+    const double mean = deviations(a, d, 0, false) / (double)d;
+    return (row_moments){mean, deviations(a, d, mean, true) / (double)d};
+}
+
+/* gamma phi g [d], gamma g without phi */
+static void row_q(const row_view *r, bool phi, double *q) {
+    wide u, g, a;
+    int64_t k = 0;
+    for (; k + WIDE <= r->d; k += WIDE) {
+        wide_load(&g, r->g + k);
+        wide_load(&a, r->gamma + k);
+        wide_load(&u, r->x + k);
+        if (phi) g *= r->C * (1 - r->k * ((u - r->mean) * r->inverse));
+        g *= a;
+        wide_store_double(q + k, &g);
+    }
+    for (; k < r->d; k++)
+        q[k] = (double)r->gamma[k] * (double)r->g[k] * (phi ? row_phi(r, row_xhat(r, k)) : 1);
+}
+
+/* q [d] -> dx before it is rounded [d] */
+static void row_gradients(const row_view *r, double *q) {
+    wide u, g;
     int64_t k = 0;
     for (; k + WIDE <= r->d; k += WIDE) {
         wide_load(&u, r->x + k);
-        wide_load_double(&a, q + k);
-        lane += a * ((u - r->mean) * r->inverse);
+        wide_load_double(&g, q + k);
+        u = (u - r->mean) * r->inverse;
+        g = (g - r->mean_q - u * r->along) * r->inverse;
+        wide_store_double(q + k, &g);
     }
-    double total = wide_total(&lane);
-    for (; k < r->d; k++) total += q[k] * row_xhat(r, k);
-    return total / (double)r->d;
+    for (; k < r->d; k++) q[k] = (q[k] - r->mean_q - row_xhat(r, k) * r->along) * r->inverse;
 }
 
-/* Theorem 1 from q, xhat and s alone; s = divisor of this deviation. */
-static row_moments exact_moments(const row_rule *rule, const row_view *r, const double *q,
-                                 double deviation, double s) {
-    const row_moments of_q = moments_of(q, r->d);
+/* Theorem 1 from the moments of q, along = mean[q xhat] and s = divisor of this deviation. */
+static row_moments exact_moments(const row_rule *rule, const row_view *r, row_moments of_q,
+                                 double along, double deviation, double s) {
     row_moments exact = {rule->detach_mean ? of_q.mean / s : 0, of_q.variance / (s * s)};
     if (rule->detach_std || deviation == 0) return exact;
-    const double along = mean_along(r, q), ratio = (double)r->d / (double)(r->d - rule->ddof);
+    const double ratio = (double)r->d / (double)(r->d - rule->ddof);
     const double square = deviation * deviation / (s * s) / ratio;
     const double factor = along * ratio * (rule->eps_outside ? s / deviation : 1);
     exact.variance -= factor * (2 * along - factor * square) / (s * s);
@@ -283,17 +300,20 @@ static void add_moments(row_moments m, double *sum) {
     sum[1] += m.variance;
 }
 
-/* sum [ROW_SCALARS]; scratch [d] */
-static void observe_row(const norm_call *c, const row_rule *rule, const row_view *r,
+/* along: mean[q xhat]; sum [ROW_SCALARS]; scratch [d] */
+static void observe_row(const norm_call *c, const row_rule *rule, const row_view *r, double along,
                         double deviation, double *scratch, double *sum) {
-    for (int64_t k = 0; k < r->d; k++) scratch[k] = row_gradient(r, k);
+    row_q(r, false, scratch);
+    row_moments of_q = moments_of(scratch, r->d);
+    add_moments(of_q, sum + 2);
+    if (!is_plain(rule)) {
+        row_q(r, true, scratch);
+        of_q = moments_of(scratch, r->d);
+    }
+    const double s = divisor(c, rule, deviation);
+    if (rule->center) add_moments(exact_moments(rule, r, of_q, along, deviation, s), sum + 4);
+    row_gradients(r, scratch);
     add_moments(moments_of(scratch, r->d), sum);
-    for (int64_t k = 0; k < r->d; k++) scratch[k] = (double)r->gamma[k] * (double)r->g[k];
-    add_moments(moments_of(scratch, r->d), sum + 2);
-    if (!rule->center) return;
-    if (!is_plain(rule))
-        for (int64_t k = 0; k < r->d; k++) scratch[k] *= row_phi(r, row_xhat(r, k));
-    add_moments(exact_moments(rule, r, scratch, deviation, divisor(c, rule, deviation)), sum + 4);
 }
 
 /* -- a piece of the rows ------------------------------------------------------------------------
@@ -326,7 +346,8 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
         else
             row_write_gradient(&r, false, false, dx + at);
         if (c->observed)
-            observe_row(c, rule, &r, deviation, part + 2 * d + ROW_SCALARS, part + 2 * d);
+            observe_row(c, rule, &r, qx / (double)d, deviation, part + 2 * d + ROW_SCALARS,
+                        part + 2 * d);
     }
 }
 
