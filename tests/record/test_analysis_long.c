@@ -182,6 +182,24 @@ static void test_distances(void **state) {
     check_distances(program_file("odd.h5"));
 }
 
+/* One site (whole blocks of the file) and all of them, in turns: the reader opens the dataset in
+ * another way for each. */
+static void test_whole_rows(void **state) {
+    (void)state;
+    enum { FEW = 40 };
+    sr_failure why = {0};
+    static float all[FEW * 4 * 64], one[FEW * 64];
+    sr_runfile *f = sr_run_open(program_file("equal.h5"), &why);
+    assert_non_null(f);
+    for (int site = 0; site < SITES; site++) {
+        check_ok(sr_run_vector(f, "mu_B", -1, 500 + site, FEW, all, &why), &why);
+        check_ok(sr_run_vector(f, "mu_B", site, 500 + site, FEW, one, &why), &why);
+        for (int i = 0; i < FEW; i++)
+            assert_memory_equal(all + (i * SITES + site) * 64, one + i * 64, 64 * sizeof *one);
+    }
+    sr_run_close(f);
+}
+
 static void test_threads(void **state) {
     (void)state;
     program_result r = program_run(
@@ -313,9 +331,10 @@ static void test_site_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distances),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_spaced),      cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_curve_parts), cmocka_unit_test(test_site_parts),
+        cmocka_unit_test(test_distances),  cmocka_unit_test(test_whole_rows),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_spaced),
+        cmocka_unit_test(test_quantiles),  cmocka_unit_test(test_curve_parts),
+        cmocka_unit_test(test_site_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

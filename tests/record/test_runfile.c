@@ -100,6 +100,33 @@ static void test_sites_and_names(void **state) {
     sr_run_close(f);
 }
 
+static bool same_float(float a, float b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* Neighbouring sites at once, and each alone, in turns: a dataset may be opened again in between.
+ */
+static void test_neighbours(void **state) {
+    (void)state;
+    enum { FIRST = 1, SITES = 2, ROWS = 5 };
+    sr_runfile *f = open_run(sample_path("trip.h5"));
+    sr_failure why = {0};
+    float both[ROWS * SAMPLE_WIDTH], one[ROWS * SAMPLE_WIDTH];
+    int64_t offset = 0, rows, columns;
+    const int64_t stride = sr_run_get_site(f, 1)->width + sr_run_get_site(f, 2)->width;
+    check_ok(sr_run_vector_block(f, "mu_B", &rows, &columns, &why), &why);
+    assert_true(rows > 0 && columns > 0);
+    for (int i = 0; i < SITES; i++) {
+        const int64_t width = sr_run_get_site(f, FIRST + i)->width;
+        check_ok(sr_run_vectors(f, "mu_B", FIRST, SITES, 3, ROWS, both, &why), &why);
+        check_ok(sr_run_vector(f, "mu_B", FIRST + i, 3, ROWS, one, &why), &why);
+        for (int64_t k = 0; k < ROWS * width; k++)
+            assert_true(same_float(both[k / width * stride + offset + k % width], one[k]));
+        offset += width;
+    }
+    sr_run_close(f);
+}
+
 static void test_reader_errors(void **state) {
     (void)state;
     sr_runfile *f = open_run(sample_path("trip.h5"));
@@ -119,6 +146,11 @@ static void test_reader_errors(void **state) {
     EXPECT(sr_run_scalar(f, "dist_mu", 0, 1, INT64_MAX, value, &why), SR_USAGE, "which has 100");
     EXPECT(sr_run_vector(f, "mu", 0, 33, 1, value, &why), SR_USAGE, "which has 33");
     EXPECT(sr_run_vector(f, "mu", 9, 0, 1, value, &why), SR_USAGE, "site 9");
+    EXPECT(sr_run_vectors(f, "mu", 3, 2, 0, 1, value, &why), SR_USAGE, "site 4 of 4");
+    EXPECT(sr_run_vectors(f, "mu", -1, 2, 0, 1, value, &why), SR_USAGE, "site -2");
+    EXPECT(sr_run_vectors(f, "mu", 0, 0, 0, 1, value, &why), SR_USAGE, "site 4 of 4");
+    EXPECT(sr_run_vectors(f, "mu", 0, 1, 33, 1, value, &why), SR_USAGE, "which has 33");
+    EXPECT(sr_run_vector_block(f, "mo", whole, whole + 1, &why), SR_USAGE, "mo");
     EXPECT(sr_run_vector_steps(f, 0, 34, whole, &why), SR_USAGE, "which has 33");
     EXPECT(sr_run_step_ints(f, "loss", 0, 1, whole, &why), SR_USAGE, "loss");
     EXPECT(sr_run_step_reals(f, "lass", 0, 1, real, &why), SR_USAGE, "lass");
@@ -453,11 +485,12 @@ static void test_close_status(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_sites_and_names),
-        cmocka_unit_test(test_reader_errors),    cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_bad_sites),        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_refuses_existing), cmocka_unit_test(test_rename_race),
-        cmocka_unit_test(test_empty_runs),       cmocka_unit_test(test_close_status),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_sites_and_names),
+        cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_reader_errors),
+        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_bad_sites),
+        cmocka_unit_test(test_bad_options),  cmocka_unit_test(test_refuses_existing),
+        cmocka_unit_test(test_rename_race),  cmocka_unit_test(test_empty_runs),
+        cmocka_unit_test(test_close_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
