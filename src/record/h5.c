@@ -42,10 +42,8 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) 
     if (n == 0)
         snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
     int system = find_errno(error->desc);
-    if (!r->system && system) {
-        snprintf(r->text, sizeof r->text, "%s", strerror(system));
-        r->system = system;
-    }
+    if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
+    if (!r->system) r->system = system;
     if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
     return 0;
 }
@@ -151,14 +149,14 @@ static hid_t file_access(unsigned attempts /* 0: a writer */) {
     if (access < 0) return access;
     /* Contiguous datasets (committed_*) bypass the sieve buffer, so that they reach the file after
      * the rows that were flushed before them. A reader takes no lock: it must not stop a writer. */
-    if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
-        H5Pset_sieve_buf_size(access, 0) < 0 || H5Pset_file_locking(access, !attempts, true) < 0 ||
-        (attempts && H5Pset_metadata_read_attempts(access, attempts) < 0)) {
-        H5Pclose(access);
-        return -1;
-    }
-    return access;
+    if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+        H5Pset_sieve_buf_size(access, 0) >= 0 &&
+        H5Pset_file_locking(access, !attempts, true) >= 0 &&
+        (!attempts || H5Pset_metadata_read_attempts(access, attempts) >= 0))
+        return access;
+    release(access);
+    return -1;
 }
 
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
@@ -193,8 +191,7 @@ int h5_descriptor(h5_id file) {
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {
     quiet q = quiet_begin();
-    return quiet_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL,
-                     "begin SWMR writing");
+    return quiet_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL, "begin SWMR");
 }
 
 sr_status h5_flush(h5_id file, sr_failure *why) {
@@ -224,13 +221,10 @@ sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
 }
 
 static herr_t set_fill(hid_t properties, h5_type type) {
-    double nan = NAN;
-    int64_t none = -1;
-    if (type == H5_FLOAT32 || type == H5_FLOAT64)
-        return H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &nan);
-    if (type == H5_INT32 || type == H5_INT64)
-        return H5Pset_fill_value(properties, H5T_NATIVE_INT64, &none);
-    return 0;
+    const double nan = NAN, none = -1;
+    bool real = type == H5_FLOAT32 || type == H5_FLOAT64;
+    if (!real && type != H5_INT32 && type != H5_INT64) return 0;
+    return H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, real ? &nan : &none);
 }
 
 static hid_t creation_properties(const h5_shape *shape) {
@@ -241,14 +235,10 @@ static hid_t creation_properties(const h5_shape *shape) {
     /* more than the default 8 attributes in the object header: a heap for each dataset is 1 KB */
     failed |= H5Pset_attr_phase_change(properties, 16, 12) < 0;
     failed |= set_fill(properties, shape->type) < 0;
-    if (shape->chunk[0] > 0) {
-        failed |= H5Pset_chunk(properties, shape->rank, chunk) < 0;
-    } else {
-        failed |= H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) < 0;
-    }
-    if (!failed) return properties;
-    H5Pclose(properties);
-    return -1;
+    failed |= shape->chunk[0] > 0 ? H5Pset_chunk(properties, shape->rank, chunk) < 0
+                                  : H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) < 0;
+    if (failed) release(properties);
+    return failed ? -1 : properties;
 }
 
 static hid_t make_space(const h5_shape *shape) {
@@ -264,9 +254,8 @@ sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5
     hid_t type = make_type(shape->type, shape->text, true);
     hid_t space = make_space(shape);
     hid_t properties = creation_properties(shape);
-    hid_t id = -1;
-    if (type >= 0 && space >= 0 && properties >= 0)
-        id = H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    bool ok = type >= 0 && space >= 0 && properties >= 0;
+    hid_t id = ok ? H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT) : -1;
     *set = id < 0 ? 0 : id;
     sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, file, path, "create dataset");
     release(properties), release(space), release(type);
@@ -279,11 +268,10 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
     hsize_t dims = (hsize_t)count;
     hid_t stored = make_type(type, text, true), memory = make_type(type, text, false), id = -1;
     hid_t space = count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
-    bool ok = stored >= 0 && memory >= 0 && space >= 0;
-    if (ok)
+    if (stored >= 0 && memory >= 0 && space >= 0)
         id = H5Acreate_by_name(file, object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT,
                                H5P_DEFAULT);
-    ok = id >= 0 && H5Awrite(id, memory, value) >= 0;
+    bool ok = id >= 0 && H5Awrite(id, memory, value) >= 0;
     if (id >= 0 && H5Aclose(id) < 0) ok = false;
     char at[NAME_SIZE];
     snprintf(at, sizeof at, "%s attribute %s", object, name);
@@ -300,9 +288,7 @@ sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *
 
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why) {
     quiet q = quiet_begin();
-    hobj_ref_t address = 0;
-    bool ok = H5Rcreate(&address, file, object, H5R_OBJECT, -1) >= 0;
-    *reference = address;
+    bool ok = H5Rcreate(reference, file, object, H5R_OBJECT, -1) >= 0; /* hobj_ref_t: uint64_t */
     return quiet_end(q, ok, why, SR_LIBRARY, file, object, "refer to");
 }
 
@@ -329,14 +315,12 @@ static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buff
     hsize_t whole[2] = {(hsize_t)rows->count, (hsize_t)rows->stride};
     hsize_t offset[2] = {0, write ? (hsize_t)rows->column : 0};
     herr_t result = -1;
-    if (memory >= 0 && rank > 0 && rank <= 2) {
-        in_memory = H5Screate_simple(rank, whole, NULL);
-        if (in_memory >= 0 &&
-            H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
-            H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, offset, NULL, count, NULL) >= 0)
-            result = write ? H5Dwrite(set, memory, in_memory, in_file, H5P_DEFAULT, buffer)
-                           : H5Dread(set, memory, in_memory, in_file, H5P_DEFAULT, buffer);
-    }
+    if (memory >= 0 && rank > 0 && rank <= 2) in_memory = H5Screate_simple(rank, whole, NULL);
+    if (in_memory >= 0 &&
+        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+        H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, offset, NULL, count, NULL) >= 0)
+        result = write ? H5Dwrite(set, memory, in_memory, in_file, H5P_DEFAULT, buffer)
+                       : H5Dread(set, memory, in_memory, in_file, H5P_DEFAULT, buffer);
     release(in_memory), release(memory), release(in_file);
     return result;
 }
@@ -450,8 +434,7 @@ void h5_get_chunk(h5_id set, int64_t chunk[2]) {
     hsize_t size[2] = {0, 0};
     if (H5Pget_layout(properties) == H5D_CHUNKED) H5Pget_chunk(properties, 2, size);
     chunk[0] = (int64_t)size[0], chunk[1] = (int64_t)size[1];
-    release(properties);
-    quiet_leave(q);
+    release(properties), quiet_leave(q);
 }
 
 int64_t h5_stored_bytes(h5_id set) {
