@@ -11,9 +11,9 @@
  * xhat. Kept: mean and sqrt(v) of each row, in double.
  *
  * Recorded for Theorem 1 (Xu et al., NeurIPS 2019), only when somebody observes: averages over the
- * valid rows of mean and biased variance over the row's features of dx and of gamma g (18.6),
- * computed apart from dx so that observing cannot change it. Where the theorem speaks (methods that
- * subtract the mean) also the exact values for this method's case, from q, xhat and s alone. With
+ * valid rows of mean and biased variance over the row's features of dx, as it was written, and of
+ * gamma g (18.6). Where the theorem speaks (methods that subtract the mean) also the exact values
+ * for this method's case, from q, xhat and s alone. With
  * qbar, D mean and biased variance of q, m = mean[q xhat]:
  *
  *     mean of dx      0, or qbar/s when the mean is detached
@@ -269,18 +269,14 @@ static void row_q(const row_view *r, bool phi, double *q) {
         q[k] = (double)r->gamma[k] * (double)r->g[k] * (phi ? row_phi(r, row_xhat(r, k)) : 1);
 }
 
-/* q [d] -> dx before it is rounded [d] */
-static void row_gradients(const row_view *r, double *q) {
-    wide u, g;
+static void widen_row(const real *from, int64_t d, double *to) {
+    wide u;
     int64_t k = 0;
-    for (; k + WIDE <= r->d; k += WIDE) {
-        wide_load(&u, r->x + k);
-        wide_load_double(&g, q + k);
-        u = (u - r->mean) * r->inverse;
-        g = (g - r->mean_q - u * r->along) * r->inverse;
-        wide_store_double(q + k, &g);
+    for (; k + WIDE <= d; k += WIDE) {
+        wide_load(&u, from + k);
+        wide_store_double(to + k, &u);
     }
-    for (; k < r->d; k++) q[k] = (q[k] - r->mean_q - row_xhat(r, k) * r->along) * r->inverse;
+    for (; k < d; k++) to[k] = (double)from[k];
 }
 
 /* Theorem 1 from the moments of q, along = mean[q xhat] and s = divisor of this deviation. */
@@ -300,9 +296,9 @@ static void add_moments(row_moments m, double *sum) {
     sum[1] += m.variance;
 }
 
-/* along: mean[q xhat]; sum [ROW_SCALARS]; scratch [d] */
-static void observe_row(const norm_call *c, const row_rule *rule, const row_view *r, double along,
-                        double deviation, double *scratch, double *sum) {
+/* dx: as written; along: mean[q xhat]; sum [ROW_SCALARS]; scratch [d] */
+static void observe_row(const norm_call *c, const row_rule *rule, const row_view *r, const real *dx,
+                        double along, double deviation, double *scratch, double *sum) {
     row_q(r, false, scratch);
     row_moments of_q = moments_of(scratch, r->d);
     add_moments(of_q, sum + 2);
@@ -312,7 +308,7 @@ static void observe_row(const norm_call *c, const row_rule *rule, const row_view
     }
     const double s = divisor(c, rule, deviation);
     if (rule->center) add_moments(exact_moments(rule, r, of_q, along, deviation, s), sum + 4);
-    row_gradients(r, scratch);
+    widen_row(dx, r->d, scratch);
     add_moments(moments_of(scratch, r->d), sum);
 }
 
@@ -346,7 +342,7 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
         else
             row_write_gradient(&r, false, false, dx + at);
         if (c->observed)
-            observe_row(c, rule, &r, qx / (double)d, deviation, part + 2 * d + ROW_SCALARS,
+            observe_row(c, rule, &r, dx + at, qx / (double)d, deviation, part + 2 * d + ROW_SCALARS,
                         part + 2 * d);
     }
 }
