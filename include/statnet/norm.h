@@ -191,11 +191,12 @@ typedef struct norm_site norm_site;
 typedef struct norm_observation {
     const norm_site *site;
     const norm_call *call;
-    const real *x;  /* [rows, d] the tensor that the method normalises (after a layer scale, and
-                       then only with norm_site.want_input, otherwise NULL) */
+    const real *x;  /* [rows, d] the tensor that the method normalises. After a layer scale be sure
+                       of it only with norm_site.want_input: NULL where it is not in memory */
     const real *y;  /* [rows, d] forward only */
     const real *dy; /* [rows, d] backward only */
-    const real *dx; /* [rows, d] backward only: dL/dx of the x above, before any sum; NULL as x */
+    const real *dx; /* [rows, d] backward only: dL/dx of the x above, before any sum; after a layer
+                       scale only with want_input, otherwise NULL */
 } norm_observation;
 
 typedef void norm_observer_fn(void *context, const norm_observation *o);

@@ -226,7 +226,7 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
                                                  .call = c,
                                                  .x = observed_input(a),
                                                  .dy = dy,
-                                                 .dx = c->scale && out == dx ? NULL : dx});
+                                                 .dx = a->scale.groups && out == dx ? NULL : dx});
     return SR_OK;
 }
 

@@ -81,7 +81,7 @@ static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why)
 
 static void tell_nonfinite(trainer *r, double loss, double norm) {
     const char *what, *site = r->hooks ? hooks_nonfinite(r->hooks, &what) : NULL;
-    if (r->nonfinite_told || (!site && isfinite(loss) && !isnan(norm))) return;
+    if (r->nonfinite_told || (!site && isfinite(loss) && isfinite(norm))) return;
     r->nonfinite_told = true;
     if (site)
         trainer_warn(r, "step %lld: the %s of site %s is not finite; the run goes on",

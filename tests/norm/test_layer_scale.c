@@ -32,7 +32,25 @@ static void unscale_plain(const shape *p, const double *s, const real *u, const 
 
 typedef struct outcome {
     real y[ROWS * 64], dx[ROWS * 64];
+    double scalar[NORM_SCALAR_COUNT];
 } outcome;
+
+static void keep_scalars(void *context, const norm_observation *o) {
+    outcome *out = context;
+    memcpy(out->scalar, o->call->scalar, sizeof out->scalar);
+}
+
+/* The parts of dx that the observer is told by rows: of u in both. */
+static void compare_scalars(const norm_method *m, const outcome *got, const outcome *want) {
+    static const norm_scalar by_row[] = {NORM_SCALAR_g_sigma2_rowmean, NORM_SCALAR_g_psi2_rowmean};
+    double tolerance = sizeof(real) == 8 ? 1e-10 : 1e-5;
+    for (int i = 0; i < 2; i++) {
+        double a = got->scalar[by_row[i]], b = want->scalar[by_row[i]];
+        if (!(m->scalars >> by_row[i] & 1) || (isnan(a) && isnan(b))) continue;
+        if (!(fabs(a - b) <= tolerance * fabs(b) + 1e-12))
+            fail_msg("%s: mean of row norms %.9g, not %.9g", m->name, a, b);
+    }
+}
 
 static double largest(const double *x, int64_t count) {
     double most = 1;
@@ -56,10 +74,13 @@ static void run(const norm_method *m, const shape *p, int64_t groups, const real
                 const uint8_t *mask, norm_mode mode, bool observed, outcome *out) {
     layer l;
     sr_failure why = {0};
-    tape *t = tape_create(2, &why);
+    tape *t = tape_create(observed ? 1 : 2, &why);
     assert_non_null(t);
     layer_make(&l, m, p->d, groups);
     l.site.want_input = observed;
+    l.site.want_rows = true;
+    l.site.backward_observer = keep_scalars;
+    l.site.observer_context = out;
     layer_pass(&l, t, x, dy, p->rows, mask, mode, out->y, out->dx);
     layer_free(&l);
     tape_free(t);
@@ -81,7 +102,8 @@ static void check_shape(const norm_method *m, const shape *p, const uint8_t *mas
     run(m, p, p->groups, x, dy, mask, mode, false, got);
     compare(m, p, "y", got->y, y);
     compare(m, p, "dx", got->dx, dx);
-    run(m, p, p->groups, x, dy, mask, mode, true, seen); /* dx of u kept apart */
+    if (mode == NORM_TRAIN) compare_scalars(m, got, want);
+    run(m, p, p->groups, x, dy, mask, mode, true, seen); /* dx of u kept apart; one thread */
     assert_memory_equal(seen->y, got->y, (size_t)count * sizeof(real));
     assert_memory_equal(seen->dx, got->dx, (size_t)count * sizeof(real));
     free(got), free(want), free(seen), free(s), free(dx), free(y), free(u), free(dy), free(x);
@@ -105,12 +127,18 @@ static void training(void **state) {
     check_mode(NORM_TRAIN);
 }
 
+static void batch(void **state) {
+    (void)state;
+    check_mode(NORM_BATCH);
+}
+
 static void running(void **state) {
     (void)state;
     check_mode(NORM_RUNNING);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(training), cmocka_unit_test(running)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(training), cmocka_unit_test(batch),
+                                       cmocka_unit_test(running)};
     return cmocka_run_group_tests_name("layer_scale", tests, NULL, NULL);
 }
