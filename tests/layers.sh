@@ -46,8 +46,9 @@ BEGIN {
     allow["cli"] = allow["train"]
     allow["plot"] = allow["analyses"] = "runfile moments format base"
 
-    # libraries with one door each
-    door["hdf5.h"] = door["hdf5_hl.h"] = "src/record/h5.c"
+    # libraries with one door each, and the headers that let them out
+    door["hdf5.h"] = door["hdf5_hl.h"] = "src/record/h5_inner.h"
+    door["h5_inner.h"] = "src/record/h5.c src/record/h5_declare.c src/record/h5_types.c"
     door["cblas.h"] = door["openblas_config.h"] = door["f77blas.h"] = "src/engine/gemm.c"
     door["dnnl.h"] = door["oneapi/dnnl/dnnl.h"] = door["dnnl_config.h"] = "src/engine/dnnl.c"
     door["lapacke.h"] = door["lapack.h"] = "src/base/svd.c"
@@ -111,7 +112,7 @@ FNR == 1 {
 quiet { check_words(strip($0)) }
 
 function check_include(    target, folder) {
-    if (name in door && path != door[name])
+    if (name in door && !has(door[name], path))
         complain(path ":" FNR ": only " door[name] " may include " name)
     if (name in layer_of_header) {
         target = layer_of_header[name]

@@ -1,25 +1,18 @@
-/* h5.c -- see h5.h. Every operation runs between quiet_begin and quiet_end, which keep HDF5 from
- * printing and read its error stack; handles that an operation opens are closed by it. */
-#include "h5.h"
-
+/* h5.c -- see h5.h: errors, files, rows, reading. Handles that an operation opens are closed by it.
+ */
 #include <errno.h>
-#include <hdf5.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REASON_SIZE = 400, NAME_SIZE = 256 };
+#include "h5_inner.h"
+
+enum { REASON_SIZE = 400 };
 
 /* -- errors ---------------------------------------------------------------------------------- */
 
-typedef struct quiet {
-    H5E_auto2_t print;
-    void *context;
-} quiet;
-
-static quiet quiet_begin(void) {
-    quiet q = {NULL, NULL};
+h5_errors h5_quiet(void) {
+    h5_errors q = {NULL, NULL};
     H5Eget_auto2(H5E_DEFAULT, &q.print, &q.context);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     return q;
@@ -53,7 +46,7 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
                                  const char *action) {
     reason r = {"unknown", 0, false};
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &r);
-    char file[REASON_SIZE] = "", name[NAME_SIZE] = "";
+    char file[REASON_SIZE] = "", name[H5_NAME_SIZE] = "";
     if (id > 0) {
         H5Fget_name(id, file, sizeof file);
         if (!object && H5Iget_type(id) == H5I_DATASET) H5Iget_name(id, name, sizeof name);
@@ -71,71 +64,25 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
                    r.text);
 }
 
-static void quiet_leave(quiet q) {
+void h5_unquiet(h5_errors q) {
     H5Eclear2(H5E_DEFAULT);
     H5Eset_auto2(H5E_DEFAULT, q.print, q.context);
 }
 
-/* Ends a quiet stretch; `ok` false: with the failure that the stack tells. */
-static sr_status quiet_end(quiet q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
-                           const char *object, const char *action) {
+sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
+                 const char *object, const char *action) {
     sr_status status = ok ? SR_OK : fail_from_stack(why, otherwise, id, object, action);
     H5Eset_auto2(H5E_DEFAULT, q.print, q.context);
     return status;
 }
 
-/* Has an effect only as the first call of HDF5 in the process: no quiet_begin here. */
+/* Has an effect only as the first call of HDF5 in the process: no h5_quiet here. */
 void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
-static void release(hid_t id) {
+void h5_release(hid_t id) {
     if (id >= 0) H5Idec_ref(id);
-}
-
-/* -- types ----------------------------------------------------------------------------------- */
-
-static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
-    hid_t type = H5Tcopy(H5T_C_S1);
-    if (type >= 0 && H5Tset_size(type, size ? size : 1) >= 0 && H5Tset_cset(type, set) >= 0 &&
-        H5Tset_strpad(type, padding) >= 0)
-        return type;
-    release(type);
-    return -1;
-}
-
-static hid_t scale_use_type(void) {
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(h5_scale_use));
-    if (type < 0) return type;
-    H5Tinsert(type, "dataset", HOFFSET(h5_scale_use, dataset), H5T_STD_REF_OBJ);
-    H5Tinsert(type, "dimension", HOFFSET(h5_scale_use, dimension), H5T_NATIVE_INT32);
-    return type;
-}
-
-/* A type that the caller closes: as stored in the file, or as in memory. */
-static hid_t make_type(h5_type type, size_t text, bool stored) {
-    const hid_t number[][2] = {[H5_INT32] = {H5T_NATIVE_INT32, H5T_STD_I32LE},
-                               [H5_INT64] = {H5T_NATIVE_INT64, H5T_STD_I64LE},
-                               [H5_UINT64] = {H5T_NATIVE_UINT64, H5T_STD_U64LE},
-                               [H5_FLOAT32] = {H5T_NATIVE_FLOAT, H5T_IEEE_F32LE},
-                               [H5_FLOAT64] = {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE}};
-    if (type >= H5_INT32 && type <= H5_FLOAT64) return H5Tcopy(number[type][stored]);
-    if (type == H5_TEXT) return text_type(text, H5T_CSET_UTF8, H5T_STR_NULLPAD);
-    if (type == H5_TEXT_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLPAD);
-    if (type == H5_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
-    if (type == H5_REFERENCE_LISTS) return H5Tvlen_create(H5T_STD_REF_OBJ);
-    return type == H5_SCALE_USES ? scale_use_type() : -1;
-}
-
-static h5_type name_type(hid_t type) {
-    size_t size = H5Tget_size(type);
-    H5T_class_t class = H5Tget_class(type);
-    if (class == H5T_FLOAT) return size == 4 ? H5_FLOAT32 : size == 8 ? H5_FLOAT64 : H5_OTHER;
-    if (class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE)
-        return size == 8 ? H5_UINT64 : H5_OTHER;
-    if (class == H5T_INTEGER) return size == 4 ? H5_INT32 : size == 8 ? H5_INT64 : H5_OTHER;
-    if (class == H5T_STRING && H5Tis_variable_str(type) == 0) return H5_TEXT;
-    return H5_OTHER;
 }
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -155,160 +102,73 @@ static hid_t file_access(unsigned attempts /* 0: a writer */) {
         H5Pset_file_locking(access, !attempts, true) >= 0 &&
         (!attempts || H5Pset_metadata_read_attempts(access, attempts) >= 0))
         return access;
-    release(access);
+    h5_release(access);
     return -1;
 }
 
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hid_t access = file_access(0);
     hid_t id = access < 0 ? -1 : H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
     *file = id < 0 ? 0 : id;
-    sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
-    release(access);
+    sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
+    h5_release(access);
     return status;
 }
 
 sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why) {
     h5_disown_exit();
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
     hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
     *file = id < 0 ? 0 : id;
-    sr_status status = quiet_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
-    release(access);
+    sr_status status = h5_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
+    h5_release(access);
     return status;
 }
 
 int h5_descriptor(h5_id file) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     void *at = NULL;
     int fd = file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 && at ? *(int *)at : -1;
-    quiet_leave(q);
+    h5_unquiet(q);
     return fd;
 }
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {
-    quiet q = quiet_begin();
-    return quiet_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL, "begin SWMR");
+    h5_errors q = h5_quiet();
+    return h5_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL, "begin SWMR");
 }
 
 sr_status h5_flush(h5_id file, sr_failure *why) {
-    quiet q = quiet_begin();
-    return quiet_end(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, why, SR_LIBRARY, file, NULL, "flush");
+    h5_errors q = h5_quiet();
+    return h5_end(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, why, SR_LIBRARY, file, NULL, "flush");
 }
 
 sr_status h5_close(h5_id file, sr_failure *why) {
     if (file <= 0) return SR_OK;
-    quiet q = quiet_begin();
-    return quiet_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
-}
-
-/* -- declaring ------------------------------------------------------------------------------- */
-
-/* Links stay in the group's header: denser storage makes HDF5 1.10 crash when one byte of it is
- * damaged and the names are listed. */
-sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
-    quiet q = quiet_begin();
-    hid_t properties = H5Pcreate(H5P_GROUP_CREATE), group = -1;
-    bool ok = properties >= 0 && H5Pset_link_phase_change(properties, 1024, 1024) >= 0;
-    if (ok) group = H5Gcreate2(file, path, H5P_DEFAULT, properties, H5P_DEFAULT);
-    ok = group >= 0 && H5Gclose(group) >= 0;
-    sr_status status = quiet_end(q, ok, why, SR_LIBRARY, file, path, "create group");
-    release(properties);
-    return status;
-}
-
-static herr_t set_fill(hid_t properties, h5_type type) {
-    const double nan = NAN, none = -1;
-    bool real = type == H5_FLOAT32 || type == H5_FLOAT64;
-    if (!real && type != H5_INT32 && type != H5_INT64) return 0;
-    return H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, real ? &nan : &none);
-}
-
-static hid_t creation_properties(const h5_shape *shape) {
-    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-    if (properties < 0) return properties;
-    hsize_t chunk[2] = {(hsize_t)shape->chunk[0], (hsize_t)shape->chunk[1]};
-    herr_t failed = H5Pset_obj_track_times(properties, false) < 0;
-    /* more than the default 8 attributes in the object header: a heap for each dataset is 1 KB */
-    failed |= H5Pset_attr_phase_change(properties, 16, 12) < 0;
-    failed |= set_fill(properties, shape->type) < 0;
-    failed |= shape->chunk[0] > 0 ? H5Pset_chunk(properties, shape->rank, chunk) < 0
-                                  : H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) < 0;
-    if (failed) release(properties);
-    return failed ? -1 : properties;
-}
-
-static hid_t make_space(const h5_shape *shape) {
-    if (shape->rank == 0) return H5Screate(H5S_SCALAR);
-    hsize_t dims[2] = {(hsize_t)shape->dims[0], (hsize_t)shape->dims[1]};
-    hsize_t most[2] = {shape->chunk[0] > 0 ? H5S_UNLIMITED : dims[0], dims[1]};
-    return H5Screate_simple(shape->rank, dims, most);
-}
-
-sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5_id *set,
-                         sr_failure *why) {
-    quiet q = quiet_begin();
-    hid_t type = make_type(shape->type, shape->text, true);
-    hid_t space = make_space(shape);
-    hid_t properties = creation_properties(shape);
-    bool ok = type >= 0 && space >= 0 && properties >= 0;
-    hid_t id = ok ? H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT) : -1;
-    *set = id < 0 ? 0 : id;
-    sr_status status = quiet_end(q, id >= 0, why, SR_LIBRARY, file, path, "create dataset");
-    release(properties), release(space), release(type);
-    return status;
-}
-
-sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_type type,
-                           size_t text, int64_t count, const void *value, sr_failure *why) {
-    quiet q = quiet_begin();
-    hsize_t dims = (hsize_t)count;
-    hid_t stored = make_type(type, text, true), memory = make_type(type, text, false), id = -1;
-    hid_t space = count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
-    if (stored >= 0 && memory >= 0 && space >= 0)
-        id = H5Acreate_by_name(file, object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT,
-                               H5P_DEFAULT);
-    bool ok = id >= 0 && H5Awrite(id, memory, value) >= 0;
-    if (id >= 0 && H5Aclose(id) < 0) ok = false;
-    char at[NAME_SIZE];
-    snprintf(at, sizeof at, "%s attribute %s", object, name);
-    sr_status status = quiet_end(q, ok, why, SR_LIBRARY, file, at, "write");
-    release(stored), release(memory), release(space);
-    return status;
-}
-
-sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *why) {
-    quiet q = quiet_begin();
-    bool ok = H5Lcreate_hard(file, object, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0;
-    return quiet_end(q, ok, why, SR_LIBRARY, file, object, "link");
-}
-
-sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why) {
-    quiet q = quiet_begin();
-    bool ok = H5Rcreate(reference, file, object, H5R_OBJECT, -1) >= 0; /* hobj_ref_t: uint64_t */
-    return quiet_end(q, ok, why, SR_LIBRARY, file, object, "refer to");
+    h5_errors q = h5_quiet();
+    return h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
 }
 
 /* -- writing and reading rows ---------------------------------------------------------------- */
 
 sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hsize_t dims[2] = {0, 0};
     hid_t space = H5Dget_space(set);
     bool known = space >= 0 && H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
-    release(space);
+    h5_release(space);
     dims[0] = (hsize_t)rows;
     bool ok = known && H5Dset_extent(set, dims) >= 0;
-    return quiet_end(q, ok, why, SR_LIBRARY, set, NULL, "extend");
+    return h5_end(q, ok, why, SR_LIBRARY, set, NULL, "extend");
 }
 
 /* Moves rows between file and memory; direction by `write`. Spaces of the same rank: else HDF5
  * takes a slow path that needs 100 bytes for each element. */
 static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buffer, bool write) {
-    hid_t in_file = H5Dget_space(set), memory = make_type(type, 0, false), in_memory = -1;
+    hid_t in_file = H5Dget_space(set), memory = h5_make_type(type, 0, false), in_memory = -1;
     int rank = in_file < 0 ? -1 : H5Sget_simple_extent_ndims(in_file);
     hsize_t start[2] = {(hsize_t)rows->first, (hsize_t)rows->column};
     hsize_t count[2] = {(hsize_t)rows->count, (hsize_t)rows->columns};
@@ -321,46 +181,37 @@ static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buff
         H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, offset, NULL, count, NULL) >= 0)
         result = write ? H5Dwrite(set, memory, in_memory, in_file, H5P_DEFAULT, buffer)
                        : H5Dread(set, memory, in_memory, in_file, H5P_DEFAULT, buffer);
-    release(in_memory), release(memory), release(in_file);
+    h5_release(in_memory), h5_release(memory), h5_release(in_file);
     return result;
 }
 
 sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void *buffer,
                         sr_failure *why) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     bool ok = move_rows(set, rows, type, (void *)(uintptr_t)buffer, true) >= 0;
-    return quiet_end(q, ok, why, SR_LIBRARY, set, NULL, "write");
+    return h5_end(q, ok, why, SR_LIBRARY, set, NULL, "write");
 }
 
 sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffer,
                        sr_failure *why) {
     if (rows->count == 0 || rows->columns == 0) return SR_OK;
-    quiet q = quiet_begin();
-    return quiet_end(q, move_rows(set, rows, type, buffer, false) >= 0, why, SR_FORMAT, set, NULL,
-                     "read");
-}
-
-/* The type in memory for a whole dataset. HDF5 does not convert between ASCII and UTF-8. */
-static hid_t type_in_memory(h5_id set, h5_type type, size_t text) {
-    if (type != H5_TEXT) return make_type(type, text, false);
-    hid_t stored = H5Dget_type(set);
-    H5T_cset_t cset = stored >= 0 ? H5Tget_cset(stored) : H5T_CSET_ERROR;
-    release(stored);
-    return text_type(text, cset == H5T_CSET_ASCII ? cset : H5T_CSET_UTF8, H5T_STR_NULLPAD);
+    h5_errors q = h5_quiet();
+    return h5_end(q, move_rows(set, rows, type, buffer, false) >= 0, why, SR_FORMAT, set, NULL,
+                  "read");
 }
 
 /* Moves a whole dataset. */
 static sr_status move_all(h5_id set, h5_type type, size_t text, void *buffer, bool write,
                           sr_failure *why) {
-    quiet q = quiet_begin();
-    hid_t memory = type_in_memory(set, type, text);
+    h5_errors q = h5_quiet();
+    hid_t stored = H5Dget_type(set), memory = h5_memory_type(stored, type, text);
     herr_t result = -1;
     if (memory >= 0)
         result = write ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer)
                        : H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
-    sr_status status = quiet_end(q, result >= 0, why, write ? SR_LIBRARY : SR_FORMAT, set, NULL,
-                                 write ? "write" : "read");
-    release(memory);
+    sr_status status = h5_end(q, result >= 0, why, write ? SR_LIBRARY : SR_FORMAT, set, NULL,
+                              write ? "write" : "read");
+    h5_release(memory), h5_release(stored);
     return status;
 }
 
@@ -375,8 +226,8 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
 /* -- reading --------------------------------------------------------------------------------- */
 
 bool h5_has(h5_id file, const char *path) {
-    quiet q = quiet_begin();
-    char part[NAME_SIZE];
+    h5_errors q = h5_quiet();
+    char part[H5_NAME_SIZE];
     bool there = strlen(path) < sizeof part;
     /* H5Lexists wants every group on the way to exist. */
     for (const char *at = path; there && at;) {
@@ -386,31 +237,31 @@ bool h5_has(h5_id file, const char *path) {
         at = slash;
     }
     there = there && H5Oexists_by_name(file, path, H5P_DEFAULT) > 0;
-    quiet_leave(q);
+    h5_unquiet(q);
     return there;
 }
 
 sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set,
                           sr_failure *why) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     bool ok = access >= 0 && (cache < 0 || H5Pset_chunk_cache(access, 521, (size_t)cache, 1) >= 0);
     hid_t id = ok ? H5Dopen2(file, path, access) : -1;
     *set = id < 0 ? 0 : id;
-    release(access);
-    return quiet_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
+    h5_release(access);
+    return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
 }
 
 void h5_close_dataset(h5_id set) {
     if (set <= 0) return;
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     H5Dclose(set);
-    quiet_leave(q);
+    h5_unquiet(q);
 }
 
 /* Fills *shape; a rank above 2 or an extent beyond int64 is left as rank -1 and type H5_OTHER. */
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
     hid_t space = H5Dget_space(set), type = H5Dget_type(set);
     bool ok = space >= 0 && type >= 0;
@@ -420,32 +271,32 @@ sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
         shape->rank = rank;
         ok = H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
         shape->dims[0] = (int64_t)dims[0], shape->dims[1] = (int64_t)dims[1];
-        shape->type = name_type(type);
+        shape->type = h5_name_type(type);
         shape->text = shape->type == H5_TEXT ? H5Tget_size(type) : 0;
         if (shape->dims[0] < 0 || shape->dims[1] < 0) *shape = (h5_shape){.rank = -1};
     }
-    release(space), release(type);
-    return quiet_end(q, ok, why, SR_FORMAT, set, NULL, "read shape");
+    h5_release(space), h5_release(type);
+    return h5_end(q, ok, why, SR_FORMAT, set, NULL, "read shape");
 }
 
 void h5_get_chunk(h5_id set, int64_t chunk[2]) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hid_t properties = H5Dget_create_plist(set);
     hsize_t size[2] = {0, 0};
     if (H5Pget_layout(properties) == H5D_CHUNKED) H5Pget_chunk(properties, 2, size);
     chunk[0] = (int64_t)size[0], chunk[1] = (int64_t)size[1];
-    release(properties), quiet_leave(q);
+    h5_release(properties), h5_unquiet(q);
 }
 
 int64_t h5_stored_bytes(h5_id set) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hsize_t bytes = H5Dget_storage_size(set);
-    quiet_leave(q);
+    h5_unquiet(q);
     return bytes > INT64_MAX ? 0 : (int64_t)bytes;
 }
 
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     hsize_t count = 0, first[2] = {0, 0}, bytes = 0;
     haddr_t address = 0;
     hid_t space = H5Dget_space(set);
@@ -454,7 +305,7 @@ int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
         if (H5Dget_chunk_info(set, space, i, first, NULL, &address, &bytes) < 0) rows = 0;
         if (address + bytes > (haddr_t)end && first[0] < (hsize_t)rows) rows = (int64_t)first[0];
     }
-    release(space), quiet_leave(q);
+    h5_release(space), h5_unquiet(q);
     return rows;
 }
 
@@ -467,33 +318,33 @@ static hid_t open_attribute(hid_t file, const char *object, const char *name, H5
     bool fits = type >= 0 && space >= 0 && H5Tget_class(type) == class &&
                 H5Sget_simple_extent_npoints(space) == 1 && H5Tis_variable_str(type) <= 0;
     *size = type >= 0 ? H5Tget_size(type) : 0;
-    release(type), release(space);
-    if (!fits) release(id);
+    h5_release(type), h5_release(space);
+    if (!fits) h5_release(id);
     return fits ? id : -1;
 }
 
 sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
                            void **text, void *number, sr_failure *why) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     size_t size = 0;
     hid_t id = open_attribute(file, object, name, text ? H5T_STRING : H5T_INTEGER, &size);
-    hid_t memory = id < 0 ? -1 : make_type(type, size, false);
+    hid_t memory = id < 0 ? -1 : h5_make_type(type, size, false);
     void *at = number;
     if (text) *text = at = memory < 0 ? NULL : calloc(size + 1, 1);
     bool ok = memory >= 0 && at && H5Aread(id, memory, at) >= 0;
-    char what[NAME_SIZE];
+    char what[H5_NAME_SIZE];
     snprintf(what, sizeof what, "%s attribute %s", object, name);
     sr_status otherwise = memory >= 0 && !at ? SR_MEMORY : SR_FORMAT;
-    sr_status status = quiet_end(q, ok, why, otherwise, file, what, "read");
-    release(memory), release(id);
+    sr_status status = h5_end(q, ok, why, otherwise, file, what, "read");
+    h5_release(memory), h5_release(id);
     if (!ok && text) free(*text), *text = NULL;
     return status;
 }
 
 bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size) {
-    quiet q = quiet_begin();
+    h5_errors q = h5_quiet();
     ssize_t length = H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name,
                                         size, H5P_DEFAULT);
-    quiet_leave(q);
+    h5_unquiet(q);
     return length >= 0;
 }

@@ -1,4 +1,4 @@
-/* h5.h -- the few HDF5 operations that a run file needs; h5.c is the only user of hdf5.h.
+/* h5.h -- the few HDF5 operations that a run file needs; h5*.c are the only users of hdf5.h.
  *
  * Objects are named by their path from the root. Every function returns a status and leaves one
  * line in *why: the object, HDF5's innermost description, and the system's reason when it gives one

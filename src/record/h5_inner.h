@@ -1,0 +1,35 @@
+/* h5_inner.h -- what the three files under h5.h share: h5.c (errors, files, rows, reading),
+ * h5_declare.c and h5_types.c. They and this header are the only users of hdf5.h, and nobody else
+ * includes it. */
+#ifndef RECORD_H5_INNER_H
+#define RECORD_H5_INNER_H
+
+#include <hdf5.h>
+
+#include "h5.h"
+
+enum { H5_NAME_SIZE = 256 };
+
+/* Every operation runs between h5_quiet and h5_end (or h5_unquiet), which keep HDF5 from printing
+ * and read its error stack. */
+typedef struct h5_errors {
+    H5E_auto2_t print;
+    void *context;
+} h5_errors;
+
+h5_errors h5_quiet(void);
+void h5_unquiet(h5_errors q);
+/* `ok` false: the failure that the stack tells, about `object` or, when NULL, the dataset id. */
+sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
+                 const char *object, const char *action);
+/* Closes a handle of any kind; below 0: none. */
+void h5_release(hid_t id);
+
+/* A type that the caller closes: as stored in the file, or as in memory. */
+hid_t h5_make_type(h5_type type, size_t text, bool stored);
+/* The type in memory for what is stored as `stored`. HDF5 does not convert between ASCII and UTF-8.
+ */
+hid_t h5_memory_type(hid_t stored, h5_type type, size_t text);
+h5_type h5_name_type(hid_t type);
+
+#endif
