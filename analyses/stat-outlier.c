@@ -83,7 +83,9 @@ static void count_row(tsv *t, const column *c, const summary *sum, double limit)
     int64_t outliers = 0, largest = 0;
     for (int64_t i = 0; i < c->count; i++) {
         outliers += is_outlier(c->value[i], limit);
-        if (isfinite(c->value[i]) && !(c->value[largest] >= c->value[i])) largest = i;
+        if (isfinite(c->value[i]) &&
+            (!isfinite(c->value[largest]) || c->value[i] > c->value[largest]))
+            largest = i;
     }
     tsv_int(t, sum->values);
     tsv_int(t, sum->nonfinite);
