@@ -57,7 +57,9 @@ typedef struct statistic {
 
 #define NEEDS(vector) (1u << SR_##vector)
 #define NEEDS_ROWS    (1u << 31)
-enum { ANALYSIS_STATISTICS = 16 };
+enum { ANALYSIS_STATISTICS = 32 };
+_Static_assert(ANALYSIS_STATISTICS >= (int)SR_SCALAR_COUNT,
+               "any name below /scalars may be asked for");
 
 const char *statistic_definition(const statistic *stat);
 

@@ -26,7 +26,7 @@ static const statistic *statistic_find(const statistic *stats, int count, const 
 
 static sr_status unknown_statistic(const statistic *stats, int count, const char *word,
                                    sr_failure *why) {
-    char known[256] = "";
+    char known[1024] = "";
     for (int i = 0; i < count; i++) {
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", stats[i].word);
@@ -45,7 +45,10 @@ sr_status choice_set_statistics(choice *c, const statistic *stats, int count, co
         if (!stat) return unknown_statistic(stats, count, word, why);
         bool seen = false;
         for (int i = 0; i < c->statistics; i++) seen = seen || c->wanted[i] == stat;
-        if (!seen && c->statistics < ANALYSIS_STATISTICS) c->wanted[c->statistics++] = stat;
+        if (seen) continue;
+        if (c->statistics == ANALYSIS_STATISTICS)
+            return sr_fail(why, SR_USAGE, "--stat: more than %d statistics", ANALYSIS_STATISTICS);
+        c->wanted[c->statistics++] = stat;
     }
     return SR_OK;
 }

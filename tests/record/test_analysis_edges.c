@@ -1,0 +1,72 @@
+/* What analyses say of many statistics at once and of values that are not finite. */
+#include <math.h>
+#include <string.h>
+
+#include "../check.h"
+#include "programs.h"
+#include "statrec/format.h"
+
+/* One site of the LN family; row_grad_mean is infinite, 1, 2, NaN, 7, 7. */
+static int write_runs(void **state) {
+    (void)state;
+    static const double value[] = {INFINITY, 1, 2, NAN, 7, 7};
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true;
+    sr_recorder *r = sr_create(program_file("edges.h5"), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    sr_add_site(r, &(sr_site){"top", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 1e-5, NAN});
+    for (int step = 1; step <= 6; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 4);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_mean, value[step - 1]);
+        sr_put_scalar(r, 0, SR_SCALAR_row_exact_var, 3);
+        sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
+    }
+    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    return 0;
+}
+
+#define NAME(name, definition) #name ","
+static const char all_names[] = SR_SCALARS(NAME);
+
+/* Every name below /scalars: the last of them, row_exact_var, has its row too. */
+static void test_all_statistics(void **state) {
+    (void)state;
+    static const char *const program[] = {"stat-outlier", "stat-scalar"};
+    for (int i = 0; i < 2; i++) {
+        program_result r = program_run("%s edges.h5 --stat %srow_exact_var", program[i], all_names);
+        if (r.status) fail_msg("%s", r.err);
+        const int last = table_rows(r.out) - 1;
+        check_text(&r, last, "statistic", "row_exact_var");
+        check_cell(&r, last, "median", 3);
+        assert_non_null(strstr(r.out, "no g_psi2 at 1 of 1 sites"));
+        program_free(&r);
+    }
+}
+
+static void test_unknown_statistic(void **state) {
+    (void)state;
+    program_result r = program_run("stat-scalar edges.h5 --stat none");
+    assert_int_equal(r.status, 2);
+    assert_non_null(strstr(r.err, "row_exact_mean, row_exact_var\n"));
+    program_free(&r);
+}
+
+/* The first step is infinite and may not stand for the largest value. */
+static void test_outlier_after_infinity(void **state) {
+    (void)state;
+    program_result r = program_run("stat-outlier edges.h5 --stat row_grad_mean");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "nonfinite", 2);
+    check_cell(&r, 0, "max", 7);
+    check_cell(&r, 0, "max_step", 5);
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_statistics),
+                                       cmocka_unit_test(test_unknown_statistic),
+                                       cmocka_unit_test(test_outlier_after_infinity)};
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
