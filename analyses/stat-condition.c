@@ -102,13 +102,17 @@ static void declare_columns(tsv *t, bool released) {
     tsv_column(t, "p", "part of the spectrum; nan for C_max");
     tsv_column(t, "m", "ceil(p d)");
     tsv_column(t, "value", "inf where sigma_m is 0");
-    tsv_column(t, "resolved", "no: sigma_m is under 5e-7 of sigma_1, a rounding error of X^T X");
+    tsv_column(
+        t, "resolved",
+        "no: sigma_m is under 5e-7 of sigma_1, a rounding error of X^T X, or one of them is not "
+        "finite");
     tsv_header(t);
 }
 
 static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,
                       double value) {
-    const double least = s->sigma[m - 1];
+    const double most = s->sigma[0], least = s->sigma[m - 1];
+    const bool lost = least > 0 && least < SVD_RESOLUTION * most;
     tsv_text(t, s->run);
     tsv_text(t, s->site->name);
     tsv_text(t, s->site->norm);
@@ -120,7 +124,7 @@ static void print_row(tsv *t, const spectrum *s, const char *name, double p, int
     tsv_real(t, p);
     tsv_int(t, m);
     tsv_real(t, value);
-    tsv_text(t, least > 0 && least < SVD_RESOLUTION * s->sigma[0] ? "no" : "yes");
+    tsv_text(t, lost || !isfinite(least) || !isfinite(most) ? "no" : "yes");
 }
 
 static void print_spectrum(const settings *o, tsv *t, const spectrum *s) {

@@ -60,6 +60,18 @@ static void by_hand(void **state) {
     program_free(&r);
 }
 
+/* A spectrum of NaN says nothing, and so does an infinite one. */
+static void not_finite(void **state) {
+    (void)state;
+    const double input[] = {NAN, NAN}, gradient[] = {INFINITY, 1};
+    write_run("nan.h5", 2, 8, input, gradient);
+    program_result r = program_run("stat-condition nan.h5 --p 1");
+    assert_int_equal(table_rows(r.out), 4);
+    for (int i = 0; i < 4; i++) check_text(&r, i, "resolved", "no");
+    check_text(&r, 1, "value", "nan");
+    program_free(&r);
+}
+
 static void released(void **state) {
     (void)state;
     const double input[] = {4, 2, 1, 0}, gradient[] = {8, 4, 1, 1};
@@ -169,8 +181,8 @@ static void reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),  cmocka_unit_test(released),  cmocka_unit_test(part_of_ten),
-        cmocka_unit_test(refusals), cmocka_unit_test(reference),
+        cmocka_unit_test(by_hand),     cmocka_unit_test(not_finite), cmocka_unit_test(released),
+        cmocka_unit_test(part_of_ten), cmocka_unit_test(refusals),   cmocka_unit_test(reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
