@@ -44,6 +44,8 @@ enum {
     MOST_COLUMNS = 16,
     BLOCK = 4096,
 };
+_Static_assert((int)STEP_COLUMNS <= (int)MOST_COLUMNS && (int)EVAL_COLUMNS <= (int)MOST_COLUMNS,
+               "a row has room for the columns of either group");
 
 /* One of the two groups of a run file. */
 typedef struct group {
