@@ -228,17 +228,17 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
 bool h5_has(h5_id file, const char *path) {
     h5_errors q = h5_quiet();
     char part[H5_NAME_SIZE];
-    bool there = strlen(path) < sizeof part;
+    htri_t there = strlen(path) < sizeof part;
     /* H5Lexists wants every group on the way to exist. */
-    for (const char *at = path; there && at;) {
+    for (const char *at = path; there > 0 && at;) {
         const char *slash = strchr(at + 1, '/');
         snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : (int)strlen(path), path);
-        there = H5Lexists(file, part, H5P_DEFAULT) > 0;
+        there = H5Lexists(file, part, H5P_DEFAULT);
         at = slash;
     }
-    there = there && H5Oexists_by_name(file, path, H5P_DEFAULT) > 0;
+    if (there > 0) there = H5Oexists_by_name(file, path, H5P_DEFAULT);
     h5_unquiet(q);
-    return there;
+    return there != 0;
 }
 
 sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set,
@@ -341,10 +341,18 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
     return status;
 }
 
-bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size) {
+sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_failure *why) {
     h5_errors q = h5_quiet();
-    ssize_t length = H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name,
-                                        size, H5P_DEFAULT);
-    h5_unquiet(q);
-    return length >= 0;
+    H5G_info_t info = {0};
+    bool ok = H5Gget_info_by_name(file, group, &info, H5P_DEFAULT) >= 0;
+    *count = ok ? (int64_t)info.nlinks : 0;
+    return h5_end(q, ok, why, SR_FORMAT, file, group, "open group");
+}
+
+sr_status h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size,
+                    sr_failure *why) {
+    h5_errors q = h5_quiet();
+    bool ok = H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name, size,
+                                 H5P_DEFAULT) >= 0;
+    return h5_end(q, ok, why, SR_FORMAT, file, group, "list group");
 }

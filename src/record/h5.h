@@ -87,6 +87,7 @@ sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void
 sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer, sr_failure *why);
 
 /* Reading. */
+/* Also true where damage hides whether it is there: opening it then tells what is damaged. */
 bool h5_has(h5_id file, const char *path);
 /* cache: bytes of chunks that are kept between two reads; 0: chunks go straight into the reader's
  * memory, which is faster where a read takes whole chunks of contiguous rows and slow elsewhere;
@@ -106,7 +107,9 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
  */
 sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
                            void **text, void *number, sr_failure *why);
-/* Name of the i-th member of a group in alphabetic order, cut to size; false past the end. */
-bool h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size);
+sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_failure *why);
+/* Name of the i-th member of a group in alphabetic order, cut to size. */
+sr_status h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size,
+                    sr_failure *why);
 
 #endif

@@ -342,16 +342,23 @@ static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int 
     return status;
 }
 
-static sr_status read_names(sr_runfile *f, sr_failure *why) {
+static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
     char name[SR_NAME_SIZE];
+    int64_t count = 0;
+    if (!h5_has(f->file, "/embeddings")) return SR_OK;
+    sr_status status = h5_count_members(f->file, "/embeddings", &count, why);
+    for (int64_t i = 0; i < count && i < NAMES_MAX && status == SR_OK; i++) {
+        status = h5_member(f->file, "/embeddings", i, name, sizeof name, why);
+        if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, why);
+    }
+    return status;
+}
+
+static sr_status read_names(sr_runfile *f, sr_failure *why) {
     sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
     if (status == SR_OK) status = add_columns(f, 1, run_vectors, SR_VECTOR_COUNT, why);
     if (status == SR_OK) status = add_columns(f, 2, run_evals, SR_EVAL_COUNT, why);
-    for (int i = 0; i < NAMES_MAX && status == SR_OK; i++) {
-        if (!h5_member(f->file, "/embeddings", i, name, sizeof name)) break;
-        status = add_name(f, READER_GROUPS - 1, name, why);
-    }
-    return status;
+    return status == SR_OK ? list_embeddings(f, why) : status;
 }
 
 /* -- opening and closing --------------------------------------------------------------------- */
