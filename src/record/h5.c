@@ -44,8 +44,10 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) 
 /* Turns HDF5's error stack into one line "file: object: reason". */
 static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id, const char *object,
                                  const char *action) {
-    reason r = {"unknown", 0, false};
+    reason r = {"", 0, false};
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &r);
+    if (!*r.text)
+        snprintf(r.text, sizeof r.text, otherwise == SR_MEMORY ? "out of memory" : "unknown");
     char file[REASON_SIZE] = "", name[H5_NAME_SIZE] = "";
     if (id > 0) {
         H5Fget_name(id, file, sizeof file);
@@ -81,8 +83,13 @@ void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
-void h5_release(hid_t id) {
-    if (id >= 0) H5Idec_ref(id);
+/* A call of HDF5 that succeeds forgets what an earlier one failed for. */
+bool h5_release(hid_t id) {
+    if (id < 0) return true;
+    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : -1;
+    bool closed = H5Idec_ref(id) >= 0;
+    if (stack >= 0) H5Eset_current_stack(stack);
+    return closed;
 }
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -168,14 +175,15 @@ sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
 /* Moves rows between file and memory; direction by `write`. Spaces of the same rank: else HDF5
  * takes a slow path that needs 100 bytes for each element. */
 static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buffer, bool write) {
-    hid_t in_file = H5Dget_space(set), memory = h5_make_type(type, 0, false), in_memory = -1;
+    hid_t in_file = H5Dget_space(set), memory = -1, in_memory = -1;
     int rank = in_file < 0 ? -1 : H5Sget_simple_extent_ndims(in_file);
     hsize_t start[2] = {(hsize_t)rows->first, (hsize_t)rows->column};
     hsize_t count[2] = {(hsize_t)rows->count, (hsize_t)rows->columns};
     hsize_t whole[2] = {(hsize_t)rows->count, (hsize_t)rows->stride};
     hsize_t offset[2] = {0, write ? (hsize_t)rows->column : 0};
     herr_t result = -1;
-    if (memory >= 0 && rank > 0 && rank <= 2) in_memory = H5Screate_simple(rank, whole, NULL);
+    if (rank > 0 && rank <= 2) memory = h5_make_type(type, 0, false);
+    if (memory >= 0) in_memory = H5Screate_simple(rank, whole, NULL);
     if (in_memory >= 0 &&
         H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
         H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, offset, NULL, count, NULL) >= 0)
@@ -263,8 +271,8 @@ void h5_close_dataset(h5_id set) {
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
     h5_errors q = h5_quiet();
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
-    hid_t space = H5Dget_space(set), type = H5Dget_type(set);
-    bool ok = space >= 0 && type >= 0;
+    hid_t space = H5Dget_space(set), type = space < 0 ? -1 : H5Dget_type(set);
+    bool ok = type >= 0;
     int rank = ok ? H5Sget_simple_extent_ndims(space) : -1;
     hsize_t dims[2] = {0, 0};
     if (ok && rank >= 0 && rank <= 2 && H5Sget_simple_extent_type(space) != H5S_NULL) {
@@ -314,10 +322,13 @@ static hid_t open_attribute(hid_t file, const char *object, const char *name, H5
                             size_t *size) {
     hid_t id = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
     if (id < 0) return id;
-    hid_t type = H5Aget_type(id), space = H5Aget_space(id);
-    bool fits = type >= 0 && space >= 0 && H5Tget_class(type) == class &&
+    hid_t type = H5Aget_type(id), space = type < 0 ? -1 : H5Aget_space(id);
+    bool fits = space >= 0 && H5Tget_class(type) == class &&
                 H5Sget_simple_extent_npoints(space) == 1 && H5Tis_variable_str(type) <= 0;
-    *size = type >= 0 ? H5Tget_size(type) : 0;
+    *size = fits ? H5Tget_size(type) : 0;
+    if (space >= 0 && !fits)
+        H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_ATTR, H5E_BADTYPE,
+                 class == H5T_STRING ? "not one text of fixed length" : "not one whole number");
     h5_release(type), h5_release(space);
     if (!fits) h5_release(id);
     return fits ? id : -1;

@@ -28,14 +28,15 @@ static hid_t creation_properties(const h5_shape *shape) {
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (properties < 0) return properties;
     hsize_t chunk[2] = {(hsize_t)shape->chunk[0], (hsize_t)shape->chunk[1]};
-    herr_t failed = H5Pset_obj_track_times(properties, false) < 0;
     /* more than the default 8 attributes in the object header: a heap for each dataset is 1 KB */
-    failed |= H5Pset_attr_phase_change(properties, 16, 12) < 0;
-    failed |= set_fill(properties, shape->type) < 0;
-    failed |= shape->chunk[0] > 0 ? H5Pset_chunk(properties, shape->rank, chunk) < 0
-                                  : H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) < 0;
-    if (failed) h5_release(properties);
-    return failed ? -1 : properties;
+    if (H5Pset_obj_track_times(properties, false) >= 0 &&
+        H5Pset_attr_phase_change(properties, 16, 12) >= 0 &&
+        set_fill(properties, shape->type) >= 0 &&
+        (shape->chunk[0] > 0 ? H5Pset_chunk(properties, shape->rank, chunk)
+                             : H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY)) >= 0)
+        return properties;
+    h5_release(properties);
+    return -1;
 }
 
 static hid_t make_space(const h5_shape *shape) {
@@ -49,10 +50,11 @@ sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5
                          sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t type = h5_make_type(shape->type, shape->text, true);
-    hid_t space = make_space(shape);
-    hid_t properties = creation_properties(shape);
-    bool ok = type >= 0 && space >= 0 && properties >= 0;
-    hid_t id = ok ? H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT) : -1;
+    hid_t space = type < 0 ? -1 : make_space(shape);
+    hid_t properties = space < 0 ? -1 : creation_properties(shape);
+    hid_t id = properties >= 0
+                   ? H5Dcreate2(file, path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT)
+                   : -1;
     *set = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, file, path, "create dataset");
     h5_release(properties), h5_release(space), h5_release(type);
@@ -63,14 +65,14 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
                            size_t text, int64_t count, const void *value, sr_failure *why) {
     h5_errors q = h5_quiet();
     hsize_t dims = (hsize_t)count;
-    hid_t stored = h5_make_type(type, text, true), memory = h5_make_type(type, text, false),
-          id = -1;
-    hid_t space = count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
-    if (stored >= 0 && memory >= 0 && space >= 0)
+    hid_t stored = h5_make_type(type, text, true), memory = -1, space = -1, id = -1;
+    if (stored >= 0) memory = h5_make_type(type, text, false);
+    if (memory >= 0) space = count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
+    if (space >= 0)
         id = H5Acreate_by_name(file, object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT,
                                H5P_DEFAULT);
     bool ok = id >= 0 && H5Awrite(id, memory, value) >= 0;
-    if (id >= 0 && H5Aclose(id) < 0) ok = false;
+    ok = h5_release(id) && ok;
     char at[H5_NAME_SIZE];
     snprintf(at, sizeof at, "%s attribute %s", object, name);
     sr_status status = h5_end(q, ok, why, SR_LIBRARY, file, at, "write");

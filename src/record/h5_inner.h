@@ -22,8 +22,9 @@ void h5_unquiet(h5_errors q);
 /* `ok` false: the failure that the stack tells, about `object` or, when NULL, the dataset id. */
 sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
                  const char *object, const char *action);
-/* Closes a handle of any kind; below 0: none. */
-void h5_release(hid_t id);
+/* Closes a handle of any kind, below 0: none; what the error stack holds stays. False: it failed.
+ */
+bool h5_release(hid_t id);
 
 /* A type that the caller closes: as stored in the file, or as in memory. */
 hid_t h5_make_type(h5_type type, size_t text, bool stored);

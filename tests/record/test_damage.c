@@ -47,6 +47,7 @@ static void expect_one_line(const sr_failure *why) {
     assert_true(why->status == SR_FORMAT || why->status == SR_IO || why->status == SR_STATE);
     assert_true(strlen(why->text) > 10);
     assert_null(strchr(why->text, '\n'));
+    if (strstr(why->text, "unknown")) fail_msg("without a reason: %s", why->text);
 }
 
 /* Opens, checks, reads everything and recovers. Returns whether the file opened. */
@@ -211,8 +212,7 @@ static void test_flipped(void **state) {
     flip_bytes(sample_path("run.h5.part"), 60);
 }
 
-/* -- well-formed HDF5 that is no run file
- * ----------------------------------------------------------- */
+/* -- well-formed HDF5 that is no run file ------------------------------------------------------ */
 
 static hid_t reopen(const char *path) {
     size_t size;

@@ -99,6 +99,14 @@ static void test_allocations(void **state) {
 
 /* -- full disks ------------------------------------------------------------------------------ */
 
+/* What a full disk leaves in the recorder: the system's reason, whatever HDF5 did after it. */
+static void expect_full(const sr_failure *kept, rlim_t limit) {
+    if (kept->status == SR_IO && strstr(kept->text, "File too large")) return;
+    fprintf(stderr, "limit %lu: %s: %s\n", (unsigned long)limit, sr_status_name(kept->status),
+            kept->text);
+    _exit(23);
+}
+
 /* The child: a run whose file may not grow beyond `limit` bytes. Exit status 0: finished; 10: the
  * failure was kept and returned as it should; anything else is a fault. */
 static void write_limited(const char *path, rlim_t limit) {
@@ -114,11 +122,7 @@ static void write_limited(const char *path, rlim_t limit) {
     sr_failure kept = sr_failed(r) ? *sr_failed(r) : (sr_failure){0};
     if (status != SR_OK) {
         if (sample_step(r, 1000) != status || sr_flush(r) != status) _exit(22);
-        if (kept.status != SR_IO || !strstr(kept.text, "File too large")) {
-            fprintf(stderr, "limit %lu: %s: %s\n", (unsigned long)limit,
-                    sr_status_name(kept.status), kept.text);
-            _exit(23);
-        }
+        expect_full(&kept, limit);
     }
     sr_status closed = sr_close(r, &(sr_finish){.status = "complete"}, &why);
     if (status != SR_OK && (closed != status || strcmp(why.text, kept.text) != 0)) _exit(24);
@@ -168,11 +172,57 @@ static void test_full_disk(void **state) {
     assert_true(failed > 20 && readable > 10 && finished > 0);
 }
 
+/* The child: rows of more bytes than HDF5 keeps in memory, so that a write itself meets the end. */
+static void write_wide(const char *path, rlim_t limit) {
+    enum { SITES = 64, WIDTH = 512 };
+    static double value[WIDTH];
+    sr_failure why = {0};
+    char name[32];
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGSEGV, SIG_DFL), signal(SIGABRT, SIG_DFL);
+    if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) != 0) _exit(20);
+    sr_recorder *r = sr_create(path, NULL, &why);
+    for (int i = 0; i < SITES && r; i++) {
+        snprintf(name, sizeof name, "site.%d", i);
+        sr_add_site(r, &(sr_site){.name = name, .norm = "bn", .width = WIDTH});
+    }
+    for (int64_t step = 1; step < 400 && r && !sr_failed(r); step++) {
+        sr_step row = {0};
+        sr_begin_step(r, step);
+        for (int i = 0; i < SITES; i++)
+            sr_put_vector(r, i, SR_mu_B, value), sr_put_vector(r, i, SR_mu, value);
+        sr_end_step(r, &row);
+    }
+    if (!r || !sr_failed(r)) _exit(21);
+    expect_full(sr_failed(r), limit);
+    exit(sr_close(r, NULL, &why) == SR_IO ? 0 : 22);
+}
+
+static void test_full_disk_wide(void **state) {
+    (void)state;
+    char folder[] = "/tmp/statrec-full-XXXXXX", path[64], part[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/full.h5", folder);
+    snprintf(part, sizeof part, "%s/full.h5.part", folder);
+    for (rlim_t limit = 1000000; limit < 24000000; limit += 2999999) {
+        fflush(NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) write_wide(path, limit);
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        unlink(path), unlink(part);
+    }
+    rmdir(folder);
+}
+
 int main(void) {
     /* hundreds of files, each with an fsync: in memory where that is possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_full_disk_wide),
         cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

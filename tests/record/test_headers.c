@@ -54,6 +54,7 @@ static void expect_told(const char *path, const char *object) {
     if (sr_run_check(path, &why) != SR_FORMAT) fail_msg("%s: %s", object, why.text);
     const bool root = strcmp(object, ".") == 0; /* nothing says that it was a run file */
     check_failure(&why, SR_FORMAT, root ? "not a run file" : "damaged: ");
+    if (!root) check_failure(&why, SR_FORMAT, "checksum");
     if (sr_run_recover(path, sample_path("copy.h5"), true, -1, &count, NULL) == SR_OK &&
         strncmp(object, "final", 5) != 0)
         fail_msg("%s: recovered, %lld steps lost", object, (long long)count.lost_steps);
