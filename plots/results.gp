@@ -20,7 +20,7 @@ low = 1e300
 high = -1e300
 WIDEN = 'if (v == v) { if (v < low) { low = v }; if (v > high) { high = v } }'
 ROW = 'row = 0; do for [i=1:dot_count] { if (dot_name[i] eq name) { row = i } }; '. \
-    'if (!row && dot_count < 40) { dot_count = dot_count + 1; dot_name[dot_count] = name; row = dot_count }'
+    'if (!row) { dot_count = dot_count + 1; dot_name[dot_count] = name; row = dot_count }'
 array row_of[runs]
 array published_row[published_rows > 0 ? published_rows : 1]
 tasks = 0
@@ -46,12 +46,10 @@ do for [j=1:published_rows] {
     eval WIDEN
 }
 do for [g=1:published_groups] {
-    if (legend_count < 64) {
-        legend_count = legend_count + 1
-        legend_text[legend_count] = published_name[g]
-        legend_type[legend_count] = published_type(g)
-        legend_mark[legend_count] = 1
-    }
+    legend_count = legend_count + 1
+    legend_text[legend_count] = published_name[g]
+    legend_type[legend_count] = published_type(g)
+    legend_mark[legend_count] = 1
 }
 eval LEGEND_ROOM
 eval DOT_ROOM

@@ -1,6 +1,7 @@
 # Shared look of the figures: sizes of paper columns, 8 point text, colours that colour-blind readers
 # tell apart (Wong, Nature Methods 2011), one dash pattern per colour for print in grey.
-# statplot has set: figure_width, figure_height (inches), runs, run_label[], run_full[], shared.
+# statplot has set: figure_width, figure_height (inches), runs, run_label[], run_full[], shared, and entries: as many
+# as there are runs, published rows and curves together, room for whatever a figure lists.
 
 set encoding utf8
 set datafile separator tab
@@ -95,8 +96,8 @@ log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; 
 
 # A round step that cuts a range into n parts or fewer.
 step_unit(r) = 10.0**floor(log10(r))
-tic_step(range, n) = step_unit(range / n) * (range / n <= 1.0001 * step_unit(range / n) ? 1 : \
-    range / n <= 2.0001 * step_unit(range / n) ? 2 : range / n <= 5.0001 * step_unit(range / n) ? 5 : 10)
+tic_step(range, n) = round_up(1.0 * range / n)
+round_up(r) = step_unit(r) * (r <= 1.0001 * step_unit(r) ? 1 : r <= 2.0001 * step_unit(r) ? 2 : r <= 5.0001 * step_unit(r) ? 5 : 10)
 
 # eval linear_y(low, high): linear with some room; a constant gets an axis around it.
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
@@ -107,7 +108,7 @@ linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics %
 # Rows from top to bottom with their names at the left. Fill dot_name[i] for i = 1 .. dot_count; eval DOT_ROOM
 # before the first panel, dot_panel(column, columns) for each one; then y is the number of the row.
 # dot_x(low, high): an x axis with some room, logarithmic above a ratio of 4. Many rows make the figure higher.
-array dot_name[40]
+array dot_name[entries + 8]
 dot_count = 0
 dot_letter = 0.06
 dot_most = int(0.36 * figure_width / dot_letter)
@@ -144,10 +145,10 @@ heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%
 # Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
 # (linetype) for i = 1 .. legend_count, and legend_mark[i] = 1 for a point, 2 for a line with a point; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
 # last. (A key of gnuplot's own warns when a label is long, and statplot takes warnings for failures.)
-array legend_text[256]
-array legend_type[256]
-array legend_mark[256]
-do for [i=1:256] { legend_mark[i] = 0 }
+array legend_text[entries + 8]
+array legend_type[entries + 8]
+array legend_mark[entries + 8]
+do for [i=1:entries+8] { legend_mark[i] = 0 }
 legend_count = 0
 legend_letter = 0.066
 legend_line = 0.3
@@ -155,8 +156,8 @@ legend_most = int((figure_width - 0.75) / legend_letter)
 legend_cut(text) = cut(text, legend_most)
 legend_width(i) = legend_letter * strlen(legend_cut(legend_text[i])) + legend_line + 0.3
 # Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
-array legend_left[256]
-array legend_row[256]
+array legend_left[entries + 8]
+array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (0.1 + 0.15 * legend_row[i]) / figure_height
 LEGEND_ROOM = 'legend_rows = 0; legend_next = 0.08; '. \

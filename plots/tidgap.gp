@@ -22,9 +22,9 @@ low = 0.0
 high = 0.0
 right = 0.0
 alike = 1
-array at_tid[64]
-array at_gap[64]
-ADD = 'if (u == u && v == v && legend_count < 64) { legend_count = legend_count + 1; '. \
+array at_tid[runs + published_rows]
+array at_gap[runs + published_rows]
+ADD = 'if (u == u && v == v) { legend_count = legend_count + 1; '. \
     'at_tid[legend_count] = u; at_gap[legend_count] = v; legend_text[legend_count] = name; '. \
     'legend_type[legend_count] = type; legend_mark[legend_count] = 1; '. \
     'if (v < low) { low = v }; if (v > high) { high = v }; if (u > right) { right = u } }'

@@ -89,8 +89,9 @@ typedef struct plot_process {
 
 /* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. */
 sr_status plot_process_run(const plot_process *p, sr_failure *why);
-/* First line of a file without its newline, control bytes replaced; "" when there is none. */
-void plot_first_line(const char *path, char *line, size_t size);
+/* The line of a program's errors that says what is wrong, without its newline, control bytes
+ * replaced: gnuplot's `"FILE" line N: ...`, else the first that is not empty; "" without any. */
+void plot_error_line(const char *path, char *line, size_t size);
 
 /* -- plot_tsv.c: reading the tables that analyses print -------------------------------------- */
 

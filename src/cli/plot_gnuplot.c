@@ -182,7 +182,12 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     write_text(out, "stat", job->template->stat);
     write_text(out, "metric", job->template->metric);
     plot_published_write(job->published, job->template, out);
-    for (int i = 0; i < job->template->tables; i++) write_data(&job->data[i], out);
+    int entries = job->labels->runs + job->published->rows;
+    for (int i = 0; i < job->template->tables; i++) {
+        write_data(&job->data[i], out);
+        entries += job->data[i].curves;
+    }
+    fprintf(out, "entries = %d\n", entries);
     fputs("load 'style.gp'\nload 'template.gp'\nunset output\n", out);
     const bool bad = ferror(out) != 0;
     if (fclose(out) == 0 && !bad) return SR_OK;
@@ -290,7 +295,7 @@ static sr_status run_gnuplot(const plot_job *job, sr_failure *why) {
     const plot_process p = {argv, job->directory, NULL, errors};
     sr_failure run = {0};
     sr_status status = plot_process_run(&p, &run);
-    plot_first_line(errors, line, sizeof line);
+    plot_error_line(errors, line, sizeof line);
     if (status == SR_IO) {
         sr_fail(why, SR_IO, "%s", run.text);
         sr_hint(why, "install gnuplot 5.2 or later (Debian: apt-get install gnuplot-nox)");

@@ -13,19 +13,31 @@
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 
-void plot_first_line(const char *path, char *line, size_t size) {
+/* gnuplot prints the command that failed, a mark under it, then `"FILE" line N: what is wrong`. */
+static bool names_line(const char *line) {
+    const char *at = line[0] == '"' ? strstr(line, " line ") : NULL;
+    if (!at) return false;
+    at += strlen(" line ");
+    const size_t digits = strspn(at, "0123456789");
+    return digits > 0 && at[digits] == ':';
+}
+
+void plot_error_line(const char *path, char *line, size_t size) {
+    char next[512];
+    bool found = false; /* gnuplot begins its messages with an empty line */
     line[0] = 0;
     FILE *in = fopen(path, "r");
     if (!in) return;
-    bool found = false; /* gnuplot begins its messages with an empty line */
-    while (!found && fgets(line, (int)size, in)) {
-        line[strcspn(line, "\n")] = 0;
-        for (char *c = line; *c; c++)
+    while (fgets(next, sizeof next, in)) {
+        next[strcspn(next, "\n")] = 0;
+        for (char *c = next; *c; c++)
             if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
-        found = line[strspn(line, " ")] != 0;
+        const bool named = names_line(next);
+        if (named || (!found && next[strspn(next, " ")])) snprintf(line, size, "%s", next);
+        found = line[0] != 0;
+        if (named) break;
     }
     fclose(in);
-    if (!found) line[0] = 0;
 }
 
 static bool redirect(const char *path, int to) {
@@ -89,7 +101,7 @@ sr_status plot_process_run(const plot_process *p, sr_failure *why) {
     if (WIFEXITED(state) && WEXITSTATUS(state) == CANNOT_EXEC)
         return sr_fail(why, SR_IO, "cannot find the program %s", p->argv[0]);
     char line[512];
-    plot_first_line(p->errors, line, sizeof line);
+    plot_error_line(p->errors, line, sizeof line);
     sr_fail(why, SR_LIBRARY, "%s%s", line[0] ? line : p->argv[0],
             line[0] ? "" : " failed without a message");
     keep_hint(p->errors, why);

@@ -209,6 +209,40 @@ static void test_published(void **state) {
               0, "");
 }
 
+/* More runs and more rows than any array of a template once held: all of them are there. */
+static void test_many(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot tidgap pre_ln.h5 $(yes pre_bn.h5 | head -n 75) -o many.svg", 0, "");
+    check_run("test $(grep -o '>[^<]*pre_bn.h5' many.svg | wc -l) = 75", 0, "");
+    check_run(
+        "cp \"$STATREC_PLOTS\"/*.gp . && { printf 'table\\tsource\\tnorm\\tmetric\\tvalue\\n';"
+        " for i in $(seq 80); do printf \"t$i\\tpaper\\tnorm$i\\taccuracy\\t$i\\n\"; done; } "
+        ">published.tsv",
+        0, "");
+    check_run("statplot ./results.gp pre_ln.h5 --metric valid_accuracy --published -o many.svg", 0,
+              "");
+    check_run("test $(grep -o '>norm[0-9]*<' many.svg | wc -l) = 80", 0, "");
+    check_run("test $(grep -o '>t[0-9]*, paper<' many.svg | wc -l) = 80", 0, "");
+}
+
+/* Runs of one kind: no gap at all. */
+static void test_no_gap(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot replaced pre_bn.h5 pre_bn.h5 -o none.svg", 0, "");
+    check_run("statplot tidgap pre_bn.h5 pre_bn.h5 -o none.svg", 0, "");
+}
+
+/* What gnuplot found wrong, and where: not the command that it prints above. */
+static void test_template_error(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("printf '#: title x\\n#: table t stat-table {run}\\neval log10(0)\\n' >bad.gp; "
+              "statplot ./bad.gp wild.h5 -o x.svg",
+              1, "statplot: gnuplot, figure bad: \"template.gp\" line 3: ");
+}
+
 static void test_published_line(void **state) {
     (void)state;
     check_run(
@@ -270,6 +304,9 @@ int main(void) {
         cmocka_unit_test(test_gap_of_metrics),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_published),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_no_gap),
+        cmocka_unit_test(test_template_error),
         cmocka_unit_test(test_published_line),
         cmocka_unit_test(test_diverged),
         cmocka_unit_test(test_mixed_report),
