@@ -159,10 +159,13 @@ static const char ignored[] =
     "size-limit,spectra-every,svd-every,flush-steps,flush-seconds,on-write-error,observe,"
     "final-tid,final-batches,validate-batch";
 
+/* Nothing is known of a run without any configuration; a key that others lack is a difference. */
 static bool differs(const config_line *a, const table_run *const *runs, int count) {
     config_line b;
     for (int i = 0; i < count; i++) {
-        if (!config_find(runs[i]->info->config, a->key, a->key_length, &b)) continue;
+        const char *config = runs[i]->info->config;
+        if (!config || !config[0]) continue;
+        if (!config_find(config, a->key, a->key_length, &b)) return true;
         if (a->value_length != b.value_length ||
             strncmp(a->value, b.value, (size_t)a->value_length) != 0)
             return true;
@@ -170,15 +173,20 @@ static bool differs(const config_line *a, const table_run *const *runs, int coun
     return false;
 }
 
+static bool is_ignored(const config_line *l) {
+    table_word key;
+    snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
+    return table_among(ignored, key);
+}
+
 int table_run_distance(const table_run *a, const table_run *b) {
     const char *at = a->info->config;
-    config_line l;
+    config_line l, other;
     int count = 0;
-    while (config_next(&at, &l)) {
-        table_word key;
-        snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
-        count += !table_among(ignored, key) && differs(&l, &b, 1);
-    }
+    if (!at || !at[0]) return 0;
+    while (config_next(&at, &l)) count += !is_ignored(&l) && differs(&l, &b, 1);
+    for (at = b->info->config; config_next(&at, &l);)
+        count += !is_ignored(&l) && !config_find(a->info->config, l.key, l.key_length, &other);
     return count;
 }
 
@@ -192,7 +200,7 @@ void table_run_settings(const table_run *r, const table_run *const *runs, int co
         char setting[640];
         snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
         const bool mixed = strcmp(key, "norm-at") == 0 && l.value_length;
-        if (table_among(ignored, key) || (!mixed && !differs(&l, runs, count))) continue;
+        if (is_ignored(&l) || (!mixed && !differs(&l, runs, count))) continue;
         if (!l.value_length) l = (config_line){l.key, "default", l.key_length, 7};
         snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
         append(text, size, text[0] ? " " : "", setting);

@@ -1,0 +1,100 @@
+/* test_tables_runs.c -- what stat-table --layout takes from runs: settings that only some of them
+ * have, and the discrepancy of the final pass. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "programs.h"
+
+/* A translation run of one step and one evaluation, one bn site in its encoder. */
+typedef struct toy {
+    const char *path, *norm, *settings;
+    double bleu, final_mean, final_var; /* NaN: no final pass */
+} toy;
+
+static void write_toy(const toy *t) {
+    char config[512];
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    snprintf(config, sizeof config,
+             "norm = %s\ndecoder-norm = ln\nplacement = pre\ndata-dir = /data/two\n%s", t->norm,
+             t->settings);
+    o.model = "toy", o.data = "parallel", o.task = "pairs";
+    o.config = t->settings[0] == '-' ? "" : config;
+    o.force = true, o.final = isfinite(t->final_mean);
+    sr_recorder *r = sr_create(program_file(t->path), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    sr_add_site(
+        r, &(sr_site){"encoder.final", t->norm, "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    sr_begin_step(r, 1);
+    sr_put_rows(r, 0, 4);
+    sr_put_scalar(r, 0, SR_SCALAR_tid_mean, 0.5);
+    sr_put_scalar(r, 0, SR_SCALAR_tid_var, 0.75);
+    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    double eval[SR_EVAL_COUNT];
+    for (int i = 0; i < SR_EVAL_COUNT; i++) eval[i] = NAN;
+    eval[SR_EVAL_epoch] = 1, eval[SR_EVAL_valid_loss] = 2, eval[SR_EVAL_bleu] = t->bleu;
+    assert_int_equal(sr_put_eval(r, 1, eval), SR_OK);
+    if (o.final) sr_put_final(r, 3, (const double *const[]){&t->final_mean, &t->final_var});
+    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    static const toy toys[] = {
+        {"plain.h5", "bn", "lr = 0.1\n", 10, 0.25, 0.125},
+        {"plain2.h5", "bn", "lr = 0.1\n", 12, NAN, NAN},
+        {"drop.h5", "bn", "dropout = 0.5\nlr = 0.1\n", 20, NAN, NAN},
+        {"ln.h5", "ln", "lr = 0.1\n", 40, NAN, NAN},
+        {"ln-drop.h5", "ln", "lr = 0.1\ndropout = 0.5\n", 60, NAN, NAN},
+    };
+    for (size_t i = 0; i < sizeof toys / sizeof toys[0]; i++) write_toy(&toys[i]);
+    return 0;
+}
+
+#define BLEU "two bleu"
+
+/* Runs without `dropout` are not replicates of one that has it. */
+static void test_absent_setting(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table plain.h5 plain2.h5 drop.h5 --layout pn-table1");
+    assert_int_equal(r.status, 0);
+    check_text(&r, 1, "row", "BN");
+    check_text(&r, 1, "settings", "-");
+    check_cell(&r, 1, BLEU, 11);
+    check_cell(&r, 1, BLEU " runs", 2);
+    check_text(&r, 2, "row", "BN");
+    check_text(&r, 2, "settings", "dropout=0.5");
+    check_cell(&r, 2, BLEU, 20);
+    program_free(&r);
+}
+
+/* References are those with the run's settings, whichever of the two lacks one. */
+static void test_gap_of_absent_setting(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table plain.h5 drop.h5 ln.h5 ln-drop.h5 --layout rbn-tid");
+    assert_int_equal(r.status, 0);
+    const int last = table_rows(r.out) - 1;
+    check_text(&r, last, "settings", "dropout=0.5");
+    check_cell(&r, last, BLEU, 20 - 60);
+    check_cell(&r, last - 1, BLEU, 10 - 40);
+    program_free(&r);
+}
+
+/* Of the final pass, not of the step before it: 25 and 12.5 percent, not 50 and 75. */
+static void test_final_discrepancy(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table plain.h5 --layout rbn-table1");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 6, BLEU, 25);
+    check_cell(&r, 7, BLEU, 12.5);
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent_setting),
+                                       cmocka_unit_test(test_gap_of_absent_setting),
+                                       cmocka_unit_test(test_final_discrepancy)};
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
