@@ -15,9 +15,10 @@
  *     c  mean                 qbar/s   (D - (2-Q) m^2)/s^2       detach-mean
  *     d  deviation            0        D/s^2                     detach-std
  *
- * Per site: medians over the steps, and the largest distance between measured and exact values,
- * which float32 in the file keeps above about 1e-7. The row gradients themselves are not stored, so
- * nothing can be computed again from /vectors. docs/definitions.md has the released variants.
+ * Per site: medians over the steps, and the largest distance between measured and exact values of
+ * the steps where both are finite (the others are counted), which float32 in the file keeps above
+ * about 1e-7. The row gradients themselves are not stored, so nothing can be computed again from
+ * /vectors. docs/definitions.md has the released variants.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -54,6 +55,10 @@ static void declare_columns(tsv *t) {
                "of Theorem 1: a mean and deviation constant in the backward pass, b neither, c the "
                "mean, d the deviation; -: no statement");
     tsv_column(t, "steps", "recorded steps");
+    tsv_column(
+        t, "nonfinite",
+        "steps at which a recorded statistic is NaN or infinite: such values are in no median "
+        "and no difference");
     tsv_column(t, "grad_mean", "median over the steps of row_grad_mean");
     tsv_column(t, "exact_mean", "the same of row_exact_mean; nan: not recorded, or no statement");
     tsv_column(t, "mean_diff", "largest of the steps: |grad_mean - exact_mean| / sqrt(exact_var)");
@@ -89,7 +94,7 @@ static sr_status gradients_read(gradients *g, const sr_runfile *run, const site_
     return status;
 }
 
-/* Largest |a - b| / unit of the steps that have one; NaN without any. */
+/* Largest finite |a - b| / unit; NaN without any. */
 static double largest_difference(const double *a, const double *b, const double *square,
                                  const double *unit, int64_t steps) {
     double most = NAN;
@@ -98,6 +103,17 @@ static double largest_difference(const double *a, const double *b, const double 
         if (isfinite(difference) && !(difference <= most)) most = difference;
     }
     return most;
+}
+
+static int64_t count_nonfinite(const gradients *g, const bool *recorded) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < g->steps; i++) {
+        bool finite = true;
+        for (int k = 0; k < STATISTICS; k++)
+            finite = finite && (!recorded[k] || isfinite(g->value[k][i]));
+        count += !finite;
+    }
+    return count;
 }
 
 /* Sorts the values. */
@@ -114,6 +130,7 @@ static void print_site(const run_set *set, const site_choice *at, gradients *g, 
         largest_difference(v[GRAD_MEAN], v[EXACT_MEAN], v[EXACT_VAR], NULL, g->steps);
     const double var_diff =
         largest_difference(v[GRAD_VAR], v[EXACT_VAR], NULL, v[EXACT_VAR], g->steps);
+    const int64_t nonfinite = count_nonfinite(g, at->has);
     double median[STATISTICS];
     for (int k = 0; k < STATISTICS; k++) median[k] = median_of(v[k], g->steps);
     tsv_text(t, set->path[at->run]);
@@ -121,6 +138,7 @@ static void print_site(const run_set *set, const site_choice *at, gradients *g, 
     tsv_text(t, site->norm);
     tsv_text(t, case_of(site->norm));
     tsv_int(t, g->steps);
+    tsv_int(t, nonfinite);
     const double cell[] = {median[GRAD_MEAN], median[EXACT_MEAN], mean_diff,      median[GRAD_VAR],
                            median[EXACT_VAR], var_diff,           median[G_MEAN], median[G_VAR]};
     for (size_t i = 0; i < sizeof cell / sizeof cell[0]; i++) tsv_real(t, cell[i]);

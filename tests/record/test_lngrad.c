@@ -1,4 +1,5 @@
 /* test_lngrad.c -- stat-lngrad's table of Theorem 1, on a run whose numbers are known. */
+#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,10 +59,40 @@ static void write_theorem(const char *path) {
     finish(r);
 }
 
+/* An overflow in the backward pass: the measured variance is infinite in the second of three steps,
+ * NaN in the third, where the closed form is finite. */
+static void write_overflow(const char *path) {
+    static const double measured[] = {2, INFINITY, NAN};
+    sr_recorder *r = create(program_file(path));
+    sr_add_site(r, &(sr_site){"top", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 3, NAN});
+    for (int step = 1; step <= 3; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 2);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_mean, 0);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_var, measured[step - 1]);
+        sr_put_scalar(r, 0, SR_SCALAR_row_exact_mean, 0);
+        sr_put_scalar(r, 0, SR_SCALAR_row_exact_var, 2);
+        end_step(r, step);
+    }
+    finish(r);
+}
+
+/* Files from before there were exact values do not have the datasets. */
+static void remove_exact(const char *path) {
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(f >= 0);
+    assert_true(H5Ldelete(f, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(f, "/scalars/row_exact_var", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(f) >= 0);
+}
+
 static int write_runs(void **state) {
     (void)state;
     write_theorem("theorem.h5");
+    write_overflow("overflow.h5");
     write_small_run(program_file("small.h5"), 6, true);
+    write_small_run(program_file("old.h5"), 6, true);
+    remove_exact(program_file("old.h5"));
     return 0;
 }
 
@@ -92,22 +123,42 @@ static void test_theorem(void **state) {
     program_free(&r);
 }
 
-/* A file from before the exact values were there. */
+/* Exact values that are NaN at every step, and a file from before there were any. */
 static void test_theorem_without_exact(void **state) {
     (void)state;
-    program_result r = program_run("stat-lngrad small.h5");
+    static const char *const run[] = {"small.h5", "old.h5"};
+    for (int i = 0; i < 2; i++) {
+        program_result r = program_run("statrec check %s && stat-lngrad %s", run[i], run[i]);
+        assert_int_equal(r.status, 0);
+        program_free(&r);
+        r = program_run("stat-lngrad %s", run[i]);
+        assert_int_equal(r.status, 0);
+        assert_int_equal(table_rows(r.out), 1);
+        check_text(&r, 0, "case", "b");
+        check_text(&r, 0, "exact_var", "nan");
+        check_text(&r, 0, "var_diff", "nan");
+        check_cell(&r, 0, "grad_var", 3);
+        assert_non_null(strstr(r.out, ".h5: no row_exact_var at "));
+        program_free(&r);
+    }
+}
+
+/* Steps that are in no difference are counted. */
+static void test_nonfinite(void **state) {
+    (void)state;
+    program_result r = program_run("stat-lngrad overflow.h5 theorem.h5");
     assert_int_equal(r.status, 0);
-    assert_int_equal(table_rows(r.out), 1);
-    check_text(&r, 0, "case", "b");
-    check_text(&r, 0, "exact_var", "nan");
-    check_text(&r, 0, "var_diff", "nan");
-    check_cell(&r, 0, "grad_var", 3);
-    assert_non_null(strstr(r.out, "# note: small.h5: no row_exact_var at "));
+    check_cell(&r, 0, "steps", 3);
+    check_cell(&r, 0, "nonfinite", 2);
+    check_cell(&r, 0, "grad_var", 2);
+    check_cell(&r, 0, "var_diff", 0);
+    for (int i = 1; i < 5; i++) check_cell(&r, i, "nonfinite", 0);
     program_free(&r);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_theorem),
-                                       cmocka_unit_test(test_theorem_without_exact)};
+                                       cmocka_unit_test(test_theorem_without_exact),
+                                       cmocka_unit_test(test_nonfinite)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
