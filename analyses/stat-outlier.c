@@ -1,7 +1,19 @@
-/* Steps at which a statistic is far above its usual size.
+/* How heavy the tails of a statistic are, over training.
  *
- * Outlier: value > factor * median, the exact median of the finite values of that run, site and
- * statistic. Steps with NaN or infinity are counted in `nonfinite` and are not outliers.
+ * Of the finite values v of a run, site, statistic and part of training, by their exact median:
+ *
+ *     mad       = median of |v - median|                        (median absolute deviation)
+ *     deviation = (v - median) / mad
+ *     outlier:    |v - median| > k mad
+ *
+ * on both sides, so that signed statistics count too. Of normally distributed values
+ * mad = 0.6745 sigma: beyond k = 10 lie 2e-11 of them, none among a million steps. Where mad is 0
+ * (more than half of the values are equal) every other value is beyond, with a deviation of plus or
+ * minus infinity; the deviation of the median itself is 0. Steps with NaN or infinity are counted
+ * in `nonfinite` and are in nothing else.
+ *
+ * --parts N cuts training into N equal parts of its steps, each with a median and a mad of its own:
+ * what is usual changes during training, and only what is unusual for its time is an outlier.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +23,8 @@
 
 typedef struct settings {
     option_text site, stat;
-    double factor;
+    double k;
+    int64_t parts;
     bool list;
 } settings;
 
@@ -21,10 +34,13 @@ static const option rows[] = {
                 "sites: globs separated by commas, or first or last (of those with a statistic)"),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
                 "statistics separated by commas: any name below /scalars"),
-    REAL_OPTION("Choice", "factor", AT(factor), "10", 1, 1e30, "medians",
-                "an outlier is above this many medians"),
+    REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",
+                "an outlier is further from the median, on either side, than this many median "
+                "absolute deviations"),
+    INT_OPTION("Output", "parts", AT(parts), "1", 1, 1000000, "",
+               "equal parts of training, a row for each"),
     FLAG_OPTION("Output", "list", AT(list), "no",
-                "one row per outlier instead of one per run, site and statistic"),
+                "one row per outlier instead of one per run, site, statistic and part"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -34,8 +50,10 @@ enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-outlier RUN.h5... [--factor K] [--site GLOB] [--stat LIST] [--list]\n\n"
-           "Steps at which a statistic exceeds K times its median.\n"
+    printf("usage: stat-outlier RUN.h5... [--deviations K] [--parts N] [--site GLOB] [--stat LIST] "
+           "[--list]\n\n"
+           "How heavy the tails of a statistic are: quantiles, and the steps that are more than K\n"
+           "median absolute deviations from its median.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
     for (int i = 0; i < SCALARS; i++)
         printf("  %-16s %s\n", scalars[i].name, statistic_definition(&scalars[i]));
@@ -43,15 +61,17 @@ static void print_help(const void *self) {
     options_help(options, stdout);
 }
 
+/* -- one run, site and statistic ------------------------------------------------------------- */
+
 typedef struct column {
-    int64_t count;
-    double *value, *sorted; /* [count] */
-    int64_t *step;          /* [count] */
+    int64_t count, last;     /* rows; last step of the run */
+    double *value, *scratch; /* [count] */
+    int64_t *step;           /* [count] */
 } column;
 
 static void column_free(column *c) {
     free(c->value);
-    free(c->sorted);
+    free(c->scratch);
     free(c->step);
 }
 
@@ -59,92 +79,162 @@ static sr_status column_read(column *c, const series *s, sr_failure *why) {
     *c = (column){.count = series_length(s)};
     const size_t room = (size_t)c->count + 1;
     c->value = malloc(room * sizeof *c->value);
-    c->sorted = malloc(room * sizeof *c->sorted);
+    c->scratch = malloc(room * sizeof *c->scratch);
     c->step = malloc(room * sizeof *c->step);
     sr_status status =
-        c->value && c->sorted && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+        c->value && c->scratch && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
     if (status == SR_OK) status = series_read(s, 0, c->count, c->value, c->step, why);
-    if (status == SR_OK) memcpy(c->sorted, c->value, (size_t)c->count * sizeof *c->value);
     if (status != SR_OK) column_free(c);
     return status;
 }
 
-static void name_cells(tsv *t, const run_set *set, const site_choice *at, const statistic *stat) {
-    tsv_text(t, set->path[at->run]);
-    tsv_text(t, sr_run_get_site(set->run[at->run], at->site)->name);
-    tsv_text(t, stat->name);
+/* -- one part of it -------------------------------------------------------------------------- */
+
+/* Rows first .. end - 1 of a column. */
+typedef struct part {
+    int64_t number, first, end;
+    summary of;
+    double mad;
+    int64_t outliers, farthest; /* row of the largest deviation; -1: no finite value */
+} part;
+
+static double deviation(const part *p, double value) {
+    const double from = value - p->of.median;
+    return from == 0 ? 0 : from / p->mad;
 }
 
-static bool is_outlier(double value, double limit) {
-    return isfinite(value) && value > limit;
+static bool is_outlier(const part *p, double value, double k) {
+    return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-static void count_row(tsv *t, const column *c, const summary *sum, double limit) {
-    int64_t outliers = 0, largest = 0;
-    for (int64_t i = 0; i < c->count; i++) {
-        outliers += is_outlier(c->value[i], limit);
-        if (isfinite(c->value[i]) &&
-            (!isfinite(c->value[largest]) || c->value[i] > c->value[largest]))
-            largest = i;
+/* scratch [count] holds the finite values in front when summary_make is done. */
+static double median_deviation(double *scratch, const summary *of) {
+    const int64_t n = of->values - of->nonfinite;
+    summary from;
+    for (int64_t i = 0; i < n; i++) scratch[i] = fabs(scratch[i] - of->median);
+    summary_range(scratch, n, &from);
+    return from.median;
+}
+
+static void part_measure(part *p, const column *c, double k) {
+    const int64_t count = p->end - p->first;
+    double most = -1;
+    memcpy(c->scratch, c->value + p->first, (size_t)count * sizeof *c->scratch);
+    summary_make(c->scratch, count, &p->of);
+    p->mad = median_deviation(c->scratch, &p->of);
+    p->farthest = -1;
+    p->outliers = 0;
+    for (int64_t i = p->first; i < p->end; i++) {
+        if (!isfinite(c->value[i])) continue;
+        const double from = fabs(c->value[i] - p->of.median);
+        if (from > most) p->farthest = i;
+        most = from > most ? from : most;
+        p->outliers += is_outlier(p, c->value[i], k);
     }
-    tsv_int(t, sum->values);
-    tsv_int(t, sum->nonfinite);
-    tsv_real(t, sum->median);
-    tsv_int(t, outliers);
-    tsv_real(t, sum->max);
-    tsv_real(t, sum->max / sum->median);
-    tsv_int(t, c->step[largest]);
 }
 
-static void list_rows(tsv *t, const run_set *set, const site_choice *at, const statistic *stat,
-                      const column *c, double median, double limit, int64_t last) {
-    for (int64_t i = 0; i < c->count; i++) {
-        if (!is_outlier(c->value[i], limit)) continue;
-        name_cells(t, set, at, stat);
+/* Step 1 is in part 1, the last step in the last part. */
+static int64_t part_of_step(const column *c, int64_t step, int64_t cuts) {
+    return step > 1 ? 1 + (int64_t)((double)(step - 1) * (double)cuts / (double)c->last) : 1;
+}
+
+/* -- rows of the table ----------------------------------------------------------------------- */
+
+typedef struct place {
+    const char *run, *site, *statistic;
+} place;
+
+static void begin_row(tsv *t, const place *at, const part *p) {
+    tsv_text(t, at->run);
+    tsv_text(t, at->site);
+    tsv_text(t, at->statistic);
+    tsv_int(t, p->number);
+}
+
+static void part_row(tsv *t, const place *at, const column *c, const part *p, int64_t cuts) {
+    const summary *of = &p->of;
+    const double real[] = {of->median, p->mad,  of->min, of->q01,
+                           of->q25,    of->q75, of->q99, of->max};
+    const bool any = p->farthest >= 0;
+    begin_row(t, at, p);
+    tsv_real(t, 100.0 * (double)p->number / (double)cuts);
+    tsv_int(t, of->values);
+    tsv_int(t, of->nonfinite);
+    for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
+    tsv_int(t, p->outliers);
+    tsv_real(t, any ? (double)p->outliers / (double)(of->values - of->nonfinite) : NAN);
+    tsv_real(t, any ? deviation(p, c->value[p->farthest]) : NAN);
+    tsv_int(t, any ? c->step[p->farthest] : -1);
+}
+
+static void list_rows(tsv *t, const place *at, const column *c, const part *p, double k) {
+    for (int64_t i = p->first; i < p->end; i++) {
+        if (!is_outlier(p, c->value[i], k)) continue;
+        begin_row(t, at, p);
         tsv_int(t, c->step[i]);
-        tsv_real(t, 100.0 * (double)c->step[i] / (double)last);
+        tsv_real(t, 100.0 * (double)c->step[i] / (double)c->last);
         tsv_real(t, c->value[i]);
-        tsv_real(t, c->value[i] / median);
+        tsv_real(t, deviation(p, c->value[i]));
     }
+}
+
+static void declare_list(tsv *t) {
+    tsv_column(t, "step", "forward and backward passes so far");
+    tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
+    tsv_column(t, "value", "the statistic at this step");
+    tsv_column(t, "deviation", "(value - median) / mad of its part; infinite where mad is 0");
+}
+
+static void declare_parts(tsv *t) {
+    tsv_column(t, "to", "percent of training at which the part ends");
+    tsv_column(t, "steps", "recorded steps");
+    tsv_column(t, "nonfinite", "steps with NaN or infinity, in no other column");
+    tsv_column(t, "median", "exact median");
+    tsv_column(t, "mad", "median absolute deviation: median of |value - median|, not scaled");
+    tsv_column(t, "min", "smallest value");
+    tsv_column(t, "q01", "1 % quantile, linear between order statistics");
+    tsv_column(t, "q25", "25 % quantile");
+    tsv_column(t, "q75", "75 % quantile");
+    tsv_column(t, "q99", "99 % quantile");
+    tsv_column(t, "max", "largest value");
+    tsv_column(t, "outliers", "steps with |value - median| > k mad");
+    tsv_column(t, "share", "outliers / (steps - nonfinite)");
+    tsv_column(
+        t, "largest",
+        "(value - median) / mad of the value farthest from the median; infinite where mad is "
+        "0, 0 where all values are equal");
+    tsv_column(t, "largest_step", "first step with it; -1: no finite value");
 }
 
 static void declare_columns(tsv *t, bool list) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "statistic", "name below /scalars");
-    if (list) {
-        tsv_column(t, "step", "forward and backward passes so far");
-        tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
-        tsv_column(t, "value", "the statistic at this step");
-        tsv_column(t, "ratio", "value / median");
-    } else {
-        tsv_column(t, "steps", "recorded steps");
-        tsv_column(t, "nonfinite", "steps with NaN or infinity, in no other column");
-        tsv_column(t, "median", "exact median");
-        tsv_column(t, "outliers", "steps with value > factor * median");
-        tsv_column(t, "max", "largest value");
-        tsv_column(t, "ratio", "max / median");
-        tsv_column(t, "max_step", "first step with the largest value");
-    }
+    tsv_column(t, "part", "part of training, from 1; each has its own median and mad");
+    if (list)
+        declare_list(t);
+    else
+        declare_parts(t);
     tsv_header(t);
 }
 
 static sr_status print_column(const settings *s, const run_set *set, const site_choice *at,
                               const statistic *stat, tsv *t, sr_failure *why) {
     const series of = {set->run[at->run], at->site, stat, FROM_SCALARS};
+    const place here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
     column c;
-    summary sum;
-    int64_t last;
-    sr_status status = run_last_step(of.run, &last, why);
-    if (status == SR_OK) status = column_read(&c, &of, why);
+    part p = {0};
+    sr_status status = column_read(&c, &of, why);
     if (status != SR_OK) return status;
-    summary_make(c.sorted, c.count, &sum);
-    const double limit = s->factor * sum.median;
-    if (s->list) {
-        list_rows(t, set, at, stat, &c, sum.median, limit, last);
-    } else {
-        name_cells(t, set, at, stat);
-        count_row(t, &c, &sum, limit);
+    for (p.number = 1; p.number <= s->parts; p.number++) {
+        p.first = p.end;
+        while (p.end < c.count && part_of_step(&c, c.step[p.end], s->parts) <= p.number) p.end++;
+        part_measure(&p, &c, s->k);
+        if (s->list)
+            list_rows(t, &here, &c, &p, s->k);
+        else
+            part_row(t, &here, &c, &p, s->parts);
     }
     column_free(&c);
     return SR_OK;
@@ -172,7 +262,9 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (status == SR_OK)
         status = table_head_begin(&head, &table, "stat-outlier", command, set, why);
     if (status != SR_OK) return status;
-    tsv_note(&table, "factor", "%g", s->factor);
+    tsv_note(&table, "k", "%g median absolute deviations, on either side of the median", s->k);
+    if (s->parts > 1)
+        tsv_note(&table, "parts", "%lld equal parts of training", (long long)s->parts);
     status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);

@@ -6,7 +6,8 @@
 #include "programs.h"
 #include "statrec/format.h"
 
-/* One site of the LN family; row_grad_mean is infinite, 1, 2, NaN, 7, 7. */
+/* One site of the LN family; row_grad_mean is infinite, 1, 2, NaN, 7, 7; row_grad_var is -5 once, 3
+ * once and else 0. */
 static int write_runs(void **state) {
     (void)state;
     static const double value[] = {INFINITY, 1, 2, NAN, 7, 7};
@@ -20,6 +21,7 @@ static int write_runs(void **state) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
         sr_put_scalar(r, 0, SR_SCALAR_row_grad_mean, value[step - 1]);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_var, step == 2 ? 3 : step == 3 ? -5 : 0);
         sr_put_scalar(r, 0, SR_SCALAR_row_exact_var, 3);
         sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
     }
@@ -53,20 +55,48 @@ static void test_unknown_statistic(void **state) {
     program_free(&r);
 }
 
-/* The first step is infinite and may not stand for the largest value. */
+/* The first step is infinite and may not stand for the largest value. Of 1 2 7 7 the median is 4.5,
+ * the deviations are 3.5 2.5 2.5 2.5. */
 static void test_outlier_after_infinity(void **state) {
     (void)state;
     program_result r = program_run("stat-outlier edges.h5 --stat row_grad_mean");
     assert_int_equal(r.status, 0);
     check_cell(&r, 0, "nonfinite", 2);
     check_cell(&r, 0, "max", 7);
-    check_cell(&r, 0, "max_step", 5);
+    check_cell(&r, 0, "mad", 2.5);
+    check_cell(&r, 0, "outliers", 0);
+    check_cell(&r, 0, "largest", -1.4);
+    check_cell(&r, 0, "largest_step", 2);
+    program_free(&r);
+}
+
+/* 0 3 -5 0 0 0: more than half are equal, so whatever else there is lies beyond, on both sides. */
+static void test_outlier_without_spread(void **state) {
+    (void)state;
+    program_result r =
+        program_run("stat-outlier edges.h5 --stat row_grad_var --deviations 1000; "
+                    "stat-outlier edges.h5 --stat row_grad_var --list | grep ^edges");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "median", 0);
+    check_cell(&r, 0, "mad", 0);
+    check_cell(&r, 0, "outliers", 2);
+    check_cell(&r, 0, "share", 2.0 / 6);
+    check_text(&r, 0, "largest", "-inf");
+    check_cell(&r, 0, "largest_step", 3);
+    assert_int_equal(table_rows(r.out), 3);
+    assert_non_null(strstr(r.out, "\t3\tinf\n"));
+    assert_non_null(strstr(r.out, "\t-5\t-inf\n"));
+    program_free(&r);
+    r = program_run("stat-outlier edges.h5 --stat row_exact_var");
+    check_cell(&r, 0, "outliers", 0);
+    check_cell(&r, 0, "largest", 0);
     program_free(&r);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_statistics),
                                        cmocka_unit_test(test_unknown_statistic),
+                                       cmocka_unit_test(test_outlier_without_spread),
                                        cmocka_unit_test(test_outlier_after_infinity)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

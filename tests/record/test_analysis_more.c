@@ -99,26 +99,70 @@ static void test_lngrad(void **state) {
     program_free(&r);
 }
 
-/* dist_mu is 2.5 5 7.5 10 25 nan, its median 7.5. */
+/* dist_mu is 2.5 5 7.5 10 25 nan: median 7.5, deviations 5 2.5 0 2.5 17.5, so mad 2.5; beyond 1.5
+ * mad lie 2.5 and 25. Quantiles at (5 - 1) p = 0.04, 1, 3 and 3.96. */
 static void test_outlier(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-outlier small.h5 --stat dist_mu,row_grad_var --factor 1.3");
+        program_run("stat-outlier small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2);
-    check_cell(&r, 0, "median", 7.5);
+    check_cell(&r, 0, "part", 1);
+    check_cell(&r, 0, "to", 100);
+    check_cell(&r, 0, "steps", 6);
     check_cell(&r, 0, "nonfinite", 1);
-    check_cell(&r, 0, "outliers", 2);
+    check_cell(&r, 0, "median", 7.5);
+    check_cell(&r, 0, "mad", 2.5);
+    check_cell(&r, 0, "min", 2.5);
+    check_cell(&r, 0, "q01", 2.6);
+    check_cell(&r, 0, "q25", 5);
+    check_cell(&r, 0, "q75", 10);
+    check_cell(&r, 0, "q99", 24.4);
     check_cell(&r, 0, "max", 25);
-    check_cell(&r, 0, "ratio", 25 / 7.5);
-    check_cell(&r, 0, "max_step", 5);
+    check_cell(&r, 0, "outliers", 2);
+    check_cell(&r, 0, "share", 0.4);
+    check_cell(&r, 0, "largest", 7);
+    check_cell(&r, 0, "largest_step", 5);
     program_free(&r);
-    r = program_run("stat-outlier small.h5 --stat dist_mu --factor 1.3 --list");
+    r = program_run("stat-outlier small.h5 --stat dist_mu --deviations 1.5 --list");
     assert_int_equal(table_rows(r.out), 2);
-    check_cell(&r, 0, "step", 4);
-    check_cell(&r, 0, "value", 10);
+    check_cell(&r, 0, "step", 1);
+    check_cell(&r, 0, "deviation", -2);
     check_cell(&r, 1, "step", 5);
-    check_cell(&r, 1, "ratio", 25 / 7.5);
+    check_cell(&r, 1, "value", 25);
+    check_cell(&r, 1, "deviation", 7);
+    program_free(&r);
+}
+
+/* Steps 1 to 3 are 2.5 5 7.5, steps 4 to 6 are 10 25 nan. Of seven parts, step s is in
+ * 1 + floor(7 (s - 1)/6): the first six have a step each, the seventh has none. */
+static void test_outlier_parts(void **state) {
+    (void)state;
+    program_result r = program_run("stat-outlier small.h5 --stat dist_mu --parts 2");
+    assert_int_equal(table_rows(r.out), 2);
+    check_cell(&r, 0, "to", 50);
+    check_cell(&r, 0, "steps", 3);
+    check_cell(&r, 0, "median", 5);
+    check_cell(&r, 0, "mad", 2.5);
+    check_cell(&r, 0, "largest", -1);
+    check_cell(&r, 0, "largest_step", 1);
+    check_cell(&r, 1, "part", 2);
+    check_cell(&r, 1, "nonfinite", 1);
+    check_cell(&r, 1, "median", 17.5);
+    check_cell(&r, 1, "mad", 7.5);
+    check_cell(&r, 1, "largest_step", 4);
+    program_free(&r);
+    r = program_run("stat-outlier small.h5 --stat dist_mu --parts 7");
+    assert_int_equal(table_rows(r.out), 7);
+    check_cell(&r, 4, "median", 25);
+    check_cell(&r, 4, "mad", 0);
+    check_cell(&r, 4, "share", 0);
+    check_cell(&r, 4, "largest", 0);
+    check_cell(&r, 5, "nonfinite", 1);
+    check_text(&r, 5, "share", "nan");
+    check_cell(&r, 5, "largest_step", -1);
+    check_cell(&r, 6, "steps", 0);
+    check_text(&r, 6, "median", "nan");
     program_free(&r);
 }
 
@@ -245,9 +289,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tid_released), cmocka_unit_test(test_tid_final),
         cmocka_unit_test(test_tid),          cmocka_unit_test(test_lngrad),
-        cmocka_unit_test(test_outlier),      cmocka_unit_test(test_gamma),
-        cmocka_unit_test(test_svd),          cmocka_unit_test(test_alpha),
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_outlier),      cmocka_unit_test(test_outlier_parts),
+        cmocka_unit_test(test_gamma),        cmocka_unit_test(test_svd),
+        cmocka_unit_test(test_alpha),        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_published),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
