@@ -27,7 +27,7 @@ enum { MODEL_TEXT = 512 };
     X(adanorm_c, "adanorm-c", "C", "adanorm: scale of phi")                                        \
     X(adanorm_k, "adanorm-k", "k", "adanorm: slope of phi")                                        \
     X(norm_placement, "norm-placement", "placement",                                               \
-      "LN family, rmsnorm: eps inside or outside the root")                                        \
+      "ln-simple, detach-*, adanorm, rmsnorm: eps inside or outside the root")                     \
     X(brn_r_max, "brn-r-max", "r_max", "brn: limit of the scale correction")                       \
     X(brn_d_max, "brn-d-max", "d_max", "brn: limit of the shift correction")                       \
     X(brn_r_calls, "brn-r-calls", "r_calls", "brn: call from which r_max holds")                   \
@@ -46,7 +46,7 @@ typedef struct model_options {
     char norm_at[MODEL_TEXT]; /* "PATTERN=METHOD,...", first match wins, before the two above */
     double norm_eps,
         norm_alpha;      /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
-    int64_t layer_scale; /* groups; 0 = none, or what METHOD+ls asks for */
+    int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
     char norm_param[MODEL_NORM_PARAM_COUNT][MODEL_TEXT]; /* "" = the method's preset */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;

@@ -96,6 +96,7 @@ typedef struct norm_param_row {
     double low, high;  /* accepted range, both ends included */
     const char *words; /* "diff diff2": the value is the number of a word, from 0; NULL: a number */
     const char *help;
+    bool whole; /* only whole numbers have a meaning */
 } norm_param_row;
 
 typedef struct norm_options {
@@ -114,6 +115,9 @@ norm_options norm_options_preset(const norm_method *m);
  * unknown name, a malformed value or one out of range. */
 sr_status norm_options_set(norm_options *o, const norm_method *m, const char *name,
                            const char *text, sr_failure *why);
+/* "rbn eps=1e-05 alpha=0.95 lambda=0.1 nu=0.01 running=after scale=sum": the method and every
+ * option in use, as far as `size` bytes go. */
+void norm_options_format(const norm_options *o, const norm_method *m, char *text, size_t size);
 /* Place of a parameter in norm_options.param, or -1. */
 int norm_param_find(const norm_method *m, const char *name);
 
@@ -165,6 +169,7 @@ struct norm_method {
     bool fuses_scale;    /* its passes over columns divide by norm_call.scale themselves */
     double eps, alpha;   /* presets; alpha 0 where nothing runs */
     int64_t layer_scale; /* preset: groups of the layer scale that belongs to it */
+    bool scale_by_heads; /* of which it has as many as the model has attention heads */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
     uint32_t vectors, scalars;            /* statistics of this method: NORM_BIT, NORM_SCALAR_BIT */

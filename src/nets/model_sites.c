@@ -68,7 +68,9 @@ static const norm_method *method_at(const model_options *o, const char *name, co
         return NULL;
     }
     const norm_method *method = model_norm_method(chosen, layer_scale);
-    if (!method) sr_fail(why, SR_USAGE, "normalization '%s' is not known", chosen);
+    if (!method)
+        sr_fail(why, SR_USAGE, "%snormalization '%s' is not known",
+                chosen == norm ? "" : "--norm-at: ", chosen);
     return method;
 }
 
@@ -125,15 +127,15 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, images && method->alpha == 0.95 ? 0.9 : method->alpha);
 }
 
-/* The method's presets with what the options set. A layer scale that METHOD+ls asks
- * for has as many groups as there are heads (norms.md 13), one in an image network. */
+/* The method's presets with what the options set. A layer scale that METHOD+ls or pn-released asks
+ * for has as many groups as there are heads (norms.md 12, 13), one in an image network. */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             bool layer_scale, norm_options *n, sr_failure *why) {
     *n = norm_options_preset(method);
     n->eps = model_default(o->norm_eps, n->eps);
     if (method->alpha > 0) n->alpha = model_norm_alpha(m, o, method);
-    n->layer_scale = o->layer_scale;
-    if (layer_scale && !n->layer_scale) n->layer_scale = o->heads > 0 ? o->heads : 1;
+    if (layer_scale || method->scale_by_heads) n->layer_scale = o->heads > 0 ? o->heads : 1;
+    if (o->layer_scale) n->layer_scale = o->layer_scale;
     return set_params(n, o, method, why);
 }
 

@@ -126,9 +126,9 @@ const norm_method norm_brn = {
     .alpha = 0.99,
     .param = {{"r_max", 3, 1, 1e9, NULL, "limit of the scale correction r"},
               {"d_max", 5, 0, 1e9, NULL, "limit of the shift correction D"},
-              {"warmup", 5000, 0, 1e12, NULL, "calls with r = 1 and D = 0"},
-              {"r_calls", 40000, 0, 1e12, NULL, "call from which r_max holds"},
-              {"d_calls", 25000, 0, 1e12, NULL, "call from which d_max holds"}},
+              {"warmup", 5000, 0, 1e12, NULL, "calls with r = 1 and D = 0", true},
+              {"r_calls", 40000, 0, 1e12, NULL, "call from which r_max holds", true},
+              {"d_calls", 25000, 0, 1e12, NULL, "call from which d_max holds", true}},
     .state = {{"mu", 0, NULL}, {"sigma", 1, NULL}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),

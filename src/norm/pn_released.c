@@ -126,8 +126,10 @@ const norm_method norm_pn_released = {
     .eps = 1e-5,
     .alpha = 0.9,
     .layer_scale = 1,
+    .scale_by_heads = true,
     .param = {{"alpha_bwd", 0.9, 0, 1, NULL, "weight of the old nu in the backward pass"},
-              {"warmup", 10000, 0, 1e12, NULL, "calls that divide by the batch's own statistic"}},
+              {"warmup", 10000, 0, 1e12, NULL, "calls that divide by the batch's own statistic",
+               true}},
     .state = {{"psi2", 1, NULL}, {"nu", 0, NULL}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
                NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx) | NORM_BIT(nu) |

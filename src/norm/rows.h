@@ -22,7 +22,7 @@ sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const
 /* Parameters 0 and 1 of the members whose releases differ from their papers. */
 enum { ROWS_UNBIASED, ROWS_PLACEMENT, ROWS_PARAMS };
 #define ROWS_RELEASE_PARAMS                                                                        \
-    {"unbiased", 0, 0, 1, NULL, "1: variance over d-1, as released"}, {                            \
+    {"unbiased", 0, 0, 1, NULL, "1: variance over d-1, as released", true}, {                      \
         "placement", 0, 0, 1, "inside outside",                                                    \
             "inside: s = sqrt(v + eps); outside: s = sqrt(v) + eps, as released"                   \
     }

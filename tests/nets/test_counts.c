@@ -121,6 +121,25 @@ static void norm_parameters(void **state) {
     model_free(m);
 }
 
+/* What the releases always have in front (norms.md 2 and 12), and --layer-scale over it. */
+static void own_layer_scales(void **state) {
+    (void)state;
+    const struct {
+        const char *norm;
+        int64_t option, groups;
+    } row[] = {{"pn-released", 0, 4}, {"pn-released", 2, 2}, {"bn-powernorm", 0, 1},
+               {"bn", 0, 0},          {"bn", 8, 8},          {"bn+ls", 0, 4}};
+    data_shape shape = pairs(40);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        model_options o = options("transformer", "mini", "");
+        strcpy(o.norm, row[i].norm);
+        o.layer_scale = row[i].option;
+        model *m = create(&o, &shape);
+        assert_int_equal(m->site[0]->options.layer_scale, row[i].groups);
+        model_free(m);
+    }
+}
+
 static void expect_refusal(const model_options *o, const data_shape *shape, const char *part) {
     sr_failure why = {0};
     assert_null(model_create(o, shape, &why));
@@ -147,13 +166,17 @@ static void refusals(void **state) {
     strcpy(o.norm_at, "encoder.9.*=bn");
     expect_refusal(&o, &text, "'encoder.9.*' matches no site");
     strcpy(o.norm_at, "encoder.*=bm");
-    expect_refusal(&o, &text, "'bm'");
+    expect_refusal(&o, &text, "--norm-at: normalization 'bm'");
     *o.norm_at = 0;
     strcpy(o.norm_param[MODEL_NORM_PARAM_adanorm_c], "2");
     expect_refusal(&o, &text, "--adanorm-c: no site's");
     strcpy(o.norm, "adanorm");
     strcpy(o.norm_param[MODEL_NORM_PARAM_adanorm_c], "much");
     expect_refusal(&o, &text, "--adanorm-c: ");
+    *o.norm_param[MODEL_NORM_PARAM_adanorm_c] = 0;
+    strcpy(o.norm, "groupnorm");
+    strcpy(o.norm_param[MODEL_NORM_PARAM_norm_groups], "2.5");
+    expect_refusal(&o, &text, "--norm-groups: groups of groupnorm: 2.5 is not a whole number");
     data_shape odd = images;
     odd.height = 30;
     o = options("resnet20", "", "");
@@ -175,6 +198,7 @@ int main(void) {
                                        cmocka_unit_test(transformer_site_names),
                                        cmocka_unit_test(norms_by_site),
                                        cmocka_unit_test(norm_parameters),
+                                       cmocka_unit_test(own_layer_scales),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(globs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
