@@ -30,27 +30,12 @@ static void print_running_state(const norm_method *m) {
         printf(" %s=%g", m->state[k].name, m->state[k].initial);
 }
 
-/* The k-th of the words of a parameter. */
-static void print_word(const char *words, int k) {
-    for (; k > 0; k--) words += strcspn(words, " ") + 1;
-    printf("%.*s", (int)strcspn(words, " "), words);
-}
-
 /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
 static void print_norm_parameters(const norm_method *m) {
-    printf("; parameters");
-    if (m->eps <= 0 && m->alpha <= 0 && !m->param[0].name) printf(" none");
-    if (m->eps > 0) printf(" eps=%g", m->eps);
-    if (m->alpha > 0) printf(" alpha=%g", m->alpha);
-    if (m->layer_scale) printf(" layer_scale=%lld", (long long)m->layer_scale);
-    for (int k = 0; k < NORM_PARAM_MAX && m->param[k].name; k++) {
-        const norm_param_row *row = &m->param[k];
-        printf(" %s=", row->name);
-        if (row->words)
-            print_word(row->words, (int)row->preset);
-        else
-            printf("%g", row->preset);
-    }
+    char text[256];
+    norm_options o = norm_options_preset(m);
+    norm_options_format(&o, m, text, sizeof text);
+    printf("; parameters%s", text[strlen(m->name)] ? text + strlen(m->name) : " none");
 }
 
 static int list_norms(const tool *t) {

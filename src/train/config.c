@@ -21,7 +21,8 @@
 #define RECORD                                "Recording"
 
 #define NORM_PARAM(id, key, param, help)                                                           \
-    TEXT(MODEL, key, model.norm_param[MODEL_NORM_PARAM_##id], "", help),
+    TEXT(MODEL, key, model.norm_param[MODEL_NORM_PARAM_##id], "",                                  \
+         help "; empty: the method's, see `statrec list norms`"),
 
 enum { BIG = 1 << 30 };
 
@@ -40,7 +41,7 @@ static const option rows[] = {
     REAL(MODEL, "norm-alpha", model.norm_alpha, "nan", 0, 1, "",
          "weight of the OLD running value; nan: the method's (0.95, for images 0.9)"),
     INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
-        "layer scale in front of every normalization; 0: none"),
+        "layer scale in front of every normalization; 0: where METHOD+ls or the method has one"),
     MODEL_NORM_PARAMS(NORM_PARAM)
         INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's"),
     INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",

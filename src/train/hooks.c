@@ -5,6 +5,7 @@
 #include "hooks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,25 @@ bool hooks_match(const char *patterns, const char *name) {
     return false;
 }
 
+/* Every pattern matches a site: one that does not is a typing error. */
+static bool check_patterns(const model *m, const char *patterns, sr_failure *why) {
+    char pattern[256];
+    for (const char *at = patterns; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        int matches = length == 0 || length >= sizeof pattern;
+        snprintf(pattern, sizeof pattern, "%.*s", (int)length, at);
+        for (int i = 0; i < m->sites && !matches; i++)
+            matches = model_glob(pattern, m->site[i]->name);
+        if (!matches) {
+            sr_fail(why, SR_USAGE, "--record-sites: '%s' matches no site of %s", pattern,
+                    m->row->name);
+            return false;
+        }
+        at += length;
+    }
+    return true;
+}
+
 /* Number of sites declared, or -1 when the recorder failed. */
 static int watch_sites(hooks *h, const char *patterns, bool want_rows) {
     int declared = 0;
@@ -170,6 +190,10 @@ hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_ro
     }
     h->recorder = r;
     h->model = m;
+    if (!check_patterns(m, patterns, why)) {
+        hooks_free(h);
+        return NULL;
+    }
     int declared = watch_sites(h, patterns, want_rows);
     if (declared > 0) return h;
     if (declared == 0)

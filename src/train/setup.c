@@ -154,7 +154,7 @@ static sr_status observe_batch(const trainer *r, sr_failure *why) {
 static sr_status open_recorder(trainer *r, const char *command, sr_failure *why) {
     const train_config *c = r->config;
     if (!*c->output) return SR_OK;
-    char *dump = options_dump(train_options, c);
+    char *dump = trainer_config_text(r);
     if (!dump) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
     r->recorder = create_recorder(r, command, dump, why);
     free(dump);

@@ -49,6 +49,9 @@ sr_status trainer_final_tid(trainer *r, sr_failure *why);
 void trainer_digest(const model *m, char digest[32]);
 
 void trainer_note(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Options as a .conf file, options of the normalizations in use as comments; malloc'd, NULL when out
+ * of memory. */
+char *trainer_config_text(const trainer *r);
 void trainer_warn(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -105,6 +105,9 @@ static void run_file(void **state) {
     assert_int_equal(info->evals, 1);
     assert_string_equal(info->status, "complete");
     assert_string_equal(info->weights_digest, r.digest);
+    assert_non_null(strstr(info->config, "max-steps = 6\n"));
+    assert_non_null(strstr(info->config, "\n# encoder.0.norm1 and 6 more: bn eps=1e-05 alpha=0.95"
+                                         " unbiased=0\n"));
     int64_t update[12];
     double lr[12];
     check_ok(sr_run_step_ints(f, "update", 0, 12, update, &why), &why);
