@@ -61,7 +61,7 @@ static void begin_table(session *s) {
 
 static void print_number(tsv *t, double value) {
     char number[32];
-    snprintf(number, sizeof number, "%.6g", value);
+    snprintf(number, sizeof number, "%.6g", isnan(value) ? NAN : value); /* without a sign */
     tsv_text(t, number);
 }
 
@@ -109,9 +109,10 @@ static void print_quality(const session *s, const train_result *r) {
                (long long)e->tokens);
     else
         printf(
-            "# validation perplexity: %.3f per target token (%lld tokens, </s> and <unk> counted, "
+            "# validation perplexity: %.*g per target token (%lld tokens, </s> and <unk> counted, "
             "%.2f %% are <unk>; running statistics)\n",
-            exp(e->nll), (long long)e->tokens, 100 * (double)e->unknown / (double)e->tokens);
+            exp(e->nll) < 1e6 ? 6 : 3, exp(e->nll), (long long)e->tokens,
+            100 * (double)e->unknown / (double)e->tokens);
 }
 
 static void print_profile(const train_result *r) {
