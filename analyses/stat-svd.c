@@ -1,30 +1,147 @@
 /* Singular values of the embedding matrix (PowerNorm, ICML 2020, figure 6; norms.md 18.7).
  *
- * For each recorded matrix: sigma_1 >= sigma_2 >= ..., and sigma_i / sigma_1. Default: the last
- * recorded step of every embedding; --all: every recorded step. The values are in the run file;
- * nothing is decomposed here.
+ * For each recorded matrix: sigma_1 >= sigma_2 >= ... >= sigma_d, and sigma_i / sigma_1. Default:
+ * the last recorded step of every embedding; --all: every recorded step. The values are in the run
+ * file; nothing is decomposed here. --summary: a row for every recorded step instead,
+ *
+ *     effective_rank = exp(-sum_i p_i ln p_i),  p_i = sigma_i / sum_j sigma_j,  0 ln 0 = 0
+ *                      (Roy and Vetterli, EUSIPCO 2007: 1 .. d; d for a flat spectrum)
+ *     stable_rank    = sum_i sigma_i^2 / sigma_1^2
+ *     decay          = -b of the least-squares line  ln sigma_i = a + b ln i,  first <= i <= last:
+ *                      sigma_i falls like i^-decay
+ *     r2             = share of the variance of ln sigma_i over that range that the line explains
+ *     condition      = sigma_1 / sigma_m
+ *
+ * m counts the resolved values, those above SVD_RESOLUTION of sigma_1; first is 2 by default, as
+ * sigma_1 is mostly the mean of the rows, and last is m. A spectrum that is not finite, and one of
+ * zeros, resolves nothing: all of these are NaN. A flat spectrum has no variance to explain: r2 is
+ * NaN.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis.h"
+#include "statnet/svd.h"
 
 typedef struct settings {
-    bool all;
+    bool all, summary;
+    int64_t fit_first, fit_last;
 } settings;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     FLAG_OPTION("Output", "all", AT(all), "no", "every recorded step instead of the last"),
+    FLAG_OPTION("Output", "summary", AT(summary), "no",
+                "one row for every recorded step: effective rank, decay exponent, condition"),
+    INT_OPTION("Summary", "fit-first", AT(fit_first), "2", 1, 1000000, "index",
+               "where the fit of the decay exponent begins"),
+    INT_OPTION("Summary", "fit-last", AT(fit_last), "0", 0, 1000000, "index",
+               "where it ends; 0: at the last resolved value"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
+enum { LEAST_FIT = 3 }; /* two points are on any line */
+
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-svd RUN.h5... [--all]\n\n"
+    printf("usage: stat-svd RUN.h5... [--all]\n"
+           "       stat-svd RUN.h5... --summary [--fit-first I] [--fit-last I]\n\n"
            "Singular values of the recorded embedding matrices, and normalised by the largest.\n"
+           "--summary: effective rank, stable rank, decay exponent, condition of each spectrum.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
+}
+
+/* -- one spectrum ---------------------------------------------------------------------------- */
+
+typedef struct line_fit {
+    int64_t first, last; /* indices from 1; the fit is NaN when they are too few */
+    double slope, r2;
+} line_fit;
+
+typedef struct spectrum {
+    int64_t values, resolved;
+    double largest, effective_rank, stable_rank, condition;
+    line_fit decay;
+} spectrum;
+
+/* The spectrum is sorted: the values above the resolution are at the front. */
+static int64_t count_resolved(const double *sigma, int64_t count) {
+    int64_t resolved = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(sigma[i])) return 0;
+    while (resolved < count && sigma[resolved] > SVD_RESOLUTION * sigma[0]) resolved++;
+    return resolved;
+}
+
+/* Relative to sigma_1, so that no sum overflows. */
+static void measure_ranks(const double *sigma, spectrum *s) {
+    double sum = 0, squares = 0, entropy = 0;
+    for (int64_t i = 0; i < s->values; i++) {
+        const double relative = sigma[i] / sigma[0];
+        sum += relative;
+        squares += relative * relative;
+    }
+    for (int64_t i = 0; i < s->values; i++) {
+        const double part = sigma[i] / sigma[0] / sum;
+        if (part > 0) entropy -= part * log(part);
+    }
+    s->effective_rank = exp(entropy);
+    s->stable_rank = squares;
+}
+
+/* ln(sigma_i / sigma_1) against ln i: the same slope, and exact zeros for a flat spectrum. */
+static void fit_line(const double *sigma, line_fit *f) {
+    const double count = (double)(f->last - f->first + 1);
+    double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+    if (f->last - f->first + 1 < LEAST_FIT) return;
+    for (int64_t i = f->first; i <= f->last; i++) {
+        x += log((double)i) / count;
+        y += log(sigma[i - 1] / sigma[0]) / count;
+    }
+    for (int64_t i = f->first; i <= f->last; i++) {
+        const double dx = log((double)i) - x, dy = log(sigma[i - 1] / sigma[0]) - y;
+        xx += dx * dx;
+        xy += dx * dy;
+        yy += dy * dy;
+    }
+    f->slope = xy / xx;
+    f->r2 = xy * xy / (xx * yy);
+}
+
+static void measure(const settings *o, const double *sigma, int64_t count, spectrum *s) {
+    const int64_t m = count_resolved(sigma, count);
+    const bool to_end = o->fit_last == 0 || o->fit_last > m;
+    *s = (spectrum){count, m, count ? sigma[0] : NAN, NAN, NAN, NAN, {0}};
+    s->decay = (line_fit){o->fit_first, to_end ? m : o->fit_last, NAN, NAN};
+    if (!m) return;
+    measure_ranks(sigma, s);
+    s->condition = sigma[0] / sigma[m - 1];
+    fit_line(sigma, &s->decay);
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
+static void declare_summary(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "embedding", "name of the matrix");
+    tsv_column(t, "step", "forward and backward passes before it was decomposed");
+    tsv_column(t, "values", "d, singular values");
+    tsv_column(t, "resolved", "m, those above 5e-7 of sigma_1; 0 when one is not finite");
+    tsv_column(t, "below_resolution", "d - m, the others");
+    tsv_column(t, "sigma_1", "the largest");
+    tsv_column(t, "effective_rank",
+               "exp of the entropy of sigma_i / sum sigma, all d values (Roy and Vetterli 2007)");
+    tsv_column(t, "stable_rank", "sum sigma_i^2 / sigma_1^2");
+    tsv_column(t, "condition", "sigma_1 / sigma_m, of the resolved values");
+    tsv_column(t, "decay",
+               "decay exponent: minus the least-squares slope of ln sigma_i over ln i, i = "
+               "fit_first .. fit_last; nan with fewer than 3 values");
+    tsv_column(t, "fit_first", "index where the fit begins, from 1");
+    tsv_column(t, "fit_last", "index where it ends: m, or --fit-last when that is less");
+    tsv_column(t, "r2", "R^2 of the fit; nan where all its values are the same");
+    tsv_header(t);
 }
 
 static void declare_columns(tsv *t) {
@@ -49,6 +166,24 @@ static void print_values(tsv *t, const char *path, const char *name, int64_t ste
     }
 }
 
+static void print_summary(tsv *t, const char *path, const char *name, int64_t step,
+                          const spectrum *s) {
+    tsv_text(t, path);
+    tsv_text(t, name);
+    tsv_int(t, step);
+    tsv_int(t, s->values);
+    tsv_int(t, s->resolved);
+    tsv_int(t, s->values - s->resolved);
+    tsv_real(t, s->largest);
+    tsv_real(t, s->effective_rank);
+    tsv_real(t, s->stable_rank);
+    tsv_real(t, s->condition);
+    tsv_real(t, 0 - s->decay.slope); /* 0, not -0 */
+    tsv_int(t, s->decay.first);
+    tsv_int(t, s->decay.last);
+    tsv_real(t, s->decay.r2);
+}
+
 static sr_status print_embedding(const settings *s, const run_set *set, int r, const char *name,
                                  tsv *t, sr_failure *why) {
     sr_run_embedding e;
@@ -57,10 +192,16 @@ static sr_status print_embedding(const settings *s, const run_set *set, int r, c
     if (status != SR_OK) return status;
     double *value = malloc((size_t)(e.values + 1) * sizeof *value);
     if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
-    const int64_t first = s->all || e.records == 0 ? 0 : e.records - 1;
+    const int64_t first = s->all || s->summary || e.records == 0 ? 0 : e.records - 1;
     for (int64_t i = first; i < e.records && status == SR_OK; i++) {
         status = sr_run_singular_values(set->run[r], name, i, &step, value, why);
-        if (status == SR_OK) print_values(t, set->path[r], name, step, value, e.values);
+        if (status == SR_OK && s->summary) {
+            spectrum of;
+            measure(s, value, e.values, &of);
+            print_summary(t, set->path[r], name, step, &of);
+        } else if (status == SR_OK) {
+            print_values(t, set->path[r], name, step, value, e.values);
+        }
     }
     free(value);
     return status;
@@ -83,6 +224,25 @@ static sr_status count_records(const run_set *set, int r, tsv *t, int64_t *recor
     return SR_OK;
 }
 
+/* A run that has not ended, and has an embedding whose values come at the end. */
+static bool is_waiting(const run_set *set, int r) {
+    return strcmp(sr_run_get_info(set->run[r])->status, "complete") != 0 &&
+           sr_run_name(set->run[r], "embeddings", 0);
+}
+
+static sr_status nothing_found(const run_set *set, sr_failure *why) {
+    bool waiting = false;
+    for (int r = 0; r < set->count; r++) waiting = waiting || is_waiting(set, r);
+    sr_fail(why, SR_FORMAT, "%s%s has no singular values of an embedding", set->path[0],
+            set->count > 1 ? " (and no other run)" : "");
+    if (waiting)
+        sr_hint(why, "the run has not ended, and --svd-every was not given or not reached: "
+                     "`statrec train --svd-every N` records them before the end too");
+    else
+        sr_hint(why, "`statrec train` records them for models with word embeddings");
+    return SR_FORMAT;
+}
+
 /* Notes the runs without any; a failure when there is no other. */
 static sr_status find_records(const run_set *set, tsv *t, sr_failure *why) {
     int64_t total = 0;
@@ -91,14 +251,11 @@ static sr_status find_records(const run_set *set, tsv *t, sr_failure *why) {
         sr_status status = count_records(set, r, t, &records, why);
         if (status != SR_OK) return status;
         if (!records)
-            tsv_note(t, "note", "%s: no singular values of an embedding: left out", set->path[r]);
+            tsv_note(t, "note", "%s: no singular values of an embedding%s: left out", set->path[r],
+                     is_waiting(set, r) ? " before its end" : "");
         total += records;
     }
-    if (total) return SR_OK;
-    sr_fail(why, SR_FORMAT, "%s%s has no singular values of an embedding", set->path[0],
-            set->count > 1 ? " (and no other run)" : "");
-    sr_hint(why, "`statrec train` records them for models with word embeddings");
-    return SR_FORMAT;
+    return total ? SR_OK : nothing_found(set, why);
 }
 
 static sr_status print_runs(const settings *s, const run_set *set, tsv *t, sr_failure *why) {
@@ -114,8 +271,11 @@ static sr_status print_runs(const settings *s, const run_set *set, tsv *t, sr_fa
 
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
+    const settings *s = self;
     tsv table;
     table_head head;
+    if (s->fit_last && s->fit_last < s->fit_first)
+        return sr_fail(why, SR_USAGE, "--fit-last is before --fit-first");
     sr_status status = table_head_begin(&head, &table, "stat-svd", command, set, why);
     if (status != SR_OK) return status;
     status = find_records(set, &table, why);
@@ -124,8 +284,11 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     else
         table_head_drop(&head);
     if (status != SR_OK) return status;
-    declare_columns(&table);
-    return print_runs(self, set, &table, why);
+    if (s->summary)
+        declare_summary(&table);
+    else
+        declare_columns(&table);
+    return print_runs(s, set, &table, why);
 }
 
 int main(int argc, char **argv) {
