@@ -2,9 +2,11 @@
  *
  * With d the width of the site, B the batch of one step, running values from before their update:
  *
- *     dist_mu     = ||mu_B - mu||_2 / d                    dist_sigma2 = ||sigma2_B - sigma2||_2 /
- * d dist_sigma  = ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / d dist_psi2   = ||psi2_B - psi2||_2 / d
- * dist_psi    = ||sqrt(psi2_B) - sqrt(psi2)||_2 / d
+ *     dist_mu     = ||mu_B - mu||_2 / d
+ *     dist_sigma2 = ||sigma2_B - sigma2||_2 / d
+ *     dist_sigma  = ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / d
+ *     dist_psi2   = ||psi2_B - psi2||_2 / d
+ *     dist_psi    = ||sqrt(psi2_B) - sqrt(psi2)||_2 / d
  *
  * The division is by d, not sqrt(d), as in the paper: widths are not comparable. Roots without eps.
  */

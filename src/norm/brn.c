@@ -2,11 +2,15 @@
  *
  * Per feature over the n valid rows, mu and sigma running values from before this call, g = dL/dy:
  *
- *     forward   mu_B = mean[x]    sigma_B = sqrt(mean[(x - mu_B)^2] + eps)    xn = (x -
- * mu_B)/sigma_B r = clip(sigma_B/sigma, 1/r_max, r_max)    D = clip((mu_B - mu)/sigma, -d_max,
- * d_max) xhat = r xn + D    y = gamma xhat + beta state     mu <- alpha mu + (1-alpha) mu_B sigma
- * <- alpha sigma + (1-alpha) sigma_B backward  r and D constants dx = gamma r/sigma_B (g - mean[g]
- * - xn mean[g xn]) dgamma = sum g xhat    dbeta = sum g
+ *     forward   mu_B = mean[x]    sigma_B = sqrt(mean[(x - mu_B)^2] + eps)
+ *               xn = (x - mu_B)/sigma_B
+ *               r = clip(sigma_B/sigma, 1/r_max, r_max)
+ *               D = clip((mu_B - mu)/sigma, -d_max, d_max)
+ *               xhat = r xn + D    y = gamma xhat + beta
+ *     state     mu <- alpha mu + (1-alpha) mu_B    sigma <- alpha sigma + (1-alpha) sigma_B
+ *     backward  r and D are constants
+ *               dx = gamma r/sigma_B (g - mean[g] - xn mean[g xn])
+ *               dgamma = sum g xhat    dbeta = sum g
  *
  * The running quantity is the deviation sigma, eps included. Inference: gamma (x - mu)/sigma +
  * beta, dx = gamma/sigma g. With call counter c and warm-up W the limits are 1 and 0 while c <= W,

@@ -6,14 +6,19 @@
  *     forward   x2 = mean[x^2]    buf_x2[c mod K] = x2    early = c <= K or c < W
  *               var = x2 if early, else mean of buf_x2
  *               z = x/sqrt(var + eps)
- *               r = sqrt(var + eps)/sqrt(run + eps), clipped to 1 while c <= max(clip_calls, W) and
- * to [1/5, 5] afterwards, run from before the update and r a constant y = gamma r z + beta run <-
- * alpha run + (1-alpha) var backward  q = gamma r g    gz = mean[q z]    buf_gz[c mod K] = gz mgz =
- * gz if early, else mean of buf_gz dx = (q - z mgz)/sqrt(var + eps) dgamma = sum g r z    dbeta =
- * sum g
+ *               r = sqrt(var + eps)/sqrt(run + eps), a constant, run from before the update;
+ *                   clipped to 1 while c <= max(clip_calls, W) and to [1/5, 5] afterwards
+ *               y = gamma r z + beta
+ *     state     run <- alpha run + (1-alpha) var
+ *     backward  q = gamma r g    gz = mean[q z]    buf_gz[c mod K] = gz
+ *               mgz = gz if early, else mean of buf_gz
+ *               dx = (q - z mgz)/sqrt(var + eps)
+ *               dgamma = sum g r z    dbeta = sum g
  *
  * Inference: gamma x/sqrt(run + eps) + beta. The mean is removed from the weights in front of the
- * layer instead of the activations (norm_weight.c). Slot c mod K: slot 0 is first filled at c = K.
+ * layer instead of the activations (norm_weight.c): from the convolutions of ResNet20. In a
+ * Transformer a residual sum stands in front of every site and no weight is centralised. Slot
+ * c mod K: slot 0 is first filled at c = K.
  *
  * Recorded so that PN-V's formulas hold: gamma stands for gamma r, sum_gx for sum g z. Calls
  * outside NORM_TRAIN change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r,

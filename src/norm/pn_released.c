@@ -7,15 +7,18 @@
  *
  *     forward   v = mean over V of u^2    den = v if c <= W, else psi2 from before this call
  *               z = u/sqrt(den + eps)    y = gamma z + beta    in A
- *               if c < W: psi2 <- psi2 (c-1)/c + v/c;    then always: psi2 <- alpha psi2 +
- * (1-alpha) v backward  p = gamma g - nu z    du = p/sqrt(v + eps)    in A Gamma = mean over A of
- * z^2    Lambda = mean over A of gamma g z nu <- nu + (1-alpha_bwd) (Lambda - nu Gamma) dgamma =
- * sum over A of g z    dbeta = sum over A of g
+ *     state     if c < W: psi2 <- psi2 (c-1)/c + v/c; then always: psi2 <- alpha psi2 + (1-alpha) v
+ *     backward  p = gamma g - nu z    du = p/sqrt(v + eps)    in A
+ *               Gamma = mean over A of z^2    Lambda = mean over A of gamma g z
+ *               nu <- nu + (1-alpha_bwd) (Lambda - nu Gamma)
+ *               dgamma = sum over A of g z    dbeta = sum over A of g
  *
  * Differences from pn.c: warm-up, whose update is applied twice; the divisor of the backward pass
  * is the batch's even after the warm-up; padded rows are written, count in the backward averages
- * and receive gradient. Inference: gamma u/sqrt(psi2 + eps) + beta. Not synchronised. Kept:
- * 1/sqrt(den + eps) and 1/sqrt(v + eps) [d].
+ * and receive gradient. W is the module's default; the release's training scripts pass the warm-up
+ * of the learning rate to all layers but the last norm, here --norm-warmup. Inference:
+ * gamma u/sqrt(psi2 + eps) + beta. Not synchronised. Kept: 1/sqrt(den + eps) and
+ * 1/sqrt(v + eps) [d].
  */
 #include <math.h>
 #include <string.h>

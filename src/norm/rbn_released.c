@@ -11,8 +11,8 @@
  *               reldiff  diff2's terms divided by sigma2
  *               mag      lambda sum mu_B^2 + nu sum v_B
  *     backward  dx_i = q_i/s - sum_A(q)/(n s) - [v_B >= eps] sum_A(q xhat)/n xhat_i/s
- *                      + (dP/dmu_B + 2 dP/dv_B (x_i - mu_B))/n          in valid rows, 0 in padded
- * ones dgamma = sum over A of g xhat    dbeta = sum over A of g
+ *                      + (dP/dmu_B + 2 dP/dv_B (x_i - mu_B))/n    in valid rows, 0 in padded ones
+ *               dgamma = sum over A of g xhat    dbeta = sum over A of g
  *
  * Sums run over A, divisors are n; the running values of the penalty are those after the update,
  * constants. Deviations from the release: v_B is computed without cancellation, and where v_B = 0

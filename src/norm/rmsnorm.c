@@ -2,9 +2,10 @@
  *
  * Per row over its d features, g = dL/dy, q = gamma g, r2 = mean[x^2]:
  *
- *     forward   inside: s = sqrt(r2 + eps)   outside: s = sqrt(r2) + eps   z = x/s   y = gamma z +
- * beta backward  inside: dx = (q - z mean[q z]) / s outside: dx = (q - z mean[q z] s/sqrt(r2)) / s,
- * second term 0 where r2 = 0
+ *     forward   inside:  s = sqrt(r2 + eps)      z = x/s    y = gamma z + beta
+ *               outside: s = sqrt(r2) + eps
+ *     backward  inside:  dx = (q - z mean[q z]) / s
+ *               outside: dx = (q - z mean[q z] s/sqrt(r2)) / s, second term 0 where r2 = 0
  *
  * The reference code has eps outside (1e-8) and no bias by default; here eps is inside and there is
  * a bias, which stays what it is at the start if it is not trained. Kernel and what is kept:

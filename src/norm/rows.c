@@ -1,10 +1,12 @@
 /* rows.c -- layer normalization and its relatives: every row by itself over its d features, no
  * state, the same in training and inference (norms.md sections 3 to 7).
  *
- *     forward   u = x - mean[x] (or x)    v = sum[u^2]/(d - ddof)    s = sqrt(v + eps) or sqrt(v) +
- * eps xhat = u/s    phi = C (1 - k xhat)    y = gamma phi xhat + beta backward  q = gamma phi g,
- * phi constant dx = (q - [mean[q]] - xhat [sum[q xhat]/(d - ddof) * (s/sqrt(v) when eps is
- * outside)]) / s
+ *     forward   u = x - mean[x] (or x)    v = sum[u^2]/(d - ddof)
+ *               s = sqrt(v + eps) or sqrt(v) + eps    xhat = u/s
+ *               phi = C (1 - k xhat)    y = gamma phi xhat + beta
+ *     backward  q = gamma phi g, phi a constant
+ *               A = sum[q xhat]/(d - ddof), times s/sqrt(v) when eps is outside
+ *               dx = (q - [mean[q]] - xhat [A]) / s
  *
  * The first bracket is absent when the mean is not subtracted or detached, the second when the
  * standard deviation is detached or 0. sum_g = sum over rows of g, sum_gx = sum over rows of g phi

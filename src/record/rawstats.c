@@ -1,10 +1,12 @@
 /* rawstats.c -- statistics from raw tensors, for hosts that have none: norms.md 2, 10, 11, 18.
  *
  *   forward   mu_B, sigma2_B, psi2_B of x over valid rows; running (start 0, 1, 1)
- *             mu <- alpha mu + (1 - alpha) mu_B, sigma2 and psi2 alike (biased), recorded BEFORE
- * this backward  sum_g, sum_gx with the xhat of the site's family (statrec/record.h) PN Gamma_t =
- * psi2_B / (psi2 + eps), Lambda_t = gamma sum_gx / n, and nu <- nu (1 - (1 - alpha) Gamma_t) + (1 -
- * alpha) Lambda_t, start 0, recorded before
+ *             mu <- alpha mu + (1 - alpha) mu_B, sigma2 and psi2 alike (biased), recorded as they
+ *             were before this
+ *   backward  sum_g, sum_gx with the xhat of the site's family (statrec/record.h)
+ *   PN        Gamma_t = psi2_B / (psi2 + eps)    Lambda_t = gamma sum_gx / n
+ *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, start 0, recorded as it was
+ *             before
  *
  * Kept between forward and backward: the pointer to x, and center and scale of xhat.
  * Deviation: one alpha serves PN's forward and backward averages.
