@@ -1,10 +1,10 @@
 /* Which statistics and which sites a table holds. */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis.h"
+#include "statnet/globs.h"
 
 /* Next word of a comma-separated list; NULL at its end. */
 static char *next_word(char **list) {
@@ -112,7 +112,7 @@ static sr_status match_globs(site_search *s, const char *pattern, sr_failure *wh
     while ((glob = next_word(&list))) {
         bool found = false;
         for (int64_t i = 0; i < s->sites; i++) {
-            if (fnmatch(glob, sr_run_get_site(run, i)->name, 0) != 0) continue;
+            if (!globs_match(glob, sr_run_get_site(run, i)->name)) continue;
             s->matched[i] = found = true;
         }
         if (found) continue;

@@ -11,12 +11,12 @@
  * gives infinity. The spectra come from X^T X in double, which resolves sigma_m down to 5e-7 of
  * sigma_1, though X itself in float32 holds no more than about 1e-7.
  */
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis.h"
+#include "statnet/globs.h"
 #include "statnet/svd.h"
 
 enum { PARTS_MAX = 16 };
@@ -61,20 +61,6 @@ static sr_status read_parts(settings *s, sr_failure *why) {
         at = *end ? end + 1 : end;
     }
     return s->parts ? SR_OK : sr_fail(why, SR_USAGE, "--p: an empty list");
-}
-
-static bool chosen(const char *patterns, const char *name) {
-    char pattern[256];
-    while (*patterns) {
-        const size_t length = strcspn(patterns, ",");
-        if (length > 0 && length < sizeof pattern) {
-            memcpy(pattern, patterns, length);
-            pattern[length] = 0;
-            if (fnmatch(pattern, name, 0) == 0) return true;
-        }
-        patterns += length + (patterns[length] == ',');
-    }
-    return false;
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
@@ -169,7 +155,7 @@ static sr_status find_spectra(const settings *o, const run_set *set, tsv *t, sr_
         if (!info->spectra) tsv_note(t, "note", "%s: no spectra: left out", set->path[r]);
         records += info->spectra;
         for (int64_t i = 0; i < info->sites && info->spectra; i++)
-            sites += chosen(o->site, sr_run_get_site(set->run[r], i)->name);
+            sites += globs_match(o->site, sr_run_get_site(set->run[r], i)->name);
     }
     if (records && sites) return SR_OK;
     if (records) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site", o->site);
@@ -184,7 +170,7 @@ static sr_status print_runs(const settings *o, const run_set *set, tsv *t, sr_fa
     for (int r = 0; r < set->count; r++) {
         const sr_run_info *info = sr_run_get_info(set->run[r]);
         for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++)
-            if (chosen(o->site, sr_run_get_site(set->run[r], i)->name))
+            if (globs_match(o->site, sr_run_get_site(set->run[r], i)->name))
                 status = print_site(o, set, r, i, t, why);
     }
     return status;

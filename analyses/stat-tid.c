@@ -5,8 +5,10 @@
  *     tid_mean = ||mu_B - mu||_2 / ||sqrt(sigma2)||_2
  *     tid_var  = ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2
  *
- * The paper's Mean TID and Var TID are expectations over training batches: the column `mean` of the
- * summary, times 100 for percent; its tables give the last BN layer (--site last). Here the running
+ *     tid_total = tid_mean + tid_var
+ *
+ * The paper's Mean, Var and Total TID are expectations over training batches: the column `mean` of
+ * the summary, times 100 for percent; its tables give the last BN layer (--site last). Here the running
  * values move during the run, while the paper takes them as those of the population; --final prints
  * what a pass with frozen values found after training, averaged over its batches.
  *
@@ -17,14 +19,15 @@
  *     tid_mean = mean over features of |mu - mu_B| / sigma_B
  *     tid_var  = mean over features of |sigma / sigma_B - 1|
  *
+ * and, which the code does not log, tid_total is their sum.
  * A feature that is constant over the batch (sigma_B = 0) makes them infinite or NaN.
  */
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis.h"
+#include "statnet/globs.h"
 
 #define V(row, name) ((row)->v[SR_##name])
 
@@ -46,6 +49,10 @@ static double tid_var(const vector_row *r) {
         sigma2 += V(r, sigma2)[k];
     }
     return sqrt(difference / sigma2);
+}
+
+static double tid_total(const vector_row *r) {
+    return tid_mean(r) + tid_var(r);
 }
 
 static double after(const vector_row *r, double old, double batch) {
@@ -70,9 +77,16 @@ static double tid_var_released(const vector_row *r) {
     return sum / (double)r->width;
 }
 
+static double tid_total_released(const vector_row *r) {
+    return tid_mean_released(r) + tid_var_released(r);
+}
+
+#define BOTH (NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2_B) | NEEDS(sigma2))
+
 static const statistic stats[] = {
     {"mean", "tid_mean", NULL, NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), tid_mean, NULL},
     {"var", "tid_var", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), tid_var, NULL},
+    {"total", "tid_total", "tid_mean + tid_var", BOTH, tid_total, NULL},
 };
 
 static const statistic released[] = {
@@ -82,6 +96,8 @@ static const statistic released[] = {
     {"var", "tid_var_released",
      "mean over features of |sqrt(sigma2) / sqrt(sigma2_B) - 1|, sigma2 from after the update",
      NEEDS(sigma2_B) | NEEDS(sigma2), tid_var_released, NULL},
+    {"total", "tid_total_released", "tid_mean_released + tid_var_released", BOTH,
+     tid_total_released, NULL},
 };
 
 /* -- the final pass -------------------------------------------------------------------------- */
@@ -111,17 +127,7 @@ static bool site_wanted(const final_pass *p, const sr_runfile *f, int64_t site, 
     for (int64_t i = 0; i < p->sites && (first || last); i++)
         if (measured(p, i) && (first ? i < site : i > site)) return false;
     if (first || last) return true;
-    char pattern[256];
-    for (const char *at = sites; *at;) {
-        const size_t length = strcspn(at, ",");
-        if (length < sizeof pattern) {
-            memcpy(pattern, at, length);
-            pattern[length] = 0;
-            if (fnmatch(pattern, sr_run_get_site(f, site)->name, 0) == 0) return true;
-        }
-        at += length + (at[length] == ',');
-    }
-    return false;
+    return globs_match(sites, sr_run_get_site(f, site)->name);
 }
 
 static void print_final_site(tsv *t, const char *path, const sr_run_site *site, const final_pass *p,
@@ -199,7 +205,7 @@ int main(int argc, char **argv) {
         .does = "Training-inference discrepancy of batch normalization, per site.",
         .stat = stats,
         .statistics = sizeof stats / sizeof stats[0],
-        .preset = "mean,var",
+        .preset = "mean,var,total",
         .site = "*",
         .source = FROM_SCALARS,
         .hint =

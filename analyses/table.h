@@ -100,8 +100,6 @@ sr_status layout_read(layout *l, const char *given, const char *name, sr_failure
 void layout_free(layout *l);
 /* Prints name, samples and title of every layout. */
 sr_status layout_list(const char *given, const char *command, sr_failure *why);
-/* True when a name is among, or fits a glob among, words separated by commas. */
-bool table_among(const char *list, const char *name);
 
 /* -- what a run is: table_run.c -------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/globs.h"
 #include "table.h"
 
 /* -- what belongs to what -------------------------------------------------------------------- */
@@ -23,7 +24,7 @@ static bool fits_decoder(const layout *l, const table_run *r) {
 }
 
 static bool fits_row(const layout *l, const layout_row *row, const table_run *r) {
-    if (strcmp(row->norm, r->norm) != 0 && !table_among(row->also, r->norm)) return false;
+    if (strcmp(row->norm, r->norm) != 0 && !globs_match(row->also, r->norm)) return false;
     if (row->placement[0] && strcmp(row->placement, r->placement) != 0) return false;
     return fits_decoder(l, r);
 }
@@ -52,7 +53,7 @@ bool grid_run_at(const grid *g, const table_run *r, int column) {
     bool any = false;
     for (int i = 0; i < g->layout.columns; i++) {
         const layout_column *c = &g->layout.column[i];
-        const bool fits = table_among(c->tasks, r->task);
+        const bool fits = globs_match(c->tasks, r->task);
         if (i == column) return fits;
         any = any || fits;
     }

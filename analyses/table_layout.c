@@ -1,5 +1,4 @@
 /* Rows and columns of the papers' tables: plots/layouts.tsv, whose head has its grammar. */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,17 +11,6 @@ enum { QUANTITIES = sizeof quantities / sizeof quantities[0] };
 
 const char *table_quantity_name(table_quantity q) {
     return quantities[q];
-}
-
-bool table_among(const char *list, const char *name) {
-    table_text glob;
-    for (const char *at = list; *at;) {
-        const size_t length = strcspn(at, ",");
-        snprintf(glob, sizeof glob, "%.*s", (int)length, at);
-        if (fnmatch(glob, name, 0) == 0) return true;
-        at += length + (at[length] == ',');
-    }
-    return false;
 }
 
 /* -- one line -------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/globs.h"
 #include "table.h"
 
 /* -- configurations -------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static void norm_of_sites(const sr_runfile *run, bool decoder, table_word norm) 
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if ((strcmp(site->kind, "decoder") == 0) != decoder) continue;
         snprintf(word, sizeof word, "%s%s", site->norm, site->layer_scale > 0 ? "+ls" : "");
-        if (!table_among(norm, word)) append(norm, sizeof(table_word), norm[0] ? "," : "", word);
+        if (!globs_match(norm, word)) append(norm, sizeof(table_word), norm[0] ? "," : "", word);
     }
 }
 
@@ -176,7 +177,7 @@ static bool differs(const config_line *a, const table_run *const *runs, int coun
 static bool is_ignored(const config_line *l) {
     table_word key;
     snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
-    return table_among(ignored, key);
+    return globs_match(ignored, key);
 }
 
 int table_run_distance(const table_run *a, const table_run *b) {

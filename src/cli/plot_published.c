@@ -9,13 +9,13 @@
  *     published_y1[i], published_y2[i]     the metrics in the template's order
  *     published_groups, published_name[g]  tables, with name and source of each for the legend
  */
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "plot.h"
+#include "statnet/globs.h"
 
 enum { TABLE, SOURCE, NORM, METRIC, VALUE, CELLS };
 
@@ -30,17 +30,6 @@ static sr_status find_file(const plot_template *t, char path[2 * PLOT_PATH], sr_
         snprintf(path, 2 * PLOT_PATH, "%s/published.tsv", directory);
     }
     return SR_OK;
-}
-
-static bool chosen(const char *globs, const char *name) {
-    char glob[256];
-    while (*globs) {
-        const size_t length = strcspn(globs, ",");
-        snprintf(glob, sizeof glob, "%.*s", (int)length, globs);
-        if (fnmatch(glob, name, 0) == 0) return true;
-        globs += length + (globs[length] == ',');
-    }
-    return false;
 }
 
 static int find_metric(const plot_template *t, const char *name) {
@@ -84,7 +73,7 @@ static sr_status add_line(plot_published *p, const plot_template *t, const plot_
     char *cell[CELLS];
     for (int i = 0; i < CELLS; i++) cell[i] = tsv->cell[at[i]];
     const int metric = find_metric(t, cell[METRIC]);
-    if (metric < 0 || !chosen(t->published, cell[TABLE])) return SR_OK;
+    if (metric < 0 || !globs_match(t->published, cell[TABLE])) return SR_OK;
     plot_published_row *row = find_row(p, cell);
     if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
     return plot_tsv_real(tsv, at[VALUE], &row->value[metric], why);
