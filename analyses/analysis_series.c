@@ -24,33 +24,49 @@ int64_t series_length(const series *s) {
 
 /* -- from /scalars --------------------------------------------------------------------------- */
 
+/* Statistics that no file holds: sums of two scalars. */
+static const struct {
+    const char *name, *term[2];
+} sums[] = {{"tid_total", {"tid_mean", "tid_var"}}};
+
+/* The i-th dataset whose values make the statistic; NULL past the end. */
+static const char *term_name(const statistic *stat, int i) {
+    for (size_t k = 0; k < sizeof sums / sizeof sums[0]; k++)
+        if (strcmp(stat->name, sums[k].name) == 0) return i < 2 ? sums[k].term[i] : NULL;
+    return i == 0 ? stat->name : NULL;
+}
+
 /* HDF5 takes about as long for one value of a row as for COLUMNS neighbours. */
 enum { COLUMNS = 64, ROWS_BYTES = 1 << 18 };
 
-static sr_status read_column(const series *s, int64_t first, int64_t count, double *value,
+static sr_status read_column(const series *s, int term, int64_t first, int64_t count, double *value,
                              sr_failure *why) {
+    const char *name = term_name(s->stat, term);
     float raw[4096];
     sr_status status = SR_OK;
     for (int64_t at = 0; at < count && status == SR_OK; at += 4096) {
         const int64_t m = count - at < 4096 ? count - at : 4096;
-        status = sr_run_scalar(s->run, s->stat->name, s->site, first + at, m, raw, why);
-        for (int64_t i = 0; status == SR_OK && i < m; i++) value[at + i] = (double)raw[i];
+        status = sr_run_scalar(s->run, name, s->site, first + at, m, raw, why);
+        for (int64_t i = 0; status == SR_OK && i < m; i++)
+            value[at + i] = (double)raw[i] + (term ? value[at + i] : 0);
     }
     return status;
 }
 
 /* Reads all sites, and keeps those of s[count] that are of the statistic. */
-static sr_status read_rows(const series *s, int series_count, const statistic *stat, int64_t first,
-                           int64_t count, double *const *value, sr_failure *why) {
+static sr_status read_rows(const series *s, int series_count, const statistic *stat, int term,
+                           int64_t first, int64_t count, double *const *value, sr_failure *why) {
     const int64_t sites = sr_run_get_info(s->run)->sites, block = 1 + ROWS_BYTES / (4 * sites);
     float *raw = malloc((size_t)(block * sites) * sizeof *raw);
     sr_status status = raw ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t at = 0; at < count && status == SR_OK; at += block) {
         const int64_t m = count - at < block ? count - at : block;
-        status = sr_run_scalar(s->run, stat->name, -1, first + at, m, raw, why);
+        status = sr_run_scalar(s->run, term_name(stat, term), -1, first + at, m, raw, why);
         for (int k = 0; k < series_count && status == SR_OK; k++) {
             if (s[k].stat != stat) continue;
-            for (int64_t i = 0; i < m; i++) value[k][at + i] = (double)raw[i * sites + s[k].site];
+            for (int64_t i = 0; i < m; i++)
+                value[k][at + i] =
+                    (double)raw[i * sites + s[k].site] + (term ? value[k][at + i] : 0);
         }
     }
     free(raw);
@@ -67,10 +83,12 @@ static sr_status read_scalars(const series *s, int series_count, int64_t first, 
             same += s[i].stat == s[k].stat;
             before += i < k && s[i].stat == s[k].stat;
         }
-        if (same * COLUMNS < sites)
-            status = read_column(&s[k], first, count, value[k], why);
-        else if (!before)
-            status = read_rows(s, series_count, s[k].stat, first, count, value, why);
+        for (int i = 0; term_name(s[k].stat, i) && status == SR_OK; i++) {
+            if (same * COLUMNS < sites)
+                status = read_column(&s[k], i, first, count, value[k], why);
+            else if (!before)
+                status = read_rows(s, series_count, s[k].stat, i, first, count, value, why);
+        }
     }
     return status;
 }
@@ -117,6 +135,24 @@ static sr_status scalars_recorded(const sr_runfile *run, const char *name, bool 
         }
     }
     free(value);
+    return status;
+}
+
+/* Where every term is. */
+static sr_status terms_recorded(const sr_runfile *run, const statistic *stat, bool *recorded,
+                                sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    const char *name;
+    for (int i = 0; (name = term_name(stat, i)); i++)
+        if (!sr_run_has_scalar(run, name)) return SR_OK;
+    bool *here = malloc((size_t)sites + 1);
+    sr_status status = here ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; (name = term_name(stat, i)) && status == SR_OK; i++) {
+        memset(here, 0, (size_t)sites * sizeof *here);
+        status = scalars_recorded(run, name, here, why);
+        for (int64_t k = 0; k < sites; k++) recorded[k] = here[k] && (i == 0 || recorded[k]);
+    }
+    free(here);
     return status;
 }
 
@@ -176,6 +212,5 @@ sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_s
                           bool *recorded, sr_failure *why) {
     memset(recorded, 0, (size_t)sr_run_get_info(run)->sites * sizeof *recorded);
     if (source == FROM_VECTORS) return vectors_recorded(run, stat, recorded, why);
-    return sr_run_has_scalar(run, stat->name) ? scalars_recorded(run, stat->name, recorded, why)
-                                              : SR_OK;
+    return terms_recorded(run, stat, recorded, why);
 }

@@ -22,11 +22,21 @@ static void test_tid(void **state) {
     for (int i = 0; i < 2; i++) {
         program_result r = program_run("stat-tid small.h5 --site last --from %s", from[i]);
         assert_int_equal(r.status, 0);
-        assert_int_equal(table_rows(r.out), 2);
+        assert_int_equal(table_rows(r.out), 3);
         check_text(&r, 0, "statistic", "tid_mean");
         check_cell(&r, 0, "mean", 10);
         check_cell(&r, 0, "nonfinite", 1);
-        check_cell(&r, 1, "mean", sqrt(3 + pow(sqrt(8) - 2, 2)) / 2);
+        const double var = sqrt(3 + pow(sqrt(8) - 2, 2)) / 2;
+        check_cell(&r, 1, "mean", var);
+        check_text(&r, 2, "statistic", "tid_total");
+        check_cell(&r, 2, "nonfinite", 1);
+        check_cell(&r, 2, "mean", 10 + var);
+        check_cell(&r, 2, "median", 7.5 + var);
+        program_free(&r);
+        r = program_run("stat-tid small.h5 --stat total --per-step --from %s", from[i]);
+        assert_int_equal(table_rows(r.out), 6);
+        check_cell(&r, 0, "tid_total", 2.5 + var);
+        check_text(&r, 5, "tid_total", "nan");
         program_free(&r);
     }
 }
@@ -37,10 +47,13 @@ static void test_tid_released(void **state) {
     (void)state;
     program_result r = program_run("stat-tid small.h5 --site last --definition released");
     assert_int_equal(r.status, 0);
-    assert_int_equal(table_rows(r.out), 2);
+    const double mean = 1.8 * (sqrt(3) + sqrt(2)), var = 1 - (sqrt(0.3 / 3) + sqrt(4.4 / 8)) / 2;
+    assert_int_equal(table_rows(r.out), 3);
     check_text(&r, 0, "statistic", "tid_mean_released");
-    check_cell(&r, 0, "mean", 1.8 * (sqrt(3) + sqrt(2)));
-    check_cell(&r, 1, "mean", 1 - (sqrt(0.3 / 3) + sqrt(4.4 / 8)) / 2);
+    check_cell(&r, 0, "mean", mean);
+    check_cell(&r, 1, "mean", var);
+    check_text(&r, 2, "statistic", "tid_total_released");
+    check_cell(&r, 2, "mean", mean + var);
     assert_non_null(strstr(r.out, "# source: /vectors"));
     program_free(&r);
 }
