@@ -198,8 +198,9 @@ static void run(const char *name, int64_t rows, int64_t d, int threads, bool obs
 
 int main(int argc, char **argv) {
     const int64_t shape[][2] = {{131072, 16}, {4096, 512}, {32768, 64}};
-    const char *const names[] = {"bn", "rbn",         "brn",          "mabn", "pnv",
-                                 "pn", "pn-released", "bn-powernorm", "ln",   "adanorm"};
+    const char *const names[] = {"bn",           "rbn", "brn",         "mabn",
+                                 "pnv",          "pn",  "pn-released", "bn-powernorm",
+                                 "rbn-released", "ln",  "adanorm"};
     printf("# least of %d rounds, milliseconds; plain = the same reads and writes in plain loops\n"
            "# of a batch (or row) method; a layer scale, which pn-released and bn-powernorm always "
            "have, counts no "
