@@ -54,19 +54,6 @@ static void print_help(const void *self) {
 
 /* -- configurations -------------------------------------------------------------------------- */
 
-/* The text behind `key = `; "" when there is none. */
-static void config_text(const char *config, const char *key, char *text, size_t size) {
-    const size_t length = strlen(key);
-    text[0] = 0;
-    for (const char *line = config; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, length) != 0 || strncmp(line + length, " = ", 3) != 0) continue;
-        line += length + 3;
-        snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
-        return;
-    }
-}
-
 /* Lines of a that b has not, whose order is the same where both were written by statrec. */
 static int64_t count_other_lines(const char *a, const char *b) {
     int64_t other = 0;
@@ -208,8 +195,8 @@ static bool same_task(const sr_run_info *a, const sr_run_info *b) {
     if (strcmp(a->model, b->model) != 0 || strcmp(a->data, b->data) != 0) return false;
     for (int i = 0; i < 3; i++) {
         char one[512], other[512];
-        config_text(a->config, key[i], one, sizeof one);
-        config_text(b->config, key[i], other, sizeof other);
+        options_line_value(a->config, key[i], one, sizeof one);
+        options_line_value(b->config, key[i], other, sizeof other);
         if (strcmp(one, other) != 0) return false;
     }
     return true;

@@ -12,42 +12,9 @@
 
 /* -- configurations -------------------------------------------------------------------------- */
 
-/* One line of a configuration. */
-typedef struct config_line {
-    const char *key, *value;
-    int key_length, value_length;
-} config_line;
-
-/* The line at *at, which moves on; false at the end. */
-static bool config_next(const char **at, config_line *l) {
-    while (*at && **at) {
-        const char *line = *at, *end = line + strcspn(line, "\n"), *equals = strstr(line, " = ");
-        *at = *end ? end + 1 : end;
-        if (!equals || equals >= end) continue;
-        *l = (config_line){line, equals + 3, (int)(equals - line), (int)(end - equals - 3)};
-        return true;
-    }
-    return false;
-}
-
-static bool config_find(const char *config, const char *key, int length, config_line *l) {
-    while (config_next(&config, l))
-        if (l->key_length == length && strncmp(l->key, key, (size_t)length) == 0) return true;
-    return false;
-}
-
-/* A quoted value without its quotes; "" when there is none. */
-static void config_text(const char *config, const char *key, char *text, size_t size) {
-    config_line l;
-    text[0] = 0;
-    if (!config_find(config, key, (int)strlen(key), &l)) return;
-    const bool quoted = l.value_length > 1 && l.value[0] == '"';
-    snprintf(text, size, "%.*s", l.value_length - (quoted ? 2 : 0), l.value + quoted);
-}
-
 static bool config_is(const char *config, const char *key, const char *value) {
     table_word text;
-    config_text(config, key, text, sizeof text);
+    options_line_value(config, key, text, sizeof text);
     return strcmp(text, value) == 0;
 }
 
@@ -64,8 +31,8 @@ static void append(char *text, size_t size, const char *separator, const char *m
 
 /* What makes another formula of a method of this name. */
 static void add_form(const char *config, table_word norm) {
-    config_line l;
-    const bool given = config_find(config, "layer-scale", (int)strlen("layer-scale"), &l);
+    option_line l;
+    const bool given = options_find_line(config, "layer-scale", (int)strlen("layer-scale"), &l);
     const bool scaled = given && !(l.value_length == 1 && l.value[0] == '0');
     const size_t length = strlen(norm);
     if (scaled && (length < 3 || strcmp(norm + length - 3, "+ls") != 0))
@@ -77,8 +44,8 @@ static void add_form(const char *config, table_word norm) {
 
 static void norm_of_config(table_run *r) {
     table_word at;
-    config_text(r->info->config, "norm", r->norm, sizeof r->norm);
-    config_text(r->info->config, "norm-at", at, sizeof at);
+    options_line_value(r->info->config, "norm", r->norm, sizeof r->norm);
+    options_line_value(r->info->config, "norm-at", at, sizeof at);
     if (r->norm[0]) add_form(r->info->config, r->norm);
     if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
 }
@@ -101,7 +68,7 @@ static void set_norms(table_run *r) {
     norm_of_sites(r->run, true, r->decoder);
     const bool pairs = strcmp(r->info->task, "pairs") == 0;
     if (!r->decoder[0] && pairs)
-        config_text(r->info->config, "decoder-norm", r->decoder, sizeof r->decoder);
+        options_line_value(r->info->config, "decoder-norm", r->decoder, sizeof r->decoder);
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -116,7 +83,7 @@ static void set_placement(table_run *r) {
     bool last = false;
     r->placement[0] = 0;
     if (strcmp(r->info->task, "images") == 0 || !r->decoder[0]) return;
-    config_text(config, "placement", r->placement, sizeof r->placement);
+    options_line_value(config, "placement", r->placement, sizeof r->placement);
     if (r->placement[0]) return;
     for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)
         last = last || ends_with(site->name, ".final");
@@ -128,15 +95,15 @@ static void set_task(table_run *r) {
     const char *config = r->info->config;
     char directory[TABLE_PATH];
     table_word source, target, direction;
-    config_text(config, "data-dir", directory, sizeof directory);
+    options_line_value(config, "data-dir", directory, sizeof directory);
     for (size_t used = strlen(directory); used > 1 && directory[used - 1] == '/';)
         directory[--used] = 0;
     const char *slash = strrchr(directory, '/'), *base = slash ? slash + 1 : directory;
     const bool named = base[0] && base[0] != '.';
     snprintf(r->task, sizeof r->task, "%.95s", named ? base : r->info->data);
     if (!named || strcmp(r->info->task, "pairs") != 0) return;
-    config_text(config, "source", source, sizeof source);
-    config_text(config, "target", target, sizeof target);
+    options_line_value(config, "source", source, sizeof source);
+    options_line_value(config, "target", target, sizeof target);
     snprintf(direction, sizeof direction, "%.40s-%.40s", source, target);
     if (source[0] && !ends_with(r->task, direction))
         append(r->task, sizeof r->task, " ", direction);
@@ -161,12 +128,12 @@ static const char ignored[] =
     "final-tid,final-batches,validate-batch";
 
 /* Nothing is known of a run without any configuration; a key that others lack is a difference. */
-static bool differs(const config_line *a, const table_run *const *runs, int count) {
-    config_line b;
+static bool differs(const option_line *a, const table_run *const *runs, int count) {
+    option_line b;
     for (int i = 0; i < count; i++) {
         const char *config = runs[i]->info->config;
         if (!config || !config[0]) continue;
-        if (!config_find(config, a->key, a->key_length, &b)) return true;
+        if (!options_find_line(config, a->key, a->key_length, &b)) return true;
         if (a->value_length != b.value_length ||
             strncmp(a->value, b.value, (size_t)a->value_length) != 0)
             return true;
@@ -174,7 +141,7 @@ static bool differs(const config_line *a, const table_run *const *runs, int coun
     return false;
 }
 
-static bool is_ignored(const config_line *l) {
+static bool is_ignored(const option_line *l) {
     table_word key;
     snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
     return globs_match(ignored, key);
@@ -182,27 +149,28 @@ static bool is_ignored(const config_line *l) {
 
 int table_run_distance(const table_run *a, const table_run *b) {
     const char *at = a->info->config;
-    config_line l, other;
+    option_line l, other;
     int count = 0;
     if (!at || !at[0]) return 0;
-    while (config_next(&at, &l)) count += !is_ignored(&l) && differs(&l, &b, 1);
-    for (at = b->info->config; config_next(&at, &l);)
-        count += !is_ignored(&l) && !config_find(a->info->config, l.key, l.key_length, &other);
+    while (options_next_line(&at, &l)) count += !is_ignored(&l) && differs(&l, &b, 1);
+    for (at = b->info->config; options_next_line(&at, &l);)
+        count +=
+            !is_ignored(&l) && !options_find_line(a->info->config, l.key, l.key_length, &other);
     return count;
 }
 
 void table_run_settings(const table_run *r, const table_run *const *runs, int count, char *text,
                         size_t size) {
     const char *at = r->info->config;
-    config_line l;
+    option_line l;
     text[0] = 0;
-    while (config_next(&at, &l)) {
+    while (options_next_line(&at, &l)) {
         table_word key;
         char setting[640];
         snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
         const bool mixed = strcmp(key, "norm-at") == 0 && l.value_length;
         if (is_ignored(&l) || (!mixed && !differs(&l, runs, count))) continue;
-        if (!l.value_length) l = (config_line){l.key, "default", l.key_length, 7};
+        if (!l.value_length) l = (option_line){l.key, "default", l.key_length, 7};
         snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
         append(text, size, text[0] ? " " : "", setting);
     }

@@ -86,6 +86,21 @@ void options_format(const option *row, const void *values, char *text, size_t si
  * out of memory. */
 char *options_dump(option_table table, const void *values);
 
+/* -- reading what options_dump wrote, as of a run file, without the table of its options -- */
+
+/* Points into the text; a value as written, in its quotes if it has any. */
+typedef struct option_line {
+    const char *key, *value;
+    int key_length, value_length;
+} option_line;
+
+/* The `key = value` line at *at (NULL: none), which moves on; comments and other lines are passed
+ * over. False at the end. */
+bool options_next_line(const char **at, option_line *l);
+bool options_find_line(const char *text, const char *key, int key_length, option_line *l);
+/* The value without quotes and escapes, cut to size; "" when there is none. */
+void options_line_value(const char *text, const char *key, char *value, size_t size);
+
 /* The --help section: groups, keys, types, live defaults, ranges, units. */
 void options_help(option_table table, FILE *out);
 

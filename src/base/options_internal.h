@@ -9,6 +9,8 @@
 
 const option *options_find(option_table table, const char *key);
 const option *options_find_letter(option_table table, char letter);
+/* The byte that a letter behind a backslash stands for, or 0. */
+char options_unescape(char letter);
 /* The key nearest to a misspelt one, or NULL. */
 const char *options_nearest(option_table table, const char *key);
 /* "1 to 100 steps", "at least 0", "any value". */

@@ -143,8 +143,7 @@ static void cut_comment(char *text) {
         }
 }
 
-/* The byte that an escape letter stands for, or 0. */
-static char unescape(char letter) {
+char options_unescape(char letter) {
     switch (letter) {
     case '"':
         return '"';
@@ -166,7 +165,7 @@ static const char *unquote(char **text) {
     char *from = *text + 1, *to = *text;
     for (; *from != '"'; from++) {
         if (*from == '\\')
-            from++, *to = unescape(*from);
+            from++, *to = options_unescape(*from);
         else
             *to = *from;
         if (!*from) return "the closing quote is missing";

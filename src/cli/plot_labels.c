@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plot.h"
+#include "statnet/options.h"
 #include "statrec/runfile.h"
 
 enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
@@ -85,20 +86,12 @@ static bool tells_nothing(const char *line) {
     return false;
 }
 
-/* The value of the option whose line begins at `line`, in another configuration; NULL: absent. */
-static const char *find_value(const char *config, const char *line) {
-    const size_t length = strcspn(line, "=\n");
-    for (const char *at = config; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
-        if (strncmp(at, line, length) == 0 && at[length] == '=')
-            return at + length + 1 + strspn(at + length + 1, " ");
-    return NULL;
-}
-
-static bool same_option(const parts *a, const parts *b, const char *line) {
-    const char *one = find_value(a->config, line), *other = find_value(b->config, line);
-    if (!one || !other) return one == other;
-    const size_t length = strcspn(one, "\n");
-    return strcspn(other, "\n") == length && strncmp(one, other, length) == 0;
+static bool same_option(const parts *a, const parts *b, const option_line *l) {
+    option_line one, other;
+    const bool here = options_find_line(a->config, l->key, l->key_length, &one);
+    if (options_find_line(b->config, l->key, l->key_length, &other) != here) return false;
+    return !here || (one.value_length == other.value_length &&
+                     strncmp(one.value, other.value, (size_t)one.value_length) == 0);
 }
 
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
@@ -117,16 +110,18 @@ static int known_part(const char *line, const char *norm) {
 }
 
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
-static void append_option(char *label, size_t size, const parts *p, const char *line) {
+static void append_option(char *label, size_t size, const parts *p, const option_line *l) {
     char part[PART];
-    const char *value = find_value(p->config, line);
-    int length = value ? (int)strcspn(value, "\n") : 0;
-    const int key = (int)strcspn(line, " "), known = known_part(line, p->text[NORM]);
-    for (int i = 0; i + 1 < length && strncmp(line, "norm-at", 7) != 0; i++)
+    option_line own;
+    if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
+    const char *value = own.value;
+    int length = own.value_length;
+    const int known = known_part(l->key, p->text[NORM]), key = l->key_length - known;
+    for (int i = 0; i + 1 < length && strncmp(l->key, "norm-at", 7) != 0; i++)
         if (value[i] == '/') value += i + 1, length -= i + 1, i = -1;
     if (!length || strncmp(value, "nan", 3) == 0) return;
-    snprintf(part, sizeof part, "%.*s%s%.*s", key - known, line + known, key > known ? " " : "",
-             length, value);
+    snprintf(part, sizeof part, "%.*s%s%.*s", key, l->key + known, key > 0 ? " " : "", length,
+             value);
     append(label, size, part);
 }
 
@@ -137,7 +132,7 @@ static bool same_parts(const parts *a, const parts *b) {
 }
 
 /* One option among the runs that agree with run `of` in model, norm, data and seed. */
-static void try_option(plot_labels *l, const parts *p, int of, const char *line) {
+static void try_option(plot_labels *l, const parts *p, int of, const option_line *line) {
     bool differs = false, agree = false;
     for (int i = 0; i < l->runs; i++) {
         if (!same_parts(&p[i], &p[of])) continue;
@@ -145,7 +140,7 @@ static void try_option(plot_labels *l, const parts *p, int of, const char *line)
         for (int k = 0; k < i; k++)
             agree = agree || (same_parts(&p[k], &p[of]) && strcmp(l->label[i], l->label[k]) == 0);
     }
-    for (int i = 0; differs && (agree || of_norm(line)) && i < l->runs; i++)
+    for (int i = 0; differs && (agree || of_norm(line->key)) && i < l->runs; i++)
         if (same_parts(&p[i], &p[of])) append_option(l->label[i], sizeof l->label[i], &p[i], line);
 }
 
@@ -154,10 +149,9 @@ static void label_by_options(plot_labels *l, const parts *p) {
     for (int i = 0; i < l->runs; i++) {
         bool done = false;
         for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
-        for (const char *line = p[i].config; !done && *line; line += strspn(line, "\n")) {
-            if (!tells_nothing(line)) try_option(l, p, i, line);
-            line += strcspn(line, "\n");
-        }
+        option_line line;
+        for (const char *at = p[i].config; !done && options_next_line(&at, &line);)
+            if (!tells_nothing(line.key)) try_option(l, p, i, &line);
     }
 }
 

@@ -1,0 +1,86 @@
+/* Reading what options_dump wrote, without the table of its options. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "options_fixture.h"
+
+static const char text[] = "# of the resnet20: lr = 7\n"
+                           "lr = 0.1\n"
+                           "norm-at = \n"
+                           "no value here\n"
+                           "data-dir = \"a \\\"b\\\" \\\\ #c\"\n"
+                           "lr-end = x = y\n"
+                           "last = \"";
+
+static void lines_in_their_order(void **state) {
+    (void)state;
+    static const char *const key[] = {"lr", "norm-at", "data-dir", "lr-end", "last"};
+    static const int length[] = {3, 0, 15, 5, 1};
+    const char *at = text;
+    option_line l;
+    for (int i = 0; i < 5; i++) {
+        assert_true(options_next_line(&at, &l));
+        assert_int_equal(l.key_length, strlen(key[i]));
+        assert_memory_equal(l.key, key[i], strlen(key[i]));
+        assert_int_equal(l.value_length, length[i]);
+    }
+    assert_false(options_next_line(&at, &l));
+    at = NULL; /* a run without a configuration */
+    assert_false(options_next_line(&at, &l));
+}
+
+static void value_of_a_key(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *value;
+    } cases[] = {
+        {"lr", "0.1"},  {"norm-at", ""}, {"data-dir", "a \"b\" \\ #c"}, {"lr-end", "x = y"},
+        {"last", "\""}, {"norm", ""},    {"# of the resnet20: lr", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char value[64];
+        options_line_value(text, cases[i].key, value, sizeof value);
+        assert_string_equal(value, cases[i].value);
+    }
+    char small[4];
+    options_line_value(text, "data-dir", small, sizeof small);
+    assert_string_equal(small, "a \"");
+}
+
+/* What options_dump wrote comes back as it was. */
+static void value_of_a_dump(void **state) {
+    (void)state;
+    static const char odd[] = " \"a\\n\" # \t= \n b\\";
+    values v;
+    sr_failure why = {0};
+    char value[OPTION_TEXT_SIZE];
+    memset(&v, 0, sizeof v);
+    options_preset(table, &v);
+    for (int i = 0; i < table.count; i++) {
+        if (table.row[i].type != OPTION_TEXT || !strcmp(table.row[i].key, "config")) continue;
+        check_ok(options_set(table, &v, table.row[i].key, odd, "test", &why), &why);
+        char *dump = options_dump(table, &v);
+        assert_non_null(dump);
+        options_line_value(dump, table.row[i].key, value, sizeof value);
+        assert_string_equal(value, odd);
+        free(dump);
+    }
+    char *dump = options_dump(table, &v);
+    assert_non_null(dump);
+    const char *at = dump;
+    option_line l;
+    for (int i = 0; i < table.count; i++) {
+        if (!strcmp(table.row[i].key, "config")) continue;
+        assert_true(options_next_line(&at, &l));
+        assert_int_equal(l.key_length, strlen(table.row[i].key));
+    }
+    assert_false(options_next_line(&at, &l));
+    free(dump);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines_in_their_order),
+                                       cmocka_unit_test(value_of_a_key),
+                                       cmocka_unit_test(value_of_a_dump)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
