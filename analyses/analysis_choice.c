@@ -155,6 +155,25 @@ static void note_missing(const site_search *s, const choice *c, tsv *table) {
     }
 }
 
+/* Tells once per statistic where it is not that of the method. */
+static void note_observed(const site_search *s, const choice *c, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        int64_t sites = 0;
+        const sr_run_site *example = NULL, *site;
+        for (int64_t k = 0; (site = sr_run_get_site(s->set->run[s->run], k)); k++) {
+            if (!s->matched[k] || !s->recorded[i][k]) continue;
+            if (!sr_run_only_observed(site, c->wanted[i]->name)) continue;
+            if (!sites++) example = site;
+        }
+        if (!sites) continue;
+        tsv_note(table, "note",
+                 "%s: %s is the observer's at %lld site%s (%s%s): what bn or pnv would find there, "
+                 "not used by norm %s",
+                 s->set->path[s->run], c->wanted[i]->name, (long long)sites, sites > 1 ? "s" : "",
+                 example->name, sites > 1 ? ", ..." : "", example->norm);
+    }
+}
+
 static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     for (int64_t k = 0; k < s->sites; k++) {
         if (!s->matched[k] || !has_any(s, c, k)) continue;
@@ -206,6 +225,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         if (status != SR_OK) return status;
         status = match_sites(&s, c, pattern, why);
         if (status == SR_OK) note_missing(&s, c, table);
+        if (status == SR_OK) note_observed(&s, c, table);
         if (status == SR_OK) status = choice_add(c, &s, why);
         search_free(&s);
         if (status != SR_OK) return status;

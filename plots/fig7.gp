@@ -9,7 +9,8 @@
 
 pad_bottom = 0.85
 pad_left = 0.7
-set ylabel '|{/:Italic γ}| / {/:Italic ψ_B}' offset 0.3,0
+observed = strstrt(run_full[1], '(observed)') > 0 ? ', observed' : ''
+set ylabel '|{/:Italic γ}| / {/:Italic ψ_B}'.observed offset 0.3,0
 stats q using q_min nooutput name 'LEAST'
 stats q using q_max nooutput name 'MOST'
 set xtics rotate by 35 right noenhanced font ',6' scale 0 offset 0,0

@@ -21,6 +21,7 @@ pad_left = 0.2 + 0.058 * longest
 pad_right = 0.75
 gap_x = 0.32
 legend_height = 0.28
+observed = strstrt(run_full[1], '(observed)') > 0 ? ' (observed)' : ''
 
 eval span_of('d', 'd_y1', '(column(d_y1) > 0 ? column(d_y1) : NaN)')
 if (span_count == 0) { eval refuse('--stat '.stat.' has no value above 0 here') }
@@ -38,12 +39,12 @@ set title noenhanced offset 0,-0.6
 set multiplot
 eval panel(1, 2, 1, 1)
 unset colorbox
-set title stat.': median'
+set title stat.observed.': median'
 eval heat_map(d, d_y1, d_curves, d_rows)
 eval panel(2, 2, 1, 1)
 set colorbox user origin screen (1 - 0.65 / figure_width), screen (pad_bottom / figure_height) \
     size screen (0.1 / figure_width), screen (panel_height(1) / figure_height) noborder
 unset ytics
-set title stat.': largest'
+set title stat.observed.': largest'
 eval heat_map(d, d_y1_high, d_curves, d_rows)
 unset multiplot

@@ -7,6 +7,7 @@
 # One line per site: median of each 1/25 of training, dark for the first site, light for the last.
 legend_count = 0
 legend_height = 0.1
+observed = strstrt(run_full[1], '(observed)') > 0 ? ', observed' : ''
 pad_right = 1.05
 eval span('d', 'd_tid_mean')
 mean_low = span_count > 0 ? 100 * span_low : 0
@@ -24,11 +25,11 @@ unset colorbox
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(mean_low > 0 ? mean_low : 100 * d_tid_mean_positive, mean_high)
-set ylabel 'mean TID (%)' offset 0.3,0
+set ylabel 'mean TID (%)'.observed offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_tid_mean)):(k) with lines linecolor palette linewidth 0.8 dashtype solid
 eval panel(2, 2, 1, 1)
 eval log_y(var_low > 0 ? var_low : 100 * d_tid_var_positive, var_high)
-set ylabel 'variance TID (%)' offset 0.3,0
+set ylabel 'variance TID (%)'.observed offset 0.3,0
 do for [k=1:d_curves] {
     if (k == 1 || k == d_curves || (d_curves > 4 && k == int((d_curves + 1) / 2))) {
         set label k d_key[k] noenhanced font ',7' textcolor palette cb k left \

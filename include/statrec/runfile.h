@@ -53,6 +53,9 @@ int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 whe
 bool sr_run_has_scalar(const sr_runfile *f, const char *name);
 bool sr_run_has_vector(const sr_runfile *f, const char *name);
 bool sr_run_has_eval(const sr_runfile *f, const char *name);
+/* True where this scalar (or vector) of the site is only the observer's: batch statistics that the
+ * site's own method does not have. */
+bool sr_run_only_observed(const sr_run_site *site, const char *statistic);
 /* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid
  * until close. */
 const char *sr_run_name(const sr_runfile *f, const char *group, int i);

@@ -180,6 +180,10 @@ typedef struct plot_labels {
 sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
                            sr_failure *why);
 void plot_labels_free(plot_labels *l);
+/* plot_observed.c: "(observed)" behind the labels and full names of runs of which the figure draws batch
+ * statistics that their method does not use. given: the labels are the user's, and stay. */
+sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
+                           sr_failure *why);
 
 /* -- plot_published.c: what the papers print, from published.tsv ----------------------------- */
 

@@ -88,6 +88,7 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = check_runs(t, r->runs, why);
     if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
     if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
+    if (status == SR_OK) status = plot_labels_mark(&labels, t, r->path, r->labels[0] != 0, why);
     if (status == SR_OK) status = plot_scratch_create(directory, why);
     if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
     plot_labels_free(&labels);
