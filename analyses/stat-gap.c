@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "table.h"
 
 typedef struct settings {
     option_text metric;
@@ -123,59 +123,6 @@ static sr_status read_metric(const sr_runfile *run, const char *words, result *r
     return SR_OK;
 }
 
-static const statistic tid[] = {{"mean", "tid_mean", NULL, 0, NULL, NULL},
-                                {"var", "tid_var", NULL, 0, NULL, NULL}};
-
-static sr_status tid_of_steps(const sr_runfile *run, result *r, sr_failure *why) {
-    const int64_t steps = r->info->steps, count = steps < 10 ? 1 : steps / 10;
-    double *value = malloc((size_t)count * sizeof *value);
-    sr_status status = value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int k = 0; k < 2 && status == SR_OK && steps; k++) {
-        const series s = {run, r->tid_site, &tid[k], FROM_SCALARS};
-        summary sum;
-        status = series_read(&s, steps - count, count, value, NULL, why);
-        if (status != SR_OK) break;
-        summary_make(value, count, &sum);
-        r->tid[k] = 100 * sum.mean;
-    }
-    r->tid_from = "steps";
-    free(value);
-    return status;
-}
-
-static sr_status tid_of_final(const sr_runfile *run, result *r, sr_failure *why) {
-    const int64_t sites = r->info->sites;
-    int64_t batches;
-    double *value[SR_FINAL_COUNT];
-    double *all = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *all);
-    if (!all) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = all + i * sites;
-    sr_status status = sr_run_final(run, &batches, value, why);
-    if (status == SR_OK && batches >= 0) {
-        r->tid[0] = 100 * value[SR_FINAL_tid_mean][r->tid_site];
-        r->tid[1] = 100 * value[SR_FINAL_tid_var][r->tid_site];
-        r->tid_from = "final";
-    }
-    free(all);
-    return status;
-}
-
-/* Of the last site with batch statistics that has a discrepancy (PN has none). */
-static sr_status read_tid(const sr_runfile *run, result *r, sr_failure *why) {
-    bool *recorded = calloc((size_t)r->info->sites + 1, sizeof *recorded);
-    if (!recorded) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
-    r->tid[0] = r->tid[1] = NAN;
-    r->tid_from = "-";
-    r->tid_site = -1;
-    for (int64_t i = 0; i < r->info->sites; i++)
-        if (recorded[i] && uses_batch(sr_run_get_site(run, i)->norm)) r->tid_site = i;
-    free(recorded);
-    if (status != SR_OK || r->tid_site < 0) return status;
-    status = tid_of_final(run, r, why);
-    return status == SR_OK && isnan(r->tid[0]) ? tid_of_steps(run, r, why) : status;
-}
-
 static sr_status read_result(const settings *s, const sr_runfile *run, result *r, sr_failure *why) {
     const sr_run_site *site;
     r->info = sr_run_get_info(run);
@@ -185,7 +132,9 @@ static sr_status read_result(const settings *s, const sr_runfile *run, result *r
         r->batch_sites += uses_batch(site->norm);
     }
     sr_status status = read_metric(run, s->metric, r, why);
-    return status == SR_OK ? read_tid(run, r, why) : status;
+    /* of the last site with batch statistics that has a discrepancy (PN has none) */
+    if (status == SR_OK) status = table_tid_site(run, uses_batch, &r->tid_site, why);
+    return status == SR_OK ? table_tid(run, r->tid_site, r->tid, &r->tid_from, why) : status;
 }
 
 /* -- tasks and references -------------------------------------------------------------------- */
@@ -225,10 +174,6 @@ static int find_reference(const result *r, int count, int of) {
         least = other;
     }
     return best;
-}
-
-static bool less_is_better(const char *metric) {
-    return strstr(metric, "loss") || strstr(metric, "nll") || strstr(metric, "ppl");
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
@@ -279,7 +224,7 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i) {
     tsv_text(t, r->unit);
     tsv_real(t, r->value);
     tsv_text(t, set->path[r->reference]);
-    tsv_real(t, less_is_better(r->metric) ? 0 - more : more);
+    tsv_real(t, table_metric_less_is_better(r->metric) ? 0 - more : more);
 }
 
 static sr_status print_rows(const run_set *set, result *r, const char *command, sr_failure *why) {

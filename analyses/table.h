@@ -140,10 +140,16 @@ sr_status table_run_measure(const table_run *r, const char *metric, table_pick p
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why);
 bool table_metric_less_is_better(const char *metric);
-/* Recorded steps of the last tenth, at least one; and TID over them, *site -1 without any. */
+/* Recorded steps of the last tenth, at least one. */
 int64_t table_last_tenth(int64_t steps);
-sr_status table_tid_of_steps(const sr_runfile *run, double value[2], int64_t *site,
-                             sr_failure *why);
+/* The last site with a discrepancy among those whose norm is wanted (NULL: any); -1 without one. */
+sr_status table_tid_site(const sr_runfile *run, bool (*wanted)(const char *norm), int64_t *site,
+                         sr_failure *why);
+/* Mean and variance TID of a site in percent, over the last tenth of the steps; NaN at site -1. */
+sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2], sr_failure *why);
+/* The same of the final pass where there is one; *from: "final", "steps", or "-" at site -1. */
+sr_status table_tid(const sr_runfile *run, int64_t site, double value[2], const char **from,
+                    sr_failure *why);
 
 /* -- rows and columns: table_grid.c, table_cells.c ------------------------------------------- */
 

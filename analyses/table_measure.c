@@ -100,42 +100,50 @@ int64_t table_last_tenth(int64_t steps) {
     return steps < 10 ? 1 : steps / 10;
 }
 
-sr_status table_tid_of_steps(const sr_runfile *run, double value[2], int64_t *site,
-                             sr_failure *why) {
-    const sr_run_info *info = sr_run_get_info(run);
-    const int64_t count = table_last_tenth(info->steps);
-    bool *recorded = calloc((size_t)info->sites + 1, sizeof *recorded);
-    double *column = malloc((size_t)count * sizeof *column);
-    sr_status status = recorded && column ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
-    value[0] = value[1] = NAN;
+sr_status table_tid_site(const sr_runfile *run, bool (*wanted)(const char *norm), int64_t *site,
+                         sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    bool *recorded = calloc((size_t)sites + 1, sizeof *recorded);
+    if (!recorded) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
     *site = -1;
-    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
-        if (recorded[i]) *site = i;
-    for (int k = 0; k < 2 && *site >= 0 && status == SR_OK; k++) {
-        const series s = {run, *site, &tid[k], FROM_SCALARS};
+    for (int64_t i = 0; i < sites && status == SR_OK; i++)
+        if (recorded[i] && (!wanted || wanted(sr_run_get_site(run, i)->norm))) *site = i;
+    free(recorded);
+    return status;
+}
+
+sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2],
+                             sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps, count = table_last_tenth(steps);
+    value[0] = value[1] = NAN;
+    if (site < 0 || !steps) return SR_OK;
+    double *column = malloc((size_t)count * sizeof *column);
+    sr_status status = column ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < 2 && status == SR_OK; k++) {
+        const series s = {run, site, &tid[k], FROM_SCALARS};
         summary mean;
-        status = series_read(&s, info->steps - count, count, column, NULL, why);
+        status = series_read(&s, steps - count, count, column, NULL, why);
         if (status != SR_OK) break;
         summary_make(column, count, &mean);
         value[k] = 100 * mean.mean;
     }
-    free(recorded);
     free(column);
     return status;
 }
 
-/* Leaves value alone where the run made no final pass. */
+/* NaN where the run made no final pass. */
 static sr_status tid_of_final(const sr_runfile *run, int64_t site, double value[2],
                               sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
     int64_t batches;
     double *final[SR_FINAL_COUNT];
+    value[0] = value[1] = NAN;
     double *all = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *all);
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = all + i * sites;
     sr_status status = sr_run_final(run, &batches, final, why);
-    if (status == SR_OK && batches >= 0 && isfinite(final[SR_FINAL_tid_mean][site])) {
+    if (status == SR_OK && batches >= 0) {
         value[0] = 100 * final[SR_FINAL_tid_mean][site];
         value[1] = 100 * final[SR_FINAL_tid_var][site];
     }
@@ -143,14 +151,27 @@ static sr_status tid_of_final(const sr_runfile *run, int64_t site, double value[
     return status;
 }
 
+sr_status table_tid(const sr_runfile *run, int64_t site, double value[2], const char **from,
+                    sr_failure *why) {
+    value[0] = value[1] = NAN;
+    *from = "-";
+    if (site < 0) return SR_OK;
+    sr_status status = tid_of_final(run, site, value, why);
+    *from = "final";
+    if (status != SR_OK || !isnan(value[0])) return status;
+    *from = "steps";
+    return table_tid_of_steps(run, site, value, why);
+}
+
 sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why) {
     double value[2];
     int64_t site;
+    const char *from;
     m[0] = m[1] = (measurement){MEASURED_NONE, NAN};
-    sr_status status = table_tid_of_steps(r->run, value, &site, why);
-    if (status != SR_OK || site < 0) return status;
-    status = tid_of_final(r->run, site, value, why);
+    sr_status status = table_tid_site(r->run, NULL, &site, why);
+    if (status == SR_OK) status = table_tid(r->run, site, value, &from, why);
+    if (status != SR_OK) return status;
     for (int k = 0; k < 2; k++)
         if (isfinite(value[k])) m[k] = (measurement){MEASURED_VALUE, value[k]};
-    return status;
+    return SR_OK;
 }

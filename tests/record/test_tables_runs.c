@@ -7,7 +7,7 @@
 #include "../check.h"
 #include "programs.h"
 
-/* A translation run of one step and one evaluation, one bn site in its encoder. */
+/* A translation run of one step and one evaluation, one site in its encoder. */
 typedef struct toy {
     const char *path, *norm, *settings;
     double bleu, final_mean, final_var; /* NaN: no final pass */
@@ -92,9 +92,46 @@ static void test_final_discrepancy(void **state) {
     program_free(&r);
 }
 
+/* An observed ln site behind a bn site: both have a discrepancy. */
+static void write_observed(const char *path) {
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true;
+    sr_recorder *r = sr_create(program_file(path), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    sr_add_site(r, &(sr_site){"early", "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){"late", "ln", "encoder", SR_FAMILY_SIGMA, 2, 2, 0, 1e-5, 0.9});
+    sr_begin_step(r, 1);
+    for (int i = 0; i < 2; i++) {
+        sr_put_scalar(r, i, SR_SCALAR_tid_mean, 0.1 * (i + 1));
+        sr_put_scalar(r, i, SR_SCALAR_tid_var, 0.3 * (i + 1));
+    }
+    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    double eval[SR_EVAL_COUNT] = {1, 2};
+    assert_int_equal(sr_put_eval(r, 1, eval), SR_OK);
+    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+}
+
+/* stat-gap asks for the last site that uses statistics of the batch, stat-table for the last. */
+static void test_site_of_discrepancy(void **state) {
+    (void)state;
+    write_observed("observed.h5");
+    program_result r = program_run("stat-gap observed.h5");
+    assert_int_equal(r.status, 0);
+    check_text(&r, 0, "tid_site", "early");
+    check_text(&r, 0, "tid_from", "steps");
+    check_cell(&r, 0, "tid_mean", 10);
+    check_cell(&r, 0, "tid_var", 30);
+    program_free(&r);
+    r = program_run("stat-table observed.h5");
+    check_text(&r, 0, "tid_site", "late");
+    check_cell(&r, 0, "tid_var", 60);
+    program_free(&r);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent_setting),
-                                       cmocka_unit_test(test_gap_of_absent_setting),
-                                       cmocka_unit_test(test_final_discrepancy)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_absent_setting), cmocka_unit_test(test_gap_of_absent_setting),
+        cmocka_unit_test(test_final_discrepancy), cmocka_unit_test(test_site_of_discrepancy)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
