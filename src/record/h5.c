@@ -303,17 +303,58 @@ int64_t h5_stored_bytes(h5_id set) {
     return bytes > INT64_MAX ? 0 : (int64_t)bytes;
 }
 
-int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
-    h5_errors q = h5_quiet();
-    hsize_t count = 0, first[2] = {0, 0}, bytes = 0;
+/* Chunks of a dataset in the order of their rows. */
+typedef struct chunk_list {
+    hid_t set, space;
+    hsize_t count, end; /* end: bytes of the file that are there */
+    hsize_t row, bytes; /* of the chunk that was looked at last */
+} chunk_list;
+
+/* HDF5 goes through all earlier chunks to find one: ask for few. What cannot be told is not whole.
+ */
+static bool chunk_is_whole(chunk_list *l, hsize_t i) {
+    hsize_t first[2] = {0, 0};
     haddr_t address = 0;
-    hid_t space = H5Dget_space(set);
-    if (H5Dget_num_chunks(set, space, &count) < 0) rows = 0;
-    for (hsize_t i = 0; i < count && rows > 0; i++) {
-        if (H5Dget_chunk_info(set, space, i, first, NULL, &address, &bytes) < 0) rows = 0;
-        if (address + bytes > (haddr_t)end && first[0] < (hsize_t)rows) rows = (int64_t)first[0];
+    l->row = 0, l->bytes = 1;
+    if (H5Dget_chunk_info(l->set, l->space, i, first, NULL, &address, &l->bytes) < 0) return false;
+    l->row = first[0];
+    return address + l->bytes <= l->end;
+}
+
+/* A chunk that is not whole behind a whole one, or the last or the first. */
+static hsize_t find_border(chunk_list *l) {
+    hsize_t low = 0, high = l->count - 1;
+    while (low < high) {
+        hsize_t middle = low + (high - low) / 2;
+        if (chunk_is_whole(l, middle))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    h5_release(space), h5_unquiet(q);
+    return high;
+}
+
+/* Files grow at their end, and a writer flushes bands of rows one after the other. Within a flush
+ * chunks get their places in another order: all bands of some columns first, and the cache of
+ * chunks shuffles what it holds. So the walk back from the border ends only when as many chunks in
+ * a row were whole as a band and the cache have. */
+int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
+    enum { CACHE_BYTES = 1 << 20 };
+    h5_errors q = h5_quiet();
+    chunk_list l = {.set = set, .space = H5Dget_space(set), .end = (hsize_t)end};
+    hsize_t dims[2] = {0, 1};
+    int64_t chunk[2], whole = 0;
+    h5_get_chunk(set, chunk);
+    if (H5Sget_simple_extent_dims(l.space, dims, NULL) < 0 ||
+        H5Dget_num_chunks(set, l.space, &l.count) < 0)
+        rows = 0;
+    int64_t band = chunk[1] > 0 ? (int64_t)dims[1] / chunk[1] + 1 : 1;
+    for (hsize_t i = l.count && rows ? find_border(&l) + 1 : 0; i-- > 0;) {
+        whole = chunk_is_whole(&l, i) ? whole + 1 : 0;
+        if (whole == 0 && (int64_t)l.row < rows) rows = (int64_t)l.row;
+        if (whole > band + CACHE_BYTES / (int64_t)(l.bytes + 1)) break;
+    }
+    h5_release(l.space), h5_unquiet(q);
     return rows;
 }
 
