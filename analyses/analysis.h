@@ -13,6 +13,7 @@
 
 #include "statnet/options.h"
 #include "statnet/rng.h"
+#include "statnet/sort.h"
 #include "statnet/tool.h"
 #include "statnet/tsv.h"
 #include "statrec/format.h"
@@ -139,8 +140,6 @@ void summary_cells(tsv *table, const summary *s);
 void select_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
-/* Sorts value [count] upwards. */
-void sort_reals(double *value, int64_t count);
 
 /* -- many rows to few: analysis_parts.c -------------------------------------------------------- */
 
@@ -183,6 +182,26 @@ int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failur
 /* result [BOOTSTRAP_TAILS, resamples]; value [n] in the order of steps, finite, n >= 1. */
 sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why);
+/* Two levels: result [BOOTSTRAP_TAILS, resamples] are means over as many runs as there are, drawn
+ * with replacement, each with one of its resamples, drawn[r] [BOOTSTRAP_TAILS, resamples]. */
+void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result);
+/* By what an interval from so few runs is too short; 1 for one run, which has no spread. */
+double bootstrap_widening(int runs, double level);
+
+/* -- replicates: analysis_groups.c ----------------------------------------------------------- */
+
+/* Runs of one configuration with different seeds are a group. */
+typedef struct run_groups {
+    int count;
+    int *of; /* [runs of the set] the group of each, groups in the order of their first runs */
+} run_groups;
+
+/* alone: every run is a group. To be freed after a failure too. */
+sr_status run_groups_make(run_groups *g, const run_set *set, bool alone, sr_failure *why);
+int run_groups_size(const run_groups *g, const run_set *set, int group);
+/* `# group:` lines of those with several runs. */
+void run_groups_describe(const run_groups *g, const run_set *set, tsv *table);
+void run_groups_free(run_groups *g);
 
 /* -- the whole program ----------------------------------------------------------------------- */
 

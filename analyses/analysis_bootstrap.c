@@ -19,6 +19,17 @@
  * Each resample is counted per distinct rank, so it costs one pass and no sorting. The maximum of a
  * resample cannot exceed the maximum of the series: its interval says how much hangs on single
  * steps, and its upper end is the value itself.
+ *
+ * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is n
+ * runs drawn with replacement, each with a resample of its blocks of its own, and their mean. Such
+ * a mean varies less than that of n new runs: drawing from the n runs themselves takes the variance
+ * with n instead of n - 1, and percentiles are those of a normal distribution where n runs leave
+ * Student's with n - 1 degrees of freedom. Intervals are made wider by (Hesterberg 2015, section
+ * 5.3, there at the level of the percentiles, which n = 3 runs cannot reach)
+ *
+ *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
+ *
+ * (95 %). The distribution function of Student is Abramowitz and Stegun 26.7.3 and 26.7.4.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -181,4 +192,53 @@ sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng ran
     }
     pool_free(&p);
     return SR_OK;
+}
+
+/* -- several runs ---------------------------------------------------------------------------- */
+
+/* A run that is drawn twice gives two different resamples: they are taken n-ths of all apart. */
+void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result) {
+    for (int64_t b = 0; b < resamples; b++) {
+        double sum[BOOTSTRAP_TAILS] = {0};
+        for (int k = 0; k < runs; k++) {
+            const double *of = drawn[runs > 1 ? rng_below(&random, (uint64_t)runs) : 0];
+            const int64_t at = (b + k * resamples / runs) % resamples;
+            for (int i = 0; i < BOOTSTRAP_TAILS; i++) sum[i] += of[i * resamples + at];
+        }
+        for (int i = 0; i < BOOTSTRAP_TAILS; i++) result[i * resamples + b] = sum[i] / runs;
+    }
+}
+
+/* P(|T| < sqrt(freedom) tan(angle)). */
+static double student(double angle, int freedom) {
+    const double c = cos(angle), s = sin(angle);
+    const bool odd = freedom % 2;
+    double term = odd ? c : 1, sum = freedom > 1 ? term : 0;
+    for (int k = odd ? 3 : 2; k < freedom; k += 2) sum += term *= c * c * (k - 1) / k;
+    return odd ? (angle + s * sum) / acos(0) : s * sum;
+}
+
+/* Both distribution functions rise; 80 halvings are more than a double resolves. */
+static double student_quantile(double part, int freedom) {
+    double low = 0, high = acos(0);
+    for (int i = 0; i < 80; i++) {
+        const double middle = (low + high) / 2;
+        *(student(middle, freedom) < part ? &low : &high) = middle;
+    }
+    return sqrt(freedom) * tan(low);
+}
+
+static double normal_quantile(double part) {
+    double low = 0, high = 40;
+    for (int i = 0; i < 80; i++) {
+        const double middle = (low + high) / 2;
+        *(erf(middle / sqrt(2)) < part ? &low : &high) = middle;
+    }
+    return low;
+}
+
+double bootstrap_widening(int runs, double level) {
+    if (runs < 2) return 1;
+    return student_quantile(level / 100, runs - 1) / normal_quantile(level / 100) *
+           sqrt((double)runs / (runs - 1));
 }

@@ -1,18 +1,24 @@
 /* Two or more runs against the first one: is a statistic larger, at the median and in its tail?
  *
- * For every site and statistic that the first run and another one share:
+ * Runs of one configuration that differ in nothing but the seed are a group (analysis_groups.c).
+ * For every site and statistic that the first group and another one share:
  *
- *     ratio = quantile(other) / quantile(first),   quantile = median, 99 %, maximum over steps
+ *     ratio = quantile(other) / quantile(first),   quantile = median, 99 %, maximum over steps,
+ *                                                  of a group the mean over its runs
  *
- * with a percentile interval from a block bootstrap (analysis_bootstrap.c): the steps of a run
- * follow from each other, so blocks of steps are drawn, not steps, and the two runs independently.
- * An interval that contains 1 is `no difference shown`. What the interval covers is the spread over
- * the steps of these very runs; another seed of the same method is another run, which only more
- * runs can tell. Steps are taken as stationary: --after leaves out the beginning.
+ * with a percentile interval from a bootstrap (analysis_bootstrap.c) on two levels: first runs are
+ * drawn from each group, then blocks of steps from each run, as the steps of a run follow from each
+ * other; the two groups independently. From few runs percentiles are too short: with n runs in the
+ * smaller group each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n).
+ * An interval that contains 1 is `no difference shown`.
  *
+ * A group of one run has no spread between seeds: the interval covers the steps of these very runs
+ * then, and another seed of the same method may lie outside: the verdict says `in these runs`.
+ * Steps are taken as stationary: --after leaves out the beginning.
  * Sites are matched by name, by depth (the number stored in the run file), or the first or the last
  * site with the statistic: models without a common name can be compared by place.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +26,12 @@
 #include "analysis.h"
 
 typedef struct settings {
-    option_text site, stat, match;
+    option_text site, stat, match, groups;
     double after, level;
     int64_t resamples, block, seed;
 } settings;
 
 #define AT(field) offsetof(settings, field)
-
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*", "sites: globs separated by commas"),
     TEXT_OPTION("Choice", "stat", AT(stat),
@@ -34,6 +39,8 @@ static const option rows[] = {
                 "statistics separated by commas: any name below /scalars"),
     CHOICE_OPTION("Choice", "match", AT(match), "name", "name|depth|first|last",
                   "which sites of two runs belong together"),
+    CHOICE_OPTION("Choice", "groups", AT(groups), "seed", "seed|none",
+                  "runs that differ in nothing but the seed are one group; none: each run alone"),
     REAL_OPTION("Choice", "after", AT(after), "0", 0, 99, "percent",
                 "leave out the steps before this part of training"),
     REAL_OPTION("Intervals", "level", AT(level), "95", 50, 99.9, "percent", "of the intervals"),
@@ -57,6 +64,9 @@ static void print_help(const void *self) {
     printf("usage: stat-compare RUN.h5 RUN.h5... [--match name|depth|first|last]\n\n"
            "Ratios of medians and tails, every other run against the first, with bootstrap "
            "intervals.\n"
+           "Runs of one configuration that differ in nothing but the seed are taken together: "
+           "their\nintervals cover other seeds. Those of single runs cover other steps of these "
+           "runs only, and\nsay nothing about the methods: give three seeds or more of each.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
 }
@@ -128,6 +138,7 @@ typedef struct comparison {
     const settings *s;
     const run_set *set;
     const choice *c;
+    const run_groups *groups;
     tsv *table;
 } comparison;
 
@@ -162,23 +173,112 @@ static bool stands(const comparison *p, const site_choice *at, int stat) {
     return !end || at == partner(p, NULL, 0, stat);
 }
 
-static const char *verdict(double low, double high) {
+/* The site that belongs to `first` in the next run of the group from *run on, which moves behind it;
+ * NULL past the last. */
+static const site_choice *next_member(const comparison *p, const site_choice *first, int group,
+                                      int stat, int *run) {
+    while (*run < p->set->count) {
+        const int at = (*run)++;
+        if (p->groups->of[at] != group) continue;
+        const site_choice *found = at == first->run ? first : partner(p, first, at, stat);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* -- one group ------------------------------------------------------------------------------- */
+
+typedef struct group_sample {
+    const site_choice *at; /* of its first run; NULL: no run has it */
+    int runs;
+    int64_t count, nonfinite, block; /* sums over the runs; the longest block */
+    double *drawn;                   /* [BOOTSTRAP_TAILS, resamples]; NULL: too few steps */
+    double exact[BOOTSTRAP_TAILS];
+} group_sample;
+
+static rng stream(const comparison *p, const site_choice *at, int64_t number) {
+    const rng root = rng_create((uint64_t)p->s->seed);
+    const rng run = rng_split(&root, (uint64_t)at->run);
+    const rng site = rng_split(&run, (uint64_t)at->site);
+    return rng_split(&site, (uint64_t)number);
+}
+
+/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
+static sr_status read_sample(const comparison *p, const site_choice *at, const statistic *stat,
+                             sample *x, sr_failure *why) {
+    const series of = {p->set->run[at->run], at->site, stat, FROM_SCALARS};
+    return sample_make(x, p->s, &of, stream(p, at, stat - scalars), why);
+}
+
+static sr_status join_samples(const comparison *p, const statistic *stat, const sample *one,
+                              double **drawn, group_sample *g, sr_failure *why) {
+    bool enough = g->runs > 0;
+    for (int k = 0; k < g->runs; k++) {
+        g->count += one[k].count;
+        g->nonfinite += one[k].nonfinite;
+        g->block = one[k].block > g->block ? one[k].block : g->block;
+        enough = enough && one[k].drawn;
+        drawn[k] = one[k].drawn;
+        for (int i = 0; i < BOOTSTRAP_TAILS; i++) g->exact[i] += one[k].exact[i] / g->runs;
+    }
+    if (!enough) return SR_OK;
+    g->drawn = malloc((size_t)(BOOTSTRAP_TAILS * p->s->resamples) * sizeof *g->drawn);
+    if (!g->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
+    const rng random = stream(p, g->at, SCALARS + (stat - scalars));
+    bootstrap_runs(drawn, g->runs, random, p->s->resamples, g->drawn);
+    return SR_OK;
+}
+
+/* drawn of *g is to be freed, after a failure too. */
+static sr_status read_group(const comparison *p, const site_choice *first, int group, int stat,
+                            group_sample *g, sr_failure *why) {
+    const int most = p->set->count;
+    const statistic *of = p->c->wanted[stat];
+    const site_choice *at;
+    *g = (group_sample){0};
+    sample *one = calloc((size_t)most, sizeof *one);
+    double **drawn = calloc((size_t)most, sizeof *drawn);
+    sr_status status = one && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int run = 0; status == SR_OK && (at = next_member(p, first, group, stat, &run)) != NULL;) {
+        if (!g->at) g->at = at;
+        status = read_sample(p, at, of, &one[g->runs++], why);
+    }
+    if (status == SR_OK) status = join_samples(p, of, one, drawn, g, why);
+    for (int k = 0; k < most && one; k++) sample_free(&one[k]);
+    free(one);
+    free(drawn);
+    return status;
+}
+
+/* -- two groups ------------------------------------------------------------------------------ */
+
+static const char *verdict(double low, double high, bool replicated) {
     if (isnan(low) || isnan(high)) return "undefined";
-    if (low > 1) return "larger";
-    return high < 1 ? "smaller" : "no difference shown";
+    if (low > 1) return replicated ? "larger" : "larger in these runs";
+    if (high < 1) return replicated ? "smaller" : "smaller in these runs";
+    return "no difference shown";
+}
+
+/* Ratios of both signs have no logarithm: their distance is stretched then. */
+static double widen(double drawn, double ratio, double by) {
+    if (by == 1) return drawn;
+    if (drawn > 0 && ratio > 0) return fmin(ratio * pow(drawn / ratio, by), DBL_MAX);
+    return ratio + by * (drawn - ratio);
 }
 
 /* Percentile interval of the ratio of independent resamples; NaN when one ratio is undefined. */
-static sr_status interval(const settings *s, const double *first, const double *other, double *low,
-                          double *high, sr_failure *why) {
+static sr_status interval(const settings *s, const group_sample *x, const group_sample *y, int tail,
+                          double *low, double *high, sr_failure *why) {
+    const double *first = x->drawn + tail * s->resamples, *other = y->drawn + tail * s->resamples;
+    const double exact = y->exact[tail] / x->exact[tail];
+    const double by = bootstrap_widening(x->runs < y->runs ? x->runs : y->runs, s->level);
     double *ratio = malloc((size_t)s->resamples * sizeof *ratio);
     if (!ratio) return sr_fail(why, SR_MEMORY, "out of memory");
-    bool defined = true;
+    bool defined = isfinite(exact);
     for (int64_t b = 0; b < s->resamples; b++) {
-        ratio[b] = other[b] / first[b];
-        defined = defined && isfinite(ratio[b]);
+        defined = defined && isfinite(other[b] / first[b]);
+        ratio[b] = widen(other[b] / first[b], exact, by);
     }
-    *low = *high = NAN;
     if (defined) {
         const double outside = (100 - s->level) / 200;
         sort_reals(ratio, s->resamples);
@@ -189,14 +289,16 @@ static sr_status interval(const settings *s, const double *first, const double *
     return SR_OK;
 }
 
-static void print_names(const comparison *p, const site_choice *a, const site_choice *b,
-                        const statistic *stat, const sample *x, const sample *y) {
+static void print_names(const comparison *p, const statistic *stat, const group_sample *x,
+                        const group_sample *y) {
     tsv *t = p->table;
-    tsv_text(t, p->set->path[b->run]);
-    tsv_text(t, site_of(p, b)->name);
-    tsv_text(t, p->set->path[a->run]);
-    tsv_text(t, site_of(p, a)->name);
+    tsv_text(t, p->set->path[y->at->run]);
+    tsv_text(t, site_of(p, y->at)->name);
+    tsv_text(t, p->set->path[x->at->run]);
+    tsv_text(t, site_of(p, x->at)->name);
     tsv_text(t, stat->name);
+    tsv_int(t, y->runs);
+    tsv_int(t, x->runs);
     tsv_int(t, y->count);
     tsv_int(t, y->nonfinite);
     tsv_int(t, x->count);
@@ -205,51 +307,35 @@ static void print_names(const comparison *p, const site_choice *a, const site_ch
     tsv_int(t, x->block);
 }
 
-static sr_status print_pair(const comparison *p, const site_choice *a, const site_choice *b,
-                            const statistic *stat, const sample *x, const sample *y,
-                            sr_failure *why) {
-    const int64_t n = p->s->resamples;
+static sr_status print_pair(const comparison *p, const statistic *stat, const group_sample *x,
+                            const group_sample *y, sr_failure *why) {
+    const bool enough = x->drawn && y->drawn, replicated = x->runs > 1 && y->runs > 1;
     for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
         double low = NAN, high = NAN;
-        const bool enough = x->drawn && y->drawn;
-        sr_status status = SR_OK;
-        if (enough) status = interval(p->s, x->drawn + i * n, y->drawn + i * n, &low, &high, why);
+        sr_status status = enough ? interval(p->s, x, y, i, &low, &high, why) : SR_OK;
         if (status != SR_OK) return status;
-        print_names(p, a, b, stat, x, y);
+        print_names(p, stat, x, y);
         tsv_text(p->table, quantity[i]);
         tsv_real(p->table, y->exact[i]);
         tsv_real(p->table, x->exact[i]);
         tsv_real(p->table, y->exact[i] / x->exact[i]);
         tsv_real(p->table, low);
         tsv_real(p->table, high);
-        tsv_text(p->table, enough ? verdict(low, high) : "too few steps");
+        tsv_text(p->table, enough ? verdict(low, high, replicated) : "too few steps");
     }
     return SR_OK;
 }
 
-/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
-static sr_status read_sample(const comparison *p, const site_choice *at, const statistic *stat,
-                             sample *x, sr_failure *why) {
-    const series of = {p->set->run[at->run], at->site, stat, FROM_SCALARS};
-    const rng root = rng_create((uint64_t)p->s->seed);
-    const rng run = rng_split(&root, (uint64_t)at->run);
-    const rng site = rng_split(&run, (uint64_t)at->site);
-    return sample_make(x, p->s, &of, rng_split(&site, (uint64_t)(stat - scalars)), why);
-}
-
 static sr_status compare_site(const comparison *p, const site_choice *first, int stat,
                               sr_failure *why) {
-    const statistic *of = p->c->wanted[stat];
-    sample x = {0}, y = {0};
-    sr_status status = read_sample(p, first, of, &x, why);
-    for (int run = 1; run < p->set->count && status == SR_OK; run++) {
-        const site_choice *other = partner(p, first, run, stat);
-        if (!other) continue;
-        status = read_sample(p, other, of, &y, why);
-        if (status == SR_OK) status = print_pair(p, first, other, of, &x, &y, why);
-        sample_free(&y);
+    group_sample x, y;
+    sr_status status = read_group(p, first, 0, stat, &x, why);
+    for (int group = 1; group < p->groups->count && status == SR_OK; group++) {
+        status = read_group(p, first, group, stat, &y, why);
+        if (status == SR_OK && y.at) status = print_pair(p, p->c->wanted[stat], &x, &y, why);
+        free(y.drawn);
     }
-    sample_free(&x);
+    free(x.drawn);
     return status;
 }
 
@@ -257,27 +343,30 @@ static int64_t count_pairs(const comparison *p) {
     int64_t pairs = 0;
     for (int64_t k = 0; k < p->c->sites; k++)
         for (int i = 0; i < p->c->statistics; i++)
-            for (int run = 1; run < p->set->count && stands(p, &p->c->site[k], i); run++)
-                pairs += partner(p, &p->c->site[k], run, i) != NULL;
+            for (int g = 1; g < p->groups->count && stands(p, &p->c->site[k], i); g++)
+                pairs += next_member(p, &p->c->site[k], g, i, &(int){0}) != NULL;
     return pairs;
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
 
 static void declare_columns(tsv *t) {
-    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "run", "run file as given; of a group its first run");
     tsv_column(t, "site", "its normalization site");
-    tsv_column(t, "first", "the first run file, which all others are divided by");
+    tsv_column(t, "first", "the first run file; its group is what all others are divided by");
     tsv_column(t, "first_site", "its site");
     tsv_column(t, "statistic", "name below /scalars");
-    tsv_column(t, "steps", "finite values of `run`");
+    tsv_column(t, "runs", "in the group of `run`: the same configuration, different seeds");
+    tsv_column(t, "first_runs", "in the group of `first`");
+    tsv_column(t, "steps", "finite values of `run`, of a group of all its runs");
     tsv_column(t, "nonfinite", "steps of `run` with NaN or infinity, left out");
     tsv_column(t, "first_steps", "finite values of `first`");
     tsv_column(t, "first_nonfinite", "steps of `first` with NaN or infinity, left out");
-    tsv_column(t, "block", "steps in a block of `run`, 0 without resamples");
+    tsv_column(t, "block",
+               "steps in a block of `run`, of a group the longest; 0 without resamples");
     tsv_column(t, "first_block", "steps in a block of `first`");
-    tsv_column(t, "quantity", "median, q99 (99 % quantile) or max over the steps");
-    tsv_column(t, "value", "quantity of `run`");
+    tsv_column(t, "quantity", "median, q99 (99 % quantile) or max over the steps of a run");
+    tsv_column(t, "value", "quantity of `run`, of a group the mean over its runs");
     tsv_column(t, "first_value", "quantity of `first`");
     tsv_column(t, "ratio", "value / first_value");
     tsv_column(t, "low", "lower end of the interval of the ratio");
@@ -285,16 +374,45 @@ static void declare_columns(tsv *t) {
                "upper end; a maximum of a resample is never above the series' own, so the interval "
                "of max tells how much hangs on single steps and is no bound for other runs");
     tsv_column(t, "verdict",
-               "larger or smaller: the interval is above or below 1; no difference shown: it "
-               "contains 1; too few steps: fewer than 20; undefined: a ratio is 0/0 or x/0");
+               "larger or smaller: the interval is above or below 1, and it covers other seeds; "
+               "larger or smaller in these runs: one run on a side, so it covers other steps of "
+               "these runs only, another seed may lie outside and nothing is said about the "
+               "methods; no difference shown: it contains 1; too few steps: a run has fewer than "
+               "20; undefined: a ratio is 0/0 or x/0");
     tsv_header(t);
 }
 
-static void note_method(const settings *s, int64_t pairs, tsv *t) {
-    const double wrong = (100 - s->level) / 100;
+/* What the intervals cover, and what they do not. */
+static void note_cover(const comparison *p, int64_t pairs, tsv *t) {
+    const int64_t intervals = BOOTSTRAP_TAILS * pairs;
+    bool single = false;
+    for (int g = 0; g < p->groups->count; g++)
+        single = single || run_groups_size(p->groups, p->set, g) < 2;
+    if (single)
+        tsv_note(
+            t, "note",
+            "where a side is one run (columns runs, first_runs) the interval covers the "
+            "spread over the steps of these runs, not that between seeds: two seeds of one "
+            "method differ `in these runs` too; to compare methods give three or more of each");
+    else
+        tsv_note(t, "note",
+                 "%lld intervals that cover other seeds: without any difference of the methods "
+                 "about %.3g of them, or fewer, miss 1",
+                 (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
+}
+
+static void note_method(const comparison *p, int64_t pairs, tsv *t) {
+    const settings *s = p->s;
+    run_groups_describe(p->groups, p->set, t);
     tsv_note(t, "seed", "%lld", (long long)s->seed);
     tsv_note(t, "intervals", "%g %% percentile intervals from %lld resamples of circular blocks",
              s->level, (long long)s->resamples);
+    if (p->groups->count < p->set->count)
+        tsv_note(t, "intervals",
+                 "groups: of runs, then of blocks of each; widened to Student's distribution by "
+                 "the number of runs of the smaller group: 2: %.3g times, 3: %.3g, 5: %.3g",
+                 bootstrap_widening(2, s->level), bootstrap_widening(3, s->level),
+                 bootstrap_widening(5, s->level));
     if (s->block)
         tsv_note(t, "block", "%lld steps, as given", (long long)s->block);
     else
@@ -302,8 +420,7 @@ static void note_method(const settings *s, int64_t pairs, tsv *t) {
                  "length per series by Politis and White 2004, from the autocorrelation of "
                  "[value > median]: neighbouring steps are alike, and single steps drawn one by "
                  "one would make the intervals too short");
-    tsv_note(t, "note", "%lld intervals: without any difference about %.3g of them miss 1",
-             (long long)(BOOTSTRAP_TAILS * pairs), wrong * (double)(BOOTSTRAP_TAILS * pairs));
+    note_cover(p, pairs, t);
 }
 
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
@@ -325,22 +442,42 @@ static sr_status print_pairs(const comparison *p, sr_failure *why) {
     return SR_OK;
 }
 
+/* Runs that are all replicates of each other have nothing else to be compared with. */
+static sr_status make_groups(const settings *s, const run_set *set, run_groups *g, tsv *t,
+                             sr_failure *why) {
+    sr_status status = run_groups_make(g, set, strcmp(s->groups, "none") == 0, why);
+    if (status != SR_OK || g->count > 1) return status;
+    tsv_note(t, "note",
+             "all runs are of one configuration and differ in nothing but the seed: compared one "
+             "by one, what differs is what a seed does");
+    run_groups_free(g);
+    return run_groups_make(g, set, true, why);
+}
+
+/* What is above the header. */
+static sr_status prepare(const comparison *p, choice *c, run_groups *g, sr_failure *why) {
+    sr_status status = choice_set_sites(c, p->set, p->s->site, FROM_SCALARS, p->table, why);
+    if (status == SR_OK) status = make_groups(p->s, p->set, g, p->table, why);
+    if (status != SR_OK) return status;
+    const int64_t pairs = count_pairs(p);
+    note_method(p, pairs, p->table);
+    return pairs ? SR_OK : nothing_in_common(p, why);
+}
+
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
     const settings *s = self;
     tsv table;
     table_head head;
     choice c = {0};
+    run_groups groups = {0};
     if (set->count < 2) return sr_fail(why, SR_USAGE, "a comparison needs two runs or more");
     sr_status status = choice_set_statistics(&c, scalars, SCALARS, s->stat, why);
     if (status == SR_OK)
         status = table_head_begin(&head, &table, "stat-compare", command, set, why);
     if (status != SR_OK) return status;
-    const comparison p = {s, set, &c, &table};
-    status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
-    const int64_t pairs = status == SR_OK ? count_pairs(&p) : 0;
-    if (status == SR_OK && !pairs) status = nothing_in_common(&p, why);
-    note_method(s, pairs, &table);
+    const comparison p = {s, set, &c, &groups, &table};
+    status = prepare(&p, &c, &groups, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
     else
@@ -349,6 +486,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         declare_columns(&table);
         status = print_pairs(&p, why);
     }
+    run_groups_free(&groups);
     choice_free(&c);
     return status;
 }

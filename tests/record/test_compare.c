@@ -1,5 +1,5 @@
 /* stat-batch, and stat-compare: ratios and intervals that follow by hand, planted differences, and
- * how often an interval misses when there is none. */
+ * how often an interval misses when there is none, of single runs and of several seeds. */
 #include "programs.h"
 
 #include <math.h>
@@ -12,8 +12,15 @@
 
 typedef double (*series_of)(int site, int step, double *state);
 
+/* What replicates are told by. */
+typedef struct identity {
+    const char *config;
+    uint64_t seed;
+} identity;
+
 /* Sites NAME0, NAME1, ... at depth 1, 2, ...; row_grad_var from `value`, row_grad_mean always 2. */
-static void write_run(const char *path, const char *name, int sites, int steps, series_of value) {
+static void write_run_of(const identity *who, const char *path, const char *name, int sites,
+                         int steps, series_of value) {
     sr_options o = SR_OPTIONS_DEFAULT;
     sr_failure why = {0};
     double state[64] = {0};
@@ -21,6 +28,8 @@ static void write_run(const char *path, const char *name, int sites, int steps, 
     o.program = "test";
     o.version = "1";
     o.force = true;
+    o.config = who->config;
+    o.seed = who->seed;
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < sites; i++) {
@@ -38,6 +47,10 @@ static void write_run(const char *path, const char *name, int sites, int steps, 
     }
     const sr_finish f = {.status = "complete"};
     check_ok(sr_close(r, &f, &why), &why);
+}
+
+static void write_run(const char *path, const char *name, int sites, int steps, series_of value) {
+    write_run_of(&(identity){0}, path, name, sites, steps, value);
 }
 
 static double count_up(int site, int step, double *state) {
@@ -91,7 +104,37 @@ static double holes(int site, int step, double *state) {
     return step <= 2 ? NAN : step;
 }
 
-enum { MANY = 40, STEPS = 1000 };
+static double scale = 1;
+
+static double scaled_up(int site, int step, double *state) {
+    return scale * count_up(site, step, state);
+}
+
+/* A level of its own at every site, which other seeds have elsewhere: its standard deviation is 0.2
+ * of the logarithm, ten times what the steps of a run leave of it. */
+static double seed_level(int site, int step, double *state) {
+    (void)site;
+    double noise = 0;
+    for (int i = 0; i < 12; i++) noise += uniform() - 0.5;
+    if (step == 1) *state = 0.2 * noise;
+    return scale * exp(*state + 0.05 * (uniform() - 0.5));
+}
+
+enum { MANY = 40, STEPS = 1000, SEEDS = 3, SEED_STEPS = 60 };
+
+static const char plain[] = "norm = ln\nlr = 0.1\nseed = 1\nthreads = 1\n";
+static const char same_plain[] = "norm = ln\nlr = 0.1\nseed = 2\nthreads = 8\n";
+
+/* PREFIX1.h5 .. PREFIX3.h5: three seeds of one configuration. */
+static void write_seeds(const char *prefix, const char *config, double by, series_of value) {
+    char name[32];
+    for (int k = 1; k <= SEEDS; k++) {
+        snprintf(name, sizeof name, "%s%d.h5", prefix, k);
+        scale = value == scaled_up ? by * k : by;
+        write_run_of(&(identity){config, (uint64_t)k}, program_file(name), "a",
+                     value == scaled_up ? 1 : MANY, value == scaled_up ? 20 : SEED_STEPS, value);
+    }
+}
 
 static int write_runs(void **state) {
     (void)state;
@@ -105,6 +148,14 @@ static int write_runs(void **state) {
     write_run(program_file("null1.h5"), "a", MANY, STEPS, correlated);
     write_run(program_file("null2.h5"), "a", MANY, STEPS, correlated);
     write_run(program_file("large.h5"), "a", MANY, STEPS, correlated_larger);
+    write_seeds("fixed", plain, 1, scaled_up);
+    write_seeds("double", "norm = ln\nlr = 0.2\n", 2, scaled_up);
+    write_seeds("one", plain, 1, seed_level);
+    write_seeds("two", "norm = ln\nlr = 0.2\n", 1, seed_level);
+    write_seeds("four", "norm = ln\nlr = 0.4\n", 4, seed_level);
+    scale = 2;
+    write_run_of(&(identity){same_plain, 4}, program_file("fixed4.h5"), "a", 1, 20, scaled_up);
+    write_run_of(&(identity){plain, 1}, program_file("again.h5"), "a", 1, 20, scaled_up);
     return 0;
 }
 
@@ -128,14 +179,16 @@ static void test_by_hand(void **state) {
         check_cell(&r, i, "ratio", 3);
         check_cell(&r, i, "low", 3);
         check_cell(&r, i, "high", 3);
-        check_text(&r, i, "verdict", "larger");
+        check_text(&r, i, "verdict", "larger in these runs");
+        check_cell(&r, i, "runs", 1);
+        check_cell(&r, i, "first_runs", 1);
         check_cell(&r, i + 3, "ratio", 1); /* row_grad_mean */
         check_text(&r, i + 3, "verdict", "no difference shown");
     }
     program_free(&r);
     r = program_run("stat-compare three.h5 up.h5 --stat row_grad_var --block 20");
     check_cell(&r, 0, "high", 1.0 / 3);
-    check_text(&r, 0, "verdict", "smaller");
+    check_text(&r, 0, "verdict", "smaller in these runs");
     program_free(&r);
 }
 
@@ -153,7 +206,7 @@ static void test_interval_of_maximum(void **state) {
     check_cell(&r, 2, "ratio", 5);
     check_cell(&r, 2, "low", 5);
     check_cell(&r, 2, "high", 5);
-    check_text(&r, 2, "verdict", "larger");
+    check_text(&r, 2, "verdict", "larger in these runs");
     program_free(&r);
     r = program_run("stat-compare flat.h5 spikes.h5 --stat row_grad_var --block 1 "
                     "--resamples 20000");
@@ -188,7 +241,97 @@ static void test_null_and_planted(void **state) {
     assert_in_range(MANY - count_verdicts(&r, "median", "no difference shown"), 15, MANY);
     program_free(&r);
     r = program_run("stat-compare null1.h5 large.h5 --stat row_grad_var");
-    assert_int_equal(count_verdicts(&r, "median", "larger"), MANY);
+    assert_int_equal(count_verdicts(&r, "median", "larger in these runs"), MANY);
+    program_free(&r);
+}
+
+/* -- several seeds --------------------------------------------------------------------------- */
+
+/* Medians 10.5 (1, 2, 3) and 21 (1, 2, 3), blocks as long as the series. Three of three runs drawn
+ * make means of 1, 4/3, 5/3, 2, ... with 1, 3, 6, 7, ... chances in 27. Against one run the 2.5 %
+ * quantile of the mean is 1 and the 5 % one 4/3. Against three, ratios below 1/2 of the ratio have
+ * (1 + 3 + 6 + 3)/729 = 1.8 % and those up to 1/2 4 %: 1/2 it is, and widened by t = 4.302653 of
+ * two degrees of freedom over z = 1.959964 and sqrt(3/2) it is (1/2)^2.688633. */
+static void test_groups_by_hand(void **state) {
+    (void)state;
+    const char *const rest = "--stat row_grad_var --block 20 --resamples 20000";
+    program_result r = program_run("stat-compare up.h5 fixed[123].h5 %s", rest);
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "run", "fixed1.h5");
+    check_cell(&r, 0, "runs", 3);
+    check_cell(&r, 0, "first_runs", 1);
+    check_cell(&r, 0, "steps", 60);
+    check_cell(&r, 0, "value", 21);
+    check_cell(&r, 0, "ratio", 2);
+    check_cell(&r, 0, "low", 1);
+    check_cell(&r, 0, "high", 3);
+    check_cell(&r, 2, "value", 40);
+    check_text(&r, 0, "verdict", "no difference shown");
+    assert_non_null(strstr(r.out, "# group: 3 runs of one configuration"));
+    program_free(&r);
+    r = program_run("stat-compare up.h5 fixed[123].h5 --level 90 %s", rest);
+    check_cell(&r, 0, "low", 4.0 / 3);
+    check_cell(&r, 0, "high", 8.0 / 3);
+    check_text(&r, 0, "verdict", "larger in these runs");
+    program_free(&r);
+    r = program_run("stat-compare fixed[123].h5 double?.h5 %s", rest);
+    const double widened = pow(2, 4.302653 / 1.959964 * sqrt(1.5));
+    check_cell(&r, 0, "ratio", 2);
+    check_cell(&r, 0, "low", 2 / widened);
+    check_cell(&r, 0, "high", 2 * widened);
+    check_text(&r, 0, "verdict", "no difference shown");
+    assert_null(strstr(r.out, "where a side is one run"));
+    program_free(&r);
+}
+
+/* The seeds differ more than the steps of a run do. Run against run nearly every site is larger or
+ * smaller without any difference of the methods; three seeds a side miss 1 about as often as they
+ * say, and see a factor of 4. */
+static void test_seeds(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare one1.h5 two1.h5 --stat row_grad_var");
+    assert_in_range(count_verdicts(&r, "median", "no difference shown"), 0, MANY / 4);
+    assert_int_equal(count_verdicts(&r, "median", "larger"), 0);
+    assert_int_equal(count_verdicts(&r, "median", "smaller"), 0);
+    assert_non_null(strstr(r.out, "not that between seeds"));
+    program_free(&r);
+    r = program_run("stat-compare one?.h5 two?.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3 * MANY);
+    assert_in_range(count_verdicts(&r, "median", "no difference shown"), MANY - 4, MANY);
+    assert_in_range(count_verdicts(&r, "q99", "no difference shown"), MANY - 4, MANY);
+    program_free(&r);
+    r = program_run("stat-compare one?.h5 four?.h5 --stat row_grad_var");
+    assert_in_range(count_verdicts(&r, "median", "larger"), MANY - 4, MANY);
+    program_free(&r);
+}
+
+/* The same settings but for seed and threads are a group; the same seed is not, nor is a run whose
+ * file has no configuration. Replicates alone are compared one by one. */
+static void test_who_is_a_group(void **state) {
+    (void)state;
+    const char *const rest = "--stat row_grad_var --block 20";
+    program_result r = program_run("stat-compare double1.h5 fixed1.h5 fixed4.h5 again.h5 %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    check_text(&r, 0, "run", "fixed1.h5");
+    check_cell(&r, 0, "runs", 2);
+    check_cell(&r, 0, "value", 1.5 * 10.5);
+    check_text(&r, 3, "run", "again.h5");
+    check_cell(&r, 3, "runs", 1);
+    program_free(&r);
+    r = program_run("stat-compare up.h5 three.h5 fixed1.h5 --site a0 %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    program_free(&r);
+    r = program_run("stat-compare fixed1.h5 fixed2.h5 fixed3.h5 %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    check_cell(&r, 0, "ratio", 2);
+    check_text(&r, 0, "verdict", "larger in these runs");
+    assert_non_null(strstr(r.out, "what differs is what a seed does"));
+    program_free(&r);
+    r = program_run("stat-compare fixed1.h5 fixed2.h5 double1.h5 --groups none %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    check_cell(&r, 0, "runs", 1);
     program_free(&r);
 }
 
@@ -289,6 +432,9 @@ int main(void) {
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_interval_of_maximum),
         cmocka_unit_test(test_null_and_planted),
+        cmocka_unit_test(test_groups_by_hand),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_who_is_a_group),
         cmocka_unit_test(test_matching),
         cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_too_few),
