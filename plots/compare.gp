@@ -1,24 +1,26 @@
 #: title one statistic at every site, runs overlaid
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn cv_bn
+#: samples nlp_bn nlp_rbn
 #: size 6.75 6
 #: site *
 #: stat tid_var
 #: table all stat-scalar {runs} --site {site} --stat {stat}
 #: table? d stat-scalar {run} --per-step --buckets {buckets} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 50
-# A panel per name of a site, at most 30 (--site chooses), in the order of the forward pass; a line per run:
+# A panel per name of a site, in the order of the forward pass, many on a higher page (--site chooses); a line per run:
 # median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for
 # all sites. --stat NAME draws any recorded scalar; runs without it are left out.
 # The table `all` fails when no run has it.
 
-array panel_site[30]
+most_panels = 120
+array panel_site[d_curves]
 panels = 0
 do for [k=1:d_curves] {
     known = 0
     do for [i=1:panels] { if (panel_site[i] eq d_key[k]) { known = 1 } }
-    if (!known && panels < 30) { panels = panels + 1; panel_site[panels] = d_key[k] }
+    if (!known) { panels = panels + 1; panel_site[panels] = d_key[k] }
 }
+if (panels > most_panels) { eval refuse(sprintf('%d panels are more than %d: choose with --site', panels, most_panels)) }
 do for [k=1:d_curves] {
     if (k == 1 || d_run[k] != legend_type[legend_count]) {
         legend_count = legend_count + 1
@@ -32,6 +34,9 @@ columns = panels > 12 ? 4 : panels > 4 ? 3 : panels > 1 ? 2 : 1
 rows = int((panels + columns - 1) / columns)
 gap_x = 0.2
 gap_y = 0.26
+# Room for the numbers of an axis in every row.
+page_height = legend_height + pad_bottom + rows * 0.8 + (rows - 1) * gap_y
+if (page_height > figure_height) { figure_height = page_height; eval terminal(figure_height) }
 set xrange [0:100]
 set title noenhanced font ',7' offset 0,-0.75
 

@@ -123,7 +123,7 @@ static void write_sites(FILE *page, const sr_runfile *run) {
         plot_html_text(page, site->name);
         fputs(" (", page);
         plot_html_text(page, site->norm);
-        fprintf(page, " %lld)", (long long)site->width);
+        fprintf(page, " %lld%s)", (long long)site->width, site->observed ? ", observed" : "");
     }
     fputs("</td></tr>\n", page);
 }
