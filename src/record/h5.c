@@ -380,7 +380,7 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
     h5_errors q = h5_quiet();
     size_t size = 0;
     hid_t id = open_attribute(file, object, name, text ? H5T_STRING : H5T_INTEGER, &size);
-    hid_t memory = id < 0 ? -1 : h5_make_type(type, size, false);
+    hid_t stored = id < 0 ? -1 : H5Aget_type(id), memory = h5_memory_type(stored, type, size);
     void *at = number;
     if (text) *text = at = memory < 0 ? NULL : calloc(size + 1, 1);
     bool ok = memory >= 0 && at && H5Aread(id, memory, at) >= 0;
@@ -388,7 +388,7 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
     snprintf(what, sizeof what, "%s attribute %s", object, name);
     sr_status otherwise = memory >= 0 && !at ? SR_MEMORY : SR_FORMAT;
     sr_status status = h5_end(q, ok, why, otherwise, file, what, "read");
-    h5_release(memory), h5_release(id);
+    h5_release(memory), h5_release(stored), h5_release(id);
     if (!ok && text) free(*text), *text = NULL;
     return status;
 }

@@ -443,6 +443,24 @@ static void test_older(void **state) {
     expect_found("row_exact_mean", spoil_one_exact);
 }
 
+/* Another program's texts: the same attribute as ASCII, and shorter. */
+static void test_ascii_attribute(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const char *path = sample_path("ascii.h5");
+    hid_t file = reopen(path), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    assert_true(H5Tset_size(type, 8) >= 0);
+    assert_true(H5Adelete(file, "model") >= 0);
+    hid_t a = H5Acreate2(file, "model", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(a, type, "resnet") >= 0);
+    H5Aclose(a), H5Sclose(space), H5Tclose(type), H5Fclose(file);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    assert_string_equal(sr_run_get_info(f)->model, "resnet");
+    sr_run_close(f);
+    check_ok(sr_run_check(path, &why), &why);
+}
+
 static void test_check_finds(void **state) {
     (void)state;
     expect_found("not increasing", spoil_order);
@@ -466,6 +484,7 @@ int main(void) {
         cmocka_unit_test(test_huge_extent),
         cmocka_unit_test(test_check_finds),
         cmocka_unit_test(test_older),
+        cmocka_unit_test(test_ascii_attribute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
