@@ -4,20 +4,10 @@
  * further, so n values and r ranks cost about n (2 + log2 r) comparisons where sorting costs
  * n log2 n. Parting that makes no headway (values chosen against the pivots) ends in a sort.
  */
-#include <stdlib.h>
 
 #include "analysis.h"
 
 enum { SMALL = 24, LARGE = 1024 };
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void sort_reals(double *value, int64_t count) {
-    qsort(value, (size_t)count, sizeof *value, ascending);
-}
 
 static void insertion_sort(double *x, int64_t count) {
     for (int64_t i = 1; i < count; i++) {

@@ -4,21 +4,16 @@
  * outside [low, high] is lost and none is invented, so a spike of one step among a million stays.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "plot.h"
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "statnet/sort.h"
 
 plot_bucket plot_reduce(double *value, int64_t count) {
     int64_t n = 0;
     for (int64_t i = 0; i < count; i++)
         if (isfinite(value[i])) value[n++] = value[i];
     if (n == 0) return (plot_bucket){NAN, NAN, NAN};
-    qsort(value, (size_t)n, sizeof *value, ascending);
+    sort_reals(value, n);
     const double median = n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
     return (plot_bucket){value[0], median, value[n - 1]};
 }
