@@ -45,8 +45,10 @@ static sr_status read_group(const walk *w, const run_column *c, int count, int64
                             bool optional) {
     sr_status status = SR_OK;
     if (optional && !reader_has_column(w->f, &c[0])) {
+        char path[2 * SR_NAME_SIZE];
+        snprintf(path, sizeof path, "/%s/%s", c[0].group, c[0].name);
         for (int i = 1; i < count && status == SR_OK; i++)
-            if (reader_has_column(w->f, &c[i])) status = damaged(w, c[0].name, "missing");
+            if (reader_has_column(w->f, &c[i])) status = damaged(w, path, "missing");
         return status;
     }
     for (int i = 0; i < count && status == SR_OK; i++) status = read_column(w, &c[i], rows, exact);

@@ -417,6 +417,9 @@ static void spoil_scalar(hid_t file) {
     assert_true(H5Ldelete(file, "/scalars/g_mu", H5P_DEFAULT) >= 0);
 }
 
+static void spoil_first_scalar(hid_t file) {
+    assert_true(H5Ldelete(file, "/scalars/rows", H5P_DEFAULT) >= 0);
+}
 static void spoil_one_exact(hid_t file) {
     assert_true(H5Ldelete(file, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
 }
@@ -440,7 +443,7 @@ static void test_older(void **state) {
     sr_run_close(f);
     check_ok(sr_run_recover(path, sample_path("again.h5"), true, -1, &count, &why), &why);
     assert_int_equal(count.steps, 40);
-    expect_found("row_exact_mean", spoil_one_exact);
+    expect_found("/scalars/row_exact_mean: missing", spoil_one_exact);
 }
 
 /* Another program's texts: the same attribute as ASCII, and shorter. */
@@ -469,7 +472,8 @@ static void test_check_finds(void **state) {
     expect_found("column_site", spoil_column_site);
     expect_found("not counted", spoil_count);
     expect_found("rows are missing", spoil_count_up);
-    expect_found("g_mu", spoil_scalar);
+    expect_found("/scalars/g_mu", spoil_scalar);
+    expect_found("/scalars/rows: missing", spoil_first_scalar);
 }
 
 int main(void) {
