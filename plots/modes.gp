@@ -22,6 +22,20 @@ legend_type[3] = 2
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 gap_x = runs > 2 ? 0.5 : 0.72
+# Titles as wide as their panels, in up to three lines that end behind a space or a comma where there is one.
+title_most = int((panel_width(runs) + 2 * pad_right) / 0.062)
+line_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? n : line_end(text, n - 1)
+folded(text, lines) = strlen(text) <= title_most || lines == 1 ? cut(text, title_most) : \
+    text[1:line_end(text, title_most)]."\n".folded(text[line_end(text, title_most)+1:*], lines - 1)
+title_lines(text, lines) = strlen(text) <= title_most || lines == 1 ? 1 : \
+    1 + title_lines(text[line_end(text, title_most)+1:*], lines - 1)
+most_lines = 1
+do for [r=1:runs] {
+    if (title_lines(run_label[r], 3) > most_lines) { most_lines = title_lines(run_label[r], 3) }
+}
+legend_height = legend_height + 0.12 * (most_lines - 1)
+figure_height = figure_height + 0.12 * (most_lines - 1)
+eval terminal(figure_height)
 # Before any range is set: stats leaves out what is outside of one.
 array batch_curve[v_curves > 0 ? v_curves : 1]
 array low[runs]
@@ -58,7 +72,7 @@ set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {
     eval panel(r, runs, 1, 1)
-    set title run_label[r]
+    set title folded(run_label[r], 3)
     set ylabel (r == 1 ? 'loss (nats)' : '') offset 0.6,0
     eval linear_y(low[r], high[r])
     command = ''
