@@ -76,7 +76,11 @@ static void print_norms(const sr_runfile *f) {
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
         bool known = false;
         for (int k = 0; k < count; k++) known |= strcmp(seen[k], s->norm) == 0;
-        if (known || count == NORMS_SHOWN) continue;
+        if (known) continue;
+        if (count == NORMS_SHOWN) {
+            printf(", ...");
+            break;
+        }
         if (count) printf(", ");
         tsv_escape(stdout, s->norm);
         seen[count++] = s->norm;
@@ -166,13 +170,18 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
     }
 }
 
-/* Number and name, without what could drive a terminal. */
-static void print_site_name(const sr_runfile *f, int64_t site) {
-    char name[SR_NAME_SIZE];
-    memcpy(name, sr_run_get_site(f, site)->name, sizeof name);
-    for (char *c = name; *c; c++)
+/* A text of a site in a column, without what could drive a terminal. */
+static void print_cell(const char *text, int width) {
+    char cell[SR_NAME_SIZE];
+    snprintf(cell, sizeof cell, "%s", text);
+    for (char *c = cell; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
-    printf("  %4lld  %-24s", (long long)site, name);
+    printf(" %-*s", width, cell);
+}
+
+static void print_site_name(const sr_runfile *f, int64_t site) {
+    printf("  %4lld ", (long long)site);
+    print_cell(sr_run_get_site(f, site)->name, 24);
 }
 
 static void print_sites(const sr_runfile *f) {
@@ -184,8 +193,10 @@ static void print_sites(const sr_runfile *f) {
            "width", "eps", "alpha", "layer scale", "observed");
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
         print_site_name(f, i);
-        printf(" %-12s %-10s %6lld %9.3g %7.4g %-11lld %s\n", s->norm, s->kind, (long long)s->width,
-               s->eps, s->alpha, (long long)s->layer_scale, s->observed ? "batch" : "-");
+        print_cell(s->norm, 12);
+        print_cell(s->kind, 10);
+        printf(" %6lld %9.3g %7.4g %-11lld %s\n", (long long)s->width, s->eps, s->alpha,
+               (long long)s->layer_scale, s->observed ? "batch" : "-");
     }
 }
 
