@@ -14,6 +14,7 @@
 # Left: distance of the batch's root statistic from the running one (sigma of BN, psi of PN-V); right: norms
 # of the gradients that the batch statistics contribute. Line: median of each 1/100 of training; band:
 # smallest to largest value. With several sites (--site) the curves of one kind look alike.
+# "(observed)" behind a label: the run's method does not use the statistic, it is what BN or PN-V would find there.
 
 legend_count = 3
 legend_text[1] = run_label[1].': σ and its gradient'

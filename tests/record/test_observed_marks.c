@@ -23,6 +23,10 @@ static void write_run(const char *name, const char *norm, bool observed) {
         sr_put_scalar(r, site, SR_SCALAR_dist_sigma2, 2 * step);
         sr_put_scalar(r, site, SR_SCALAR_dist_psi, 3 * step);
         sr_put_scalar(r, site, SR_SCALAR_tid_var, step);
+        sr_put_scalar(r, site, SR_SCALAR_dist_sigma, step);
+        sr_put_scalar(r, site, SR_SCALAR_g_mu, step);
+        sr_put_scalar(r, site, SR_SCALAR_g_sigma2, step);
+        sr_put_scalar(r, site, SR_SCALAR_g_psi2, step);
         sr_put_scalar(r, site, SR_SCALAR_row_grad_mean, step);
         sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
     }
@@ -33,6 +37,7 @@ static int write_runs(void **state) {
     (void)state;
     write_run("ln.h5", "ln", true);
     write_run("bn.h5", "bn", true);
+    write_run("pnv.h5", "pnv", true);
     write_run("plain.h5", "ln", false);
     return 0;
 }
@@ -94,6 +99,11 @@ static void test_figures(void **state) {
     check_script("compare bn.h5 ln.h5", "run_label[2] = 'ln (observed)'", observed);
     check_script("compare bn.h5 ln.h5 --stat row_grad_mean", "run_label[2] = 'ln'\n", "");
     check_script("compare bn.h5 ln.h5 --stat dist_psi", "run_label[1] = 'bn (observed)'", observed);
+    /* sigma of the first run, psi of the second. */
+    check_script("fig4 bn.h5 ln.h5", "run_label[1] = 'bn'\n", "run_label[2] = 'ln (observed)'");
+    check_script("fig4 ln.h5 bn.h5", "run_label[1] = 'ln (observed)'",
+                 "run_label[2] = 'bn (observed)'");
+    check_script("fig4 bn.h5 pnv.h5", "run_label[1] = 'bn'\n", "run_label[2] = 'pnv'\n");
     check_script("converge bn.h5 ln.h5", "run_label[2] = 'ln'\n", "");
 }
 
