@@ -455,7 +455,7 @@ static void test_ascii_attribute(void **state) {
     assert_true(H5Tset_size(type, 8) >= 0);
     assert_true(H5Adelete(file, "model") >= 0);
     hid_t a = H5Acreate2(file, "model", type, space, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(H5Awrite(a, type, "resnet") >= 0);
+    assert_true(H5Awrite(a, type, "resnet\0") >= 0);
     H5Aclose(a), H5Sclose(space), H5Tclose(type), H5Fclose(file);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);
