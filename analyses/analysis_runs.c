@@ -31,18 +31,10 @@ static const char *word(const char *text) {
     return text && text[0] ? text : "?";
 }
 
-/* A run has one norm per site: tell the first one that is a normalization. */
-static const char *main_norm(const sr_runfile *run) {
-    const sr_run_site *site;
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
-        if (strcmp(site->norm, "none") != 0) return site->norm;
-    return "none";
-}
-
 static void describe_run(const run_set *set, int i, tsv *table) {
     const sr_run_info *info = sr_run_get_info(set->run[i]);
     tsv_note(table, "run", "%s  model %s, norm %s, data %s, seed %llu, %lld steps, %s, by %s %s",
-             set->path[i], word(info->model), main_norm(set->run[i]), word(info->data),
+             set->path[i], word(info->model), sr_run_main_norm(set->run[i]), word(info->data),
              (unsigned long long)info->seed, (long long)info->steps, word(info->status),
              word(info->program), word(info->version));
     if (strcmp(info->path, set->path[i]) != 0)

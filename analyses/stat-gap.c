@@ -126,11 +126,9 @@ static sr_status read_metric(const sr_runfile *run, const char *words, result *r
 static sr_status read_result(const settings *s, const sr_runfile *run, result *r, sr_failure *why) {
     const sr_run_site *site;
     r->info = sr_run_get_info(run);
-    r->norm = "none";
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
-        if (strcmp(r->norm, "none") == 0) r->norm = site->norm;
+    r->norm = sr_run_main_norm(run);
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
         r->batch_sites += uses_batch(site->norm);
-    }
     sr_status status = read_metric(run, s->metric, r, why);
     /* of the last site with batch statistics that has a discrepancy (PN has none) */
     if (status == SR_OK) status = table_tid_site(run, uses_batch, &r->tid_site, why);

@@ -146,18 +146,11 @@ static sr_status read_published(const settings *s, published_values *p, sr_failu
     return sr_fail(why, SR_FORMAT, "%s has no table %s", p->path, s->published_table);
 }
 
-static const char *first_norm(const sr_runfile *run) {
-    const sr_run_site *site;
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
-        if (strcmp(site->norm, "none") != 0) return site->norm;
-    return "none";
-}
-
 /* Runs of a Transformer may have their norm in the encoder only: that one counts. */
 static void published_cells(const settings *s, const published_values *p, const sr_runfile *run,
                             tsv *t) {
     if (!s->published_table[0]) return;
-    const published_value *v = published_find(p, s->published_table, first_norm(run), "");
+    const published_value *v = published_find(p, s->published_table, sr_run_main_norm(run), "");
     tsv_text(t, v ? v->text : "nan");
     tsv_text(t, v ? v->metric : "-");
     tsv_text(t, v ? v->source : "-");

@@ -48,6 +48,9 @@ const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */
 int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 when absent */
 
+/* The norm of the first site that has one: what a run is called by; "none" without any. */
+const char *sr_run_main_norm(const sr_runfile *f);
+
 /* True when the dataset exists (names of format.h) and holds values; every run file declares all of
  * them, and one that nobody put anything into takes no space and reads as NaN. */
 bool sr_run_has_scalar(const sr_runfile *f, const char *name);

@@ -18,23 +18,12 @@ static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from && from[0] ? from : "?");
 }
 
-/* The first site that is a normalization names the run's norm. */
-static void read_norm(const sr_runfile *f, char *text, size_t size) {
-    const sr_run_site *site;
-    snprintf(text, size, "none");
-    for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++) {
-        if (strcmp(site->norm, "none") == 0) continue;
-        snprintf(text, size, "%s", site->norm);
-        return;
-    }
-}
-
 static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
     const sr_run_info *info = sr_run_get_info(f);
     copy(p->text[MODEL], PART, info->model);
-    read_norm(f, p->text[NORM], PART);
+    copy(p->text[NORM], PART, sr_run_main_norm(f));
     copy(p->text[DATA], PART, info->data);
     snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
     p->config = strdup(info->config ? info->config : "");

@@ -6,6 +6,7 @@
 
 #include "../check.h"
 #include "programs.h"
+#include "statrec/runfile.h"
 
 /* A translation run of one step and one evaluation, one site in its encoder. */
 typedef struct toy {
@@ -129,9 +130,49 @@ static void test_site_of_discrepancy(void **state) {
     program_free(&r);
 }
 
+static void write_norms(const char *path, const char *const *norm, int sites) {
+    static const char *const name[] = {"a", "b", "c"};
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true;
+    sr_recorder *r = sr_create(program_file(path), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    for (int i = 0; i < sites; i++)
+        sr_add_site(r, &(sr_site){name[i], norm[i], "conv", SR_FAMILY_NONE, 2, i, 0, 1e-5, NAN});
+    sr_begin_step(r, 1);
+    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    double eval[SR_EVAL_COUNT] = {1, 2};
+    sr_put_eval(r, 1, eval);
+    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+}
+
+/* A run is called by the first of its sites that has a normalization. */
+static void test_main_norm(void **state) {
+    (void)state;
+    static const char *const norm[] = {"none", "ln", "bn"};
+    for (int sites = 1; sites <= 3; sites += 2) {
+        const char *want = sites == 1 ? "none" : "ln", *run = sites == 1 ? "one.h5" : "three.h5";
+        sr_failure why = {0};
+        write_norms(run, norm, sites);
+        sr_runfile *f = sr_run_open(program_file(run), &why);
+        assert_non_null(f);
+        assert_string_equal(sr_run_main_norm(f), want);
+        sr_run_close(f);
+        program_result r = program_run("stat-gap %s", run);
+        assert_int_equal(r.status, 0);
+        check_text(&r, 0, "norm", want);
+        assert_non_null(strstr(r.out, sites == 1 ? ", norm none," : ", norm ln,"));
+        program_free(&r);
+    }
+    program_result r = program_run("stat-table three.h5 --published-table rbn-iwslt14-pre");
+    check_cell(&r, 0, "published", 35.5);
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absent_setting), cmocka_unit_test(test_gap_of_absent_setting),
-        cmocka_unit_test(test_final_discrepancy), cmocka_unit_test(test_site_of_discrepancy)};
+        cmocka_unit_test(test_final_discrepancy), cmocka_unit_test(test_site_of_discrepancy),
+        cmocka_unit_test(test_main_norm)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
