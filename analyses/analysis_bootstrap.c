@@ -24,8 +24,8 @@
  * runs drawn with replacement, each with a resample of its blocks of its own, and their mean. Such
  * a mean varies less than that of n new runs: drawing from the n runs themselves takes the variance
  * with n instead of n - 1, and percentiles are those of a normal distribution where n runs leave
- * Student's with n - 1 degrees of freedom. Intervals are made wider by (Hesterberg 2015, section
- * 5.3, there at the level of the percentiles, which n = 3 runs cannot reach)
+ * Student's with n - 1 degrees of freedom. Intervals are made wider by (Hesterberg 2015, expanded
+ * percentiles; there at their level, which n = 3 runs cannot reach)
  *
  *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
  *
