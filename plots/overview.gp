@@ -19,7 +19,8 @@
 # each 1/100, logarithmic colours.
 
 legend_count = v_valid_loss_finite > 0 ? 2 : 1
-legend_text[1] = run_full[1]
+observed = strstrt(run_full[1], ' (observed)')
+legend_text[1] = observed > 0 ? run_full[1][1:observed-1] : run_full[1]
 legend_type[1] = 1
 legend_text[2] = 'validation'
 legend_type[2] = 2
@@ -30,6 +31,12 @@ pad_right = 0.62
 gap_x = 1.0
 gap_y = 0.56
 
+# What the run's own norm has is not marked as observed: bn and its relatives mu and sigma, pn and its relatives psi.
+begins(text, word) = text[1:strlen(word)] eq word
+has_sigma = begins(run_norm[1], 'bn') || begins(run_norm[1], 'rbn') || begins(run_norm[1], 'brn')
+has_psi = begins(run_norm[1], 'pn') || begins(run_norm[1], 'mabn')
+mark(name) = observed == 0 || begins(name, 'row') || (strstrt(name, 'psi') > 0 ? has_psi : has_sigma) ? '' : ' (observed)'
+
 # Panels below the first row, in this order, as far as there is data.
 array map_file[8]
 array map_name[8]
@@ -39,7 +46,7 @@ array map_high[8]
 array map_sites[8]
 array map_rows[8]
 maps = 0
-MAP = 'maps = maps + 1; map_file[maps] = f; map_name[maps] = n; map_column[maps] = c; '. \
+MAP = 'maps = maps + 1; map_file[maps] = f; map_name[maps] = n.mark(n); map_column[maps] = c; '. \
       'map_low[maps] = lo; map_high[maps] = hi; map_sites[maps] = s; map_rows[maps] = r'
 if (d_dist_mu_finite > 0)     { f = d; n = 'dist\_mu'; c = d_dist_mu; lo = d_dist_mu_positive; hi = d_dist_mu_largest; s = d_curves; r = d_rows; eval MAP }
 if (d_dist_sigma2_finite > 0) { f = d; n = 'dist\_sigma2'; c = d_dist_sigma2; lo = d_dist_sigma2_positive; hi = d_dist_sigma2_largest; s = d_curves; r = d_rows; eval MAP }
