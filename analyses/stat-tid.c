@@ -8,9 +8,9 @@
  *     tid_total = tid_mean + tid_var
  *
  * The paper's Mean, Var and Total TID are expectations over training batches: the column `mean` of
- * the summary, times 100 for percent; its tables give the last BN layer (--site last). Here the running
- * values move during the run, while the paper takes them as those of the population; --final prints
- * what a pass with frozen values found after training, averaged over its batches.
+ * the summary, times 100 for percent; its tables give the last BN layer (--site last). Here the
+ * running values move during the run, while the paper takes them as those of the population;
+ * --final prints what a pass with frozen values found after training, averaged over its batches.
  *
  * --definition released is what the paper's code logs instead, in each training pass: with running
  * values AFTER the update (alpha old + (1 - alpha) batch, of biased variances) and the BATCH

@@ -7,9 +7,9 @@
 #include "plot.h"
 #include "statrec/runfile.h"
 
-/* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run
- * or nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which lists all,
- * tells them apart itself). */
+/* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
+ * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which
+ * lists all, tells them apart itself). */
 static const char *statistic_of(const plot_template *t, const plot_table *table, int run) {
     static const char *const program[] = {"stat-distance", "stat-tid",   "stat-gradnorm",
                                           "stat-scalar",   "stat-alpha", "stat-gamma"};
