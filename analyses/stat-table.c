@@ -150,7 +150,11 @@ static sr_status read_published(const settings *s, published_values *p, sr_failu
 static void published_cells(const settings *s, const published_values *p, const sr_runfile *run,
                             tsv *t) {
     if (!s->published_table[0]) return;
-    const published_value *v = published_find(p, s->published_table, sr_run_main_norm(run), "");
+    const char *called = sr_run_main_norm(run);
+    const published_value *v = published_find(p, s->published_table, called, "");
+    char plain[SR_NAME_SIZE];
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(called, "+"), called);
+    if (!v) v = published_find(p, s->published_table, plain, ""); /* PN's tables have no +ls */
     tsv_text(t, v ? v->text : "nan");
     tsv_text(t, v ? v->metric : "-");
     tsv_text(t, v ? v->source : "-");
@@ -165,9 +169,9 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         bool seen = false;
         for (int64_t k = 0; k < i && (before = sr_run_get_site(run, k)); k++)
-            seen = seen || strcmp(before->norm, site->norm) == 0;
+            seen = seen || strcmp(before->called, site->called) == 0;
         const size_t used = strlen(text);
-        if (!seen) snprintf(text + used, size - used, "%s%s", used ? "," : "", site->norm);
+        if (!seen) snprintf(text + used, size - used, "%s%s", used ? "," : "", site->called);
     }
 }
 

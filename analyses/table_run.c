@@ -57,7 +57,7 @@ static void norm_of_sites(const sr_runfile *run, bool decoder, table_word norm) 
     norm[0] = 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if ((strcmp(site->kind, "decoder") == 0) != decoder) continue;
-        snprintf(word, sizeof word, "%s%s", site->norm, site->layer_scale > 0 ? "+ls" : "");
+        snprintf(word, sizeof word, "%s", site->called);
         if (!globs_match(norm, word)) append(norm, sizeof(table_word), norm[0] ? "," : "", word);
     }
 }

@@ -24,6 +24,7 @@ typedef struct sr_run_site {
     int64_t offset, width, depth, layer_scale; /* columns offset .. offset+width-1 of /vectors */
     double eps, alpha;
     int64_t observed; /* 1: batch statistics are there for comparison, the method is another's */
+    char called[SR_NAME_SIZE + 4]; /* norm, or norm+ls behind a layer scale that is no part of it */
 } sr_run_site;
 
 typedef struct sr_run_info {
@@ -48,7 +49,7 @@ const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */
 int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 when absent */
 
-/* The norm of the first site that has one: what a run is called by; "none" without any. */
+/* What the first site is `called` that has a norm, and with it the run; "none" without any. */
 const char *sr_run_main_norm(const sr_runfile *f);
 
 /* True when the dataset exists (names of format.h) and holds values; every run file declares all of

@@ -75,15 +75,15 @@ static void print_norms(const sr_runfile *f) {
     print_label("norm");
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
         bool known = false;
-        for (int k = 0; k < count; k++) known |= strcmp(seen[k], s->norm) == 0;
+        for (int k = 0; k < count; k++) known |= strcmp(seen[k], s->called) == 0;
         if (known) continue;
         if (count == NORMS_SHOWN) {
             printf(", ...");
             break;
         }
         if (count) printf(", ");
-        tsv_escape(stdout, s->norm);
-        seen[count++] = s->norm;
+        tsv_escape(stdout, s->called);
+        seen[count++] = s->called;
     }
     putchar('\n');
 }

@@ -69,4 +69,7 @@ sr_status reader_check_final(const sr_runfile *f, sr_failure *why);
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
 
+/* mainnorm.c: fills `called` from norm and layer_scale. */
+void reader_call_site(sr_run_site *site);
+
 #endif

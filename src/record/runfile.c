@@ -220,6 +220,7 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
         READ(observed, H5_INT32, whole)
     }
 #undef READ
+    for (int64_t i = 0; i < count && status == SR_OK; i++) reader_call_site(&f->site[i]);
     return status;
 }
 

@@ -153,7 +153,7 @@ static bool check_patterns(const model *m, const char *patterns, sr_failure *why
         for (int i = 0; i < m->sites && !matches; i++)
             matches = model_glob(pattern, m->site[i]->name);
         if (!matches) {
-            sr_fail(why, SR_USAGE, "--record-sites: '%s' matches no site of %s", pattern,
+            sr_fail(why, SR_USAGE, "--record-sites '%s' matches no site of %s", pattern,
                     m->row->name);
             return false;
         }

@@ -70,6 +70,7 @@ static void test_sites_and_names(void **state) {
     assert_int_equal(sr_run_find_site(f, "encoder"), -1);
     const sr_run_site *s = sr_run_get_site(f, 2);
     assert_string_equal(s->norm, "pn");
+    assert_string_equal(s->called, "pn+ls");
     assert_string_equal(s->kind, "encoder");
     assert_int_equal(s->offset, 8);
     assert_int_equal(s->width, 7);
