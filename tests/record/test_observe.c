@@ -142,7 +142,7 @@ static void test_observe(void **state) {
                                          SR_FAMILY_ROW};
     for (int i = 0; i < 4; i++)
         for (int first = 0; first < 2; first++) {
-            char name[32];
+            char name[48];
             snprintf(name, sizeof name, "observe%d%d.h5", i, first);
             observe_run(sample_path(name), families[i], first);
             check_observed(sample_path(name), families[i]);
