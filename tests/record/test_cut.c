@@ -40,7 +40,7 @@ static void make_killed(const char *path, int64_t rows, int64_t flush_steps) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        char name[16];
+        char name[24];
         sr_recorder *r = sr_create(path, &o, NULL);
         for (int i = 0; i < SITES; i++) {
             snprintf(name, sizeof name, "site.%d", i);
