@@ -173,6 +173,18 @@ typedef struct step_table {
 
 sr_status step_table_print(const step_table *t, sr_failure *why);
 
+/* -- metrics: analysis_metric.c ------------------------------------------------------------- */
+
+typedef struct eval_metric {
+    const char *name, *unit, *definition; /* of a dataset below /evals */
+} eval_metric;
+
+const eval_metric *metric_find(const char *word, size_t length); /* NULL when unknown */
+/* All of them with their definitions, for --help. */
+void metrics_help(FILE *out);
+/* The last finite value; NaN when the run has none. */
+sr_status metric_read_last(const sr_runfile *run, const char *name, double *value, sr_failure *why);
+
 /* -- intervals: analysis_bootstrap.c -------------------------------------------------------- */
 
 enum { BOOTSTRAP_TAILS = 3 }; /* median, 99 % quantile, maximum */

@@ -22,18 +22,12 @@ static const option rows[] = {
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-#define EVAL(name, unit, definition) {#name, unit, definition},
-static const struct { const char *name, *unit, *definition; } metrics[] = {SR_EVALS(EVAL)};
-enum { METRICS = sizeof metrics / sizeof metrics[0] };
-
 static void print_help(const void *self) {
     (void)self;
     printf("usage: stat-batch RUN.h5... [--metric NAME]\n\n"
            "The last value of a validation metric against the size of the micro-batch.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\nMetrics:\n");
-    for (int i = 0; i < METRICS; i++)
-        printf("  %-16s %s (%s)\n", metrics[i].name, metrics[i].definition, metrics[i].unit);
-    printf("\n");
+           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
+    metrics_help(stdout);
     options_help(options, stdout);
 }
 
@@ -43,19 +37,13 @@ typedef struct point {
     int64_t updates;
 } point;
 
-/* The number behind `key = ` at the beginning of a line; NaN when there is none. */
+/* The number that the configuration gives a key; NaN when there is none. */
 static double config_number(const char *config, const char *key) {
-    const size_t length = strlen(key);
-    for (const char *line = config; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, length) != 0) continue;
-        const char *at = line + length + strspn(line + length, " \t");
-        char *end;
-        if (*at++ != '=') continue;
-        const double value = strtod(at, &end);
-        return end == at ? NAN : value;
-    }
-    return NAN;
+    option_text text;
+    char *end;
+    options_line_value(config, key, text, sizeof text);
+    const double value = strtod(text, &end);
+    return end == text ? NAN : value;
 }
 
 static sr_status median_tokens(const sr_runfile *run, double *median, sr_failure *why) {
@@ -77,29 +65,11 @@ static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why)
     return *size > 0 ? SR_OK : median_tokens(run, size, why);
 }
 
-static sr_status read_metric(const sr_runfile *run, const char *name, double *value,
-                             sr_failure *why) {
-    sr_status status = SR_OK;
-    *value = NAN;
-    if (!sr_run_has_eval(run, name)) return SR_OK;
-    for (int64_t i = sr_run_get_info(run)->evals - 1; i >= 0 && status == SR_OK; i--) {
-        status = sr_run_eval(run, name, i, 1, value, why);
-        if (isfinite(*value)) break;
-    }
-    return status;
-}
-
 static sr_status read_point(const sr_runfile *run, const char *metric, point *p, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(run);
-    const sr_run_site *site;
-    *p = (point){.model = info->model, .data = info->data, .norm = "none"};
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
-        if (strcmp(site->norm, "none") == 0) continue;
-        p->norm = site->norm;
-        break;
-    }
+    *p = (point){.model = info->model, .data = info->data, .norm = sr_run_main_norm(run)};
     sr_status status = read_size(run, &p->size, why);
-    if (status == SR_OK) status = read_metric(run, metric, &p->value, why);
+    if (status == SR_OK) status = metric_read_last(run, metric, &p->value, why);
     if (status == SR_OK && info->steps)
         status = sr_run_step_ints(run, "update", info->steps - 1, 1, &p->updates, why);
     return status;
@@ -118,7 +88,8 @@ static int by_kind_and_size(const void *x, const void *y) {
 }
 
 static void declare_columns(tsv *t) {
-    tsv_column(t, "norm", "the first normalization among the run's sites");
+    tsv_column(t, "norm",
+               "the first normalization among the run's sites, +ls behind a layer scale");
     tsv_column(t, "model", "model");
     tsv_column(t, "data", "data set");
     tsv_column(t, "micro_batch", "tokens or images that a micro-batch may have");
@@ -172,12 +143,10 @@ static sr_status read_points(const run_set *set, const char *metric, point *p, i
 }
 
 static sr_status check_metric(const char *name, tsv *t, sr_failure *why) {
-    for (int i = 0; i < METRICS; i++) {
-        if (strcmp(metrics[i].name, name) != 0) continue;
-        tsv_note(t, "metric", "%s, %s: %s", name, metrics[i].unit, metrics[i].definition);
-        return SR_OK;
-    }
-    return sr_fail(why, SR_USAGE, "--metric: unknown metric '%s'; try --help", name);
+    const eval_metric *m = metric_find(name, strlen(name));
+    if (!m) return sr_fail(why, SR_USAGE, "--metric: unknown metric '%s'; try --help", name);
+    tsv_note(t, "metric", "%s, %s: %s", name, m->unit, m->definition);
+    return SR_OK;
 }
 
 static void print_rows(tsv *t, point *p, int64_t count) {

@@ -29,10 +29,6 @@ static const option rows[] = {
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-#define EVAL(name, unit, definition) {#name, unit, definition},
-static const struct { const char *name, *unit, *definition; } metrics[] = {SR_EVALS(EVAL)};
-enum { METRICS = sizeof metrics / sizeof metrics[0] };
-
 /* Statistics over the batch: those of `statrec list norms`. */
 static const char *const batch_norm[] = {"bn", "rbn",         "brn",          "mabn",        "pnv",
                                          "pn", "pn-released", "bn-powernorm", "rbn-released"};
@@ -43,10 +39,9 @@ static void print_help(const void *self) {
     printf("usage: stat-gap RUN.h5... [--metric NAME[,NAME...]]\n\n"
            "A validation metric of each run against the reference run of its task, with the\n"
            "training-inference discrepancy of the last site with batch statistics.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\nMetrics:\n");
-    for (int i = 0; i < METRICS; i++)
-        printf("  %-20s %s (%s)\n", metrics[i].name, metrics[i].definition, metrics[i].unit);
-    printf("\nNormalizations with batch statistics:");
+           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
+    metrics_help(stdout);
+    printf("Normalizations with batch statistics:");
     for (int i = 0; i < BATCH_NORMS; i++) printf(" %s", batch_norm[i]);
     printf("\n\n");
     options_help(options, stdout);
@@ -84,40 +79,21 @@ static bool uses_batch(const char *norm) {
     return false;
 }
 
-static sr_status read_last_finite(const sr_runfile *run, const char *name, double *value,
-                                  sr_failure *why) {
-    sr_status status = SR_OK;
-    *value = NAN;
-    if (!sr_run_has_eval(run, name)) return SR_OK;
-    for (int64_t i = sr_run_get_info(run)->evals - 1; i >= 0 && status == SR_OK; i--) {
-        status = sr_run_eval(run, name, i, 1, value, why);
-        if (isfinite(*value)) break;
-    }
-    return status;
-}
-
-static int find_metric(const char *word, size_t length) {
-    for (int i = 0; i < METRICS; i++)
-        if (strlen(metrics[i].name) == length && strncmp(metrics[i].name, word, length) == 0)
-            return i;
-    return -1;
-}
-
 static sr_status read_metric(const sr_runfile *run, const char *words, result *r, sr_failure *why) {
     r->metric = "-";
     r->unit = "";
     r->value = NAN;
     for (const char *at = words; *at;) {
         const size_t length = strcspn(at, ",");
-        const int which = find_metric(at, length);
-        if (which < 0)
+        const eval_metric *m = metric_find(at, length);
+        if (!m)
             return sr_fail(why, SR_USAGE, "--metric: no evaluation has '%.*s'", (int)length, at);
-        sr_status status = read_last_finite(run, metrics[which].name, &r->value, why);
+        sr_status status = metric_read_last(run, m->name, &r->value, why);
         if (status != SR_OK) return status;
         at += length + (at[length] == ',');
         if (!isfinite(r->value) && *at) continue;
-        r->metric = metrics[which].name;
-        r->unit = metrics[which].unit;
+        r->metric = m->name;
+        r->unit = m->unit;
         return SR_OK;
     }
     return SR_OK;

@@ -425,6 +425,9 @@ static void test_batch(void **state) {
     check_text(&r, 2, "norm", "ln");
     check_cell(&r, 2, "micro_batch", 256);
     program_free(&r);
+    r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_pn.h5"); /* behind a layer scale */
+    check_text(&r, 0, "norm", "pn+ls");
+    program_free(&r);
 }
 
 int main(void) {
