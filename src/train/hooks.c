@@ -129,54 +129,52 @@ static int declare(sr_recorder *r, const norm_site *s) {
     return site;
 }
 
+enum { PATTERN_SIZE = 256 };
+
+/* The next of the comma-separated patterns, and *at behind it; false at the end. */
+static bool next_pattern(const char **at, char pattern[PATTERN_SIZE]) {
+    *at += strspn(*at, ",");
+    const size_t length = strcspn(*at, ",");
+    snprintf(pattern, PATTERN_SIZE, "%.*s", (int)length, *at);
+    *at += length;
+    return length > 0;
+}
+
 bool hooks_match(const char *patterns, const char *name) {
-    char pattern[256];
-    while (*patterns) {
-        size_t length = strcspn(patterns, ",");
-        if (length > 0 && length < sizeof pattern) {
-            memcpy(pattern, patterns, length);
-            pattern[length] = 0;
-            if (model_glob(pattern, name)) return true;
-        }
-        patterns += length + (patterns[length] == ',');
-    }
+    char pattern[PATTERN_SIZE];
+    while (next_pattern(&patterns, pattern))
+        if (model_glob(pattern, name)) return true;
     return false;
 }
 
-/* Every pattern matches a site: one that does not is a typing error. */
+/* There are patterns, and every one matches a site: one that does not is a typing error. */
 static bool check_patterns(const model *m, const char *patterns, sr_failure *why) {
-    char pattern[256];
-    for (const char *at = patterns; *at; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        int matches = length == 0 || length >= sizeof pattern;
-        snprintf(pattern, sizeof pattern, "%.*s", (int)length, at);
+    char pattern[PATTERN_SIZE] = "";
+    bool matches = false;
+    for (const char *at = patterns; next_pattern(&at, pattern);) {
+        matches = false;
         for (int i = 0; i < m->sites && !matches; i++)
             matches = model_glob(pattern, m->site[i]->name);
-        if (!matches) {
-            sr_fail(why, SR_USAGE, "--record-sites '%s' matches no site of %s", pattern,
-                    m->row->name);
-            return false;
-        }
-        at += length;
+        if (!matches) break;
     }
-    return true;
+    if (!matches)
+        sr_fail(why, SR_USAGE, "--record-sites '%s' matches no site of %s", pattern, m->row->name);
+    return matches;
 }
 
-/* Number of sites declared, or -1 when the recorder failed. */
-static int watch_sites(hooks *h, const char *patterns, bool want_rows) {
-    int declared = 0;
+/* False when the recorder failed. */
+static bool watch_sites(hooks *h, const char *patterns, bool want_rows) {
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
         h->hook[i].site = -1;
         if (!hooks_match(patterns, s->name)) continue;
         h->hook[i] = (hook){h, declare(h->recorder, s)};
-        if (h->hook[i].site < 0) return -1;
+        if (h->hook[i].site < 0) return false;
         s->backward_observer = observe;
         s->observer_context = &h->hook[i];
         s->want_rows = want_rows;
-        declared++;
     }
-    return declared;
+    return true;
 }
 
 hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
@@ -190,16 +188,10 @@ hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_ro
     }
     h->recorder = r;
     h->model = m;
-    if (!check_patterns(m, patterns, why)) {
-        hooks_free(h);
-        return NULL;
-    }
-    int declared = watch_sites(h, patterns, want_rows);
-    if (declared > 0) return h;
-    if (declared == 0)
-        sr_fail(why, SR_USAGE, "--record-sites '%s' matches no site of %s", patterns, m->row->name);
-    else
+    if (check_patterns(m, patterns, why)) {
+        if (watch_sites(h, patterns, want_rows)) return h;
         sr_fail(why, sr_failed(r)->status, "%s", sr_failed(r)->text);
+    }
     hooks_free(h);
     return NULL;
 }
