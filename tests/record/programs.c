@@ -129,22 +129,45 @@ void check_text(const program_result *r, int row, const char *column, const char
 
 /* -- run files ------------------------------------------------------------------------------- */
 
-static sr_recorder *create(const char *path, const char *model, const char *data, uint64_t seed) {
+sr_options run_options(void) {
     sr_options o = SR_OPTIONS_DEFAULT;
-    sr_failure why = {0};
     o.program = "test";
     o.version = "1";
-    o.model = model;
-    o.data = data;
+    o.model = "toy";
+    o.data = "numbers";
     o.task = "test";
-    o.seed = seed;
-    o.vectors_every = 1;
-    o.flush_seconds = 1e9;
+    o.seed = 1;
     o.force = true;
     o.started = 1;
+    return o;
+}
+
+sr_recorder *run_create(const char *path, sr_options o) {
+    sr_failure why = {0};
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
     return r;
+}
+
+void run_end_step(sr_recorder *r, int step) {
+    const sr_step row = {step, 10, step, 1, 0.1, 1};
+    if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+}
+
+void run_finish(sr_recorder *r) {
+    sr_failure why = {0};
+    const sr_finish f = {.status = "complete"};
+    check_ok(sr_close(r, &f, &why), &why);
+}
+
+static sr_recorder *create(const char *path, const char *model, const char *data, uint64_t seed) {
+    sr_options o = run_options();
+    o.model = model;
+    o.data = data;
+    o.seed = seed;
+    o.vectors_every = 1;
+    o.flush_seconds = 1e9;
+    return run_create(path, o);
 }
 
 static void put(sr_recorder *r, int site, sr_vector which, double a, double b) {
@@ -181,12 +204,6 @@ static void put_small_step(sr_recorder *r, int step) {
     sr_put_scalar(r, 2, SR_SCALAR_row_grad_var, k);
 }
 
-static void finish(sr_recorder *r) {
-    sr_failure why = {0};
-    const sr_finish f = {.status = "complete"};
-    check_ok(sr_close(r, &f, &why), &why);
-}
-
 void write_small_run(const char *path, int up_to, bool whole) {
     sr_recorder *r = create(path, "toy", "numbers", 7);
     sr_add_site(r, &(sr_site){"stem", "bn", "conv", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
@@ -205,7 +222,7 @@ void write_small_run(const char *path, int up_to, bool whole) {
     sr_put_singular_values(r, "word", 3, (const double[]){4, 1});
     sr_put_singular_values(r, "word", 5, (const double[]){6, 3});
     if (whole) {
-        finish(r);
+        run_finish(r);
         return;
     }
     assert_int_equal(sr_flush(r), SR_OK);
@@ -222,7 +239,7 @@ void write_ln_run(const char *path) {
         const sr_step row = {step, 10, step, 1, 0.1, 1};
         end_step(r, &row);
     }
-    finish(r);
+    run_finish(r);
 }
 
 /* Numerical Recipes' quick generator: the same noise on every machine. */
@@ -284,5 +301,5 @@ void write_noisy_run(const noisy_run *run) {
         }
     }
     sr_put_singular_values(r, "word", run->steps, (const double[]){5, 2, 1});
-    finish(r);
+    run_finish(r);
 }

@@ -32,6 +32,13 @@ int table_rows(const char *table);
 /* check_temporary()/NAME. Static storage, four at a time. */
 const char *program_file(const char *name);
 
+/* For run files of a test's own: a toy run by "test" that replaces what is there; the recorder, or the
+ * test fails; the end of a pass of 10 tokens, loss = step; a complete end. */
+sr_options run_options(void);
+sr_recorder *run_create(const char *path, sr_options o);
+void run_end_step(sr_recorder *r, int step);
+void run_finish(sr_recorder *r);
+
 /* A run with the sites stem (bn, d = 2, eps 1), mid (pnv, d = 1, eps 0), top (ln, d = 3): six steps
  * with numbers that can be followed by hand (see test_analysis.c), and singular values. up_to:
  * steps to write, at most 6; whole: closed, else left as a crash leaves it. */

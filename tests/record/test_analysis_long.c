@@ -40,11 +40,9 @@ static void put_odd(sr_recorder *r, int site, int width, int64_t step) {
 }
 
 static sr_recorder *begin(const char *path, const int *width, int64_t every) {
-    sr_options o = SR_OPTIONS_DEFAULT;
-    sr_failure why = {0};
-    o.program = "test", o.force = true, o.vectors_every = every, o.flush_seconds = 1e9;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_options o = run_options();
+    o.vectors_every = every, o.flush_seconds = 1e9;
+    sr_recorder *r = run_create(path, o);
     for (int i = 0; i < SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
@@ -53,12 +51,6 @@ static sr_recorder *begin(const char *path, const int *width, int64_t every) {
         assert_int_equal(sr_set_observed(r, i), SR_OK);
     }
     return r;
-}
-
-static void finish(sr_recorder *r) {
-    sr_failure why = {0};
-    const sr_finish f = {.status = "complete"};
-    check_ok(sr_close(r, &f, &why), &why);
 }
 
 static void write_vectors(const char *path, const int *width, int64_t every) {
@@ -79,7 +71,7 @@ static void write_vectors(const char *path, const int *width, int64_t every) {
         }
         assert_int_equal(sr_end_step(r, &row), SR_OK);
     }
-    finish(r);
+    run_finish(r);
 }
 
 /* -- plain reference ------------------------------------------------------------------------- */
@@ -263,7 +255,7 @@ static void check_quantiles(const char *path, int64_t n) {
         }
         assert_int_equal(sr_end_step(r, &row), SR_OK);
     }
-    finish(r);
+    run_finish(r);
     program_result p = program_run(
         "stat-scalar %s --stat dist_mu,dist_sigma,dist_sigma2,tid_mean,tid_var,g_mu", path);
     assert_int_equal(table_rows(p.out), n == 1 ? SCALARS - 1 : SCALARS); /* all NaN */
@@ -289,7 +281,7 @@ static void test_curve_parts(void **state) {
         sr_begin_step(r, step);
         assert_int_equal(sr_end_step(r, &row), SR_OK);
     }
-    finish(r);
+    run_finish(r);
     program_result p = program_run("stat-curve curve.h5 --buckets 10");
     assert_int_equal(p.status, 0);
     assert_int_equal(table_rows(p.out), 30);

@@ -8,37 +8,10 @@
 #include "../check.h"
 #include "programs.h"
 
-static sr_recorder *create(const char *path) {
-    sr_options o = SR_OPTIONS_DEFAULT;
-    sr_failure why = {0};
-    o.program = "test";
-    o.version = "1";
-    o.model = "toy";
-    o.data = "numbers";
-    o.task = "test";
-    o.seed = 1;
-    o.force = true;
-    o.started = 1;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
-    return r;
-}
-
-static void finish(sr_recorder *r) {
-    sr_failure why = {0};
-    const sr_finish f = {.status = "complete"};
-    check_ok(sr_close(r, &f, &why), &why);
-}
-
-static void end_step(sr_recorder *r, int step) {
-    const sr_step row = {step, 10, step, 1, 0.1, 1};
-    if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
-}
-
 /* The four cases of the theorem; the second step of detach-std is off by a tenth. */
 static void write_theorem(const char *path) {
     static const char *const norm[] = {"detach-both", "ln", "detach-mean", "detach-std"};
-    sr_recorder *r = create(program_file(path));
+    sr_recorder *r = run_create(program_file(path), run_options());
     for (int i = 0; i < 4; i++)
         sr_add_site(r, &(sr_site){norm[i], norm[i], "encoder", SR_FAMILY_ROW, 2, i, 0, 3, NAN});
     for (int step = 1; step <= 3; step++) {
@@ -54,16 +27,16 @@ static void write_theorem(const char *path) {
             sr_put_scalar(r, i, SR_SCALAR_row_g_mean, 3);
             sr_put_scalar(r, i, SR_SCALAR_row_g_var, 4 * step);
         }
-        end_step(r, step);
+        run_end_step(r, step);
     }
-    finish(r);
+    run_finish(r);
 }
 
 /* An overflow in the backward pass: the measured variance is infinite in the second of three steps,
  * NaN in the third, where the closed form is finite. */
 static void write_overflow(const char *path) {
     static const double measured[] = {2, INFINITY, NAN};
-    sr_recorder *r = create(program_file(path));
+    sr_recorder *r = run_create(program_file(path), run_options());
     sr_add_site(r, &(sr_site){"top", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 3, NAN});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
@@ -72,9 +45,9 @@ static void write_overflow(const char *path) {
         sr_put_scalar(r, 0, SR_SCALAR_row_grad_var, measured[step - 1]);
         sr_put_scalar(r, 0, SR_SCALAR_row_exact_mean, 0);
         sr_put_scalar(r, 0, SR_SCALAR_row_exact_var, 2);
-        end_step(r, step);
+        run_end_step(r, step);
     }
-    finish(r);
+    run_finish(r);
 }
 
 /* Files from before there were exact values do not have the datasets. */

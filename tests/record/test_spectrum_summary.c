@@ -24,11 +24,7 @@ static const struct {
 enum { SPECTRA = sizeof spectra / sizeof spectra[0] };
 
 static sr_recorder *create(const char *path, const char *name, int count) {
-    sr_failure why = {0};
-    sr_options o = SR_OPTIONS_DEFAULT;
-    o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, run_options());
     sr_add_site(r, &(sr_site){"stem", "ln", "conv", SR_FAMILY_ROW, 2, 1, 0, 1, NAN});
     if (name) assert_int_equal(sr_add_embedding(r, name, 100, count), SR_OK);
     return r;
@@ -36,12 +32,7 @@ static sr_recorder *create(const char *path, const char *name, int count) {
 
 static void end_step(sr_recorder *r, int step) {
     sr_begin_step(r, step);
-    assert_int_equal(sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1}), SR_OK);
-}
-
-static void finish(sr_recorder *r) {
-    sr_failure why = {0};
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    run_end_step(r, step);
 }
 
 static int write_runs(void **state) {
@@ -51,7 +42,7 @@ static int write_runs(void **state) {
     end_step(r, 1);
     for (int i = 0; i < SPECTRA; i++)
         sr_put_singular_values(r, spectra[i].name, 1, spectra[i].value);
-    finish(r);
+    run_finish(r);
     double power[POWER_VALUES], square[POWER_VALUES];
     for (int i = 0; i < POWER_VALUES; i++) {
         power[i] = 10.0 / (i + 1);
@@ -63,7 +54,7 @@ static int write_runs(void **state) {
     sr_put_singular_values(r, "word", 1, power);
     end_step(r, 2);
     sr_put_singular_values(r, "word", 2, square);
-    finish(r);
+    run_finish(r);
     r = create(program_file("waiting.h5"), "word", POWER_VALUES);
     end_step(r, 1);
     assert_int_equal(sr_flush(r), SR_OK);

@@ -67,31 +67,12 @@ enum { TOYS = sizeof toys / sizeof toys[0] };
 
 static sr_recorder *create(const char *path, const char *config, const char *data, const char *task,
                            uint64_t seed) {
-    sr_options o = SR_OPTIONS_DEFAULT;
-    sr_failure why = {0};
-    o.program = "test";
-    o.version = "1";
-    o.model = "toy";
+    sr_options o = run_options();
     o.config = config;
     o.data = data;
     o.task = task;
     o.seed = seed;
-    o.force = true;
-    o.started = 1;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
-    return r;
-}
-
-static void finish(sr_recorder *r) {
-    sr_failure why = {0};
-    const sr_finish f = {.status = "complete"};
-    check_ok(sr_close(r, &f, &why), &why);
-}
-
-static void end_step(sr_recorder *r, int step) {
-    const sr_step row = {step, 10, step, 1, 0.1, 1};
-    if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+    return run_create(path, o);
 }
 
 static void put_eval(sr_recorder *r, int step, double loss, sr_eval metric, double value) {
@@ -118,10 +99,10 @@ static void write_toy(const toy *t) {
         sr_put_rows(r, 0, 4);
         sr_put_scalar(r, 0, SR_SCALAR_tid_mean, step == 3 ? t->tid_mean : 9);
         sr_put_scalar(r, 0, SR_SCALAR_tid_var, step == 3 ? t->tid_var : 9);
-        end_step(r, step);
+        run_end_step(r, step);
         put_eval(r, step, t->loss[step - 1], SR_EVAL_bleu, t->bleu[step - 1]);
     }
-    finish(r);
+    run_finish(r);
 }
 
 /* A run of another program: no configuration, names that would break a table. */
@@ -131,9 +112,9 @@ static void write_foreign(const char *path, const char *data, const char *norm, 
     sr_recorder *r = create(program_file(path), "", data, "images", 1);
     sr_add_site(r, &(sr_site){"stem", norm, "conv", SR_FAMILY_SIGMA, 2, 1, 4, 1e-5, 0.9});
     sr_begin_step(r, 1);
-    end_step(r, 1);
+    run_end_step(r, 1);
     put_eval(r, 1, 1, SR_EVAL_valid_accuracy, accuracy);
-    finish(r);
+    run_finish(r);
 }
 
 static int write_runs(void **state) {
