@@ -56,6 +56,7 @@ static void hand_over_spectra(const hook *k, const norm_observation *o) {
     const norm_rows *rows = o->call->rows;
     int64_t d = o->call->features;
     sr_failure *why = &k->owner->failure;
+    if (!o->x || !o->dx) return; /* out of memory for them: the tape tells */
     double *memory = malloc(2 * (size_t)d * sizeof *memory);
     if (!memory) {
         sr_fail(why, SR_MEMORY, "out of memory for the spectra of %s", o->site->name);
