@@ -44,7 +44,11 @@
     X(row_exact_var)                                                                               \
     X(g_sigma2_rowmean) /* mean over rows of the row norm of this part of dx, divided by d; */     \
     X(g_psi2_rowmean)   /* only when norm_call.want_rows */                                        \
-    X(Gamma_max)        /* pn: largest Gamma_t */
+    X(Gamma_max)        /* pn: largest Gamma_t */                                                  \
+    X(dx_norm)          /* ||dx||_F over valid rows, of the tensor that the method normalises */   \
+    X(direct_norm)      /* ||gamma/s g||_F: dx if the statistics did not depend on x */            \
+    X(dx_norm_bn)       /* observed sites: the same two if bn stood there */                       \
+    X(direct_norm_bn)
 
 #define NORM_ENUM_VECTOR(name) NORM_##name,
 #define NORM_ENUM_SCALAR(name) NORM_SCALAR_##name,
@@ -76,6 +80,9 @@ typedef struct norm_rows {
     norm_mode mode;
     double tokens;   /* token count that the loss will be divided by (norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
+    /* [features] mean over the valid rows of the position encoding that the model added to them;
+     * NULL: none. For observers of the sites that have takes_positions. */
+    const double *position_mean;
     norm_reduce_fn *reduce;
     void *reduce_context;
     int rank, ranks; /* of reduce */
@@ -227,7 +234,8 @@ struct norm_site {
     int64_t calls;
     norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
     void *observer_context;
-    bool observe_frozen; /* the forward observer is called in NORM_BATCH too */
+    bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
+    bool observe_frozen;  /* the forward observer is called in NORM_BATCH too */
     bool want_rows;
     bool want_input;     /* observers look at x and dx even behind a layer scale */
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
@@ -244,8 +252,9 @@ void norm_site_free(norm_site *s);
  * sum_gx are then those of xhat = (x - mu_B)/sqrt(sigma2_B + eps). alpha: for running values of a
  * method that has none. */
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
-/* NORM_BITs of the statistics that an observer of this site finds filled. */
+/* NORM_BITs and NORM_SCALAR_BITs of the statistics that an observer of this site finds filled. */
 uint32_t norm_site_vectors(const norm_site *s);
+uint32_t norm_site_scalars(const norm_site *s);
 
 /* y = method(x). x [..., d]; rows->rows must be tensor_rows(x). rows must stay until backward. */
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows);

@@ -26,7 +26,8 @@
       "Euclidean norm of all gradients before clipping; NaN except in an update's last row")       \
     X(seconds, "s", "wall time since the start of the run")
 
-/* X(name, definition): float32 [V, W] under /vectors. Sums and means run over valid rows. */
+/* X(name, definition): float32 [V, W] under /vectors. Sums and means run over valid rows. Files
+ * written before the rows after Lambda_t were there lack them. */
 #define SR_VECTORS(X)                                                                              \
     X(mu_B, "mean over valid rows")                                                                \
     X(sigma2_B, "biased variance over valid rows")                                                 \
@@ -39,11 +40,13 @@
     X(sum_gx, "sum over valid rows of g * xhat")                                                   \
     X(nu, "PN backward estimate, before the update")                                               \
     X(Gamma_t, "PN: mean over valid rows of xhat^2")                                               \
-    X(Lambda_t, "PN: mean over valid rows of gamma * g * xhat")
+    X(Lambda_t, "PN: mean over valid rows of gamma * g * xhat")                                    \
+    X(position_B, "mean over valid rows of the position encoding in this site's input")            \
+    X(position, "running position_B from before the update, weighed with the site's alpha")
 
 /* X(name, definition): float32 [T, S] under /scalars. sqrt(sigma2), sqrt(psi2) are without eps.
  * Every definition holds at one site and step; NaN where the site has none. Files written before
- * the row_exact ones were there lack them. */
+ * the rows after row_g_var were there lack them. */
 #define SR_SCALARS(X)                                                                              \
     X(rows, "valid rows n")                                                                        \
     X(nonfinite, "NaN and infinite values, as float32, among this site's vectors of this step")    \
@@ -67,7 +70,16 @@
     X(row_g_mean, "LN family: mean over rows of the mean over features of gamma * g")              \
     X(row_g_var, "LN family: mean over rows of the biased variance over features of gamma * g")    \
     X(row_exact_mean, "LN family: row_grad_mean by the closed form of Theorem 1, without dx")      \
-    X(row_exact_var, "LN family: row_grad_var by the closed form of Theorem 1, without dx")
+    X(row_exact_var, "LN family: row_grad_var by the closed form of Theorem 1, without dx")        \
+    X(rel_sigma2, "||sigma2_B - sigma2||_2 / ||sigma2||_2")                                        \
+    X(rel_psi, "||sqrt(psi2_B) - sqrt(psi2)||_2 / ||sqrt(psi2)||_2")                               \
+    X(rel_psi2, "||psi2_B - psi2||_2 / ||psi2||_2")                                                \
+    X(dx_norm, "||dx||_F over valid rows and features, this site's own")                           \
+    X(direct_norm, "||gamma/s * g||_F: dx if the statistics did not depend on x")                  \
+    X(dx_norm_bn, "observed sites of other methods: dx_norm if bn stood there, with this g")       \
+    X(direct_norm_bn, "the same of direct_norm")                                                   \
+    X(samples, "sentences or images that the rows of this pass belong to")                         \
+    X(padded, "padded rows of this pass, which are not among `rows`")
 
 /* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. Files written before
  * the rows after las were there lack them. */
@@ -115,8 +127,11 @@ typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_EVALS(SR_ENUM_EVAL1) SR_EVAL_COUNT } sr_eval;
 typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
-/* Rows that every file with their group has. */
-enum { SR_SCALAR_ALWAYS = SR_SCALAR_row_g_var + 1, SR_EVAL_ALWAYS = SR_EVAL_las + 1 };
+/* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
+ * or none, and those before the first one always. */
+#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2
+#define SR_VECTOR_AGES SR_position_B
+#define SR_EVAL_AGES   SR_EVAL_valid_loss_batch
 
 /* Which formulas of SR_SCALARS hold at a site. */
 typedef enum {

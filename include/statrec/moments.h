@@ -19,10 +19,11 @@ extern "C" {
 int64_t sr_moments(const float *x, int64_t outer, int64_t channels, int64_t inner,
                    const uint8_t *valid, double *mean, double *variance, double *mean_square);
 
-/* sum_g[c] = sum g, sum_gx[c] = sum g * (x - center[c]) * scale[c] over valid rows. */
+/* sum_g[c] = sum g, sum_gx[c] = sum g * (x - center[c]) * scale[c], sum_gg[c] = sum g^2 over valid
+ * rows; all [channels]. */
 void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t channels,
                       int64_t inner, const uint8_t *valid, const double *center,
-                      const double *scale, double *sum_g, double *sum_gx);
+                      const double *scale, double *sum_g, double *sum_gx, double *sum_gg);
 
 /* ||a - b||_2 / d, and the same of the roots. norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);

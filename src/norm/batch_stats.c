@@ -118,15 +118,21 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k) {
     return t;
 }
 
+void batch_tell_norms(norm_call *c, const columns_look *look) {
+    if (!c->observed) return;
+    c->scalar[NORM_SCALAR_dx_norm] = sqrt(look->dx2);
+    c->scalar[NORM_SCALAR_direct_norm] = sqrt(look->direct2);
+}
+
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
                         const double *weight, const real *x, const real *dy, norm_scalar rowmean,
                         real *dx) {
     columns m = columns_valid(c);
     columns_line line = {k->center, terms->a, terms->b, terms->slope};
-    double norm = 0;
-    sr_status status = columns_combine(&m, x, dy, &line, dx, weight ? weight : terms->slope,
-                                       c->want_rows ? &norm : NULL);
-    if (c->want_rows) c->scalar[rowmean] = norm / (double)m.rows / (double)c->features;
+    columns_look look = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
+    sr_status status = columns_combine(&m, x, dy, &line, dx, c->observed ? &look : NULL);
+    if (c->want_rows) c->scalar[rowmean] = look.row_norm / (double)m.rows / (double)c->features;
+    batch_tell_norms(c, &look);
     return status;
 }
 

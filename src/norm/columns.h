@@ -60,8 +60,18 @@ typedef struct columns_line {
     const double *center, *a, *b, *c;
 } columns_line;
 
-/* With row_norm: also *row_norm = sum over rows of sqrt(sum_k (weight_k (x_k - center_k))^2). */
+/* What an observer wants to know of dx, taken while the rows are in cache. */
+typedef struct columns_look {
+    const double *weight; /* [d], or NULL: no row_norm */
+    double row_norm;      /* sum over rows of sqrt(sum_k (weight_k (x_k - center_k))^2) */
+    double dx2, direct2;  /* sums over rows and columns of dx^2, as written, and of (a g)^2 */
+} columns_look;
+
+/* look: NULL when nobody looks. */
 sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
-                          real *dx, const double *weight, double *row_norm);
+                          real *dx, columns_look *look);
+
+/* Sum over rows and columns of (weight g)^2; weight [d], NULL: ones. */
+sr_status columns_squares(const columns *m, const real *g, const double *weight, double *sum);
 
 #endif

@@ -154,24 +154,82 @@ static double strip_row_norms(const columns *m, const strip *s, const real *x, c
     return sum;
 }
 
+/* Sum over the rows of (weight g)^2; weight NULL: ones. */
+static double strip_squares(const columns *m, const strip *s, const real *g, const double *weight) {
+    double sum = 0;
+    for (int64_t r = 0; r < s->rows; r++) {
+        wide lane = {0}, u, w;
+        const real *row = g + s->at[r];
+        int64_t k = 0;
+        for (; k + WIDE <= m->features; k += WIDE) {
+            wide_load(&u, row + k);
+            if (weight) {
+                wide_load_double(&w, weight + k);
+                u *= w;
+            }
+            lane += u * u;
+        }
+        sum += wide_total(&lane);
+        for (; k < m->features; k++) {
+            double t = (weight ? weight[k] : 1) * (double)row[k];
+            sum += t * t;
+        }
+    }
+    return sum;
+}
+
+/* A piece's part of a look: row_norm, dx2, direct2. */
+enum { LOOK_SUMS = 3 };
+
+static void strip_look(const columns *m, const strip *s, const real *x, const real *g,
+                       const columns_line *line, const real *dx, const double *weight,
+                       double *part) {
+    if (weight) part[0] += strip_row_norms(m, s, x, line->center, weight);
+    part[1] += strip_squares(m, s, dx, NULL);
+    part[2] += strip_squares(m, s, g, line->a);
+}
+
+static void add_parts(const double *part, int64_t pieces, columns_look *look) {
+    look->row_norm = look->dx2 = look->direct2 = 0;
+    for (int64_t i = 0; i < pieces; i++) {
+        look->row_norm += part[i * LOOK_SUMS];
+        look->dx2 += part[i * LOOK_SUMS + 1];
+        look->direct2 += part[i * LOOK_SUMS + 2];
+    }
+}
+
 sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
-                          real *dx, const double *weight, double *row_norm) {
+                          real *dx, columns_look *look) {
     int64_t pieces = piece_count(m);
-    double *part = row_norm ? columns_scratch(m) : NULL;
-    if (row_norm && !part) return SR_MEMORY;
+    double *part = look ? columns_scratch(m) : NULL;
+    if (look && !part) return SR_MEMORY;
+    for (int64_t i = 0; part && i < pieces * LOOK_SUMS; i++) part[i] = 0;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {
         piece p = piece_at(m, i);
         strip s;
-        if (part) part[i] = 0;
         while (next_strip(m, &p, PAIR, &s)) {
             strip_combine(m, &s, x, g, line, dx);
-            if (part) part[i] += strip_row_norms(m, &s, x, line->center, weight);
+            if (part) strip_look(m, &s, x, g, line, dx, look->weight, part + i * LOOK_SUMS);
             go_on(m, &s);
         }
     }
-    if (!row_norm) return SR_OK;
-    *row_norm = 0;
-    for (int64_t i = 0; i < pieces; i++) *row_norm += part[i];
+    if (look) add_parts(part, pieces, look);
+    return SR_OK;
+}
+
+sr_status columns_squares(const columns *m, const real *g, const double *weight, double *sum) {
+    int64_t pieces = piece_count(m);
+    double *part = columns_scratch(m);
+    *sum = 0;
+    if (!part) return SR_MEMORY;
+#pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
+    for (int64_t i = 0; i < pieces; i++) {
+        piece p = piece_at(m, i);
+        strip s;
+        part[i] = 0;
+        while (next_strip(m, &p, PAIR, &s)) part[i] += strip_squares(m, &s, g, weight);
+    }
+    for (int64_t i = 0; i < pieces; i++) *sum += part[i];
     return SR_OK;
 }

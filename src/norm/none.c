@@ -1,8 +1,10 @@
 /* none.c -- no normalization: y = x, dx = dy, no parameters, no state (norms.md section 1).
  *
  * x, y, dy, dx [rows, d]; nothing is kept. */
+#include <math.h>
 #include <string.h>
 
+#include "columns.h"
 #include "methods.h"
 
 static void copy_rows(const norm_call *c, const real *from, real *to) {
@@ -25,7 +27,12 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     (void)x;
     copy_rows(c, dy, dx);
-    return SR_OK;
+    if (!c->observed) return SR_OK;
+    columns m = columns_valid(c);
+    double square;
+    sr_status status = columns_squares(&m, dy, NULL, &square);
+    c->scalar[NORM_SCALAR_dx_norm] = c->scalar[NORM_SCALAR_direct_norm] = sqrt(square);
+    return status;
 }
 
 const norm_method norm_none = {

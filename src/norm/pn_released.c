@@ -111,10 +111,12 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_terms t = batch_terms_start(c, k);
     backward_terms(c, k, (double)m.rows, &t);
     columns_line line = {k->center, t.a, t.b, t.slope};
-    double norm = 0;
-    status = columns_combine(&m, x, dy, &line, dx, t.slope, c->want_rows ? &norm : NULL);
+    columns_look look = {.weight = c->want_rows ? t.slope : NULL};
+    status = columns_combine(&m, x, dy, &line, dx, c->observed ? &look : NULL);
     if (c->want_rows)
-        c->scalar[NORM_SCALAR_g_psi2_rowmean] = norm / (double)m.rows / (double)c->features;
+        c->scalar[NORM_SCALAR_g_psi2_rowmean] =
+            look.row_norm / (double)m.rows / (double)c->features;
+    batch_tell_norms(c, &look);
     return status;
 }
 

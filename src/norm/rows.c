@@ -35,7 +35,8 @@
 
 #include "wide.h"
 
-enum { PIECE = 64, ROW_SCALARS = 6 };
+/* Sums over rows for observers: six means of Theorem 1, and the squares of dx and of q/s. */
+enum { PIECE = 64, ROW_MEANS = 6, ROW_DX2 = ROW_MEANS, ROW_DIRECT2, ROW_SCALARS };
 
 /* One row as the backward pass sees it. */
 typedef struct row_view {
@@ -293,6 +294,11 @@ static row_moments exact_moments(const row_rule *rule, const row_view *r, row_mo
     return exact;
 }
 
+/* Sum of the squares of the row's d values. */
+static double square_of(row_moments m, int64_t d) {
+    return (double)d * (m.variance + m.mean * m.mean);
+}
+
 static void add_moments(row_moments m, double *sum) {
     sum[0] += m.mean;
     sum[1] += m.variance;
@@ -311,7 +317,10 @@ static void observe_row(const norm_call *c, const row_rule *rule, const row_view
     const double s = divisor(c, rule, deviation);
     if (rule->center) add_moments(exact_moments(rule, r, of_q, along, deviation, s), sum + 4);
     widen_row(dx, r->d, scratch);
-    add_moments(moments_of(scratch, r->d), sum);
+    const row_moments of_dx = moments_of(scratch, r->d);
+    add_moments(of_dx, sum);
+    sum[ROW_DX2] += square_of(of_dx, r->d);
+    sum[ROW_DIRECT2] += square_of(of_q, r->d) / (s * s);
 }
 
 /* -- a piece of the rows ------------------------------------------------------------------------
@@ -365,10 +374,12 @@ sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
     if (!c->observed) return SR_OK;
-    static const norm_scalar place[ROW_SCALARS] = {
+    static const norm_scalar place[ROW_MEANS] = {
         NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
         NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var};
-    for (int j = 0; j < (rule->center ? ROW_SCALARS : 4); j++)
+    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++)
         c->scalar[place[j]] = part[2 * d + j] / (double)n;
+    c->scalar[NORM_SCALAR_dx_norm] = sqrt(part[2 * d + ROW_DX2]);
+    c->scalar[NORM_SCALAR_direct_norm] = sqrt(part[2 * d + ROW_DIRECT2]);
     return SR_OK;
 }

@@ -158,9 +158,11 @@ static void group_terms(const norm_call *c, int64_t groups, int64_t rows, const 
     }
 }
 
-/* Adds the sample's sums to total_g and total_gx, scratch arrays 0 and 1. */
+/* Adds the sample's sums to total_g and total_gx, scratch arrays 0 and 1; square [2]: those of dx
+ * and of its direct part, where somebody looks. */
 static void sample_backward(const norm_call *c, const samples_kept *k, int64_t groups, int64_t s,
-                            double *scratch, const real *x, const real *dy, real *dx) {
+                            double *scratch, const real *x, const real *dy, real *dx,
+                            double *square) {
     int64_t d = c->features;
     double *total_g = scratch, *total_gx = total_g + d, *sum_g = total_gx + d, *sum_gx = sum_g + d;
     double *a = sum_gx + d, *b = a + d, *slope = b + d;
@@ -174,19 +176,30 @@ static void sample_backward(const norm_call *c, const samples_kept *k, int64_t g
     }
     group_terms(c, groups, m.rows, sum_g, sum_gx, inverse, a, b, slope);
     columns_line line = {center, a, b, slope};
-    columns_combine(&m, x, dy, &line, dx, NULL, NULL);
+    columns_look look = {0};
+    columns_combine(&m, x, dy, &line, dx, c->observed ? &look : NULL);
+    square[0] += look.dx2;
+    square[1] += look.direct2;
+}
+
+static void tell_norms(norm_call *c, double square[PIECES][2]) {
+    double dx2 = 0, direct2 = 0;
+    for (int i = 0; i < PIECES; i++) dx2 += square[i][0], direct2 += square[i][1];
+    if (!c->observed) return;
+    c->scalar[NORM_SCALAR_dx_norm] = sqrt(dx2);
+    c->scalar[NORM_SCALAR_direct_norm] = sqrt(direct2);
 }
 
 sr_status samples_backward(norm_call *c, int64_t groups, const real *x, const real *dy, real *dx) {
     const samples_kept *k = c->kept;
     int64_t d = c->features, width = scratch_width(c, k);
-    double *scratch = make_scratch(c, k);
+    double *scratch = make_scratch(c, k), square[PIECES][2] = {{0}};
     if (!scratch) return SR_MEMORY;
 #pragma omp parallel for num_threads(c->threads) schedule(static)
     for (int64_t i = 0; i < PIECES; i++) {
         memset(scratch + i * width, 0, (size_t)(2 * d) * sizeof *scratch);
         for (int64_t s = k->samples * i / PIECES; s < k->samples * (i + 1) / PIECES; s++)
-            sample_backward(c, k, groups, s, scratch + i * width, x, dy, dx);
+            sample_backward(c, k, groups, s, scratch + i * width, x, dy, dx, square[i]);
     }
     double *sum_g = c->stat[NORM_sum_g], *sum_gx = c->stat[NORM_sum_gx];
     for (int64_t j = 0; j < d; j++) sum_g[j] = sum_gx[j] = 0;
@@ -196,5 +209,6 @@ sr_status samples_backward(norm_call *c, int64_t groups, const real *x, const re
             sum_gx[j] += scratch[i * width + d + j];
         }
     }
+    tell_norms(c, square);
     return SR_OK;
 }

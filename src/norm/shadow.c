@@ -8,6 +8,8 @@
  *               s = sqrt(sigma2_B + eps)  xhat = (x - mu_B)/s
  *     state     v <- alpha v + (1-alpha) v_B  for v = mu, sigma2, psi2, from 0, 1, 1; biased
  *     backward  sum_g = sum g    sum_gx = sum g xhat
+ *               direct_norm_bn = ||gamma/s g||_F    dx_norm_bn = the root of its square less
+ *                   sum_k (gamma/s)^2 (sum_g^2 + (2 - Q) sum_gx^2)/n,  Q = sigma2_B/(sigma2_B + eps)
  *
  * From these follow the parts of dx that BN and PN-V would have with the gain of this site (1 where
  * the method has none) at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V
@@ -137,10 +139,37 @@ sr_status shadow_forward(const norm_site *site, norm_call *c, const real *x, sha
     return SR_OK;
 }
 
+uint32_t norm_site_scalars(const norm_site *s) {
+    const uint32_t own = NORM_SCALAR_BIT(dx_norm) | NORM_SCALAR_BIT(direct_norm);
+    const uint32_t shadow = NORM_SCALAR_BIT(dx_norm_bn) | NORM_SCALAR_BIT(direct_norm_bn);
+    const bool sums = s->shadow && s->shadow->vectors & NORM_BIT(sum_gx);
+    return s->method->scalars | own | (sums ? shadow : 0);
+}
+
+/* What bn would write here, without writing it; over this process's rows. */
+static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) {
+    const batch_kept *k = own->kept;
+    columns m = columns_valid(own);
+    double square, *a = k->scratch;
+    m.scale = NULL; /* dy stands for itself */
+    for (int64_t j = 0; j < own->features; j++) a[j] = (double)own->gamma[j] * k->inverse[j];
+    sr_status status = columns_squares(&m, dy, a, &square);
+    if (status != SR_OK) return status;
+    c->scalar[NORM_SCALAR_direct_norm_bn] = sqrt(square);
+    for (int64_t j = 0; j < own->features; j++) {
+        const double variance = own->stat[NORM_sigma2_B][j];
+        const double q = variance / (variance + own->options->eps);
+        const double g = own->stat[NORM_sum_g][j], gx = own->stat[NORM_sum_gx][j];
+        square -= a[j] * a[j] * (g * g + (2 - q) * gx * gx) / k->n;
+    }
+    c->scalar[NORM_SCALAR_dx_norm_bn] = sqrt(square < 0 ? 0 : square);
+    return SR_OK;
+}
+
 sr_status shadow_backward(shadow_call *k, norm_call *c, const real *x, const real *dy) {
     if (!k || !(k->shadow->vectors & NORM_BIT(sum_gx))) return SR_OK;
     sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
     c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
     c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
-    return status;
+    return status == SR_OK ? measure_dx(&k->call, c, dy) : status;
 }

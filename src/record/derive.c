@@ -4,6 +4,8 @@
  *   dist(a, b) = ||a - b||_2 / d
  *   tid_mean = ||mu_B - mu||_2 / ||sigma||_2     tid_var = ||sigma_B - sigma||_2 / ||sigma||_2
  *
+ *   rel_q = ||q_B - q||_2 / ||q||_2      q = sigma2, psi, psi2; for mu and sigma the two above
+ *
  * (sigma = sqrt(sigma2), no eps; running values from before the update.) The batch statistics'
  * parts of dL/dx, from equation 3 of the PowerNorm paper (ICML 2020), as root mean square over rows
  * divided by d; n valid rows, s = sqrt(batch statistic + eps), Q = statistic / (statistic + eps) =
@@ -97,6 +99,13 @@ static double length_of_root(const double *a, int64_t d) {
     return sqrt(sum);
 }
 
+/* ||a||_2 */
+static double length(const double *a, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) sum += a[k] * a[k];
+    return sqrt(sum);
+}
+
 /* ||gamma / sqrt(statistic + eps) * sum / n * sqrt(Q)||_2 / d; Q = 1 unless `with_q`. */
 static double part_of_gradient(const double *gamma, const double *statistic, const double *sum,
                                int64_t d, double eps, int64_t rows, bool with_q) {
@@ -113,16 +122,22 @@ static void derive_distances(int64_t d, const double *const v[SR_VECTOR_COUNT], 
     if (v[SR_mu_B] && v[SR_mu]) out[SR_SCALAR_dist_mu] = sr_dist(v[SR_mu_B], v[SR_mu], d);
     if (v[SR_sigma2_B] && v[SR_sigma2]) {
         double root = distance_root(v[SR_sigma2_B], v[SR_sigma2], d);
-        double length = length_of_root(v[SR_sigma2], d);
+        double square = distance(v[SR_sigma2_B], v[SR_sigma2], d);
+        double sigma = length_of_root(v[SR_sigma2], d);
         out[SR_SCALAR_dist_sigma] = root / (double)d;
-        out[SR_SCALAR_dist_sigma2] = sr_dist(v[SR_sigma2_B], v[SR_sigma2], d);
-        out[SR_SCALAR_tid_var] = root / length;
+        out[SR_SCALAR_dist_sigma2] = square / (double)d;
+        out[SR_SCALAR_rel_sigma2] = square / length(v[SR_sigma2], d);
+        out[SR_SCALAR_tid_var] = root / sigma;
         if (v[SR_mu_B] && v[SR_mu])
-            out[SR_SCALAR_tid_mean] = distance(v[SR_mu_B], v[SR_mu], d) / length;
+            out[SR_SCALAR_tid_mean] = distance(v[SR_mu_B], v[SR_mu], d) / sigma;
     }
     if (v[SR_psi2_B] && v[SR_psi2]) {
-        out[SR_SCALAR_dist_psi] = sr_dist_root(v[SR_psi2_B], v[SR_psi2], d);
-        out[SR_SCALAR_dist_psi2] = sr_dist(v[SR_psi2_B], v[SR_psi2], d);
+        double root = distance_root(v[SR_psi2_B], v[SR_psi2], d);
+        double square = distance(v[SR_psi2_B], v[SR_psi2], d);
+        out[SR_SCALAR_dist_psi] = root / (double)d;
+        out[SR_SCALAR_dist_psi2] = square / (double)d;
+        out[SR_SCALAR_rel_psi] = root / length_of_root(v[SR_psi2], d);
+        out[SR_SCALAR_rel_psi2] = square / length(v[SR_psi2], d);
     }
 }
 

@@ -4,6 +4,7 @@
  *   mean[c] = sum_i x[i,c] / n      variance[c] = sum_i (x[i,c] - mean[c])^2 / n
  *   mean_square[c] = sum_i x[i,c]^2 / n
  *   sum_g[c] = sum_i g[i,c]         sum_gx[c] = sum_i g[i,c] (x[i,c] - center[c]) scale[c]
+ *   sum_gg[c] = sum_i g[i,c]^2
  *
  * x, g: element (o, c, i) of [outer, channels, inner]; a row is one (o, i), valid [outer * inner]
  * or NULL. Rows are taken in blocks: two passes inside a block (mean, then squared deviations from
@@ -139,41 +140,44 @@ int64_t sr_moments(const float *x, int64_t outer, int64_t channels, int64_t inne
 
 static void sums_of_columns(const float *g, const float *x, int64_t rows, int64_t channels,
                             const uint8_t *valid, const double *center, double *sum_g,
-                            double *sum_gx) {
+                            double *sum_gx, double *sum_gg) {
     for (int64_t r = 0; r < rows; r++) {
         if (valid && !valid[r]) continue;
         const float *gr = g + r * channels, *xr = x + r * channels;
         for (int64_t c = 0; c < channels; c++) {
-            sum_g[c] += gr[c];
-            sum_gx[c] += gr[c] * (xr[c] - center[c]);
+            const double v = gr[c];
+            sum_g[c] += v;
+            sum_gx[c] += v * (xr[c] - center[c]);
+            sum_gg[c] += v * v;
         }
     }
 }
 
 static void sums_of_planes(const float *g, const float *x, int64_t outer, int64_t channels,
                            int64_t inner, const uint8_t *valid, const double *center, double *sum_g,
-                           double *sum_gx) {
+                           double *sum_gx, double *sum_gg) {
     for (int64_t o = 0; o < outer; o++)
         for (int64_t c = 0; c < channels; c++) {
             const float *gp = g + (o * channels + c) * inner, *xp = x + (o * channels + c) * inner;
             const uint8_t *vp = valid ? valid + o * inner : NULL;
-            double a = 0, b = 0;
+            double a = 0, b = 0, e = 0;
             for (int64_t i = 0; i < inner; i++) {
                 if (vp && !vp[i]) continue;
-                a += gp[i], b += gp[i] * (xp[i] - center[c]);
+                const double v = gp[i];
+                a += v, b += v * (xp[i] - center[c]), e += v * v;
             }
-            sum_g[c] += a, sum_gx[c] += b;
+            sum_g[c] += a, sum_gx[c] += b, sum_gg[c] += e;
         }
 }
 
 void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t channels,
                       int64_t inner, const uint8_t *valid, const double *center,
-                      const double *scale, double *sum_g, double *sum_gx) {
-    for (int64_t c = 0; c < channels; c++) sum_g[c] = sum_gx[c] = 0;
+                      const double *scale, double *sum_g, double *sum_gx, double *sum_gg) {
+    for (int64_t c = 0; c < channels; c++) sum_g[c] = sum_gx[c] = sum_gg[c] = 0;
     if (inner == 1) {
-        sums_of_columns(g, x, outer, channels, valid, center, sum_g, sum_gx);
+        sums_of_columns(g, x, outer, channels, valid, center, sum_g, sum_gx, sum_gg);
     } else {
-        sums_of_planes(g, x, outer, channels, inner, valid, center, sum_g, sum_gx);
+        sums_of_planes(g, x, outer, channels, inner, valid, center, sum_g, sum_gx, sum_gg);
     }
     for (int64_t c = 0; c < channels; c++) sum_gx[c] *= scale[c];
 }

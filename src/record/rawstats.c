@@ -8,6 +8,15 @@
  *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, start 0, recorded as it was
  *             before
  *
+ * dx_norm and direct_norm follow from the sums of g, g xhat and g^2, with Q = mean[xhat^2] (of the
+ * batch statistic in use, v/(v + eps); PN: Gamma_t) and A, B, E the sums of g, g xhat and g^2:
+ *
+ *   SIGMA  direct^2 = sum_k (gamma scale)^2 E    dx^2 = direct^2 - sum_k (gamma scale)^2 (A^2 + (2 - Q) B^2)/n
+ *   PSI    the same without A
+ *   PN     dx^2 = direct^2 - sum_k scale^2 nu (2 gamma B - n nu Q), nu from before the update
+ *   NONE   both are the root of sum_k E;  ROW: dx needs the statistics of each row, NaN
+ *   observed: dx_norm_bn and direct_norm_bn by SIGMA, where that is not the family
+ *
  * Kept between forward and backward: the pointer to x, and center and scale of xhat.
  * Deviation: one alpha serves PN's forward and backward averages.
  */
@@ -99,6 +108,8 @@ sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const
     raw->seen = true, raw->x = *x;
     s->rows = sr_moments(x->data, x->outer, width, x->inner, x->valid, work + MEAN * width,
                          work + VARIANCE * width, work + SQUARE * width);
+    sr_put_scalar(r, site, SR_SCALAR_samples, (double)x->outer);
+    sr_put_scalar(r, site, SR_SCALAR_padded, (double)(x->outer * x->inner - s->rows));
     if (s->rows == 0) return SR_OK;
     for (int64_t k = 0; k < width; k++) work[GAIN * width + k] = gamma ? gamma[k] : 1;
     prepare_xhat(r, site, raw);
@@ -128,6 +139,44 @@ static void put_pn(sr_recorder *r, int site, raw_state *raw, const double *sum_g
     sr_put_vector(r, site, SR_Lambda_t, Lambda);
 }
 
+/* What is subtracted from (gamma scale)^2 E in feature k; mean_part: the term of A too. */
+static double batch_part(const raw_state *raw, int64_t width, int64_t k, double eps, double n,
+                         bool mean_part, const double *sums) {
+    const double statistic = raw->work[(mean_part ? VARIANCE : SQUARE) * width + k];
+    const double a = raw->work[GAIN * width + k] * raw->work[SCALE * width + k];
+    const double q = statistic / (statistic + eps), g = mean_part ? sums[k] : 0;
+    return a * a * (g * g + (2 - q) * sums[width + k] * sums[width + k]) / n;
+}
+
+static double pn_part(const raw_state *raw, int64_t width, int64_t k, double n,
+                      const double *sums) {
+    const double s = raw->work[SCALE * width + k], nu = raw->nu[k];
+    const double q = raw->work[SQUARE * width + k] * s * s;
+    return s * s * nu * (2 * raw->work[GAIN * width + k] * sums[width + k] - n * nu * q);
+}
+
+/* sums [3, width]: of g, g xhat, g^2. Before nu moves. */
+static void put_norms(sr_recorder *r, int site, const raw_state *raw, const double *sums) {
+    const int64_t width = r->site[site].width;
+    const double eps = r->site[site].eps, n = (double)r->state[site].rows;
+    const bool observed = r->site[site].observed;
+    const sr_family family = observed ? SR_FAMILY_SIGMA : r->state[site].family;
+    const bool bn = observed && r->state[site].family != SR_FAMILY_SIGMA;
+    double direct = 0, part = 0;
+    if (family == SR_FAMILY_ROW) return;
+    for (int64_t k = 0; k < width; k++) {
+        double a = raw->work[GAIN * width + k] * raw->work[SCALE * width + k];
+        if (family == SR_FAMILY_NONE) a = 1;
+        direct += a * a * sums[2 * width + k];
+        if (family == SR_FAMILY_PN) part += pn_part(raw, width, k, n, sums);
+        if (family == SR_FAMILY_SIGMA || family == SR_FAMILY_PSI)
+            part += batch_part(raw, width, k, eps, n, family == SR_FAMILY_SIGMA, sums);
+    }
+    const double dx = sqrt(part < direct ? direct - part : 0);
+    sr_put_scalar(r, site, bn ? SR_SCALAR_dx_norm_bn : SR_SCALAR_dx_norm, dx);
+    sr_put_scalar(r, site, bn ? SR_SCALAR_direct_norm_bn : SR_SCALAR_direct_norm, sqrt(direct));
+}
+
 sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     site_state *s = recorder_site(r, site, "sr_observe_backward");
     if (!s || check_tensor(r, site, dy, "sr_observe_backward") != SR_OK) return recorder_check(r);
@@ -139,12 +188,14 @@ sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
                        r->site[site].name, (long long)r->step);
     if (s->rows == 0) return SR_OK;
     int64_t width = r->site[site].width;
-    double *sums = malloc(2 * (size_t)width * sizeof *sums);
+    double *sums = malloc(3 * (size_t)width * sizeof *sums);
     if (!sums) return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sums", r->path, (long long)width);
     sr_gradient_sums(dy->data, x->data, x->outer, width, x->inner, x->valid,
-                     raw->work + CENTER * width, raw->work + SCALE * width, sums, sums + width);
+                     raw->work + CENTER * width, raw->work + SCALE * width, sums, sums + width,
+                     sums + 2 * width);
     sr_put_vector(r, site, SR_sum_g, sums);
     sr_put_vector(r, site, SR_sum_gx, sums + width);
+    put_norms(r, site, raw, sums);
     if (s->family == SR_FAMILY_PN && !isnan(r->site[site].alpha))
         put_pn(r, site, raw, sums, sums + width);
     free(sums);

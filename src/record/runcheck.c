@@ -55,6 +55,35 @@ static sr_status read_group(const walk *w, const run_column *c, int count, int64
     return status;
 }
 
+/* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last ends.
+ * always: the first age is never missing. */
+static sr_status read_ages(const walk *w, const run_column *c, const int *first, int ages,
+                           int64_t rows, bool exact, bool always) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < ages && status == SR_OK; i++)
+        status =
+            read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, i > 0 || !always);
+    return status;
+}
+
+static sr_status read_statistics(const walk *w, bool exact) {
+    static const int scalar[] = {0, SR_SCALAR_AGES, SR_SCALAR_COUNT},
+                     vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT},
+                     eval[] = {0, SR_EVAL_AGES, SR_EVAL_COUNT};
+    enum {
+        SCALAR = sizeof scalar / sizeof *scalar - 1,
+        VECTOR = sizeof vector / sizeof *vector - 1,
+        EVAL = sizeof eval / sizeof *eval - 1
+    };
+    const sr_run_info *info = &w->f->info;
+    sr_status status = read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact, false);
+    if (status == SR_OK) status = read_group(w, &run_vector_step, 1, info->vectors, exact, false);
+    if (status == SR_OK)
+        status = read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact, false);
+    if (status == SR_OK) status = read_group(w, &run_eval_step, 1, info->evals, exact, false);
+    return status == SR_OK ? read_ages(w, run_evals, eval, EVAL, info->evals, exact, true) : status;
+}
+
 static int64_t *read_steps(const walk *w, const char *group, int64_t rows) {
     int64_t *step = calloc((size_t)rows + 1, sizeof *step);
     if (!step) {
@@ -162,20 +191,7 @@ static sr_status walk_file(const walk *w) {
     sr_status status = read_group(w, run_step_ints, RUN_STEP_INTS, info->steps, exact, false);
     if (status == SR_OK)
         status = read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
-    if (status == SR_OK)
-        status = read_group(w, run_scalars, SR_SCALAR_ALWAYS, info->steps, exact, true);
-    if (status == SR_OK)
-        status = read_group(w, run_scalars + SR_SCALAR_ALWAYS, SR_SCALAR_COUNT - SR_SCALAR_ALWAYS,
-                            info->steps, exact, true);
-    if (status == SR_OK) status = read_group(w, &run_vector_step, 1, info->vectors, exact, false);
-    if (status == SR_OK)
-        status = read_group(w, run_vectors, SR_VECTOR_COUNT, info->vectors, exact, true);
-    if (status == SR_OK) status = read_group(w, &run_eval_step, 1, info->evals, exact, false);
-    if (status == SR_OK)
-        status = read_group(w, run_evals, SR_EVAL_ALWAYS, info->evals, exact, false);
-    if (status == SR_OK)
-        status = read_group(w, run_evals + SR_EVAL_ALWAYS, SR_EVAL_COUNT - SR_EVAL_ALWAYS,
-                            info->evals, exact, true);
+    if (status == SR_OK) status = read_statistics(w, exact);
     if (status == SR_OK) status = check_steps(w, exact);
     if (status == SR_OK) status = check_evals(w);
     if (status == SR_OK) status = check_columns_of_sites(w);

@@ -43,15 +43,17 @@ uint32_t run_family_vectors(sr_family family) {
 }
 
 uint32_t run_family_scalars(sr_family family) {
-    const uint32_t any = C(rows) | C(nonfinite);
+    const uint32_t any =
+        C(rows) | C(nonfinite) | C(dx_norm) | C(direct_norm) | C(samples) | C(padded);
     switch (family) {
     case SR_FAMILY_SIGMA:
-        return any | C(dist_mu) | C(dist_sigma) | C(dist_sigma2) | C(tid_mean) | C(tid_var) |
-               C(g_mu) | C(g_sigma2);
+        return any | C(dist_mu) | C(dist_sigma) | C(dist_sigma2) | C(rel_sigma2) | C(tid_mean) |
+               C(tid_var) | C(g_mu) | C(g_sigma2);
     case SR_FAMILY_PSI:
-        return any | C(dist_psi) | C(dist_psi2) | C(g_psi2);
+        return any | C(dist_psi) | C(dist_psi2) | C(rel_psi) | C(rel_psi2) | C(g_psi2);
     case SR_FAMILY_PN:
-        return any | C(dist_psi) | C(dist_psi2) | C(g_psi2) | C(Gamma_max);
+        return any | C(dist_psi) | C(dist_psi2) | C(rel_psi) | C(rel_psi2) | C(g_psi2) |
+               C(Gamma_max);
     case SR_FAMILY_ROW:
         return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var) |
                C(row_exact_mean) | C(row_exact_var);

@@ -14,7 +14,9 @@
 
 typedef struct hook {
     hooks *owner;
-    int site; /* number in the recorder */
+    int site;         /* number in the recorder */
+    double alpha;     /* weight of the old running value, NaN without any */
+    double *position; /* [features] running mean of the position encoding; NULL: site without */
 } hook;
 
 struct hooks {
@@ -40,16 +42,31 @@ static sr_family family_of(const norm_method *m) {
     return m->vectors & NORM_BIT(sum_g) ? SR_FAMILY_ROW : SR_FAMILY_NONE;
 }
 
+/* The running mean starts at 0, as mu does. */
+static void hand_over_position(const hook *k, const norm_observation *o) {
+    sr_recorder *r = k->owner->recorder;
+    const double *mean = o->call->rows->position_mean;
+    if (!k->position || !mean || o->call->rows->valid == 0) return;
+    sr_put_vector(r, k->site, SR_position_B, mean);
+    if (isnan(k->alpha)) return;
+    sr_put_vector(r, k->site, SR_position, k->position);
+    for (int64_t i = 0; i < o->call->features; i++)
+        k->position[i] = k->alpha * k->position[i] + (1 - k->alpha) * mean[i];
+}
+
 static void hand_over(const hook *k, const norm_observation *o) {
     sr_recorder *r = k->owner->recorder;
-    const norm_method *method = o->site->method;
-    uint32_t vectors = norm_site_vectors(o->site);
-    sr_put_rows(r, k->site, o->call->rows->valid);
+    const norm_rows *rows = o->call->rows;
+    uint32_t vectors = norm_site_vectors(o->site), scalars = norm_site_scalars(o->site);
+    sr_put_rows(r, k->site, rows->valid);
+    sr_put_scalar(r, k->site, SR_SCALAR_samples,
+                  (double)(rows->sample ? rows->samples : rows->valid));
+    sr_put_scalar(r, k->site, SR_SCALAR_padded, (double)(rows->rows - rows->valid));
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
         if (vectors & (1u << v)) sr_put_vector(r, k->site, vector_of[v], o->call->stat[v]);
     for (int s = 0; s < NORM_SCALAR_COUNT; s++)
-        if (method->scalars & (1u << s))
-            sr_put_scalar(r, k->site, scalar_of[s], o->call->scalar[s]);
+        if (scalars & (1u << s)) sr_put_scalar(r, k->site, scalar_of[s], o->call->scalar[s]);
+    hand_over_position(k, o);
 }
 
 static void hand_over_spectra(const hook *k, const norm_observation *o) {
@@ -112,9 +129,13 @@ static void observe(void *context, const norm_observation *o) {
     k->owner->seconds += progress_clock() - start;
 }
 
+static double alpha_of(const norm_site *s) {
+    if (s->shadow) return s->shadow->alpha;
+    return s->method->alpha > 0 ? s->options.alpha : NAN;
+}
+
 static int declare(sr_recorder *r, const norm_site *s) {
     const norm_shadow *shadow = s->shadow;
-    double alpha = s->method->alpha > 0 ? s->options.alpha : NAN;
     int site = sr_add_site(r, &(sr_site){
                                   .name = s->name,
                                   .norm = s->method->name,
@@ -124,7 +145,7 @@ static int declare(sr_recorder *r, const norm_site *s) {
                                   .depth = s->depth,
                                   .layer_scale = (int)s->options.layer_scale,
                                   .eps = shadow ? shadow->eps : s->options.eps,
-                                  .alpha = shadow ? shadow->alpha : alpha,
+                                  .alpha = alpha_of(s),
                               });
     if (site >= 0 && shadow) sr_set_observed(r, site);
     return site;
@@ -163,19 +184,31 @@ static bool check_patterns(const model *m, const char *patterns, sr_failure *why
     return matches;
 }
 
-/* False when the recorder failed. */
-static bool watch_sites(hooks *h, const char *patterns, bool want_rows) {
+static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
+    if (!s->takes_positions) return SR_OK;
+    k->position = calloc((size_t)s->features, sizeof *k->position);
+    if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);
+    uint32_t expected = 1u << SR_position_B | (isnan(k->alpha) ? 0 : 1u << SR_position);
+    for (int v = 0; v < NORM_VECTOR_COUNT; v++)
+        if (norm_site_vectors(s) >> v & 1) expected |= 1u << vector_of[v];
+    return sr_expect_vectors(k->owner->recorder, k->site, expected);
+}
+
+static sr_status watch_sites(hooks *h, const char *patterns, bool want_rows, sr_failure *why) {
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
         h->hook[i].site = -1;
         if (!hooks_match(patterns, s->name)) continue;
-        h->hook[i] = (hook){h, declare(h->recorder, s)};
-        if (h->hook[i].site < 0) return false;
+        h->hook[i] = (hook){h, declare(h->recorder, s), alpha_of(s), NULL};
+        const sr_failure *failed = sr_failed(h->recorder);
+        if (failed) return sr_fail(why, failed->status, "%s", failed->text);
+        sr_status status = watch_position(&h->hook[i], s, why);
+        if (status != SR_OK) return status;
         s->backward_observer = observe;
         s->observer_context = &h->hook[i];
         s->want_rows = want_rows;
     }
-    return true;
+    return SR_OK;
 }
 
 hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
@@ -189,10 +222,8 @@ hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_ro
     }
     h->recorder = r;
     h->model = m;
-    if (check_patterns(m, patterns, why)) {
-        if (watch_sites(h, patterns, want_rows)) return h;
-        sr_fail(why, sr_failed(r)->status, "%s", sr_failed(r)->text);
-    }
+    if (check_patterns(m, patterns, why) && watch_sites(h, patterns, want_rows, why) == SR_OK)
+        return h;
     hooks_free(h);
     return NULL;
 }
@@ -202,6 +233,7 @@ void hooks_free(hooks *h) {
     for (int i = 0; h->model && i < h->model->sites; i++) {
         h->model->site[i]->backward_observer = NULL;
         h->model->site[i]->observer_context = NULL;
+        free(h->hook[i].position);
     }
     free(h->hook);
     free(h);

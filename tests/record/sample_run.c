@@ -162,8 +162,8 @@ static void check_vector(sr_runfile *f, int v, int64_t first, int64_t every) {
     sr_failure why = {0};
     const char *name = sr_run_name(f, "vectors", 0);
     assert_non_null(name);
-    static const char *const names[] = {"mu_B",  "sigma2_B", "psi2_B", "mu", "sigma2",  "psi2",
-                                        "gamma", "sum_g",    "sum_gx", "nu", "Gamma_t", "Lambda_t"};
+#define VECTOR_NAME(name, definition) #name,
+    static const char *const names[] = {SR_VECTORS(VECTOR_NAME)};
     int64_t rows = sr_run_get_info(f)->vectors;
     float *all = need(rows * SAMPLE_WIDTH, sizeof *all);
     double *want = need(rows * SAMPLE_WIDTH, sizeof *want);

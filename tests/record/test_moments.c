@@ -122,25 +122,27 @@ static void test_gradient_sums(void **state) {
         uint8_t *valid = need((size_t)rows);
         double *center = need(vector), *scale = need(vector);
         double *a = need(vector), *b = need(vector), *wa = need(vector), *wb = need(vector);
+        double *e = need(vector), *we = need(vector);
         for (int64_t k = 0; k < size; k++)
             x[k] = (float)(1e4 + noise(k)), g[k] = (float)noise(k + 77777);
         for (int64_t r = 0; r < rows; r++) valid[r] = r % 5 != 2;
         for (int64_t c = 0; c < l->channels; c++) {
-            long double sum = 0, product = 0;
+            long double sum = 0, product = 0, square = 0;
             center[c] = 1e4 + 0.01 * (double)c, scale[c] = 1.5;
             for (int64_t r = 0; r < rows; r++) {
                 int64_t at = (r / l->inner * l->channels + c) * l->inner + r % l->inner;
                 if (!valid[r]) continue;
-                sum += g[at];
+                sum += g[at], square += (long double)g[at] * g[at];
                 product += (long double)g[at] * ((long double)x[at] - center[c]) * scale[c];
             }
-            wa[c] = (double)sum, wb[c] = (double)product;
+            wa[c] = (double)sum, wb[c] = (double)product, we[c] = (double)square;
         }
-        sr_gradient_sums(g, x, l->outer, l->channels, l->inner, valid, center, scale, a, b);
+        sr_gradient_sums(g, x, l->outer, l->channels, l->inner, valid, center, scale, a, b, e);
         check_near_double(l->name, a, wa, l->channels, 1e-12, 1e-12);
         check_near_double(l->name, b, wb, l->channels, 1e-12, 1e-12);
+        check_near_double(l->name, e, we, l->channels, 1e-12, 1e-12);
         free(x), free(g), free(valid), free(center), free(scale), free(a), free(b), free(wa),
-            free(wb);
+            free(wb), free(e), free(we);
     }
 }
 
@@ -173,6 +175,7 @@ static void test_sigma_by_hand(void **state) {
     expect(s, SR_SCALAR_dist_sigma2, sqrt(9 + 225) / 2);
     expect(s, SR_SCALAR_tid_mean, 5 / sqrt(2));
     expect(s, SR_SCALAR_tid_var, sqrt(10) / sqrt(2));
+    expect(s, SR_SCALAR_rel_sigma2, sqrt(9 + 225) / sqrt(2));
     expect(s, SR_SCALAR_g_mu, 1.5);   /* 2/2 * 12/4 = 3, over d */
     expect(s, SR_SCALAR_g_sigma2, 1); /* 1/4 * -32/4 = -2, over d */
     assert_true(isnan(s[SR_SCALAR_g_psi2]) && isnan(s[SR_SCALAR_dist_psi]));
@@ -315,8 +318,8 @@ enum { SHARED_WIDTH = 4096 };
  * it. */
 static int check_iteration(const shared_case *c, int64_t s, sr_family family) {
     static double mean[SHARED_WIDTH], var[SHARED_WIDTH], square[SHARED_WIDTH], sum_g[SHARED_WIDTH];
-    static double sum_gx[SHARED_WIDTH], center[SHARED_WIDTH], scale[SHARED_WIDTH],
-        gain[SHARED_WIDTH];
+    static double sum_gx[SHARED_WIDTH], sum_gg[SHARED_WIDTH], center[SHARED_WIDTH],
+        scale[SHARED_WIDTH], gain[SHARED_WIDTH];
     const float *x = c->x + s * c->B * c->d, *dy = c->dy + s * c->B * c->d;
     const uint8_t *mask = c->mask + s * c->B;
     assert_true(c->d <= SHARED_WIDTH);
@@ -328,7 +331,7 @@ static int check_iteration(const shared_case *c, int64_t s, sr_family family) {
         scale[k] = 1 / sqrt((sigma ? var[k] : square[k]) + c->eps);
         gain[k] = (double)c->gamma[k];
     }
-    sr_gradient_sums(dy, x, c->B, c->d, 1, mask, center, scale, sum_g, sum_gx);
+    sr_gradient_sums(dy, x, c->B, c->d, 1, mask, center, scale, sum_g, sum_gx, sum_gg);
     const char *names[3] = {sigma ? "state_run_mu" : NULL, sigma ? "state_run_sigma2" : NULL,
                             sigma ? NULL : "state_run_psi2"};
     double *running[3] = {0};

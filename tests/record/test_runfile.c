@@ -290,7 +290,7 @@ static void test_mistakes(void **state) {
     (void)state;
     expect_mistake("site 4 of 4", SR_USAGE, put_unknown_site);
     expect_mistake("site -1", SR_USAGE, put_negative_site);
-    expect_mistake("vector 12", SR_USAGE, put_unknown_vector);
+    expect_mistake("vector 14", SR_USAGE, put_unknown_vector);
     expect_mistake("NULL", SR_USAGE, put_no_vector);
     expect_mistake("mu put twice", SR_STATE, put_twice);
     expect_mistake("scalar 21", SR_USAGE, put_unknown_scalar);

@@ -1,0 +1,164 @@
+/* test_dx_norms.c -- the norms of dx and of its direct part that an observer is told, against the dx
+ * and dy that it is shown, element by element. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer.h"
+
+enum { ROWS = 700, WIDTH = 20 };
+
+static double dx_norm, direct_norm, bn_norm, bn_direct, squares; /* of the last backward pass */
+
+static bool takes_part(const norm_observation *o, int64_t i) {
+    const norm_rows *r = o->call->rows;
+    return !r->mask || r->mask[i] || !strcmp(o->site->method->name, "pn-released");
+}
+
+static void see(void *context, const norm_observation *o) {
+    (void)context;
+    squares = 0;
+    for (int64_t i = 0; i < o->call->rows->rows; i++)
+        for (int64_t k = 0; takes_part(o, i) && k < WIDTH; k++)
+            squares += (double)o->dx[i * WIDTH + k] * (double)o->dx[i * WIDTH + k];
+    dx_norm = o->call->scalar[NORM_SCALAR_dx_norm];
+    direct_norm = o->call->scalar[NORM_SCALAR_direct_norm];
+    bn_norm = o->call->scalar[NORM_SCALAR_dx_norm_bn];
+    bn_direct = o->call->scalar[NORM_SCALAR_direct_norm_bn];
+}
+
+static void near(const char *what, double got, double want) {
+    if (!(fabs(got - want) <= 1e-6 * fabs(want)))
+        fail_msg("%s: got %.12g want %.12g", what, got, want);
+}
+
+typedef struct data {
+    real *x, *dy;
+    uint8_t *mask;
+} data;
+
+static data make_data(bool padded) {
+    data d = {layer_numbers(ROWS, WIDTH, 1, 2, 1), layer_numbers(ROWS, WIDTH, 2, 0.3, 1), NULL};
+    if (padded) d.mask = malloc(ROWS);
+    for (int i = 0; padded && i < ROWS; i++) d.mask[i] = i % 5 != 2;
+    return d;
+}
+
+static void free_data(data *d) {
+    free(d->x), free(d->dy), free(d->mask);
+}
+
+/* Two training passes, so that running values are no longer what they start with; fills what see
+ * keeps. observe: by the observer of batch statistics too. */
+static void pass(const char *method, int64_t groups, const data *d, bool observe, int threads,
+                 real *dx) {
+    layer l;
+    sr_failure why = {0};
+    tape *t = tape_create(threads, &why);
+    assert_non_null(t);
+    layer_make(&l, norm_find(method), WIDTH, groups);
+    if (observe) check_ok(norm_site_observe_batch(&l.site, 0.9, &why), &why);
+    l.site.backward_observer = see;
+    l.site.want_input = true;
+    for (int i = 0; i < 2; i++) layer_pass(&l, t, d->x, d->dy, ROWS, d->mask, NORM_TRAIN, NULL, dx);
+    layer_free(&l);
+    tape_free(t);
+}
+
+static void every_method_tells_the_norm_of_its_dx(void **state) {
+    (void)state;
+    for (int padded = 0; padded < 2; padded++) {
+        data d = make_data(padded);
+        for (int i = 0; norm_at(i); i++)
+            for (int64_t groups = 0; groups < 8; groups += 4) {
+                pass(norm_at(i)->name, groups, &d, false, 2, NULL);
+                near(norm_at(i)->name, dx_norm, sqrt(squares));
+                assert_true(isnan(bn_norm) && isnan(bn_direct));
+            }
+        free_data(&d);
+    }
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    data d = make_data(true);
+    for (int i = 0; norm_at(i); i++) {
+        pass(norm_at(i)->name, 0, &d, false, 1, NULL);
+        const double one[] = {dx_norm, direct_norm};
+        pass(norm_at(i)->name, 0, &d, false, 3, NULL);
+        assert_true(one[0] == dx_norm && one[1] == direct_norm);
+    }
+    free_data(&d);
+}
+
+/* gamma/s g with the divisor of this method; gain: of the layers that layer_make makes. */
+static double direct_by_hand(const char *method, const data *d, const real *gain) {
+    const double eps = 1e-5;
+    double n = 0, sum[WIDTH] = {0}, second[WIDTH] = {0}, total = 0;
+    bool rows = !strcmp(method, "ln"), centred = strcmp(method, "pnv");
+    for (int64_t i = 0; i < ROWS; i++) {
+        if (d->mask && !d->mask[i]) continue;
+        n++;
+        for (int k = 0; k < WIDTH; k++) sum[k] += (double)d->x[i * WIDTH + k];
+    }
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int k = 0; k < WIDTH && !(d->mask && !d->mask[i]); k++)
+            second[k] += pow((double)d->x[i * WIDTH + k] - (centred ? sum[k] / n : 0), 2) / n;
+    for (int64_t i = 0; i < ROWS; i++) {
+        if (d->mask && !d->mask[i]) continue;
+        double mean = 0, variance = 0;
+        for (int k = 0; k < WIDTH; k++) mean += (double)d->x[i * WIDTH + k] / WIDTH;
+        for (int k = 0; k < WIDTH; k++)
+            variance += pow((double)d->x[i * WIDTH + k] - mean, 2) / WIDTH;
+        for (int k = 0; k < WIDTH; k++)
+            total += pow((double)gain[k] * (double)d->dy[i * WIDTH + k], 2) /
+                     ((rows ? variance : second[k]) + eps);
+    }
+    return sqrt(total);
+}
+
+static void the_direct_part_by_hand(void **state) {
+    (void)state;
+    static const char *const method[] = {"bn", "rbn", "pnv", "ln"};
+    layer l;
+    layer_make(&l, norm_find("bn"), WIDTH, 0);
+    for (int padded = 0; padded < 2; padded++) {
+        data d = make_data(padded);
+        for (int i = 0; i < 4; i++) {
+            pass(method[i], 0, &d, false, 2, NULL);
+            near(method[i], direct_norm, direct_by_hand(method[i], &d, l.site.gamma->value));
+        }
+        pass("none", 0, &d, false, 2, NULL);
+        near("none", direct_norm, dx_norm);
+        free_data(&d);
+    }
+    layer_free(&l);
+}
+
+/* What the observer says of bn is what bn, standing here with this gain, would have told. */
+static void an_observed_site_tells_bn_s(void **state) {
+    (void)state;
+    static const char *const method[] = {"ln", "pnv", "pn"};
+    for (int padded = 0; padded < 2; padded++) {
+        data d = make_data(padded);
+        pass("bn", 0, &d, false, 2, NULL);
+        const double want[] = {dx_norm, direct_norm};
+        for (int i = 0; i < 3; i++) {
+            pass(method[i], 0, &d, true, 2, NULL);
+            near(method[i], dx_norm, sqrt(squares));
+            near("dx_norm_bn", bn_norm, want[0]);
+            near("direct_norm_bn", bn_direct, want[1]);
+        }
+        pass("rbn", 0, &d, true, 2, NULL); /* has its own */
+        assert_true(isnan(bn_norm) && isnan(bn_direct));
+        free_data(&d);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_method_tells_the_norm_of_its_dx),
+                                       cmocka_unit_test(threads_change_nothing),
+                                       cmocka_unit_test(the_direct_part_by_hand),
+                                       cmocka_unit_test(an_observed_site_tells_bn_s)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
