@@ -2,12 +2,25 @@
 #ifndef STATNET_BATCH_PLAN_H
 #define STATNET_BATCH_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "statnet/rng.h"
 #include "statrec/base.h"
 
 enum { PLAN_MULTIPLE = 8 }; /* a full batch has a multiple of this many pairs */
+
+typedef enum {
+    BATCHING_BUCKETED, /* pairs of like length together */
+    BATCHING_SORTED,   /* the same; training takes the batches in this order, shortest first */
+    BATCHING_RANDOM,   /* in the order they were drawn */
+} batching;
+
+typedef struct batch_rule {
+    batching batching;
+    int64_t max_tokens;
+    bool valid_only; /* max_tokens counts the tokens of a side, not the positions with padding */
+} batch_rule;
 
 typedef struct batch_plan {
     int64_t count;  /* batches */
@@ -18,7 +31,7 @@ typedef struct batch_plan {
 /* Plans batches for `pairs` pairs of source_length[i] and target_length[i] tokens, </s> included.
  * No pair may be longer than max_tokens on either side. SR_MEMORY on failure. */
 sr_status batch_plan_make(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
-                          int64_t pairs, int64_t max_tokens, rng random, sr_failure *why);
+                          int64_t pairs, const batch_rule *rule, rng random, sr_failure *why);
 void batch_plan_free(batch_plan *p);
 
 #endif

@@ -15,12 +15,14 @@ typedef enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST } data_split;
 enum { DATA_TEXT = 512 };
 
 typedef struct data_options {
-    char name[DATA_TEXT]; /* row of the table: "cifar10" */
-    char dir[DATA_TEXT];  /* "" for embedded sets */
-    int64_t batch_size;   /* images */
-    bool augment;         /* images: pad-4 random crop and mirror in training */
-    int64_t max_tokens;   /* pairs: padded positions of the longer side per batch */
-    int64_t vocab_size;   /* pairs: joint dictionary with specials; 0 = every word */
+    char name[DATA_TEXT];          /* row of the table: "cifar10" */
+    char dir[DATA_TEXT];           /* "" for embedded sets */
+    int64_t batch_size;            /* images */
+    bool augment;                  /* images: pad-4 random crop and mirror in training */
+    int64_t max_tokens;            /* pairs: padded positions of the longer side per batch */
+    char max_tokens_of[DATA_TEXT]; /* pairs: "padded" (or ""), "valid": without padding */
+    char batching[DATA_TEXT];      /* pairs: "bucketed" (or ""), "sorted", "random" */
+    int64_t vocab_size;            /* pairs: joint dictionary with specials; 0 = every word */
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */

@@ -28,8 +28,10 @@ linear_layer linear_init(params *p, const char *name, int64_t in, int64_t out, l
                          layer_init bias);
 tensor *linear_apply(const linear_layer *l, tape *t, tensor *x);
 
-/* 3x3 or 1x1 convolution without bias, He initialisation N(sqrt(2/(k k in))). -> weight */
-tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k);
+/* He's rule for a convolution, N(sqrt(2/(k k in))), or PyTorch's default, U(1/sqrt(k k in)). */
+layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch);
+/* k x k convolution without bias. -> weight */
+tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k, layer_init init);
 
 /* Multi-head attention with its four projections (models.md 2.3). */
 typedef struct attention_layer {

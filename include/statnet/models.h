@@ -48,6 +48,8 @@ typedef struct model_options {
         norm_alpha;      /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
     int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
     char norm_param[MODEL_NORM_PARAM_COUNT][MODEL_TEXT]; /* "" = the method's preset */
+    bool count_padding;    /* transformer: control, padded rows take part in normalizations */
+    char init[MODEL_TEXT]; /* images: "he" or "pytorch"; "" = he */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */

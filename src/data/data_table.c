@@ -74,6 +74,17 @@ static void note_split(dataset *d, data_split split, const char *name) {
                      (long long)p->dropped_empty, (long long)p->dropped_long);
 }
 
+/* How full the batches are decides what their statistics can be compared with. */
+static void note_batches(dataset *d) {
+    const pair_split *p = &d->pairs.split[SPLIT_TRAIN];
+    int64_t words, positions;
+    if (p->plan.count == 0) return;
+    pair_set_fill(p, &words, &positions);
+    dataset_note(d, "; %lld training batches of %lld source words on average, %.1f %% padding",
+                 (long long)p->plan.count, (long long)(words / p->plan.count),
+                 100 * (1 - (double)words / (double)positions));
+}
+
 void dataset_finish_pairs(dataset *d) {
     const pair_set *s = &d->pairs;
     d->shape =
@@ -83,6 +94,7 @@ void dataset_finish_pairs(dataset *d) {
     note_split(d, SPLIT_TRAIN, "training");
     note_split(d, SPLIT_VALID, "validation");
     note_split(d, SPLIT_TEST, "test");
+    note_batches(d);
     if (s->shuffle_sources) dataset_note(d, "; sources shuffled among the pairs of each split");
 }
 

@@ -1,7 +1,7 @@
 /* pair_batch.c -- batches of sentence pairs.
  *
  * Batches are planned once per split (batch_plan.c); in training their order is shuffled for each
- * epoch, elsewhere it stays. Every sentence ends with </s>; target_in is the same moved by one,
+ * epoch, unless batching is sorted; elsewhere it stays. Every sentence ends with </s>; target_in is the same moved by one,
  * with
  * </s> in front. Rows are padded on the right with <pad>, where the masks are 0.
  *
@@ -51,7 +51,7 @@ static sr_status plan_split(pair_set *s, data_split split, sr_failure *why) {
             if (longer > s->longest) s->longest = longer;
         }
         rng random = stream(s, STREAM_PLAN, split);
-        status = batch_plan_make(&p->plan, source, target, p->count, s->max_tokens, random, why);
+        status = batch_plan_make(&p->plan, source, target, p->count, &s->rule, random, why);
     }
     free(source);
     free(target);
@@ -66,6 +66,16 @@ static void measure_batch(const pair_split *p, int64_t k, int64_t *source, int64
         if (source_length(p, pair) > *source) *source = source_length(p, pair);
         if (target_length(p, pair) > *target) *target = target_length(p, pair);
     }
+}
+
+void pair_set_fill(const pair_split *p, int64_t *words, int64_t *positions) {
+    *words = *positions = 0;
+    for (int64_t k = 0; k < p->plan.count; k++) {
+        int64_t source, target;
+        measure_batch(p, k, &source, &target);
+        *positions += source * (p->plan.first[k + 1] - p->plan.first[k]);
+    }
+    for (int64_t i = 0; i < p->count; i++) *words += source_length(p, i);
 }
 
 /* Buffers for the largest batch of all splits. */
@@ -106,7 +116,7 @@ static void shuffle_for(pair_set *s, int64_t epoch) {
     rng random = stream(s, STREAM_ORDER, (uint64_t)epoch);
     int64_t count = s->split[SPLIT_TRAIN].plan.count;
     for (int64_t i = 0; i < count; i++) s->order[i] = i;
-    rng_shuffle(&random, s->order, count);
+    if (s->rule.batching != BATCHING_SORTED) rng_shuffle(&random, s->order, count);
     s->order_epoch = epoch;
 }
 

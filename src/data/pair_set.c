@@ -5,8 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static batching batching_of(const char *word) {
+    if (!strcmp(word, "random")) return BATCHING_RANDOM;
+    return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
+}
+
 sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
+    const bool valid_only = !strcmp(o->max_tokens_of, "valid");
     *s = (pair_set){.max_tokens = o->max_tokens,
+                    .rule = {batching_of(o->batching), o->max_tokens, valid_only},
                     .vocab_size = o->vocab_size,
                     .limit = o->limit,
                     .shuffle_sources = o->shuffle_sources,

@@ -38,6 +38,7 @@ typedef struct pair_set {
     vocab *words;
     pair_split split[PAIR_SPLITS];
     int64_t max_tokens, vocab_size, longest, limit; /* as options and data_shape name them */
+    batch_rule rule;
     bool shuffle_sources;
     uint64_t seed;
     int64_t *order;      /* [training batches], shuffled for order_epoch */
@@ -58,6 +59,8 @@ sr_status pair_set_build(pair_set *s, const pair_text text[PAIR_SPLITS], sr_fail
 int64_t pair_set_length(const pair_split *p, int side, int64_t pair); /* without </s> */
 /* pair_batch.c: plans, permutation of sources, buffers; then batches. */
 sr_status pair_set_plan(pair_set *s, sr_failure *why);
+/* Source words (with </s>) and positions (with padding too) of all batches of a split. */
+void pair_set_fill(const pair_split *p, int64_t *words, int64_t *positions);
 void pair_set_batch(pair_set *s, data_split split, int64_t epoch, int64_t index, batch *b);
 
 void pair_text_free(pair_text *t);

@@ -23,7 +23,13 @@ tensor *linear_apply(const linear_layer *l, tape *t, tensor *x) {
     return op_linear(t, x, l->w, l->b);
 }
 
-tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k) {
-    double deviation = sqrt(2.0 / (double)(k * k * in));
-    return params_add(p, name, 4, (int64_t[]){out, k, k, in}, INIT_NORMAL, deviation);
+layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch) {
+    const double fan_in = (double)(k * k * in);
+    return pytorch ? (layer_init){INIT_UNIFORM, 1 / sqrt(fan_in)}
+                   : (layer_init){INIT_NORMAL, sqrt(2 / fan_in)};
+}
+
+tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k,
+                  layer_init init) {
+    return params_add(p, name, 4, (int64_t[]){out, k, k, in}, init.kind, init.a);
 }

@@ -55,6 +55,7 @@ typedef struct transformer {
     norm_site *encoder_final, *decoder_final; /* pre-norm only */
     double smoothing;
     smoothing_form form;
+    bool count_padding; /* padded rows are rows like others to the normalizations */
 } transformer;
 
 /* -- building */
@@ -131,9 +132,16 @@ static ffn_layer build_ffn(builder *b, const char *side, int layer) {
     return ffn_init(&b->m->params, name, b->size->d, b->size->ffn, b->size->relu_dropout);
 }
 
+/* The first site of a stack: in front of it only the embedding, or that and one sublayer. */
+static norm_site *build_first_site(builder *b, const char *side, int layer, const char *part) {
+    norm_site *s = build_site(b, side, layer, part);
+    if (s) s->takes_positions = layer == 0;
+    return s;
+}
+
 static encoder_layer build_encoder_layer(builder *b, int i) {
     encoder_layer l;
-    l.norm1 = build_site(b, "encoder", i, "norm1");
+    l.norm1 = build_first_site(b, "encoder", i, "norm1");
     l.attention = build_attention(b, "encoder", i, "attention");
     l.norm2 = build_site(b, "encoder", i, "norm2");
     l.ffn = build_ffn(b, "encoder", i);
@@ -142,7 +150,7 @@ static encoder_layer build_encoder_layer(builder *b, int i) {
 
 static decoder_layer build_decoder_layer(builder *b, int i) {
     decoder_layer l;
-    l.self_norm = build_site(b, "decoder", i, "self");
+    l.self_norm = build_first_site(b, "decoder", i, "self");
     l.self = build_attention(b, "decoder", i, "self_attention");
     l.cross_norm = build_site(b, "decoder", i, "cross");
     l.cross = build_attention(b, "decoder", i, "cross_attention");
@@ -185,6 +193,7 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
     resolved.heads = net->size.heads;
     net->smoothing = model_default(o->label_smoothing, 0.1);
     net->form = o->smoothing;
+    net->count_padding = o->count_padding;
     status = build_embedding(&b, net, shape);
     if (status != SR_OK) return status;
     build_stacks(&b, net);
@@ -213,17 +222,35 @@ static tensor *normalize(const pass *p, norm_site *n, tensor *x, const norm_rows
     return own ? norm_apply(n, p->t, x, own) : NULL;
 }
 
-static norm_rows *text_rows(tape *t, int64_t count, int64_t length, const uint8_t *mask,
-                            norm_mode mode, double tokens) {
-    int64_t rows = count * length;
-    norm_rows *r = tape_alloc(t, sizeof *r);
-    int32_t *sample = tape_alloc(t, (size_t)rows * sizeof *sample);
-    if (!r || !sample || norm_rows_init(r, t, rows, mask, mode) != SR_OK) return NULL;
+/* [d] mean over n rows of P[position]; the words of a sentence come first, its padding has none. */
+static double *mean_position(tape *t, const tensor *positions, int64_t count, int64_t length,
+                             const uint8_t *mask, int64_t n) {
+    int64_t d = positions->dim[1];
+    double *mean = tape_alloc(t, (size_t)d * sizeof *mean);
+    for (int64_t k = 0; mean && k < d; k++) mean[k] = 0;
+    for (int64_t i = 0; mean && i < length; i++) {
+        const real *here = positions->value + (TOKEN_PAD + 1 + i) * d;
+        int64_t words = 0;
+        for (int64_t s = 0; s < count; s++) words += mask[s * length + i] != 0;
+        for (int64_t k = 0; k < d; k++) mean[k] += (double)words / (double)n * (double)here[k];
+    }
+    return mean;
+}
+
+/* Rows of `length` places of each sentence; the mask says which are words. */
+static norm_rows *text_rows(const pass *p, int64_t length, const uint8_t *mask, norm_mode mode) {
+    int64_t count = p->b->count, rows = count * length;
+    norm_rows *r = tape_alloc(p->t, sizeof *r);
+    int32_t *sample = tape_alloc(p->t, (size_t)rows * sizeof *sample);
+    const uint8_t *valid = p->net->count_padding ? NULL : mask;
+    if (!r || !sample || norm_rows_init(r, p->t, rows, valid, mode) != SR_OK) return NULL;
     for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / length);
     r->sample = sample;
     r->samples = count;
-    r->tokens = tokens;
-    return r;
+    r->tokens = (double)p->b->tokens;
+    r->position_mean =
+        mean_position(p->t, &p->net->positions, count, length, mask, r->valid ? r->valid : 1);
+    return r->position_mean ? r : NULL;
 }
 
 static tensor *embed(const pass *p, const int32_t *token, int64_t length) {
@@ -281,8 +308,8 @@ static tensor *transformer_loss(model *m, tape *t, const batch *b, norm_mode mod
                                 cross_entropy_report *report) {
     const transformer *net = m->self;
     pass p = {.net = net, .t = t, .b = b};
-    p.source = text_rows(t, b->count, b->source_length, b->source_mask, mode, (double)b->tokens);
-    p.target = text_rows(t, b->count, b->target_length, b->target_mask, mode, (double)b->tokens);
+    p.source = text_rows(&p, b->source_length, b->source_mask, mode);
+    p.target = text_rows(&p, b->target_length, b->target_mask, mode);
     if (!p.source || !p.target) return NULL;
     p.source->penalty = p.target->penalty = &p.penalty;
     tensor *x = decode(&p, encode(&p));

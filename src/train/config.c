@@ -56,6 +56,10 @@ static const option rows[] = {
     REAL(MODEL, "attention-dropout", model.attention_dropout, "nan", 0, 0.99, "",
          "nan: the preset's"),
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's"),
+    FLAG(MODEL, "count-padding", model.count_padding, "no",
+         "text: control experiment, padded rows take part in every normalization"),
+    CHOICE(MODEL, "init", model.init, "he", "he|pytorch",
+           "images: weights from He's N(sqrt(2/fan_in)), or PyTorch's default U(1/sqrt(fan_in))"),
     REAL(MODEL, "label-smoothing", model.label_smoothing, "nan", 0, 0.99, "",
          "nan: 0 for images, 0.1 for text"),
     CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",
@@ -67,6 +71,14 @@ static const option rows[] = {
     FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror"),
     INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
         "padded tokens of the longer side per step"),
+    CHOICE(
+        DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
+        "what max-tokens counts: padded positions, or words and </s> alone, so that batches have "
+        "as many whatever --batching"),
+    CHOICE(
+        DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
+        "text: pairs of like length together, batches in random order; the same, shortest first; "
+        "pairs drawn at random"),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
         "joint dictionary, specials included; 0: every word"),
     TEXT(DATA, "source", data.source, "de", "source language: the files' suffix"),
@@ -252,6 +264,19 @@ static sr_status check_together(const train_config *c, sr_failure *why) {
     return SR_OK;
 }
 
+/* A control of one task says nothing about the other. */
+static sr_status check_task(const train_config *c, sr_failure *why) {
+    const bool images = model_find(c->model.name)->task == TASK_IMAGES;
+    const char *of_text = c->model.count_padding                    ? "count-padding"
+                          : strcmp(c->data.batching, "bucketed")    ? "batching"
+                          : strcmp(c->data.max_tokens_of, "padded") ? "max-tokens-of"
+                                                                    : NULL;
+    const char *of_images = strcmp(c->model.init, "he") ? "init" : NULL;
+    const char *wrong = images ? of_text : of_images;
+    if (!wrong) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--%s has no meaning for --model %s", wrong, c->model.name);
+}
+
 static void copy_seed_and_forms(train_config *c) {
     c->model.seed = (uint64_t)c->seed;
     c->data.seed = (uint64_t)c->seed;
@@ -271,6 +296,7 @@ sr_status train_config_parse(train_config *c, int argc, char **argv, int first, 
         status = options_parse(train_options, c, argc, argv, first, positional, why);
     if (status == SR_OK) status = check_names(c, why);
     if (status == SR_OK) status = check_together(c, why);
+    if (status == SR_OK) status = check_task(c, why);
     copy_seed_and_forms(c);
     return status;
 }

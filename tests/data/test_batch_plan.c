@@ -13,11 +13,16 @@ static int64_t longer(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static batch_plan make(int64_t pairs, int64_t max_tokens, uint64_t seed) {
+static batch_plan make_by(const batch_rule *rule, int64_t pairs, uint64_t seed) {
     batch_plan p;
     sr_failure why = {0};
-    check_ok(batch_plan_make(&p, source, target, pairs, max_tokens, rng_create(seed), &why), &why);
+    check_ok(batch_plan_make(&p, source, target, pairs, rule, rng_create(seed), &why), &why);
     return p;
+}
+
+static batch_plan make(int64_t pairs, int64_t max_tokens, uint64_t seed) {
+    const batch_rule rule = {.max_tokens = max_tokens};
+    return make_by(&rule, pairs, seed);
 }
 
 static void draw_lengths(int64_t pairs, int64_t longest, uint64_t seed) {

@@ -167,6 +167,38 @@ static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     near(c, "g_sigma2", 0, scalar(f, "g_sigma2", c), sqrt(g_sigma2) / d, sqrt(g_sigma2_terms) / d);
 }
 
+/* Mean over the words of a batch of the sinusoids (models.md 2.2): word i of a sentence has place
+ * TOKEN_PAD + 1 + i; running from 0. */
+static double position_at(int64_t place, int64_t k, int64_t d) {
+    const int64_t half = d / 2;
+    const double rate = exp(-(double)(k % half) * log(10000) / (double)(half - 1));
+    return k < half ? sin((double)place * rate) : cos((double)place * rate);
+}
+
+static void check_positions(const sr_runfile *f, const capture *c, const batch *b) {
+    const bool encoder = !strcmp(c->site->name, "encoder.0.norm1");
+    const int64_t length = encoder ? b->source_length : b->target_length;
+    const uint8_t *mask = encoder ? b->source_mask : b->target_mask;
+    if (!encoder && strcmp(c->site->name, "decoder.0.self")) return;
+    float *got = vector_row(f, "position_B", c), *running = vector_row(f, "position", c);
+    for (int64_t k = 0; k < c->d; k++) {
+        double want = 0;
+        for (int64_t i = 0; i < b->count * length; i++)
+            if (mask[i]) want += position_at(TOKEN_PAD + 1 + i % length, k, c->d) / (double)c->n;
+        near(c, "position_B", k, (double)got[k], want, 1);
+        if (encoder && strcmp(c->site->method->name, "ln")) assert_true(running[k] == 0);
+        if (!encoder) assert_true(isnan(running[k])); /* ln has no running values */
+    }
+    free(got), free(running);
+}
+
+static void check_counts(const sr_runfile *f, const capture *c, const batch *b) {
+    const bool encoder = !strncmp(c->site->name, "encoder", 7);
+    const int64_t length = encoder ? b->source_length : b->target_length;
+    assert_true(scalar(f, "samples", c) == (double)b->count);
+    assert_true(scalar(f, "padded", c) == (double)(b->count * length - c->n));
+}
+
 static void check_site(const sr_runfile *f, const capture *c) {
     const char *norm = c->site->method->name;
     assert_true(scalar(f, "rows", c) == (double)c->n);
@@ -177,7 +209,7 @@ static void check_site(const sr_runfile *f, const capture *c) {
 }
 
 /* One training step of the mini transformer on generated pairs, recorded and captured. */
-static int one_step(model *m, dataset *data, const char *path, capture *c) {
+static int one_step(model *m, dataset *data, const char *path, capture *c, batch *b) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.force = true;
@@ -186,14 +218,13 @@ static int one_step(model *m, dataset *data, const char *path, capture *c) {
     hooks *h = hooks_create(m, r, "*", true, &why);
     if (!h) fail_msg("%s", why.text);
     for (int i = 0; i < m->sites; i++) wrap(&c[i], m->site[i]);
-    batch b;
-    check_ok(data_batch(data, SPLIT_TRAIN, 0, 0, &b, &why), &why);
+    check_ok(data_batch(data, SPLIT_TRAIN, 0, 0, b, &why), &why);
     tape *t = tape_create(2, &why);
     tape_reset(t, rng_create(3), true, true);
     sr_begin_step(r, 1);
-    tape_backward(t, model_loss(m, t, &b, NORM_TRAIN, NULL), 1);
+    tape_backward(t, model_loss(m, t, b, NORM_TRAIN, NULL), 1);
     if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
-    sr_end_step(r, &(sr_step){.update = 1, .tokens = b.tokens});
+    sr_end_step(r, &(sr_step){.update = 1, .tokens = b->tokens});
     check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
     hooks_free(h);
     tape_free(t);
@@ -220,12 +251,15 @@ static void run_norm(const char *norm) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.h5", check_temporary(), norm);
     capture c[SITES];
-    int sites = one_step(m, data, path, c);
+    batch b;
+    int sites = one_step(m, data, path, c, &b);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);
     assert_int_equal(sr_run_get_info(f)->sites, sites);
     for (int i = 0; i < sites; i++) {
         check_site(f, &c[i]);
+        check_counts(f, &c[i], &b);
+        check_positions(f, &c[i], &b);
         capture_free(&c[i]);
     }
     sr_run_close(f);
