@@ -105,7 +105,7 @@ $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 
 LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c) src/cli/plot_template.c src/cli/plot_process.c) $(call libs_of,cli)
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c) src/cli/plot_template.c src/cli/plot_words.c src/cli/plot_process.c) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(LINK)
 

@@ -17,6 +17,8 @@ enum {
     PLOT_KEYS = 4,
     PLOT_VALUES = 12,
     PLOT_SAMPLES = 8,
+    PLOT_CHOICES = 16,
+    PLOT_PART = 256,
     PLOT_BUCKETS = 400, /* about two for each point of a panel three inches wide */
 };
 
@@ -34,6 +36,15 @@ typedef struct plot_table {
     int keys, values, buckets;
 } plot_table;
 
+/* A word that the template declares: a choice of the user's, or one that follows a choice. */
+typedef struct plot_word {
+    plot_name name;
+    int choice;            /* place of the choice that it follows; its own for a choice */
+    char texts[PLOT_PART]; /* one for each of the choice's words, separated by | */
+    char value[PLOT_PART]; /* what {NAME} stands for */
+    const char *help;
+} plot_word;
+
 typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
     int least_runs, most_runs; /* most_runs 0: any number */
@@ -45,7 +56,11 @@ typedef struct plot_template {
     int prints;
     plot_table table[PLOT_TABLES];
     int tables;
-    char *text; /* backing of the words */
+    plot_word word[PLOT_CHOICES];
+    int words;
+    char *text;                             /* backing of the words */
+    char *filled[PLOT_TABLES * PLOT_WORDS]; /* words of commands that had a {NAME} in them */
+    int fills;
 } plot_template;
 
 /* Directories that may hold templates, best first; NULL past the end. */
@@ -58,11 +73,33 @@ typedef struct plot_choice {
     const char *site, *stat, *metric;
     bool published;               /* the papers' values too */
     const char *published_tables; /* which, instead of the template's; "" not given */
+    struct {
+        const char *name, *value;
+    } word[PLOT_CHOICES]; /* of the choices that the template declares */
+    int words;
 } plot_choice;
 
-/* Then {stat} as a value of a curve; {metric} among the published metrics without its `valid_`. */
+/* Fills the user's words in: into commands, columns and published metrics ({metric} there without
+ * its `valid_`). */
 sr_status plot_template_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
 void plot_template_free(plot_template *t);
+/* "BN.h5 PNV.h5 [--reading=squares|roots]" */
+void plot_template_takes(const plot_template *t, char *text, size_t size);
+
+/* -- plot_words.c: words that a template leaves open ----------------------------------------- */
+
+/* What is wrong with the declaration, or NULL. help must outlive t. */
+const char *plot_words_choice(plot_template *t, const char *name, const char *texts,
+                              const char *help);
+const char *plot_words_follow(plot_template *t, const char *name, const char *choice,
+                              const char *texts);
+const plot_word *plot_words_find(const plot_template *t, const char *name, size_t length);
+/* True when the figure has this choice, and this word in it. */
+bool plot_words_take(const plot_template *t, const char *name, const char *value);
+sr_status plot_words_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
+/* text with every {NAME} replaced that the template knows; false when that does not fit. */
+bool plot_words_fill(const plot_template *t, const char *text, char *filled, size_t size);
+sr_status plot_words_fill_commands(plot_template *t, sr_failure *why);
 
 /* Run files of sample_runs/. */
 typedef struct plot_samples {

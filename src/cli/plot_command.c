@@ -46,9 +46,6 @@ static sr_status command_add(command *c, plot_sources *from, const plot_table *t
         return command_add_run(c, from->path[number - 1], why);
     }
     if (strcmp(word, "{buckets}") == 0) word = from->buckets;
-    if (strcmp(word, "{site}") == 0) word = from->template->site;
-    if (strcmp(word, "{stat}") == 0) word = from->template->stat;
-    if (strcmp(word, "{metric}") == 0) word = from->template->metric;
     c->argv[c->argc++] = word;
     return SR_OK;
 }

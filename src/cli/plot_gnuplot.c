@@ -181,6 +181,8 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     write_text(out, "site", job->template->site);
     write_text(out, "stat", job->template->stat);
     write_text(out, "metric", job->template->metric);
+    for (int i = 0; i < job->template->words; i++)
+        write_text(out, job->template->word[i].name, job->template->word[i].value);
     plot_published_write(job->published, job->template, out);
     int entries = job->labels->runs + job->published->rows;
     for (int i = 0; i < job->template->tables; i++) {

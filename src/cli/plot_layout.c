@@ -92,6 +92,7 @@ static sr_status check_choice(const plot_layout *l, const plot_request *r, sr_fa
                          : c->stat[0]             ? "stat"
                          : c->metric[0]           ? "metric"
                          : c->published_tables[0] ? "published-table"
+                         : c->words               ? c->word[0].name
                                                   : NULL;
     if (!option) return SR_OK;
     return sr_fail(why, SR_USAGE, "table %s takes no --%s", l->name, option);

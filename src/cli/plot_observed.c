@@ -10,7 +10,7 @@
 /* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
  * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which
  * lists all, tells them apart itself). */
-static const char *statistic_of(const plot_template *t, const plot_table *table, int run) {
+static const char *statistic_of(const plot_table *table, int run) {
     static const char *const program[] = {"stat-distance", "stat-tid",   "stat-gradnorm",
                                           "stat-scalar",   "stat-alpha", "stat-gamma"};
     enum { PROGRAMS = sizeof program / sizeof program[0], GAMMA = PROGRAMS - 1 };
@@ -24,8 +24,7 @@ static const char *statistic_of(const plot_template *t, const plot_table *table,
         const char *word = table->word[i];
         here = here || strcmp(word, this_run) == 0 || strcmp(word, "{run}") == 0 ||
                strcmp(word, "{runs}") == 0;
-        if (strcmp(table->word[i - 1], "--stat") == 0)
-            statistic = strcmp(word, "{stat}") == 0 ? t->stat : word;
+        if (strcmp(table->word[i - 1], "--stat") == 0) statistic = word;
     }
     return here ? statistic : "";
 }
@@ -50,7 +49,7 @@ sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths,
         if (!f) return why->status;
         bool observed = false;
         for (int k = 0; k < t->tables; k++)
-            observed = observed || only_observed(f, statistic_of(t, &t->table[k], i + 1));
+            observed = observed || only_observed(f, statistic_of(&t->table[k], i + 1));
         sr_run_close(f);
         if (!observed) continue;
         if (!given) append(l->label[i]);

@@ -71,6 +71,10 @@ static plot_choice choice_for(const plot_template *t, plot_choice c) {
     if (!t->stat[0]) c.stat = "";
     if (!t->metric[0]) c.metric = "";
     if (!t->prints) c.published = false, c.published_tables = "";
+    int words = 0;
+    for (int i = 0; i < c.words; i++)
+        if (plot_words_take(t, c.word[i].name, c.word[i].value)) c.word[words++] = c.word[i];
+    c.words = words;
     return c;
 }
 

@@ -6,6 +6,8 @@
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: metric NAME                        the same with --metric
+ *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_words.c)
+ *   #: word NAME CHOICE TEXT|TEXT...      {NAME} follows the choice
  *   #: published TABLES METRICS           the figure takes --published: globs, names
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
  * once
@@ -106,7 +108,7 @@ static int read_names(char *list, plot_name *name, int most) {
     int count = 0;
     char *rest;
     for (char *w = strtok_r(list, ",", &rest); w; w = strtok_r(NULL, ",", &rest)) {
-        const bool open = strcmp(w, "{stat}") == 0 || strcmp(w, "{metric}") == 0;
+        const bool open = strchr(w, '{') && strlen(w) < PLOT_NAME;
         if (count == most || (!is_name(w) && !open)) return -1;
         snprintf(name[count++], PLOT_NAME, "%s", w);
     }
@@ -182,6 +184,24 @@ static sr_status read_published(place *p, char *rest, sr_failure *why) {
     return p->t->prints > 0 ? SR_OK : wrong(p, why, "cannot read", metrics);
 }
 
+/* NAME WORD|WORD... HELP */
+static sr_status read_choice(place *p, char *rest, sr_failure *why) {
+    char *name = strtok_r(rest, " \t", &rest), *words = name ? next_word(&rest) : NULL;
+    if (!words || !is_name(name)) return wrong(p, why, "choice needs NAME WORD|WORD, not", name);
+    const char *fault = plot_words_choice(p->t, name, words, rest + strspn(rest, " \t"));
+    return fault ? wrong(p, why, fault, name) : SR_OK;
+}
+
+/* NAME CHOICE TEXT|TEXT... */
+static sr_status read_word(place *p, char *rest, sr_failure *why) {
+    char *name = strtok_r(rest, " \t", &rest), *choice = name ? next_word(&rest) : NULL;
+    char *texts = choice ? next_word(&rest) : NULL;
+    if (!texts || !is_name(name))
+        return wrong(p, why, "word needs NAME CHOICE TEXT|TEXT, not", name);
+    const char *fault = plot_words_follow(p->t, name, choice, texts);
+    return fault ? wrong(p, why, fault, name) : SR_OK;
+}
+
 static sr_status read_line(place *p, char *line, sr_failure *why) {
     char *rest = line + strcspn(line, " \t");
     if (*rest) *rest++ = 0;
@@ -202,6 +222,8 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
     if (strcmp(line, "table?") == 0) return read_table(p, rest, true, why);
     if (strcmp(line, "curves") == 0) return read_curves(p, rest, why);
     if (strcmp(line, "published") == 0) return read_published(p, rest, why);
+    if (strcmp(line, "choice") == 0) return read_choice(p, rest, why);
+    if (strcmp(line, "word") == 0) return read_word(p, rest, why);
     return wrong(p, why, "unknown word after `#:`:", line);
 }
 
@@ -258,16 +280,24 @@ static sr_status choose(plot_template *t, const char *option, const char *given,
     return SR_OK;
 }
 
-/* The user's word in the place of {stat} or {metric} after `y`. */
-static sr_status choose_value(const plot_template *t, plot_name value, sr_failure *why) {
-    if (value[0] != '{') return SR_OK;
-    const bool stat = strcmp(value, "{stat}") == 0;
-    const char *word = stat ? t->stat : t->metric;
-    if (!is_name(word))
-        return sr_fail(why, SR_USAGE, "figure %s takes one %s, not '%s'", t->name,
-                       stat ? "statistic" : "metric", word);
-    snprintf(value, PLOT_NAME, "%.31s", word);
+/* The user's word in the place of a column. */
+static sr_status choose_column(const plot_template *t, plot_name column, sr_failure *why) {
+    char filled[2 * PLOT_PATH];
+    const char *what = strcmp(column, "{stat}") == 0     ? "statistic"
+                       : strcmp(column, "{metric}") == 0 ? "metric"
+                                                         : "column";
+    if (!strchr(column, '{')) return SR_OK;
+    if (!plot_words_fill(t, column, filled, sizeof filled) || !is_name(filled))
+        return sr_fail(why, SR_USAGE, "figure %s takes one %s, not '%.80s'", t->name, what, filled);
+    snprintf(column, PLOT_NAME, "%.31s", filled);
     return SR_OK;
+}
+
+static sr_status choose_columns(const plot_template *t, plot_table *table, sr_failure *why) {
+    sr_status status = choose_column(t, table->x, why);
+    for (int k = 0; k < table->values && status == SR_OK; k++)
+        status = choose_column(t, table->y[k], why);
+    return status;
 }
 
 /* The papers' metrics are those of the validation or the test set. */
@@ -281,6 +311,10 @@ static sr_status choose_published(plot_template *t, const plot_choice *c, sr_fai
     if (!c->published && !c->published_tables[0]) return SR_OK;
     if (!t->prints) return sr_fail(why, SR_USAGE, "figure %s takes no --published", t->name);
     name_metrics(t);
+    for (int i = 0; i < t->prints; i++) {
+        sr_status status = choose_column(t, t->print[i], why);
+        if (status != SR_OK) return status;
+    }
     return choose(t, "--published-table", c->published_tables, t->published, sizeof t->published,
                   why);
 }
@@ -290,16 +324,19 @@ sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failur
     if (status == SR_OK) status = choose(t, "--stat", c->stat, t->stat, sizeof t->stat, why);
     if (status == SR_OK)
         status = choose(t, "--metric", c->metric, t->metric, sizeof t->metric, why);
+    if (status == SR_OK) status = plot_words_choose(t, c, why);
     if (status == SR_OK) status = choose_published(t, c, why);
+    if (status == SR_OK) status = plot_words_fill_commands(t, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++)
-        for (int k = 0; k < t->table[i].values && status == SR_OK; k++)
-            status = choose_value(t, t->table[i].y[k], why);
+        status = choose_columns(t, &t->table[i], why);
     return status;
 }
 
 void plot_template_free(plot_template *t) {
+    for (int i = 0; i < t->fills; i++) free(t->filled[i]);
     free(t->text);
     t->text = NULL;
+    t->fills = 0;
 }
 
 sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *why) {
@@ -351,9 +388,19 @@ sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr
     return SR_IO;
 }
 
+void plot_template_takes(const plot_template *t, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "%s", t->takes);
+    for (int i = 0; i < t->words && used < size; i++)
+        if (t->word[i].choice == i)
+            used += (size_t)snprintf(text + used, size - used, " [--%s=%s]", t->word[i].name,
+                                     t->word[i].texts);
+}
+
 static sr_status list_one(plot_template *t, void *self, sr_failure *why) {
+    char takes[2 * PLOT_PATH];
     (void)why;
-    fprintf(self, "%s\t%s\t%s\n", t->name, t->takes, t->title);
+    plot_template_takes(t, takes, sizeof takes);
+    fprintf(self, "%s\t%s\t%s\n", t->name, takes, t->title);
     return SR_OK;
 }
 

@@ -7,9 +7,12 @@
 #include "statnet/options.h"
 #include "statnet/tool.h"
 
+enum { CHOICES = 32 }; /* of all figures */
+
 typedef struct settings {
     option_text output, labels, site, stat, metric, published_table;
     bool keep, published;
+    option_text word[CHOICES];
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -39,19 +42,155 @@ static const option rows[] = {
                 AT(published_table), "",
                 "the same with these tables of plots/published.tsv: globs separated by commas"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void print_help(void) {
-    printf("usage: statplot FIGURE [RUN.h5...] [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n"
-           "       statplot TABLE [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-]\n"
-           "       statplot report RUN.h5... -o DIRECTORY\n"
-           "       statplot list\n\n"
-           "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
-           "gnuplot template of your own (its first lines say which analyses it needs). TABLE is a\n"
-           "result table of a paper: what the runs measured beside what is printed there, as\n"
-           "stat-table --layout makes it. Without run files a figure shows small recorded ones.\n"
-           "`report` draws every figure that the runs allow, and a page index.html with them.\n\n");
-    options_help(options, stdout);
+/* -- options that figures declare ------------------------------------------------------------ */
+
+/* The rows above and one for every choice. Those of the figure that is asked for have its words
+ * and its default; those of other figures are there to be told apart from misspellings. */
+typedef struct choices {
+    option row[ROWS + CHOICES];
+    struct {
+        plot_name name;
+        char words[2 * PLOT_PART], help[PLOT_PART], preset[PLOT_PART];
+    } of[CHOICES];
+    int count, own; /* the first `own` are the figure's */
+} choices;
+
+static option_table choices_table(const choices *c) {
+    return (option_table){c->row, ROWS + c->count};
+}
+
+static int find_choice(const choices *c, const char *name) {
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->of[i].name, name) == 0) return i;
+    return -1;
+}
+
+static void add_choice(choices *c, const plot_template *t, const plot_word *w, bool own) {
+    if (c->count == CHOICES) return;
+    const int i = c->count++;
+    snprintf(c->of[i].name, PLOT_NAME, "%s", w->name);
+    snprintf(c->of[i].words, sizeof c->of[i].words, "%s", w->texts);
+    snprintf(c->of[i].preset, PLOT_PART, "%s", own ? w->value : "");
+    snprintf(c->of[i].help, PLOT_PART, "%s%.60s%s%.180s", own ? "" : "of ", own ? "" : t->name,
+             own ? "" : ": ", w->help[0] ? w->help : "see the figure's template");
+    c->row[ROWS + i] = (option)CHOICE_OPTION(
+        own ? "Choices of this figure" : "Choices of some figures", c->of[i].name,
+        offsetof(settings, word) + (size_t)i * sizeof(option_text), c->of[i].preset, c->of[i].words,
+        c->of[i].help);
+}
+
+/* Words of a choice that another figure has too. */
+static void merge_words(choices *c, int i, const plot_word *w) {
+    char *words = c->of[i].words, part[PLOT_PART + 2], all[2 * PLOT_PART + 2];
+    for (const char *at = w->texts; *at; at += strcspn(at, "|"), at += *at == '|') {
+        snprintf(part, sizeof part, "|%.*s|", (int)strcspn(at, "|"), at);
+        snprintf(all, sizeof all, "|%s|", words);
+        const size_t used = strlen(words), more = strlen(part) - 1;
+        if (!strstr(all, part) && used + more < sizeof c->of[i].words)
+            snprintf(words + used, sizeof c->of[i].words - used, "%.*s", (int)more, part);
+    }
+}
+
+static void add_choices(choices *c, const plot_template *t, bool own) {
+    for (int k = 0; k < t->words; k++) {
+        const int i = find_choice(c, t->word[k].name);
+        if (t->word[k].choice != k || (i >= 0 && i < c->own)) continue;
+        if (i < 0)
+            add_choice(c, t, &t->word[k], own);
+        else
+            merge_words(c, i, &t->word[k]);
+    }
+    if (own) c->own = c->count;
+}
+
+static sr_status add_others(plot_template *t, void *self, sr_failure *why) {
+    (void)why;
+    add_choices(self, t, false);
+    return SR_OK;
+}
+
+/* figure: NULL, or the template whose choices come first. */
+static void choices_make(choices *c, const plot_template *figure) {
+    sr_failure ignored = {0}; /* drawing tells what is wrong with the templates */
+    *c = (choices){.count = 0};
+    memcpy(c->row, rows, sizeof rows);
+    if (figure) add_choices(c, figure, true);
+    plot_template_each(add_others, c, &ignored);
+}
+
+static void choices_take(const choices *c, const settings *s, plot_choice *choice) {
+    for (int i = 0; i < c->count && choice->words < PLOT_CHOICES; i++) {
+        if (!s->word[i][0]) continue;
+        choice->word[choice->words].name = c->of[i].name;
+        choice->word[choice->words++].value = s->word[i];
+    }
+}
+
+/* The first argument that is no option, nor an option's value: options that are not in the table
+ * are choices, which have one. NULL without any. */
+static const char *first_argument(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (word[0] != '-' || !word[1]) return word;
+        if (strcmp(word, "--") == 0) return i + 1 < argc ? argv[i + 1] : NULL;
+        bool flag = strncmp(word, "--no-", 5) == 0 || strcmp(word, "--help") == 0 ||
+                    strcmp(word, "-h") == 0 || strchr(word, '=') || (word[1] != '-' && word[2]);
+        for (int k = 0; k < ROWS; k++)
+            flag = flag || (rows[k].type == OPTION_FLAG && strcmp(word + 2, rows[k].key) == 0);
+        if (!flag) i++;
+    }
+    return NULL;
+}
+
+/* False when it is no figure. */
+static bool find_figure(const char *name, plot_template *t) {
+    sr_failure ignored = {0};
+    return name && plot_template_find(name, t, &ignored) == SR_OK;
+}
+
+/* -- help and running ------------------------------------------------------------------------ */
+
+static void print_general_help(void) {
+    printf(
+        "usage: statplot FIGURE [RUN.h5...] [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n"
+        "       statplot TABLE [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-]\n"
+        "       statplot report RUN.h5... -o DIRECTORY\n"
+        "       statplot list\n\n"
+        "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
+        "gnuplot template of your own (its first lines say which analyses it needs). TABLE is a\n"
+        "result table of a paper: what the runs measured beside what is printed there, as\n"
+        "stat-table --layout makes it. Without run files a figure shows small recorded ones.\n"
+        "`report` draws every figure that the runs allow, and a page index.html with them.\n"
+        "`statplot FIGURE --help` tells what one figure takes.\n\n");
+}
+
+static void print_figure_help(const plot_template *t) {
+    char takes[2 * PLOT_PATH];
+    plot_template_takes(t, takes, sizeof takes);
+    printf("usage: statplot %s %s [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n\n%s.\n", t->name, takes,
+           t->title);
+    if (t->samples[0]) printf("Without run files: the sample runs %s.\n", t->samples);
+    if (t->site[0]) printf("--site: %s unless given.\n", t->site);
+    if (t->stat[0]) printf("--stat: %s unless given.\n", t->stat);
+    if (t->metric[0]) printf("--metric: %s unless given.\n", t->metric);
+    putchar('\n');
+}
+
+static void print_help(int argc, char **argv) {
+    plot_template t;
+    choices c;
+    const bool figure = find_figure(first_argument(argc, argv), &t);
+    choices_make(&c, figure ? &t : NULL);
+    if (figure) {
+        print_figure_help(&t);
+        c.count = c.own;
+        plot_template_free(&t);
+    } else {
+        print_general_help();
+    }
+    options_help(choices_table(&c), stdout);
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
         "runs that are searched first.\n");
@@ -80,11 +219,21 @@ static sr_status list_all(sr_failure *why) {
     return status;
 }
 
+static sr_status read_options(int argc, char **argv, choices *c, settings *s, int *positional,
+                              sr_failure *why) {
+    plot_template t;
+    const bool figure = find_figure(first_argument(argc, argv), &t);
+    choices_make(c, figure ? &t : NULL);
+    if (figure) plot_template_free(&t);
+    options_preset(choices_table(c), s);
+    return options_parse(choices_table(c), s, argc, argv, 1, positional, why);
+}
+
 static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
     settings s;
+    choices c;
     int positional = 0;
-    options_preset(options, &s);
-    sr_status status = options_parse(options, &s, argc, argv, 1, &positional, why);
+    sr_status status = read_options(argc, argv, &c, &s, &positional, why);
     if (status != SR_OK) return status;
     if (positional == 0) {
         sr_fail(why, SR_USAGE, "no figure given");
@@ -95,8 +244,13 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .runs = positional - 1,
                             .output = s.output,
                             .labels = s.labels,
-                            .choice = {s.site, s.stat, s.metric, s.published, s.published_table},
+                            .choice = {.site = s.site,
+                                       .stat = s.stat,
+                                       .metric = s.metric,
+                                       .published = s.published,
+                                       .published_tables = s.published_table},
                             .keep = s.keep};
+    choices_take(&c, &s, &request.choice);
     if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
         request.output = "-"; /* `statplot fig2 -` */
         request.runs--;
@@ -110,7 +264,7 @@ int main(int argc, char **argv) {
     tool t = {"statplot", argc, argv};
     sr_failure why = {0};
     if (tool_wants_help(&t)) {
-        print_help();
+        print_help(argc, argv);
         return tool_finish(&t, TOOL_DONE);
     }
     tool_catch_signals();
