@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis_forms.h"
 #include "statnet/options.h"
 #include "statnet/rng.h"
 #include "statnet/sort.h"
@@ -58,11 +59,14 @@ typedef struct statistic {
 
 #define NEEDS(vector) (1u << SR_##vector)
 #define NEEDS_ROWS    (1u << 31)
-enum { ANALYSIS_STATISTICS = 32 };
-_Static_assert(ANALYSIS_STATISTICS >= (int)SR_SCALAR_COUNT,
-               "any name below /scalars may be asked for");
-
+enum { ANALYSIS_STATISTICS = 64 };
 const char *statistic_definition(const statistic *stat);
+
+/* Every scalar of format.h and every form of one (analysis_forms.c), by its own name. */
+#define COUNT_STATISTIC(name, ...) +1
+enum { RECORDED_STATISTICS = 0 SR_SCALARS(COUNT_STATISTIC) FORM_NAMES(COUNT_STATISTIC) };
+extern const statistic recorded_statistics[RECORDED_STATISTICS];
+_Static_assert(ANALYSIS_STATISTICS >= (int)RECORDED_STATISTICS, "all may be asked for at once");
 
 /* Where the values of a statistic come from. */
 typedef enum { FROM_SCALARS, FROM_VECTORS } series_source;
@@ -121,6 +125,47 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
                            tsv *table, sr_failure *why);
 void choice_free(choice *c);
 
+/* -- choice of steps: analysis_window.c -------------------------------------------------------- */
+
+/* What a run's summaries are about: steps first .. last, both included; none when first > last. */
+typedef struct step_window {
+    int64_t first, last, end; /* end: last step of the run */
+    int64_t startup;          /* steps at the beginning that are left out */
+    bool cut;                 /* and would be in the window otherwise */
+    char what[160];           /* "second half", "" for all of training */
+} step_window;
+
+/* startup: "auto" or a number of steps; phase: "all", "first-half", "second-half", "last" or the
+ * number, from 1, of a phase of the learning rate. */
+sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
+                      const char *phase, sr_failure *why);
+/* A `# steps:` line: every table says which steps it used. */
+void window_describe(const step_window *w, const char *path, tsv *table);
+/* The rows of a series that lie in the window. */
+sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
+                      sr_failure *why);
+/* One for each run of the set, described in the table (NULL: not); free *windows, after a failure
+ * too. */
+sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
+                       const char *phase, tsv *table, sr_failure *why);
+
+#define WINDOW_STARTUP_HELP                                                                        \
+    "leave out so many steps at the beginning; auto: until running values hold less than 1 % of "  \
+    "what they began with"
+#define WINDOW_PHASE_HELP                                                                          \
+    "only these steps: all, first-half, second-half, or a phase of the learning rate: its number " \
+    "from 1, or last"
+/* Two option rows. */
+#define WINDOW_OPTIONS(startup, phase)                                                             \
+    TEXT_OPTION("Steps", "startup", startup, "auto", WINDOW_STARTUP_HELP),                         \
+        TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP)
+
+/* -- what may be compared: analysis_comparable.c --------------------------------------------- */
+
+/* A `# warning:` line for each wanted statistic that depends on something in which a run differs from
+ * the first one that has it, naming what may be compared instead. */
+void comparable_warn(const choice *c, const run_set *set, tsv *table);
+
 /* -- summaries ------------------------------------------------------------------------------- */
 
 typedef struct summary {
@@ -132,6 +177,9 @@ typedef struct summary {
 void summary_make(double *value, int64_t count, summary *result);
 /* The same for who needs only count, mean, min, median and max; the quantiles are NaN. */
 void summary_range(double *value, int64_t count, summary *result);
+/* Percentile interval (95 %) of the median from a block bootstrap; NaN below 20 finite values. */
+sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
+                           sr_failure *why);
 /* Columns steps, nonfinite, median, mean, quantiles, max; and one row's cells of them. */
 void summary_columns(tsv *table);
 void summary_cells(tsv *table, const summary *s);
@@ -168,7 +216,9 @@ typedef struct step_table {
     const choice *chosen;
     series_source source;
     tsv *table;
-    int64_t buckets; /* 0: every step */
+    int64_t buckets;           /* 0: every step */
+    const step_window *window; /* [runs] */
+    bool intervals;            /* of a summary's medians */
 } step_table;
 
 sr_status step_table_print(const step_table *t, sr_failure *why);
@@ -247,6 +297,15 @@ sr_status table_head_begin(table_head *head, tsv *table, const char *program, co
 sr_status table_head_print(table_head *head, tsv *table, sr_failure *why);
 void table_head_drop(table_head *head);
 
+enum { ANALYSIS_FORMS = 4 };
+
+/* One form of an analysis' statistics. */
+typedef struct analysis_form {
+    const char *word;
+    const statistic *stat;
+    bool from_vectors; /* always computed from /vectors */
+} analysis_form;
+
 /* An analysis of statistics: summary per run, site and statistic, or --per-step. */
 typedef struct analysis {
     const char *program, *does; /* "stat-distance", one line for --help */
@@ -256,14 +315,16 @@ typedef struct analysis {
     const char *site;     /* default of --site */
     series_source source; /* default of --from */
     const char *hint;     /* when no run has any of the statistics, or NULL */
-    /* Not NULL: `--definition paper|released`, released being these, always from /vectors; and
-     * `--final`, which prints what a last pass found instead of what the steps did. */
-    const statistic *released;
+    /* Where there are several forms of the same statistics: an option of this name, whose words are
+     * those of `form`; form[i].stat [statistics] stands for `stat`, word for word. */
+    const char *form_option, *form_help;
+    analysis_form form[ANALYSIS_FORMS]; /* word NULL ends; the first has `stat` */
+    /* Not NULL: `--final`, which prints what a last pass found instead of what the steps did. */
     sr_status (*print_final)(const run_set *set, const char *sites, const char *command,
                              sr_failure *why);
     /* Not NULL: prints columns and rows in place of the summary while --stat is what it is by
      * default; chosen->wanted is that list then. */
-    sr_status (*print_sites)(const run_set *set, const choice *chosen, tsv *table, sr_failure *why);
+    sr_status (*print_sites)(const step_table *j, sr_failure *why);
 } analysis;
 
 int analysis_main(const analysis *a, int argc, char **argv);

@@ -24,9 +24,20 @@ static const statistic *statistic_find(const statistic *stats, int count, const 
     return NULL;
 }
 
+enum { FEW = 12 }; /* names that fit into a message */
+
 static sr_status unknown_statistic(const statistic *stats, int count, const char *word,
                                    sr_failure *why) {
     char known[1024] = "";
+    if (count > FEW) {
+        const char *names[ANALYSIS_STATISTICS], *nearest;
+        for (int i = 0; i < count; i++) names[i] = stats[i].word;
+        nearest = tool_nearest(word, names, count);
+        sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'", word);
+        sr_hint(why, "%s%s%s--help lists all %d", nearest ? "did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'? " : "", count);
+        return SR_USAGE;
+    }
     for (int i = 0; i < count; i++) {
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", stats[i].word);

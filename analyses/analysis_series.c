@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis.h"
+#include "analysis_forms.h"
 
 #define DEFINITION_OF(name, ...) {#name, __VA_ARGS__},
 
@@ -14,7 +15,8 @@ const char *statistic_definition(const statistic *stat) {
     if (stat->definition) return stat->definition;
     for (size_t i = 0; i < sizeof scalar / sizeof scalar[0]; i++)
         if (strcmp(scalar[i].name, stat->name) == 0) return scalar[i].definition;
-    return "";
+    const stat_form *f = form_find(stat->name);
+    return f ? f->definition : "";
 }
 
 int64_t series_length(const series *s) {
@@ -24,72 +26,122 @@ int64_t series_length(const series *s) {
 
 /* -- from /scalars --------------------------------------------------------------------------- */
 
-/* Statistics that no file holds: sums of two scalars. */
-static const struct {
-    const char *name, *term[2];
-} sums[] = {{"tid_total", {"tid_mean", "tid_var"}}};
-
-/* The i-th dataset whose values make the statistic; NULL past the end. */
-static const char *term_name(const statistic *stat, int i) {
-    for (size_t k = 0; k < sizeof sums / sizeof sums[0]; k++)
-        if (strcmp(stat->name, sums[k].name) == 0) return i < 2 ? sums[k].term[i] : NULL;
-    return i == 0 ? stat->name : NULL;
-}
-
 /* HDF5 takes about as long for one value of a row as for COLUMNS neighbours. */
-enum { COLUMNS = 64, ROWS_BYTES = 1 << 18 };
+enum { COLUMNS = 64, ROWS_BYTES = 1 << 18, FORM_ROWS = 4096 };
 
-static sr_status read_column(const series *s, int term, int64_t first, int64_t count, double *value,
-                             sr_failure *why) {
-    const char *name = term_name(s->stat, term);
+static sr_status read_column(const series *s, const char *name, int64_t first, int64_t count,
+                             double *value, sr_failure *why) {
     float raw[4096];
     sr_status status = SR_OK;
     for (int64_t at = 0; at < count && status == SR_OK; at += 4096) {
         const int64_t m = count - at < 4096 ? count - at : 4096;
         status = sr_run_scalar(s->run, name, s->site, first + at, m, raw, why);
-        for (int64_t i = 0; status == SR_OK && i < m; i++)
-            value[at + i] = (double)raw[i] + (term ? value[at + i] : 0);
+        for (int64_t i = 0; status == SR_OK && i < m; i++) value[at + i] = (double)raw[i];
     }
     return status;
 }
 
-/* Reads all sites, and keeps those of s[count] that are of the statistic. */
-static sr_status read_rows(const series *s, int series_count, const statistic *stat, int term,
-                           int64_t first, int64_t count, double *const *value, sr_failure *why) {
+/* Reads all sites, and keeps those of s[n]. */
+static sr_status read_rows(const series *s, int n, const char *name, int64_t first, int64_t count,
+                           double *const *value, sr_failure *why) {
     const int64_t sites = sr_run_get_info(s->run)->sites, block = 1 + ROWS_BYTES / (4 * sites);
     float *raw = malloc((size_t)(block * sites) * sizeof *raw);
     sr_status status = raw ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t at = 0; at < count && status == SR_OK; at += block) {
         const int64_t m = count - at < block ? count - at : block;
-        status = sr_run_scalar(s->run, term_name(stat, term), -1, first + at, m, raw, why);
-        for (int k = 0; k < series_count && status == SR_OK; k++) {
-            if (s[k].stat != stat) continue;
-            for (int64_t i = 0; i < m; i++)
-                value[k][at + i] =
-                    (double)raw[i * sites + s[k].site] + (term ? value[k][at + i] : 0);
-        }
+        status = sr_run_scalar(s->run, name, -1, first + at, m, raw, why);
+        for (int k = 0; k < n && status == SR_OK; k++)
+            for (int64_t i = 0; i < m; i++) value[k][at + i] = (double)raw[i * sites + s[k].site];
     }
     free(raw);
     return status;
 }
 
-static sr_status read_scalars(const series *s, int series_count, int64_t first, int64_t count,
-                              double *const *value, sr_failure *why) {
-    const int64_t sites = sr_run_get_info(s->run)->sites;
+/* One dataset at the sites of s[n], which are of one run. */
+static sr_status read_dataset(const series *s, int n, const char *name, int64_t first,
+                              int64_t count, double *const *value, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int k = 0; k < series_count && status == SR_OK; k++) {
-        int before = 0, same = 0;
-        for (int i = 0; i < series_count; i++) {
-            same += s[i].stat == s[k].stat;
-            before += i < k && s[i].stat == s[k].stat;
-        }
-        for (int i = 0; term_name(s[k].stat, i) && status == SR_OK; i++) {
-            if (same * COLUMNS < sites)
-                status = read_column(&s[k], i, first, count, value[k], why);
-            else if (!before)
-                status = read_rows(s, series_count, s[k].stat, i, first, count, value, why);
+    if (strcmp(name, "tokens") == 0) {
+        for (int k = 0; k < n && status == SR_OK; k++)
+            status = sr_run_step_reals(s->run, name, first, count, value[k], why);
+        return status;
+    }
+    if (n * COLUMNS >= sr_run_get_info(s->run)->sites)
+        return read_rows(s, n, name, first, count, value, why);
+    for (int k = 0; k < n && status == SR_OK; k++)
+        status = read_column(&s[k], name, first, count, value[k], why);
+    return status;
+}
+
+/* -- forms: computed from several datasets --------------------------------------------------- */
+
+typedef struct form_block {
+    const stat_form *f;
+    int terms, n;
+    double *memory; /* [terms, n, FORM_ROWS] */
+    double **term;  /* [terms * n] */
+} form_block;
+
+static sr_status form_block_create(form_block *b, const stat_form *f, int n, sr_failure *why) {
+    *b = (form_block){.f = f, .terms = form_terms(f), .n = n};
+    const int64_t columns = (int64_t)b->terms * n;
+    b->memory = malloc((size_t)(columns * FORM_ROWS) * sizeof *b->memory);
+    b->term = malloc((size_t)columns * sizeof *b->term);
+    if (!b->memory || !b->term) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < columns; i++) b->term[i] = b->memory + i * FORM_ROWS;
+    return SR_OK;
+}
+
+static void form_block_combine(const form_block *b, const series *s, int64_t count, int64_t at,
+                               double *const *value) {
+    for (int k = 0; k < b->n; k++) {
+        const form_site site = form_site_of(s[k].run, s[k].site, b->f);
+        for (int64_t i = 0; i < count; i++) {
+            double term[FORM_TERMS];
+            for (int j = 0; j < b->terms; j++) term[j] = b->term[j * b->n + k][i];
+            value[k][at + i] = b->f->combine(term, &site);
         }
     }
+}
+
+static sr_status read_form(const series *s, int n, const stat_form *f, int64_t first, int64_t count,
+                           double *const *value, sr_failure *why) {
+    form_block b;
+    sr_status status = form_block_create(&b, f, n, why);
+    for (int64_t at = 0; at < count && status == SR_OK; at += FORM_ROWS) {
+        const int64_t m = count - at < FORM_ROWS ? count - at : FORM_ROWS;
+        for (int j = 0; j < b.terms && status == SR_OK; j++)
+            status = read_dataset(s, n, f->term[j], first + at, m, b.term + j * n, why);
+        if (status == SR_OK) form_block_combine(&b, s, m, at, value);
+    }
+    free(b.memory);
+    free(b.term);
+    return status;
+}
+
+/* -- several statistics ---------------------------------------------------------------------- */
+
+/* The series of one statistic, side by side. */
+static sr_status read_scalars(const series *s, int series_count, int64_t first, int64_t count,
+                              double *const *value, sr_failure *why) {
+    series *alike = malloc((size_t)series_count * sizeof *alike);
+    double **into = malloc((size_t)series_count * sizeof *into);
+    sr_status status = alike && into ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < series_count && status == SR_OK; k++) {
+        int n = 0, before = 0;
+        for (int i = 0; i < series_count; i++) {
+            if (s[i].stat != s[k].stat) continue;
+            before += i < k;
+            alike[n] = s[i];
+            into[n++] = value[i];
+        }
+        if (before) continue;
+        const stat_form *f = form_find(s[k].stat->name);
+        status = f ? read_form(alike, n, f, first, count, into, why)
+                   : read_dataset(alike, n, s[k].stat->name, first, count, into, why);
+    }
+    free(alike);
+    free(into);
     return status;
 }
 
@@ -138,29 +190,11 @@ static sr_status scalars_recorded(const sr_runfile *run, const char *name, bool 
     return status;
 }
 
-/* Where every term is. */
-static sr_status terms_recorded(const sr_runfile *run, const statistic *stat, bool *recorded,
-                                sr_failure *why) {
-    const int64_t sites = sr_run_get_info(run)->sites;
-    const char *name;
-    for (int i = 0; (name = term_name(stat, i)); i++)
-        if (!sr_run_has_scalar(run, name)) return SR_OK;
-    bool *here = malloc((size_t)sites + 1);
-    sr_status status = here ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; (name = term_name(stat, i)) && status == SR_OK; i++) {
-        memset(here, 0, (size_t)sites * sizeof *here);
-        status = scalars_recorded(run, name, here, why);
-        for (int64_t k = 0; k < sites; k++) recorded[k] = here[k] && (i == 0 || recorded[k]);
-    }
-    free(here);
-    return status;
-}
-
 enum { LOOK = 16 }; /* rows */
 
 /* What a method records is the same in every step, so the first rows tell; a run that has diverged
  * by then shows infinities or NaN in the values, and its first row is still from before that. */
-static sr_status look_at_vectors(const series *s, int count, bool *recorded, sr_failure *why) {
+static sr_status look_at_rows(const series *s, int count, bool *recorded, sr_failure *why) {
     const int64_t length = series_length(s), rows = length < LOOK ? length : LOOK;
     double *memory = malloc((size_t)(count * LOOK + 1) * sizeof *memory);
     double **value = malloc((size_t)(count + 1) * sizeof *value);
@@ -203,7 +237,35 @@ static sr_status vectors_recorded(const sr_runfile *run, const statistic *stat, 
     for (int64_t i = 0; i < sites; i++)
         if (formula_holds(stat, sr_run_get_site(run, i)))
             s[count++] = (series){run, i, stat, FROM_VECTORS};
-    sr_status status = count ? look_at_vectors(s, count, recorded, why) : SR_OK;
+    sr_status status = count ? look_at_rows(s, count, recorded, why) : SR_OK;
+    free(s);
+    return status;
+}
+
+/* In the file, be it without values; older files lack what came later. */
+static bool is_declared(const sr_runfile *run, const char *term) {
+    const char *name;
+    if (strcmp(term, "tokens") == 0) return true;
+    for (int i = 0; (name = sr_run_name(run, "scalars", i)); i++)
+        if (strcmp(name, term) == 0) return true;
+    return false;
+}
+
+/* A form is where its first rows have a value, and where its first term is. */
+static sr_status form_recorded(const sr_runfile *run, const statistic *stat, const stat_form *f,
+                               bool *recorded, sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    for (int i = 0; i < form_terms(f); i++)
+        if (!is_declared(run, f->term[i])) return SR_OK;
+    sr_status status = scalars_recorded(run, f->term[0], recorded, why);
+    series *s = malloc((size_t)(sites + 1) * sizeof *s);
+    if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
+    int count = 0;
+    for (int64_t i = 0; i < sites; i++) {
+        if (recorded[i]) s[count++] = (series){run, i, stat, FROM_SCALARS};
+        recorded[i] = false;
+    }
+    if (status == SR_OK && count) status = look_at_rows(s, count, recorded, why);
     free(s);
     return status;
 }
@@ -212,5 +274,8 @@ sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_s
                           bool *recorded, sr_failure *why) {
     memset(recorded, 0, (size_t)sr_run_get_info(run)->sites * sizeof *recorded);
     if (source == FROM_VECTORS) return vectors_recorded(run, stat, recorded, why);
-    return terms_recorded(run, stat, recorded, why);
+    const stat_form *f = form_find(stat->name);
+    if (f) return form_recorded(run, stat, f, recorded, why);
+    if (!sr_run_has_scalar(run, stat->name)) return SR_OK;
+    return scalars_recorded(run, stat->name, recorded, why);
 }

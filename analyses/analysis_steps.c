@@ -11,9 +11,11 @@ static series series_of(const step_table *t, const site_choice *at, int stat) {
     return (series){t->set->run[at->run], at->site, t->chosen->wanted[stat], t->source};
 }
 
-static int64_t length_of(const step_table *t, const site_choice *at) {
+/* Rows of the run that the table is about. */
+static sr_status rows_of(const step_table *t, const site_choice *at, int64_t *first, int64_t *count,
+                         sr_failure *why) {
     const series s = series_of(t, at, 0);
-    return series_length(&s);
+    return window_rows(&t->window[at->run], &s, first, count, why);
 }
 
 static void print_row(const step_table *t, const site_choice *at, double step, int64_t last,
@@ -75,15 +77,15 @@ static sr_status block_create(step_block *b, const step_table *t, const site_cho
 /* -- every step ------------------------------------------------------------------------------ */
 
 static sr_status print_site(const step_table *t, const site_choice *at, sr_failure *why) {
-    const int64_t length = length_of(t, at);
+    int64_t last, begin = 0, length = 0;
     step_block b;
-    int64_t last;
     sr_status status = run_last_step(t->set->run[at->run], &last, why);
+    if (status == SR_OK) status = rows_of(t, at, &begin, &length, why);
     if (status == SR_OK) status = block_create(&b, t, at, 1, why);
     if (status != SR_OK) return status;
     for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
         const int64_t count = length - first < BLOCK ? length - first : BLOCK;
-        status = series_read_all(b.s, b.have, first, count, b.into, b.step, why);
+        status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
         for (int64_t k = 0; k < count && status == SR_OK; k++)
             print_row(t, at, (double)b.step[k], last, b.value + k, BLOCK);
     }
@@ -108,28 +110,27 @@ static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_f
     return SR_OK;
 }
 
-static sr_status ends_of(const step_table *t, const site_choice *at, int64_t ends[2],
-                         sr_failure *why) {
+static sr_status ends_of(const step_table *t, const site_choice *at, int64_t begin, int64_t length,
+                         int64_t ends[2], sr_failure *why) {
     const series s = series_of(t, at, 0);
-    sr_status status = series_read_steps(&s, 0, 1, &ends[0], why);
-    return status == SR_OK ? series_read_steps(&s, series_length(&s) - 1, 1, &ends[1], why)
-                           : status;
+    sr_status status = series_read_steps(&s, begin, 1, &ends[0], why);
+    return status == SR_OK ? series_read_steps(&s, begin + length - 1, 1, &ends[1], why) : status;
 }
 
 /* The sites go through the file together. */
 static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_t sites, parts *p,
                               sr_failure *why) {
-    const int64_t length = length_of(t, at);
+    int64_t begin = 0, length = 0, ends[2];
     step_block b;
-    int64_t ends[2];
-    sr_status status = ends_of(t, at, ends, why);
+    sr_status status = rows_of(t, at, &begin, &length, why);
+    if (status == SR_OK) status = ends_of(t, at, begin, length, ends, why);
     if (status == SR_OK) status = block_create(&b, t, at, sites, why);
     if (status != SR_OK) return status;
     for (int64_t k = 0; k < sites; k++)
         parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)ends[0], (double)ends[1]);
     for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
         const int64_t count = length - first < BLOCK ? length - first : BLOCK;
-        status = series_read_all(b.s, b.have, first, count, b.into, b.step, why);
+        status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
         if (status == SR_OK) status = reduce_block(&b, count, p, why);
     }
     for (int64_t k = 0; k < sites && status == SR_OK; k++) status = parts_end(&p[k], why);
@@ -156,9 +157,8 @@ static sr_status print_sites(const step_table *t, const site_choice *at, int64_t
 }
 
 /* Sites of one run that may go through the file together: their blocks, parts and rows fit. */
-static int64_t sites_together(const step_table *t, int64_t k) {
+static int64_t sites_together(const step_table *t, int64_t k, int64_t length) {
     const site_choice *at = &t->chosen->site[k];
-    const int64_t length = length_of(t, at);
     const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
     const int64_t fit = GROUP_BYTES / (8 * rows * (1 + t->chosen->statistics));
     int64_t n = 1;
@@ -178,9 +178,11 @@ sr_status step_table_print(const step_table *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t k = 0, n; k < t->chosen->sites && status == SR_OK; k += n) {
         const site_choice *at = &t->chosen->site[k];
-        const bool reduced = t->buckets && length_of(t, at) > 3 * t->buckets;
-        n = reduced ? sites_together(t, k) : 1;
-        status = reduced ? print_sites(t, at, n, why) : print_site(t, at, why);
+        int64_t begin, length = 0;
+        status = rows_of(t, at, &begin, &length, why);
+        const bool reduced = t->buckets && length > 3 * t->buckets;
+        n = reduced ? sites_together(t, k, length) : 1;
+        if (status == SR_OK) status = reduced ? print_sites(t, at, n, why) : print_site(t, at, why);
     }
     return status;
 }

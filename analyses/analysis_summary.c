@@ -6,6 +6,8 @@
  * Mean: sum in double divided by n. NaN and infinite values are counted, and are in nothing else.
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analysis.h"
 
@@ -66,6 +68,39 @@ void summary_range(double *value, int64_t count, summary *s) {
     order_for(value, n, quantile, 1);
     s->median = quantile_of_sorted(value, n, quantile[0]);
     s->q01 = s->q25 = s->q75 = s->q99 = NAN;
+}
+
+enum { RESAMPLES = 1000, LEAST = 20 };
+
+/* value [n] finite, in the order of steps; scratch [n]; drawn [BOOTSTRAP_TAILS, RESAMPLES]. */
+static sr_status draw_medians(const double *value, int64_t n, double *scratch, double *drawn,
+                              sr_failure *why) {
+    summary s;
+    memcpy(scratch, value, (size_t)n * sizeof *scratch);
+    summary_range(scratch, n, &s);
+    const int64_t block = bootstrap_block(value, n, s.median, why);
+    return block ? bootstrap_tails(value, n, block, rng_create(1), RESAMPLES, drawn, why)
+                 : why->status;
+}
+
+sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
+                           sr_failure *why) {
+    double *finite = malloc(2 * (size_t)(count + 1) * sizeof *finite);
+    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
+    sr_status status = finite && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    int64_t n = 0;
+    *low = *high = NAN;
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        if (isfinite(value[i])) finite[n++] = value[i];
+    if (status == SR_OK && n >= LEAST) {
+        status = draw_medians(finite, n, finite + count + 1, drawn, why);
+        sort_reals(drawn, RESAMPLES);
+        *low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
+        *high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
+    }
+    free(finite);
+    free(drawn);
+    return status;
 }
 
 void summary_columns(tsv *t) {

@@ -14,7 +14,8 @@
  *
  * A group of one run has no spread between seeds: the interval covers the steps of these very runs
  * then, and another seed of the same method may lie outside: the verdict says `in these runs`.
- * Steps are taken as stationary: --after leaves out the beginning.
+ * Steps are taken as stationary: the start-up of running values is left out (--startup), --phase and
+ * --after choose among the others.
  * Sites are matched by name, by depth (the number stored in the run file), or the first or the last
  * site with the statistic: models without a common name can be compared by place.
  */
@@ -26,7 +27,7 @@
 #include "analysis.h"
 
 typedef struct settings {
-    option_text site, stat, match, groups;
+    option_text site, stat, match, groups, startup, phase;
     double after, level;
     int64_t resamples, block, seed;
 } settings;
@@ -35,13 +36,15 @@ typedef struct settings {
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*", "sites: globs separated by commas"),
     TEXT_OPTION("Choice", "stat", AT(stat),
-                "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2",
-                "statistics separated by commas: any name below /scalars"),
+                "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,g_mu_share,"
+                "g_sigma2_share,g_psi2_share",
+                "statistics separated by commas: any name below /scalars, or a form of one"),
     CHOICE_OPTION("Choice", "match", AT(match), "name", "name|depth|first|last",
                   "which sites of two runs belong together"),
     CHOICE_OPTION("Choice", "groups", AT(groups), "seed", "seed|none",
                   "runs that differ in nothing but the seed are one group; none: each run alone"),
-    REAL_OPTION("Choice", "after", AT(after), "0", 0, 99, "percent",
+    WINDOW_OPTIONS(AT(startup), AT(phase)),
+    REAL_OPTION("Steps", "after", AT(after), "0", 0, 99, "percent",
                 "leave out the steps before this part of training"),
     REAL_OPTION("Intervals", "level", AT(level), "95", 50, 99.9, "percent", "of the intervals"),
     INT_OPTION("Intervals", "resamples", AT(resamples), "1000", 100, 1000000, "",
@@ -53,9 +56,7 @@ static const option rows[] = {
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-#define SCALAR(name, definition) {#name, #name, NULL, 0, NULL, NULL},
-static const statistic scalars[] = {SR_SCALARS(SCALAR)};
-enum { SCALARS = sizeof scalars / sizeof scalars[0], LEAST_STEPS = 20 };
+enum { LEAST_STEPS = 20 };
 
 static const char *const quantity[BOOTSTRAP_TAILS] = {"median", "q99", "max"};
 
@@ -86,14 +87,16 @@ static void sample_free(sample *x) {
     *x = (sample){0};
 }
 
-/* Rows whose step is at or behind --after; the others are left out. */
-static sr_status sample_read(sample *x, const series *of, double after, sr_failure *why) {
-    const int64_t rows_here = series_length(of);
+/* Rows in the window whose step is at or behind --after. */
+static sr_status sample_read(sample *x, const series *of, const step_window *w, double after,
+                             sr_failure *why) {
+    int64_t first = 0, rows_here = 0;
+    if (window_rows(w, of, &first, &rows_here, why) != SR_OK) return why->status;
     int64_t last, *step = malloc((size_t)(rows_here + 1) * sizeof *step);
     x->value = malloc((size_t)(rows_here + 1) * sizeof *x->value);
     sr_status status = step && x->value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = run_last_step(of->run, &last, why);
-    if (status == SR_OK) status = series_read(of, 0, rows_here, x->value, step, why);
+    if (status == SR_OK) status = series_read(of, first, rows_here, x->value, step, why);
     for (int64_t i = 0; i < rows_here && status == SR_OK; i++) {
         if (100 * (double)step[i] < after * (double)last) continue;
         if (isfinite(x->value[i]))
@@ -118,10 +121,10 @@ static sr_status sample_exact(sample *x, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status sample_make(sample *x, const settings *s, const series *of, rng random,
-                             sr_failure *why) {
+static sr_status sample_make(sample *x, const settings *s, const series *of, const step_window *w,
+                             rng random, sr_failure *why) {
     *x = (sample){0};
-    sr_status status = sample_read(x, of, s->after, why);
+    sr_status status = sample_read(x, of, w, s->after, why);
     if (status == SR_OK) status = sample_exact(x, why);
     if (status != SR_OK || x->count < LEAST_STEPS) return status;
     x->block = s->block ? s->block : bootstrap_block(x->value, x->count, x->exact[0], why);
@@ -139,6 +142,7 @@ typedef struct comparison {
     const run_set *set;
     const choice *c;
     const run_groups *groups;
+    const step_window *window; /* [runs] */
     tsv *table;
 } comparison;
 
@@ -207,7 +211,8 @@ static rng stream(const comparison *p, const site_choice *at, int64_t number) {
 static sr_status read_sample(const comparison *p, const site_choice *at, const statistic *stat,
                              sample *x, sr_failure *why) {
     const series of = {p->set->run[at->run], at->site, stat, FROM_SCALARS};
-    return sample_make(x, p->s, &of, stream(p, at, stat - scalars), why);
+    return sample_make(x, p->s, &of, &p->window[at->run], stream(p, at, stat - recorded_statistics),
+                       why);
 }
 
 static sr_status join_samples(const comparison *p, const statistic *stat, const sample *one,
@@ -224,7 +229,7 @@ static sr_status join_samples(const comparison *p, const statistic *stat, const 
     if (!enough) return SR_OK;
     g->drawn = malloc((size_t)(BOOTSTRAP_TAILS * p->s->resamples) * sizeof *g->drawn);
     if (!g->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    const rng random = stream(p, g->at, SCALARS + (stat - scalars));
+    const rng random = stream(p, g->at, RECORDED_STATISTICS + (stat - recorded_statistics));
     bootstrap_runs(drawn, g->runs, random, p->s->resamples, g->drawn);
     return SR_OK;
 }
@@ -455,10 +460,15 @@ static sr_status make_groups(const settings *s, const run_set *set, run_groups *
 }
 
 /* What is above the header. */
-static sr_status prepare(const comparison *p, choice *c, run_groups *g, sr_failure *why) {
+static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **windows,
+                         sr_failure *why) {
     sr_status status = choice_set_sites(c, p->set, p->s->site, FROM_SCALARS, p->table, why);
     if (status == SR_OK) status = make_groups(p->s, p->set, g, p->table, why);
+    if (status == SR_OK)
+        status = windows_make(windows, p->set, p->s->startup, p->s->phase, p->table, why);
+    p->window = *windows;
     if (status != SR_OK) return status;
+    comparable_warn(c, p->set, p->table);
     const int64_t pairs = count_pairs(p);
     note_method(p, pairs, p->table);
     return pairs ? SR_OK : nothing_in_common(p, why);
@@ -471,13 +481,15 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     table_head head;
     choice c = {0};
     run_groups groups = {0};
+    step_window *windows = NULL;
     if (set->count < 2) return sr_fail(why, SR_USAGE, "a comparison needs two runs or more");
-    sr_status status = choice_set_statistics(&c, scalars, SCALARS, s->stat, why);
+    sr_status status =
+        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, s->stat, why);
     if (status == SR_OK)
         status = table_head_begin(&head, &table, "stat-compare", command, set, why);
     if (status != SR_OK) return status;
-    const comparison p = {s, set, &c, &groups, &table};
-    status = prepare(&p, &c, &groups, why);
+    comparison p = {s, set, &c, &groups, NULL, &table};
+    status = prepare(&p, &c, &groups, &windows, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
     else
@@ -488,6 +500,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     }
     run_groups_free(&groups);
     choice_free(&c);
+    free(windows);
     return status;
 }
 

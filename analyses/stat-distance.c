@@ -8,8 +8,13 @@
  *     dist_psi2   = ||psi2_B - psi2||_2 / d
  *     dist_psi    = ||sqrt(psi2_B) - sqrt(psi2)||_2 / d
  *
- * The division is by d, not sqrt(d), as in the paper: widths are not comparable. Roots without eps.
+ * The division is by d, not sqrt(d), as in the paper, and the scale of the activations stays in:
+ * runs of different width or scale are not comparable in this form. Roots without eps. --form
+ * per-root divides by sqrt(d) instead (root mean square over features), --form relative by the length
+ * of the running statistic, of mu by that of the running deviation: neither width nor scale is left.
  */
+#include <math.h>
+
 #include "analysis.h"
 #include "statrec/moments.h"
 
@@ -31,13 +36,47 @@ static double dist_psi2(const vector_row *r) {
     return sr_dist(V(r, psi2_B), V(r, psi2), r->width);
 }
 
-static const statistic stats[] = {
-    {"mu", "dist_mu", NULL, NEEDS(mu_B) | NEEDS(mu), dist_mu, NULL},
-    {"sigma", "dist_sigma", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), dist_sigma, NULL},
-    {"sigma2", "dist_sigma2", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), dist_sigma2, NULL},
-    {"psi", "dist_psi", NULL, NEEDS(psi2_B) | NEEDS(psi2), dist_psi, NULL},
-    {"psi2", "dist_psi2", NULL, NEEDS(psi2_B) | NEEDS(psi2), dist_psi2, NULL},
-};
+#define FORMS(q, of_root)                                                                          \
+    static double q##_per_root(const vector_row *r) {                                              \
+        return dist_##q(r) * sqrt((double)r->width);                                               \
+    }                                                                                              \
+    static double q##_relative(const vector_row *r) {                                              \
+        return dist_##q(r) * (double)r->width / of_root;                                           \
+    }
+
+/* ||a||_2 and ||sqrt(a)||_2 */
+static double length(const double *a, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) sum += a[k] * a[k];
+    return sqrt(sum);
+}
+
+static double length_of_root(const double *a, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++) sum += a[k];
+    return sqrt(sum);
+}
+
+FORMS(mu, length_of_root(V(r, sigma2), r->width))
+FORMS(sigma, length_of_root(V(r, sigma2), r->width))
+FORMS(sigma2, length(V(r, sigma2), r->width))
+FORMS(psi, length_of_root(V(r, psi2), r->width))
+FORMS(psi2, length(V(r, psi2), r->width))
+
+#define STATISTICS(suffix, f, more)                                                                \
+    {"mu", "dist_mu" suffix, NULL, NEEDS(mu_B) | NEEDS(mu) | (more), f(mu), NULL},                 \
+        {"sigma", "dist_sigma" suffix, NULL, NEEDS(sigma2_B) | NEEDS(sigma2), f(sigma), NULL},     \
+        {"sigma2", "dist_sigma2" suffix, NULL, NEEDS(sigma2_B) | NEEDS(sigma2), f(sigma2), NULL},  \
+        {"psi", "dist_psi" suffix, NULL, NEEDS(psi2_B) | NEEDS(psi2), f(psi), NULL}, {             \
+        "psi2", "dist_psi2" suffix, NULL, NEEDS(psi2_B) | NEEDS(psi2), f(psi2), NULL               \
+    }
+#define PAPER(q)    dist_##q
+#define PER_ROOT(q) q##_per_root
+#define RELATIVE(q) q##_relative
+
+static const statistic stats[] = {STATISTICS("", PAPER, 0)};
+static const statistic per_root[] = {STATISTICS("_per_root", PER_ROOT, 0)};
+static const statistic relative[] = {STATISTICS("_relative", RELATIVE, NEEDS(sigma2))};
 
 int main(int argc, char **argv) {
     const analysis a = {
@@ -50,6 +89,12 @@ int main(int argc, char **argv) {
         .source = FROM_SCALARS,
         .hint =
             "methods without batch statistics have them only with `statrec train --observe batch`",
+        .form_option = "form",
+        .form_help = "divided by d as in the paper, by sqrt(d), or by the running statistic; only "
+                     "the last may be compared between widths and scales",
+        .form = {{"paper", stats, false},
+                 {"per-root", per_root, false},
+                 {"relative", relative, false}},
     };
     return analysis_main(&a, argc, argv);
 }

@@ -7,10 +7,15 @@
  *     c_mu  = gamma/s * sum_g / n       part of dx through mu_B:     -c_mu              (every row)
  *     c_sig = gamma/s * sum_gx / n      part of dx through sigma2_B: -c_sig * xhat_i    (row i)
  *     g_mu     = ||c_mu||_2 / d
- *     g_sigma2 = sqrt(sum c_sig^2 Q) / d,  Q = mean of xhat^2 over rows = sigma2_B / (sigma2_B +
- * eps) g_psi2   = the same with psi2_B for sigma2_B; PN: || |nu|/psi * sqrt(Gamma) ||_2 / d
+ *     g_sigma2 = sqrt(sum c_sig^2 Q) / d,  Q = mean of xhat^2 = sigma2_B / (sigma2_B + eps)
+ *     g_psi2   = the same with psi2_B for sigma2_B; PN: || |nu|/psi * sqrt(Gamma) ||_2 / d
  *     *_rowmean: mean over rows of ||c * xhat_i||_2, divided by d; needs the rows, so never from
- * /vectors
+ *                /vectors
+ *
+ * g is the gradient of the loss as the run reduced it, which is the sum over the tokens of a pass in
+ * `statrec train`. --loss sum and mean give either whatever the run did; --loss share divides the
+ * Frobenius norm of a part, sqrt(n) d g, by that of the whole dx: neither loss, tokens, width nor
+ * scale is left (analysis_forms.c).
  *
  * From /vectors only where these formulas hold as printed (bn, rbn; pnv, mabn): brn multiplies both
  * coefficients by a correction that is not stored.
@@ -53,6 +58,19 @@ static const statistic stats[] = {
     {"g_psi2_rowmean", "g_psi2_rowmean", NULL, 0, NULL, NULL},
 };
 
+/* Tokens and ||dx|| are not among the vectors. */
+#define OF_LOSS(form)                                                                              \
+    {                                                                                              \
+        {"g_mu", "g_mu_" form, NULL, 0, NULL, NULL},                                               \
+            {"g_sigma2", "g_sigma2_" form, NULL, 0, NULL, NULL},                                   \
+            {"g_psi2", "g_psi2_" form, NULL, 0, NULL, NULL},                                       \
+            {"g_sigma2_rowmean", "g_sigma2_rowmean_" form, NULL, 0, NULL, NULL}, {                 \
+            "g_psi2_rowmean", "g_psi2_rowmean_" form, NULL, 0, NULL, NULL                          \
+        }                                                                                          \
+    }
+static const statistic of_sum[] = OF_LOSS("sum"), of_mean[] = OF_LOSS("mean"),
+                       share[] = OF_LOSS("share");
+
 int main(int argc, char **argv) {
     const analysis a = {
         .program = "stat-gradnorm",
@@ -64,7 +82,16 @@ int main(int argc, char **argv) {
         .site = "*",
         .source = FROM_SCALARS,
         .hint =
-            "methods without batch statistics have them only with `statrec train --observe batch`",
+            "methods without batch statistics have them only with `statrec train --observe batch`; "
+            "shares need ||dx||, which files of older versions lack",
+        .form_option = "loss",
+        .form_help = "of the loss as the run reduced it (sum, in `statrec train`), of its sum or "
+                     "mean over tokens or images, or as a share of the whole gradient; only the "
+                     "last may be compared between batch sizes, widths and scales",
+        .form = {{"recorded", stats, false},
+                 {"sum", of_sum, false},
+                 {"mean", of_mean, false},
+                 {"share", share, false}},
     };
     return analysis_main(&a, argc, argv);
 }

@@ -80,16 +80,18 @@ static void gradients_free(gradients *g) {
     for (int k = 0; k < STATISTICS; k++) free(g->value[k]);
 }
 
-static sr_status gradients_read(gradients *g, const sr_runfile *run, const site_choice *at,
+static sr_status gradients_read(gradients *g, const step_table *j, const site_choice *at,
                                 sr_failure *why) {
-    sr_status status = SR_OK;
-    g->steps = sr_run_get_info(run)->steps;
+    const sr_runfile *run = j->set->run[at->run];
+    const series any = {run, at->site, &stats[0], FROM_SCALARS};
+    int64_t first;
+    sr_status status = window_rows(&j->window[at->run], &any, &first, &g->steps, why);
     for (int k = 0; k < STATISTICS && status == SR_OK; k++) {
         const series s = {run, at->site, &stats[k], FROM_SCALARS};
         g->value[k] = malloc((size_t)(g->steps + 1) * sizeof *g->value[k]);
         if (!g->value[k]) return sr_fail(why, SR_MEMORY, "out of memory");
         for (int64_t i = 0; i < g->steps; i++) g->value[k][i] = NAN;
-        if (at->has[k]) status = series_read(&s, 0, g->steps, g->value[k], NULL, why);
+        if (at->has[k]) status = series_read(&s, first, g->steps, g->value[k], NULL, why);
     }
     return status;
 }
@@ -144,14 +146,14 @@ static void print_site(const run_set *set, const site_choice *at, gradients *g, 
     for (size_t i = 0; i < sizeof cell / sizeof cell[0]; i++) tsv_real(t, cell[i]);
 }
 
-static sr_status print_sites(const run_set *set, const choice *chosen, tsv *t, sr_failure *why) {
+static sr_status print_sites(const step_table *j, sr_failure *why) {
     sr_status status = SR_OK;
-    declare_columns(t);
-    for (int64_t i = 0; i < chosen->sites && status == SR_OK; i++) {
-        const site_choice *at = &chosen->site[i];
+    declare_columns(j->table);
+    for (int64_t i = 0; i < j->chosen->sites && status == SR_OK; i++) {
+        const site_choice *at = &j->chosen->site[i];
         gradients g = {0};
-        status = gradients_read(&g, set->run[at->run], at, why);
-        if (status == SR_OK) print_site(set, at, &g, t);
+        status = gradients_read(&g, j, at, why);
+        if (status == SR_OK) print_site(j->set, at, &g, j->table);
         gradients_free(&g);
     }
     return status;

@@ -44,10 +44,6 @@ static const option rows[] = {
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-#define SCALAR(name, definition) {#name, #name, NULL, 0, NULL, NULL},
-static const statistic scalars[] = {SR_SCALARS(SCALAR)};
-enum { SCALARS = sizeof scalars / sizeof scalars[0] };
-
 static void print_help(const void *self) {
     (void)self;
     printf("usage: stat-outlier RUN.h5... [--deviations K] [--parts N] [--site GLOB] [--stat LIST] "
@@ -55,8 +51,9 @@ static void print_help(const void *self) {
            "How heavy the tails of a statistic are: quantiles, and the steps that are more than K\n"
            "median absolute deviations from its median.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
-    for (int i = 0; i < SCALARS; i++)
-        printf("  %-16s %s\n", scalars[i].name, statistic_definition(&scalars[i]));
+    for (int i = 0; i < RECORDED_STATISTICS; i++)
+        printf("  %-16s %s\n", recorded_statistics[i].name,
+               statistic_definition(&recorded_statistics[i]));
     printf("\n");
     options_help(options, stdout);
 }
@@ -258,7 +255,8 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     tsv table;
     table_head head;
     choice c = {0};
-    sr_status status = choice_set_statistics(&c, scalars, SCALARS, s->stat, why);
+    sr_status status =
+        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, s->stat, why);
     if (status == SR_OK)
         status = table_head_begin(&head, &table, "stat-outlier", command, set, why);
     if (status != SR_OK) return status;

@@ -210,7 +210,9 @@ int main(int argc, char **argv) {
         .source = FROM_SCALARS,
         .hint =
             "methods without batch statistics have it only with `statrec train --observe batch`",
-        .released = released,
+        .form_option = "definition",
+        .form_help = "that of the paper, or of its released code (computed from /vectors)",
+        .form = {{"paper", stats, false}, {"released", released, true}},
         .print_final = print_final,
     };
     return analysis_main(&a, argc, argv);

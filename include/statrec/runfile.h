@@ -8,6 +8,7 @@
 #define STATREC_RUNFILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "statrec/base.h"
@@ -60,6 +61,31 @@ bool sr_run_has_eval(const sr_runfile *f, const char *name);
 /* True where this scalar (or vector) of the site is only the observer's: batch statistics that the
  * site's own method does not have. */
 bool sr_run_only_observed(const sr_run_site *site, const char *statistic);
+/* Passes after which the initial value of a running statistic weighs less than SR_STARTUP_LEFT, by
+ * the weight of its old value; and the most of these over the sites of a run. 0: nothing runs. */
+#define SR_STARTUP_LEFT 0.01
+int64_t sr_startup_of(double alpha);
+int64_t sr_run_startup(const sr_runfile *f);
+
+/* What a statistic depends on besides what it is about: bits of SR_DEPENDS_*, 0 for nothing known.
+ * name: what may be compared where those differ ("g_mu_share"), "" without any. */
+enum {
+    SR_DEPENDS_WIDTH = 1, /* features of the site */
+    SR_DEPENDS_SCALE = 2, /* of the activations or of the gradient */
+    SR_DEPENDS_LOSS = 4,  /* sum or mean of the loss, and tokens of a pass */
+    SR_DEPENDS_ROWS = 8   /* rows that a batch statistic is taken over */
+};
+typedef struct sr_instead {
+    char name[SR_NAME_SIZE];
+    const char *reason; /* why, one clause after the statistic's name */
+} sr_instead;
+unsigned sr_depends(const char *statistic, sr_instead *instead);
+/* In what two sites of two runs differ, as far as their files tell: width; model or data, for the
+ * scale; loss reduction or tokens of a pass, and rows, by more than a tenth. */
+unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b, int64_t site_b);
+/* False, and one line of text, where the statistic depends on one of these differences. */
+bool sr_comparable(const char *statistic, unsigned differences, char *text, size_t size);
+
 /* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid
  * until close. */
 const char *sr_run_name(const sr_runfile *f, const char *group, int i);

@@ -49,9 +49,10 @@ static void test_all_statistics(void **state) {
 
 static void test_unknown_statistic(void **state) {
     (void)state;
-    program_result r = program_run("stat-scalar edges.h5 --stat none");
+    program_result r = program_run("stat-scalar edges.h5 --stat row_exact_vra");
     assert_int_equal(r.status, 2);
-    assert_non_null(strstr(r.err, ", samples, padded\n"));
+    assert_non_null(strstr(r.err, "unknown statistic 'row_exact_vra'\n"));
+    assert_non_null(strstr(r.err, "hint: did you mean 'row_exact_var'? --help lists all "));
     program_free(&r);
 }
 

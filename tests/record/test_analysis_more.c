@@ -20,7 +20,8 @@ static void test_tid(void **state) {
     (void)state;
     static const char *const from[] = {"scalars", "vectors"};
     for (int i = 0; i < 2; i++) {
-        program_result r = program_run("stat-tid small.h5 --site last --from %s", from[i]);
+        program_result r =
+            program_run("stat-tid --startup 0 small.h5 --site last --from %s", from[i]);
         assert_int_equal(r.status, 0);
         assert_int_equal(table_rows(r.out), 3);
         check_text(&r, 0, "statistic", "tid_mean");
@@ -33,7 +34,7 @@ static void test_tid(void **state) {
         check_cell(&r, 2, "mean", 10 + var);
         check_cell(&r, 2, "median", 7.5 + var);
         program_free(&r);
-        r = program_run("stat-tid small.h5 --stat total --per-step --from %s", from[i]);
+        r = program_run("stat-tid --startup 0 small.h5 --stat total --per-step --from %s", from[i]);
         assert_int_equal(table_rows(r.out), 6);
         check_cell(&r, 0, "tid_total", 2.5 + var);
         check_text(&r, 5, "tid_total", "nan");
@@ -45,7 +46,8 @@ static void test_tid(void **state) {
  * after the update is 0.9 of the difference, and sigma2 is (0.3, 4.4). */
 static void test_tid_released(void **state) {
     (void)state;
-    program_result r = program_run("stat-tid small.h5 --site last --definition released");
+    program_result r =
+        program_run("stat-tid --startup 0 small.h5 --site last --definition released");
     assert_int_equal(r.status, 0);
     const double mean = 1.8 * (sqrt(3) + sqrt(2)), var = 1 - (sqrt(0.3 / 3) + sqrt(4.4 / 8)) / 2;
     assert_int_equal(table_rows(r.out), 3);
@@ -101,7 +103,7 @@ static void test_tid_final(void **state) {
 
 static void test_lngrad(void **state) {
     (void)state;
-    program_result r = program_run("stat-lngrad small.h5 --stat grad_mean,grad_var");
+    program_result r = program_run("stat-lngrad --startup 0 small.h5 --stat grad_mean,grad_var");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2);
     check_text(&r, 1, "site", "top");

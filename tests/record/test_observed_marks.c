@@ -66,8 +66,9 @@ static void test_whose(void **state) {
 
 static void test_tables(void **state) {
     (void)state;
-    program_result r = program_run("stat-scalar bn.h5 ln.h5 plain.h5 --stat dist_mu,dist_psi,"
-                                   "row_grad_mean");
+    program_result r =
+        program_run("stat-scalar --startup 0 bn.h5 ln.h5 plain.h5 --stat dist_mu,dist_psi,"
+                    "row_grad_mean");
     assert_int_equal(r.status, 0);
     assert_non_null(strstr(r.out, "# note: ln.h5: dist_mu is the observer's at 1 site (top):"));
     assert_non_null(strstr(r.out, "# note: ln.h5: dist_psi is the observer's"));
