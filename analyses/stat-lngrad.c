@@ -6,6 +6,7 @@
  *     row_grad_mean, row_grad_var   = mean and biased variance of dx, as measured
  *     row_exact_mean, row_exact_var = the same by the closed form, from g, xhat and s of the row
  *     row_g_mean, row_g_var         = the same of gamma * g
+ *     row_free_var                  = variance of dx if mean and deviation were constants: D/s^2
  *
  * The theorem has four cases, by what the backward pass takes for a constant. With q = gamma g,
  * qbar and D its mean and biased variance, m = mean[q xhat], Q = sigma^2/(sigma^2 + eps):
@@ -26,7 +27,7 @@
 
 #include "analysis.h"
 
-enum { GRAD_MEAN, GRAD_VAR, EXACT_MEAN, EXACT_VAR, G_MEAN, G_VAR, STATISTICS };
+enum { GRAD_MEAN, GRAD_VAR, EXACT_MEAN, EXACT_VAR, G_MEAN, G_VAR, FREE_VAR, STATISTICS };
 
 static const statistic stats[STATISTICS] = {
     {"grad_mean", "row_grad_mean", NULL, 0, NULL, NULL},
@@ -35,6 +36,7 @@ static const statistic stats[STATISTICS] = {
     {"exact_var", "row_exact_var", NULL, 0, NULL, NULL},
     {"g_mean", "row_g_mean", NULL, 0, NULL, NULL},
     {"g_var", "row_g_var", NULL, 0, NULL, NULL},
+    {"free_var", "row_free_var", NULL, 0, NULL, NULL},
 };
 
 static const char *case_of(const char *norm) {
@@ -67,6 +69,8 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "var_diff", "largest of the steps: |grad_var - exact_var| / exact_var");
     tsv_column(t, "g_mean", "median over the steps of row_g_mean");
     tsv_column(t, "g_var", "the same of row_g_var");
+    tsv_column(t, "free_var",
+               "the same of row_free_var, which bounds the variance of dx; nan: not recorded");
     tsv_header(t);
 }
 
@@ -141,8 +145,9 @@ static void print_site(const run_set *set, const site_choice *at, gradients *g, 
     tsv_text(t, case_of(site->norm));
     tsv_int(t, g->steps);
     tsv_int(t, nonfinite);
-    const double cell[] = {median[GRAD_MEAN], median[EXACT_MEAN], mean_diff,      median[GRAD_VAR],
-                           median[EXACT_VAR], var_diff,           median[G_MEAN], median[G_VAR]};
+    const double cell[] = {median[GRAD_MEAN], median[EXACT_MEAN], mean_diff,
+                           median[GRAD_VAR],  median[EXACT_VAR],  var_diff,
+                           median[G_MEAN],    median[G_VAR],      median[FREE_VAR]};
     for (size_t i = 0; i < sizeof cell / sizeof cell[0]; i++) tsv_real(t, cell[i]);
 }
 
@@ -168,7 +173,7 @@ int main(int argc, char **argv) {
             "With another --stat: a summary of those statistics, as in the other analyses.",
         .stat = stats,
         .statistics = STATISTICS,
-        .preset = "grad_mean,grad_var,exact_mean,exact_var,g_mean,g_var",
+        .preset = "grad_mean,grad_var,exact_mean,exact_var,g_mean,g_var,free_var",
         .site = "*",
         .source = FROM_SCALARS,
         .hint = "only the methods of the LN family record it",

@@ -1,76 +1,102 @@
-#: title AdaNorm Theorem 1: mean and variance of the gradient behind a normalization, measured against exact values
-#: runs 1-8 RUN.h5 [MORE.h5...]
-#: samples nlp_detach_both nlp_ln_simple nlp_detach_mean nlp_detach_std
-#: size 6.75 2.4
-#: site *
-#: table g stat-lngrad {run} --site {site}
-# Cases by what the backward pass takes for a constant: a mean and deviation, b neither, c the mean, d the deviation.
-# Over the features of a row, averaged over rows, medians over the steps. Left: mean of dx in deviations of dx; the
-# theorem says 0 for b and d. Right: variance of dx. Filled: measured; ring: exact (files
-# recorded before there was one have none). stat-lngrad prints the largest difference of any step.
+#: title AdaNorm Theorem 1 on one network: variance of the gradient behind a normalization, and what bounds it
+#: runs 1-4 RUN.h5 [MORE.h5...]
+#: samples nlp_ln_simple
+#: size 6.75 2.3
+#: site first
+#: table t stat-lngrad {run} --per-step --buckets {buckets} --site {site} --stat g_var,free_var,grad_var,exact_var
+#: curves t by site x percent y row_g_var,row_free_var,row_grad_var,row_exact_var buckets 100
+#: table g stat-lngrad {run}
+# Over the features of a row, averaged over rows: D_g, variance of g, the gradient at the normalised vector; D_g/s^2, the
+# variance that dx would have if mean and deviation of the row were constants; the variance of dx. The theorem states
+# that the third is at most the second, at the same g, x and s: of one network. Every further run has panels and
+# axes of its own. Left: through training at one site, medians of each 1/100; right: the third over the second at
+# every site, their medians over the steps (files recorded before row_free_var lack both). Ring: by the closed form.
 
-array case_of[runs]
-array sites_of[runs]
-do for [r=1:runs] {
-    case_of[r] = '-'
-    sites_of[r] = 0
-    stats g index r-1 using (case_of[r] = strcol(g_case), sites_of[r] = sites_of[r] + 1, 1) nooutput name 'CASE'
-    legend_text[r] = (case_of[r] eq '-' ? '' : case_of[r].': ').run_label[r]
-    legend_type[r] = r
-    legend_mark[r] = 1
+legend_count = 4
+legend_text[1] = 'D_g, variance of g'
+legend_text[2] = 'D_g / s²'
+legend_text[3] = 'variance of dx'
+legend_text[4] = 'variance of dx by the closed form'
+array kind[4] = [8, 2, 1, published_type(1)]
+do for [q=1:4] {
+    legend_type[q] = kind[q]
+    legend_mark[q] = q == 4 ? 1 : 2
 }
-legend_count = runs + 1
-legend_text[runs+1] = 'exact'
-legend_type[runs+1] = published_type(1)
-legend_mark[runs+1] = 1
-pad_left = 0.85
-gap_x = 0.85
-sites = sites_of[1]
-do for [r=1:runs] { sites = sites_of[r] > sites ? sites_of[r] : sites }
-
-# Runs side by side within a site.
-place(r) = column(0) + 1 + (r - 0.5 * (runs + 1)) * 0.6 / runs
-measured(i) = column(g_grad_mean) / sqrt(column(g_grad_var))
-exact(i) = column(g_exact_mean) / sqrt(column(g_exact_var))
-eval span_of('g', 'g_grad_mean', 'measured(0)')
-mean_low = span_count > 0 ? span_low : 0
-mean_high = span_count > 0 ? span_high : 0
-eval span_of('g', 'g_exact_mean', 'exact(0)')
-if (span_count > 0) {
-    mean_low = span_low < mean_low ? span_low : mean_low
-    mean_high = span_high > mean_high ? span_high : mean_high
-}
-eval span('g', 'g_grad_var')
-if (span_count == 0) { eval refuse('no finite gradient of a row') }
-var_low = span_low > 0 ? span_low : 1e-12
-var_high = span_high > 0 ? span_high : 1
-eval span('g', 'g_exact_var')
-if (span_count > 0 && span_low > 0) {
-    var_low = span_low < var_low ? span_low : var_low
-    var_high = span_high > var_high ? span_high : var_high
-}
-known_exact = span_count
-if (known_exact == 0) { legend_count = runs }
-# Rounding is not to fill the axis.
-mean_low = mean_low > -1e-4 ? -1e-4 : mean_low
-mean_high = mean_high < 1e-4 ? 1e-4 : mean_high
-
+array name_of[4] = ['g_g_var', 'g_free_var', 'g_grad_var', 'g_exact_var']
+array step_name[4] = ['t_row_g_var', 't_row_free_var', 't_row_grad_var', 't_row_exact_var']
+figure_height = figure_height * runs
 eval LEGEND_ROOM
-set xlabel 'site, from the input' offset 0,0.7
-set xrange [0.4:sites + 0.6] noextend
-eval sprintf('set xtics 1,%d', sites < 9 ? 1 : tic_step(sites, 8))
+legend_height = legend_height + (runs > 1 ? 0.16 : 0.05)
+gap_y = runs > 1 ? 0.62 : gap_y
+pad_left = 0.72
+gap_x = 0.85
+# Of medians over the steps.
+share(c) = column(c) / column(g_free_var)
+array sites_of[runs]
+array first_of[runs]
+do for [k=t_curves:1:-1] { first_of[t_run[k]] = k }
+do for [r=1:runs] {
+    eval span_of(sprintf('g index %d', r - 1), 'g_grad_var', 'column(0)')
+    if (span_count == 0) { eval refuse('no finite gradient of a row') }
+    sites_of[r] = span_high + 1
+}
 set pointsize 0.45
 
 set multiplot
-eval panel(1, 2, 1, 1)
-eval linear_y(mean_low, mean_high)
-set ylabel 'mean of d{/:Italic x} / its deviation' offset 0.4,0
-plot for [r=1:runs] g index r-1 using (place(r)):(measured(0)) with points linetype r, \
-     for [r=1:runs] g index r-1 using (place(r)):(exact(0)) with points linetype published_type(1) pointsize 0.9
-eval panel(2, 2, 1, 1)
-eval log_y(var_low, var_high)
-set ylabel 'variance of d{/:Italic x}' offset 0.6,0
-plot for [r=1:runs] g index r-1 using (place(r)):g_grad_var with points linetype r, \
-     for [r=1:runs] g index r-1 using (place(r)):g_exact_var with points linetype published_type(1) pointsize 0.9
+do for [r=1:runs] {
+    do for [side=1:2] {
+        low = 1e300
+        high = -1e300
+        command = ''
+        set xrange [*:*]
+        set yrange [*:*]
+        unset logscale
+        do for [k=1:t_curves] {
+            do for [q=1:4] {
+                if (side == 1 && t_run[k] == r) {
+                    eval span(sprintf('t index %d', k - 1), step_name[q])
+                    if (span_count > 0 && span_low > 0) {
+                        low = span_low < low ? span_low : low
+                        high = span_high > high ? span_high : high
+                        command = command.sprintf(', t index %d using t_x:%s with ', k - 1, step_name[q]). \
+                            (q == 4 ? sprintf('points linetype %d pointsize 0.5 pointinterval 8', kind[q]) : sprintf('lines linetype %d', kind[q]))
+                    }
+                }
+            }
+        }
+        eval span(sprintf('g index %d', r - 1), 'g_free_var')
+        if (side == 2 && span_count > 0) {
+            do for [q=3:4] {
+                eval span_of(sprintf('g index %d', r - 1), name_of[q], sprintf('share(%s)', name_of[q]))
+                if (span_count > 0) {
+                    low = span_low < low ? span_low : low
+                    high = span_high > high ? span_high : high
+                    command = command.sprintf(', g index %d using (column(0)+1):(share(%s)) with points linetype %d pointsize %g', r - 1, name_of[q], kind[q], q == 4 ? 0.9 : 0.5)
+                }
+            }
+        }
+        if (strlen(command) > 0) {
+            eval panel(side, 2, r, runs)
+            if (side == 1) {
+                eval log_y(low, high)
+            } else {
+                eval linear_y(low < 0.9 ? low : 0.9, high > 1 ? high : 1)
+                command = command.', 1 with lines linetype 2'
+            }
+            set ylabel (side == 1 ? 'variance, '.t_key[first_of[r]] : 'variance of dx / (D_g / s²)') noenhanced offset 0.4,0
+            set title (side == 1 && runs > 1 ? run_label[r] : '') noenhanced offset 0,-0.8
+            set xlabel (side == 1 ? 'training (%)' : 'site, from the input') offset 0,0.7
+            if (side == 1) {
+                set xrange [0:100] noextend
+                set xtics 0,25,100
+            } else {
+                set xrange [0.4:sites_of[r] + 0.6] noextend
+                eval sprintf('set xtics 1,%d', sites_of[r] < 9 ? 1 : tic_step(sites_of[r], 8))
+            }
+            eval 'plot '.command[3:*]
+        }
+    }
+}
+unset title
 eval LEGEND_DRAW
 unset multiplot

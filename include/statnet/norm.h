@@ -48,7 +48,8 @@
     X(dx_norm)          /* ||dx||_F over valid rows, of the tensor that the method normalises */   \
     X(direct_norm)      /* ||gamma/s g||_F: dx if the statistics did not depend on x */            \
     X(dx_norm_bn)       /* observed sites: the same two if bn stood there */                       \
-    X(direct_norm_bn)
+    X(direct_norm_bn)                                                                              \
+    X(row_free_var) /* LN family: D/s^2, dx if mean and deviation were constants */
 
 #define NORM_ENUM_VECTOR(name) NORM_##name,
 #define NORM_ENUM_SCALAR(name) NORM_SCALAR_##name,

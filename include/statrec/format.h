@@ -79,7 +79,8 @@
     X(dx_norm_bn, "observed sites of other methods: dx_norm if bn stood there, with this g")       \
     X(direct_norm_bn, "the same of direct_norm")                                                   \
     X(samples, "sentences or images that the rows of this pass belong to")                         \
-    X(padded, "padded rows of this pass, which are not among `rows`")
+    X(padded, "padded rows of this pass, which are not among `rows`")                              \
+    X(row_free_var, "LN family: row_grad_var if mean and deviation of the row were constants")
 
 /* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. Files written before
  * the rows after las were there lack them. */
@@ -129,7 +130,7 @@ typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 /* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
  * or none, and those before the first one always. */
-#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2
+#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
 #define SR_VECTOR_AGES SR_position_B
 #define SR_EVAL_AGES   SR_EVAL_valid_loss_batch
 

@@ -23,7 +23,9 @@
  *                     (D - A (2 m - A mean[xhat^2])) / s^2, A the second bracket above
  *
  * which is the (D - (2 - Q) m^2)/s^2 of 18.6, Q = v/(v + eps), where eps is inside and ddof 0;
- * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm: q = gamma phi g takes the place of g.
+ * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm: q = gamma phi g takes the place of g. Beside them
+ * D/s^2 for every method, what the variance of dx would be if both statistics were constants: the
+ * theorem's bound.
  *
  * Sums along a row are in double in LANES interleaved partial sums, sums over rows in fixed pieces
  * merged in order: the same bytes for any number of threads.
@@ -35,8 +37,8 @@
 
 #include "wide.h"
 
-/* Sums over rows for observers: six means of Theorem 1, and the squares of dx and of q/s. */
-enum { PIECE = 64, ROW_MEANS = 6, ROW_DX2 = ROW_MEANS, ROW_DIRECT2, ROW_SCALARS };
+/* Sums over rows for observers: seven means of Theorem 1, and the squares of dx and of q/s. */
+enum { PIECE = 64, ROW_MEANS = 7, ROW_DX2 = ROW_MEANS, ROW_DIRECT2, ROW_SCALARS };
 
 /* One row as the backward pass sees it. */
 typedef struct row_view {
@@ -315,7 +317,10 @@ static void observe_row(const norm_call *c, const row_rule *rule, const row_view
         of_q = moments_of(scratch, r->d);
     }
     const double s = divisor(c, rule, deviation);
-    if (rule->center) add_moments(exact_moments(rule, r, of_q, along, deviation, s), sum + 4);
+    if (rule->center) {
+        add_moments(exact_moments(rule, r, of_q, along, deviation, s), sum + 4);
+        sum[6] += of_q.variance / (s * s);
+    }
     widen_row(dx, r->d, scratch);
     const row_moments of_dx = moments_of(scratch, r->d);
     add_moments(of_dx, sum);
@@ -376,7 +381,8 @@ sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const
     if (!c->observed) return SR_OK;
     static const norm_scalar place[ROW_MEANS] = {
         NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
-        NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var};
+        NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var,
+        NORM_SCALAR_row_free_var};
     for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++)
         c->scalar[place[j]] = part[2 * d + j] / (double)n;
     c->scalar[NORM_SCALAR_dx_norm] = sqrt(part[2 * d + ROW_DX2]);

@@ -36,6 +36,7 @@ row_rule rows_rule(const norm_call *c);
      NORM_SCALAR_BIT(row_g_mean) | NORM_SCALAR_BIT(row_g_var))
 /* Of those that Theorem 1 speaks of: all that subtract the mean. */
 #define ROWS_THEOREM_SCALARS                                                                       \
-    (ROWS_SCALARS | NORM_SCALAR_BIT(row_exact_mean) | NORM_SCALAR_BIT(row_exact_var))
+    (ROWS_SCALARS | NORM_SCALAR_BIT(row_exact_mean) | NORM_SCALAR_BIT(row_exact_var) |             \
+     NORM_SCALAR_BIT(row_free_var))
 
 #endif

@@ -56,7 +56,7 @@ uint32_t run_family_scalars(sr_family family) {
                C(Gamma_max);
     case SR_FAMILY_ROW:
         return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var) |
-               C(row_exact_mean) | C(row_exact_var);
+               C(row_exact_mean) | C(row_exact_var) | C(row_free_var);
     case SR_FAMILY_NONE:
         break;
     }

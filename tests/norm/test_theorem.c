@@ -75,6 +75,10 @@ static void check_exact(const told *seen, double mean, double variance) {
     check_measured("variance of dx", seen->scalar[NORM_SCALAR_row_grad_var], variance);
 }
 
+static void check_free(const told *seen, double variance) {
+    check_number("variance with constants", seen->scalar[NORM_SCALAR_row_free_var], variance);
+}
+
 static const double same[4] = {0, 2, 1, 5};
 /* A constant row: sigma = 0, s = sqrt(3), xhat = 0; gbar = 3, D_g = 9. */
 static const double constant[4] = {4, 4, 0, 6};
@@ -99,9 +103,11 @@ static void test_four_cases(void **state) {
         make(&l, c->method, 3);
         told seen = observe(&l, same);
         check_exact(&seen, c->mean, c->variance);
+        check_free(&seen, 1);
         seen = observe(&l, constant);
         check_exact(&seen, (c->mean + c->mean_constant) / 2,
                     (c->variance + c->variance_constant) / 2);
+        check_free(&seen, 2);
         layer_free(&l);
     }
 }
@@ -114,6 +120,7 @@ static void test_gain(void **state) {
     fill(l.site.gamma->value, 3, 1);
     told seen = observe(&l, same);
     check_exact(&seen, 0, 0.140625); /* (1 - 1.75/4)/4 */
+    check_free(&seen, 0.25);
     check_number("mean of gamma g", seen.scalar[NORM_SCALAR_row_g_mean], 4);
     check_number("variance of gamma g", seen.scalar[NORM_SCALAR_row_g_var], 1);
     layer_free(&l);
@@ -128,6 +135,7 @@ static void test_adanorm(void **state) {
     set(&l, "k", 0.5);
     told seen = observe(&l, same);
     check_exact(&seen, 0, 0.87890625); /* (6.25 - 1.75 * 1.5625)/4 */
+    check_free(&seen, 1.5625);
     check_number("mean of g", seen.scalar[NORM_SCALAR_row_g_mean], 3);
     layer_free(&l);
 }
@@ -150,6 +158,7 @@ static void test_released_forms(void **state) {
         set(&l, "placement", forms[i].placement);
         told seen = observe(&l, same);
         check_exact(&seen, 0, forms[i].variance);
+        check_free(&seen, 1);
         layer_free(&l);
     }
 }
@@ -164,6 +173,7 @@ static void test_elsewhere(void **state) {
         told seen = observe(&l, constant);
         assert_true(isnan(seen.scalar[NORM_SCALAR_row_exact_mean]));
         assert_true(isnan(seen.scalar[NORM_SCALAR_row_exact_var]));
+        assert_true(isnan(seen.scalar[NORM_SCALAR_row_free_var]));
         assert_int_equal(isnan(seen.scalar[NORM_SCALAR_row_grad_var]), i > 0);
         layer_free(&l);
     }

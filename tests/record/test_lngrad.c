@@ -26,6 +26,7 @@ static void write_theorem(const char *path) {
             sr_put_scalar(r, i, SR_SCALAR_row_exact_var, variance);
             sr_put_scalar(r, i, SR_SCALAR_row_g_mean, 3);
             sr_put_scalar(r, i, SR_SCALAR_row_g_var, 4 * step);
+            sr_put_scalar(r, i, SR_SCALAR_row_free_var, step);
         }
         run_end_step(r, step);
     }
@@ -56,6 +57,7 @@ static void remove_exact(const char *path) {
     assert_true(f >= 0);
     assert_true(H5Ldelete(f, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
     assert_true(H5Ldelete(f, "/scalars/row_exact_var", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(f, "/scalars/row_free_var", H5P_DEFAULT) >= 0);
     assert_true(H5Fclose(f) >= 0);
 }
 
@@ -87,6 +89,7 @@ static void test_theorem(void **state) {
         check_cell(&r, i, "grad_var", i == 3 ? 2.2 : i == 0 ? 2 : 1);
         check_cell(&r, i, "g_mean", 3);
         check_cell(&r, i, "g_var", 8);
+        check_cell(&r, i, "free_var", 2);
     }
     check_cell(&r, 0, "var_diff", 0);
     assert_true(fabs(table_real(r.out, 3, "var_diff") - 0.1) < 1e-6);
@@ -111,6 +114,7 @@ static void test_theorem_without_exact(void **state) {
         check_text(&r, 0, "case", "b");
         check_text(&r, 0, "exact_var", "nan");
         check_text(&r, 0, "var_diff", "nan");
+        check_text(&r, 0, "free_var", "nan");
         check_cell(&r, 0, "grad_var", 3);
         assert_non_null(strstr(r.out, ".h5: no row_exact_var at "));
         program_free(&r);
