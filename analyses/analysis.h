@@ -118,8 +118,13 @@ typedef struct choice {
 /* words: comma-separated `word`s of stats[count]. */
 sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const char *words,
                                 sr_failure *why);
-/* pattern: "first" or "last" (site with any of the wanted statistics), or comma-separated globs of
- * site names. A glob that matches no site of a run is a failure; so is a run set where nothing is
+/* Normalizations with statistics over the batch: those of `statrec list norms`; NULL at the end. */
+extern const char *const choice_batch_norms[];
+/* A site that "last-bn" may mean: batch statistics, and no final norm of a stack (NAME.final), which
+ * the models of the RBN paper do not have as BN. */
+bool choice_is_bn_layer(const sr_run_site *site);
+/* pattern: "first", "last" or "last-bn" (site with any of the wanted statistics), or comma-separated
+ * globs of site names. A glob that matches no site of a run is a failure; so is a run set where nothing is
  * left. Sites left out are told in `# note:` lines of the table. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why);

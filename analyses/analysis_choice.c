@@ -136,13 +136,26 @@ static sr_status match_globs(site_search *s, const char *pattern, sr_failure *wh
     return SR_OK;
 }
 
+const char *const choice_batch_norms[] = {
+    "bn", "rbn", "brn", "mabn", "pnv", "pn", "pn-released", "bn-powernorm", "rbn-released", NULL};
+
+bool choice_is_bn_layer(const sr_run_site *site) {
+    const size_t length = strlen(site->name);
+    const bool final = (length >= 6 && strcmp(site->name + length - 6, ".final") == 0) ||
+                       strcmp(site->name, "final") == 0;
+    for (int i = 0; choice_batch_norms[i]; i++)
+        if (strcmp(site->norm, choice_batch_norms[i]) == 0) return !final;
+    return false;
+}
+
 static sr_status match_sites(site_search *s, const choice *c, const char *pattern,
                              sr_failure *why) {
-    const bool last = strcmp(pattern, "last") == 0;
+    const bool bn = strcmp(pattern, "last-bn") == 0, last = bn || strcmp(pattern, "last") == 0;
     if (!last && strcmp(pattern, "first") != 0) return match_globs(s, pattern, why);
     for (int64_t k = 0; k < s->sites; k++) {
         const int64_t i = last ? s->sites - 1 - k : k;
-        s->matched[i] = has_any(s, c, i);
+        const bool meant = !bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i));
+        s->matched[i] = meant && has_any(s, c, i);
         if (s->matched[i]) break;
     }
     return SR_OK;

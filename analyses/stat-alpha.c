@@ -26,8 +26,9 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first or last (of those with a statistic)"),
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)"),
     TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas"),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
                 "weights of the old running value, separated by commas"),

@@ -20,9 +20,9 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first or last (of those with gamma and psi2_B)"),
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first, last or last-bn (of those with gamma "
+                "and psi2_B)"),
     CHOICE_OPTION("Choice", "steps", AT(steps), "last", "last|all", "recorded steps of /vectors"),
     FLAG_OPTION("Output", "per-feature", AT(per_feature), "no",
                 "one row per feature instead of one per site and step"),

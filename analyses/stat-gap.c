@@ -9,8 +9,9 @@
  * configuration). Its references: the runs with the fewest batch sites (an LN run has none). The
  * reference of a run is the one whose configuration differs from its own in the fewest lines, so
  * that pre-norm goes with pre-norm and seed with seed; of several, the first given. The value is
- * that of the last evaluation with a finite one. The discrepancy is that of the final pass where
- * the run made one, else the mean over the last tenth of the steps.
+ * that of the last evaluation with a finite one. The discrepancy is that of the last BN layer
+ * (--site last-bn of the other analyses: a stack's final norm is none), of the final pass where the
+ * run made one, else the mean over the last tenth of the steps.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,20 +30,15 @@ static const option rows[] = {
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-/* Statistics over the batch: those of `statrec list norms`. */
-static const char *const batch_norm[] = {"bn", "rbn",         "brn",          "mabn",        "pnv",
-                                         "pn", "pn-released", "bn-powernorm", "rbn-released"};
-enum { BATCH_NORMS = sizeof batch_norm / sizeof batch_norm[0] };
-
 static void print_help(const void *self) {
     (void)self;
     printf("usage: stat-gap RUN.h5... [--metric NAME[,NAME...]]\n\n"
            "A validation metric of each run against the reference run of its task, with the\n"
-           "training-inference discrepancy of the last site with batch statistics.\n"
+           "training-inference discrepancy of the last BN layer (tid_site).\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     metrics_help(stdout);
     printf("Normalizations with batch statistics:");
-    for (int i = 0; i < BATCH_NORMS; i++) printf(" %s", batch_norm[i]);
+    for (int i = 0; choice_batch_norms[i]; i++) printf(" %s", choice_batch_norms[i]);
     printf("\n\n");
     options_help(options, stdout);
 }
@@ -74,8 +70,8 @@ typedef struct result {
 } result;
 
 static bool uses_batch(const char *norm) {
-    for (int i = 0; i < BATCH_NORMS; i++)
-        if (strcmp(norm, batch_norm[i]) == 0) return true;
+    for (int i = 0; choice_batch_norms[i]; i++)
+        if (strcmp(norm, choice_batch_norms[i]) == 0) return true;
     return false;
 }
 
@@ -106,8 +102,8 @@ static sr_status read_result(const settings *s, const sr_runfile *run, result *r
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
         r->batch_sites += uses_batch(site->norm);
     sr_status status = read_metric(run, s->metric, r, why);
-    /* of the last site with batch statistics that has a discrepancy (PN has none) */
-    if (status == SR_OK) status = table_tid_site(run, uses_batch, &r->tid_site, why);
+    /* PN has none */
+    if (status == SR_OK) status = table_tid_site(run, true, &r->tid_site, why);
     return status == SR_OK ? table_tid(run, r->tid_site, r->tid, &r->tid_from, why) : status;
 }
 
@@ -161,7 +157,9 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "sites", "recorded sites");
     tsv_column(t, "batch_sites",
                "recorded sites whose normalization has statistics over the batch");
-    tsv_column(t, "tid_site", "the last of them with a discrepancy, - without one");
+    tsv_column(t, "tid_site",
+               "the last of them with a discrepancy that is no stack's final norm (NAME.final), as "
+               "--site last-bn; - without one");
     tsv_column(t, "tid_from",
                "final: mean over the final pass; steps: over the last tenth of them");
     tsv_column(t, "tid_mean", "its ||mu_B - mu||_2 / ||sqrt(sigma2)||_2, percent");

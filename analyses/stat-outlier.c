@@ -30,8 +30,9 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first or last (of those with a statistic)"),
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)"),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
                 "statistics separated by commas: any name below /scalars"),
     REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",

@@ -196,7 +196,7 @@ static sr_status print_run(const settings *s, const published_values *p, const r
     int64_t site;
     sr_status status = end_of_steps(run, &epoch, &seconds, &loss, why);
     if (status == SR_OK) status = read_evaluations(run, &e, why);
-    if (status == SR_OK) status = table_tid_site(run, NULL, &site, why);
+    if (status == SR_OK) status = table_tid_site(run, false, &site, why);
     if (status == SR_OK) status = table_tid_of_steps(run, site, discrepancy, why);
     if (status != SR_OK) return status;
     name_cells(t, set, r);

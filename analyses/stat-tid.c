@@ -120,12 +120,17 @@ static bool measured(const final_pass *p, int64_t site) {
     return p->batches >= 0 && !isnan(p->value[SR_FINAL_tid_mean][site]);
 }
 
-/* "first", "last" (measured site), or one of the comma-separated globs. */
+static bool meant(const final_pass *p, const sr_runfile *f, int64_t site, bool bn) {
+    return measured(p, site) && (!bn || choice_is_bn_layer(sr_run_get_site(f, site)));
+}
+
+/* "first", "last", "last-bn" (measured site), or one of the comma-separated globs. */
 static bool site_wanted(const final_pass *p, const sr_runfile *f, int64_t site, const char *sites) {
-    const bool first = strcmp(sites, "first") == 0, last = strcmp(sites, "last") == 0;
-    if (!measured(p, site)) return false;
+    const bool bn = strcmp(sites, "last-bn") == 0;
+    const bool first = strcmp(sites, "first") == 0, last = bn || strcmp(sites, "last") == 0;
+    if (!meant(p, f, site, bn)) return false;
     for (int64_t i = 0; i < p->sites && (first || last); i++)
-        if (measured(p, i) && (first ? i < site : i > site)) return false;
+        if (meant(p, f, i, bn) && (first ? i < site : i > site)) return false;
     if (first || last) return true;
     return globs_match(sites, sr_run_get_site(f, site)->name);
 }

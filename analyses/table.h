@@ -45,7 +45,7 @@ sr_status table_lines_wrong(const table_lines *l, sr_failure *why, const char *f
 
 typedef struct published_value {
     table_word table, norm, metric, text; /* text: as printed, "Div." where the paper diverged */
-    table_text source;
+    table_text source, note;              /* note: what is doubtful about it, "" for nothing */
 } published_value;
 
 typedef struct published_values {
@@ -75,7 +75,8 @@ const char *table_quantity_name(table_quantity q);
 
 typedef struct layout_row {
     table_word label, norm, placement, suffix;
-    table_text also; /* other forms of the norm that may stand here */
+    table_word against; /* norm that a gap is taken to */
+    table_text also;    /* other forms of the norm that may stand here */
     table_quantity quantity;
 } layout_row;
 
@@ -142,9 +143,9 @@ sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why);
 bool table_metric_less_is_better(const char *metric);
 /* Recorded steps of the last tenth, at least one. */
 int64_t table_last_tenth(int64_t steps);
-/* The last site with a discrepancy among those whose norm is wanted (NULL: any); -1 without one. */
-sr_status table_tid_site(const sr_runfile *run, bool (*wanted)(const char *norm), int64_t *site,
-                         sr_failure *why);
+/* The last site with a discrepancy; last_bn: as --site last-bn, the one that the tables of the RBN
+ * paper mean. -1 without one. */
+sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);
 /* Mean and variance TID of a site in percent, over the last tenth of the steps; NaN at site -1. */
 sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2], sr_failure *why);
 /* The same of the final pass where there is one; *from: "final", "steps", or "-" at site -1. */
@@ -173,6 +174,8 @@ typedef struct grid_row {
 
 typedef struct grid_cell {
     const char *published;  /* as printed; NULL: none, or a measured column */
+    const char *note;       /* on the published value; NULL: none */
+    char difference[24];    /* backing of a published gap that the paper's values give */
     double mean, deviation; /* over the runs; deviation (n-1) NaN unless there are several */
     int runs, diverged;     /* with a value; without, since they diverged */
 } grid_cell;

@@ -70,14 +70,12 @@ static sr_status read_row(layout *t, const table_lines *l, sr_failure *why) {
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     t->row = grown;
     layout_row *r = &grown[t->rows++];
-    *r = (layout_row){.quantity = SHOW_METRIC};
+    *r = (layout_row){.quantity = SHOW_METRIC, .against = "ln"};
     snprintf(r->label, sizeof r->label, "%s", l->cell[LABEL]);
     snprintf(r->placement, sizeof r->placement, "%s", t->placement);
-    const field fields[] = {FIELD("norm", r->norm),
-                            FIELD("also", r->also),
-                            FIELD("placement", r->placement),
-                            FIELD("suffix", r->suffix),
-                            {0}};
+    const field fields[] = {FIELD("norm", r->norm),           FIELD("also", r->also),
+                            FIELD("placement", r->placement), FIELD("suffix", r->suffix),
+                            FIELD("against", r->against),     {0}};
     sr_status status = set_fields(l, fields, &r->quantity, why);
     if (status != SR_OK || r->norm[0]) return status;
     return table_lines_wrong(l, why, "a row without norm=");

@@ -100,15 +100,14 @@ int64_t table_last_tenth(int64_t steps) {
     return steps < 10 ? 1 : steps / 10;
 }
 
-sr_status table_tid_site(const sr_runfile *run, bool (*wanted)(const char *norm), int64_t *site,
-                         sr_failure *why) {
+sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
     bool *recorded = calloc((size_t)sites + 1, sizeof *recorded);
     if (!recorded) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
     *site = -1;
     for (int64_t i = 0; i < sites && status == SR_OK; i++)
-        if (recorded[i] && (!wanted || wanted(sr_run_get_site(run, i)->norm))) *site = i;
+        if (recorded[i] && (!last_bn || choice_is_bn_layer(sr_run_get_site(run, i)))) *site = i;
     free(recorded);
     return status;
 }
@@ -168,7 +167,7 @@ sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why) {
     int64_t site;
     const char *from;
     m[0] = m[1] = (measurement){MEASURED_NONE, NAN};
-    sr_status status = table_tid_site(r->run, NULL, &site, why);
+    sr_status status = table_tid_site(r->run, true, &site, why);
     if (status == SR_OK) status = table_tid(r->run, site, value, &from, why);
     if (status != SR_OK) return status;
     for (int k = 0; k < 2; k++)

@@ -64,11 +64,41 @@ static void note_diverged(const grid *g, tsv *t) {
         }
 }
 
+/* As print_notes: in a table of numbers no value has a mark. */
+static void note_doubts(const grid *g, tsv *t) {
+    for (int i = 0; i < g->rows; i++)
+        for (int k = 0; k < g->columns; k++) {
+            const grid_cell *cell = grid_at(g, i, k);
+            if (!cell->note) continue;
+            tsv_note(t, "note", "%s, %s, published %s: %s", g->row[i].label,
+                     g->layout.column[g->column[k].of].label, cell->published, cell->note);
+        }
+}
+
+static bool is_tid(table_quantity q) {
+    return q == SHOW_TID_MEAN || q == SHOW_TID_VAR || q == SHOW_TID_TOTAL;
+}
+
+/* Which site is a run's last BN layer. */
+static void note_tid_sites(const grid *g, tsv *t) {
+    bool shown = false;
+    for (int i = 0; i < g->rows; i++) shown = shown || is_tid(g->row[i].quantity);
+    for (int k = 0; k < g->columns; k++) shown = shown || is_tid(g->column[k].quantity);
+    for (int i = 0; i < g->runs && shown; i++) {
+        sr_failure ignored = {0}; /* the cells tell */
+        int64_t site = -1;
+        if (table_tid_site(g->run[i].run, true, &site, &ignored) != SR_OK || site < 0) continue;
+        tsv_note(t, "note", "%s: tid_* of %s", g->run[i].path,
+                 sr_run_get_site(g->run[i].run, site)->name);
+    }
+}
+
 static void note_all(const grid *g, tsv *t) {
     tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
     tsv_note(t, "source", "%s", g->layout.source);
     for (int k = 0; k < g->columns; k++)
         if (g->column[k].published) note_source(g, &g->column[k], t);
+    note_doubts(g, t);
     if (!g->runs) return;
     tsv_note(t, "definition", "%s",
              g->pick == PICK_LAST
@@ -80,9 +110,11 @@ static void note_all(const grid *g, tsv *t) {
              "settings are what else differs between runs of a row");
     tsv_note(
         t, "definition",
-        "tid_*: percent, at the last site that has it, of the final pass or else mean over "
-        "the last tenth of the steps; gap: to the ln runs of the task with the nearest settings, "
-        "+ is better");
+        "tid_*: percent, at the last BN layer (--site last-bn of the analyses: no stack's final "
+        "norm), of the final pass or else mean over the last tenth of the steps; gap: to the runs "
+        "of norm ln, or of the one that the row names, of the task with the nearest settings, + is "
+        "better; published gaps that the paper does not print are differences of its values");
+    note_tid_sites(g, t);
     for (int i = 0; i < g->rows; i++)
         if (g->row[i].quantity == SHOW_METRIC || g->row[i].quantity == SHOW_GAP)
             note_members(g, &g->row[i], t);
@@ -167,11 +199,11 @@ typedef void escape_fn(FILE *out, const char *text);
 
 typedef struct style {
     escape_fn *escape;
-    const char *plus_minus, *none, *infinite, *math, *end_math;
+    const char *plus_minus, *none, *infinite, *math, *end_math, *dagger;
 } style;
 
-static const style latex = {table_latex, " \\pm ", "--", "\\infty", "$", "$"};
-static const style markdown = {table_markdown, " ± ", "", "∞", "", ""};
+static const style latex = {table_latex, " \\pm ", "--", "\\infty", "$", "$", "\\textdagger{}"};
+static const style markdown = {table_markdown, " ± ", "", "∞", "", "", "†"};
 
 static int digits_of(const grid_row *row, const grid_column *c) {
     const bool metric = row->quantity == SHOW_METRIC && c->quantity == SHOW_METRIC;
@@ -187,6 +219,23 @@ static void print_published(const grid_cell *cell, const style *s) {
         printf("%s%s%s", s->math, s->infinite, s->end_math);
     else
         s->escape(stdout, cell->published);
+    if (cell->note) fputs(s->dagger, stdout);
+}
+
+/* A line below the table for every value with a dagger: before, ROW, COLUMN: note, after. */
+static void print_notes(const grid *g, const style *s, const char *before, const char *after) {
+    for (int i = 0; i < g->rows; i++)
+        for (int k = 0; k < g->columns; k++) {
+            const char *note = grid_at(g, i, k)->note;
+            if (!note) continue;
+            printf("%s%s ", before, s->dagger);
+            s->escape(stdout, g->row[i].label);
+            printf(", ");
+            s->escape(stdout, layout_of(g, &g->column[k])->label);
+            printf(": ");
+            s->escape(stdout, note);
+            printf("%s", after);
+        }
 }
 
 static void print_cell(const grid *g, int row, int column, const style *s) {
@@ -289,7 +338,9 @@ static void print_latex(const grid *g) {
         }
         printf(" \\\\\n");
     }
-    printf("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+    printf("\\bottomrule\n\\end{tabular}\n");
+    print_notes(g, &latex, "\n\\smallskip\\footnotesize ", "\n");
+    printf("\\end{table}\n");
 }
 
 static void print_markdown(const grid *g) {
@@ -315,6 +366,7 @@ static void print_markdown(const grid *g) {
         }
         printf(" |\n");
     }
+    print_notes(g, &markdown, "\n", "\n");
 }
 
 /* -- all of it -------------------------------------------------------------------------------- */

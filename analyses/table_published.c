@@ -1,5 +1,6 @@
 /* What the papers print: plots/published.tsv, one value a line (table, source, norm, metric,
- * value). */
+ * value). A line whose metric is METRIC.note has a text in the place of the value: what is doubtful
+ * about the value of that table, norm and metric, which stands above it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,27 @@ static bool is_header(const table_lines *l) {
     return true;
 }
 
+static const char note_mark[] = ".note";
+
+static bool is_note(const table_lines *l) {
+    const size_t length = strlen(l->cell[METRIC]), mark = sizeof note_mark - 1;
+    return length > mark && strcmp(l->cell[METRIC] + length - mark, note_mark) == 0;
+}
+
+static sr_status add_note(published_values *p, const table_lines *l, sr_failure *why) {
+    const size_t length = strlen(l->cell[METRIC]) - (sizeof note_mark - 1);
+    for (int i = 0; i < p->count; i++) {
+        published_value *v = &p->value[i];
+        if (strcmp(v->table, l->cell[TABLE]) != 0 || strcmp(v->norm, l->cell[NORM]) != 0 ||
+            strlen(v->metric) != length || strncmp(v->metric, l->cell[METRIC], length) != 0)
+            continue;
+        snprintf(v->note, sizeof v->note, "%s", l->cell[VALUE]);
+        return SR_OK;
+    }
+    return table_lines_wrong(l, why, "a note on no value above it: %s %s", l->cell[TABLE],
+                             l->cell[NORM]);
+}
+
 static sr_status add_value(published_values *p, const table_lines *l, sr_failure *why) {
     char *end;
     const double value = strtod(l->cell[VALUE], &end);
@@ -25,6 +47,7 @@ static sr_status add_value(published_values *p, const table_lines *l, sr_failure
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     p->value = grown;
     published_value *v = &grown[p->count];
+    *v = (published_value){.note = ""};
     snprintf(v->table, sizeof v->table, "%s", l->cell[TABLE]);
     snprintf(v->source, sizeof v->source, "%s", l->cell[SOURCE]);
     snprintf(v->norm, sizeof v->norm, "%s", l->cell[NORM]);
@@ -43,7 +66,8 @@ static sr_status read_line(published_values *p, const table_lines *l, bool *begu
         return table_lines_wrong(l, why, "%d cells instead of %d", l->cells, CELLS);
     const bool names = !*begun && is_header(l);
     *begun = true;
-    return names ? SR_OK : add_value(p, l, why);
+    if (names) return SR_OK;
+    return is_note(l) ? add_note(p, l, why) : add_value(p, l, why);
 }
 
 sr_status published_read(published_values *p, const char *given, sr_failure *why) {

@@ -6,11 +6,14 @@
 #: table c stat-condition {run} --steps last --p 0.2,0.5,0.8 --site {site}
 # A line per run, at the last step with spectra (statrec train --spectra-every). C_max: largest singular value of the
 # tensor X [N, d]; C_p: that divided by the singular value number ceil(p d). Upper row: X the input of the
-# normalization; lower row: X the gradient of the loss with respect to it. C_max grows with the root of N.
+# normalization; lower row: X the gradient of the loss with respect to it. C_max grows with the root of N, so the
+# legend says N, from the smallest to the largest of the sites where they differ; C_p does not.
 
 legend_count = runs
 do for [r=1:runs] {
-    legend_text[r] = run_label[r]
+    eval span(sprintf('c index %d', r - 1), 'c_N')
+    legend_text[r] = run_label[r].(span_count == 0 ? '' : span_low == span_high ? sprintf(', N %d', span_low) : \
+        sprintf(', N %d to %d', span_low, span_high))
     legend_type[r] = r
     legend_mark[r] = 2
 }

@@ -1,6 +1,6 @@
 #: title PowerNorm figure 6: normalised singular values of the word embedding
 #: runs 1- LN.h5 PN.h5 [MORE.h5...]
-#: samples nlp_bn nlp_ln nlp_pnv
+#: samples nlp_ln nlp_pn nlp_pnv nlp_bn
 #: size 3.25 2.3
 #: table s stat-svd {run}
 #: curves s by embedding x index y relative buckets 4000

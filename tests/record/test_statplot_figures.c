@@ -298,6 +298,45 @@ static void test_kept(void **state) {
         0, "");
 }
 
+/* The sample runs of figures that say what they draw. */
+static void test_told_in_figures(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot fig4 -o told.svg && grep -q 'bn: σ², gradient of σ²' told.svg", 0, "");
+    check_run(
+        "statplot fig4 --reading roots -o roots.svg && grep -q 'bn: σ, gradient of σ²' roots.svg "
+        "&& grep -q 'pnv: ψ, gradient of ψ²' roots.svg && ! cmp -s told.svg roots.svg",
+        0, "");
+    check_run("statplot condition -o told.svg && grep -q 'rbn, N 880' told.svg", 0, "");
+    check_run("statplot fig6 -o told.svg && grep -q '>pn+ls<' told.svg", 0, "");
+    check_run("statplot tidloss -o told.svg && grep -q '>encoder.2.norm2<' told.svg", 0, "");
+    check_run("statplot tidloss --site last -o told.svg && grep -q '>encoder.final<' told.svg", 0,
+              "");
+    check_run("statplot theorem1 -o told.svg && grep -q '>variance, encoder.0.norm1<' told.svg && "
+              "grep -q '>variance of dx / (D_g / s²)<' told.svg",
+              0, "");
+    check_run("statplot tidloss pre_bn.h5 -o told.svg", 1, "no evaluation with batch statistics");
+}
+
+/* The data file of fig4's left panel is that of the reading. */
+static void test_fig4_reading(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    static const char *const reading[] = {"squares", "roots"}, *const stat[] = {"dist_sigma2",
+                                                                                "dist_sigma"};
+    for (int i = 0; i < 2; i++) {
+        program_result r = program_run(
+            "statplot fig4 --reading %s -o kept.svg --keep 2>kept.txt; d=$(sed 's/.*kept //' "
+            "kept.txt); "
+            "grep -v '^#' $d/b.*.tsv | head -1; grep -c \"bn = 'sigma\" $d/figure.gp; rm -r $d",
+            reading[i]);
+        char end[32];
+        snprintf(end, sizeof end, "\t%s\n1\n", stat[i]);
+        if (!strstr(r.out, end)) fail_msg("%s: %s%s", reading[i], r.out, r.err);
+        program_free(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gap),
@@ -310,6 +349,8 @@ int main(void) {
         cmocka_unit_test(test_published_line),
         cmocka_unit_test(test_diverged),
         cmocka_unit_test(test_mixed_report),
+        cmocka_unit_test(test_told_in_figures),
+        cmocka_unit_test(test_fig4_reading),
         cmocka_unit_test(test_kept),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
