@@ -22,6 +22,7 @@ static void write_run(const char *name, const char *norm, bool observed) {
         sr_put_scalar(r, site, SR_SCALAR_dist_mu, step);
         sr_put_scalar(r, site, SR_SCALAR_dist_sigma2, 2 * step);
         sr_put_scalar(r, site, SR_SCALAR_dist_psi, 3 * step);
+        sr_put_scalar(r, site, SR_SCALAR_dist_psi2, 3 * step);
         sr_put_scalar(r, site, SR_SCALAR_tid_var, step);
         sr_put_scalar(r, site, SR_SCALAR_dist_sigma, step);
         sr_put_scalar(r, site, SR_SCALAR_g_mu, step);

@@ -293,7 +293,9 @@ static void test_mistakes(void **state) {
     expect_mistake("vector 14", SR_USAGE, put_unknown_vector);
     expect_mistake("NULL", SR_USAGE, put_no_vector);
     expect_mistake("mu put twice", SR_STATE, put_twice);
-    expect_mistake("scalar 21", SR_USAGE, put_unknown_scalar);
+    char unknown[32];
+    snprintf(unknown, sizeof unknown, "scalar %d", (int)SR_SCALAR_COUNT);
+    expect_mistake(unknown, SR_USAGE, put_unknown_scalar);
     expect_mistake("-1 rows", SR_USAGE, put_negative_rows);
     expect_mistake("outside a step", SR_STATE, put_outside);
     expect_mistake("step 7 begun inside step 6", SR_STATE, begin_twice);
