@@ -3,11 +3,14 @@
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
 #: site first
-#: table d stat-distance {run} --site {site} --per-step --buckets {buckets} --stat mu,sigma2
-#: curves d by site x percent y dist_mu,dist_sigma2 buckets 100
-# Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
-# Logarithmic, because the distances of a text model are orders of magnitude above those of an image
-# model: on the paper's linear axes (0 to 0.07 and 0 to 6) the latter lies on the axis.
+#: choice form paper|per-root|relative divided by d as printed, by sqrt(d), or by the running statistic: only the last may be compared between widths and scales
+#: choice axes linear|log as printed, or logarithmic
+#: word mu form dist_mu|dist_mu_per_root|dist_mu_relative
+#: word sigma2 form dist_sigma2|dist_sigma2_per_root|dist_sigma2_relative
+#: table d stat-distance {run} --site {site} --form {form} --per-step --buckets {buckets} --stat mu,sigma2
+#: curves d by site x percent y {mu},{sigma2} buckets 100
+# Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost. Grey: start-up, in
+# which running values still hold what they began with. `statplot fair` draws what may be compared.
 
 legend_count = d_curves
 do for [k=1:d_curves] {
@@ -16,6 +19,7 @@ do for [k=1:d_curves] {
 }
 band = runs > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
+by(q) = form eq 'paper' ? ' / {/:Italic d}' : form eq 'per-root' ? ' / √{/:Italic d}' : ' / ‖'.q.'‖_2'
 
 set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
@@ -23,16 +27,18 @@ set xtics 0,25,100
 
 set multiplot
 eval panel(1, 2, 1, 1)
-eval log_y(d_dist_mu_positive, d_dist_mu_largest)
-set ylabel '‖{/:Italic μ_B} − {/:Italic μ}‖_2 / {/:Italic d}' offset 0.3,0
-plot for [k=1:d_curves] d index k-1 using d_x:d_dist_mu_low:d_dist_mu_high \
+eval axis_y(axes, d_y1_positive, d_y1_largest)
+eval STARTUP('start-up')
+set ylabel '‖{/:Italic μ_B} − {/:Italic μ}‖_2'.by('{/:Italic σ}') offset 0.3,0
+plot for [k=1:d_curves] d index k-1 using d_x:d_y1_low:d_y1_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
-     for [k=1:d_curves] d index k-1 using d_x:d_dist_mu with lines linetype d_run[k]
+     for [k=1:d_curves] d index k-1 using d_x:d_y1 with lines linetype d_run[k]
 eval panel(2, 2, 1, 1)
-eval log_y(d_dist_sigma2_positive, d_dist_sigma2_largest)
-set ylabel '‖{/:Italic σ}_{/:Italic B}^2 − {/:Italic σ}^2‖_2 / {/:Italic d}' offset 0.3,0
-plot for [k=1:d_curves] d index k-1 using d_x:d_dist_sigma2_low:d_dist_sigma2_high \
+eval axis_y(axes, d_y2_positive, d_y2_largest)
+eval STARTUP('')
+set ylabel '‖{/:Italic σ}_{/:Italic B}^2 − {/:Italic σ}^2‖_2'.by('{/:Italic σ}^2') offset 0.3,0
+plot for [k=1:d_curves] d index k-1 using d_x:d_y2_low:d_y2_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
-     for [k=1:d_curves] d index k-1 using d_x:d_dist_sigma2 with lines linetype d_run[k]
+     for [k=1:d_curves] d index k-1 using d_x:d_y2 with lines linetype d_run[k]
 eval LEGEND_DRAW
 unset multiplot

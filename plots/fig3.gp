@@ -3,10 +3,14 @@
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
 #: site first
-#: table d stat-gradnorm {run} --site {site} --per-step --buckets {buckets} --stat g_mu,g_sigma2
-#: curves d by site x percent y g_mu,g_sigma2 buckets 100
+#: choice loss sum|mean|share of the loss summed over the pass as printed, of the mean loss, or as a share of the whole input gradient: only the last may be compared between widths, scales and losses
+#: choice axes linear|log as printed, or logarithmic
+#: word mu loss g_mu_sum|g_mu_mean|g_mu_share
+#: word sigma2 loss g_sigma2_sum|g_sigma2_mean|g_sigma2_share
+#: table d stat-gradnorm {run} --site {site} --loss {loss} --per-step --buckets {buckets} --stat g_mu,g_sigma2
+#: curves d by site x percent y {mu},{sigma2} buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
-# g_sigma2 is the root mean square over rows. Logarithmic for the reason told in fig2.gp.
+# g_sigma2 is the root mean square over rows. `statplot fair` draws what may be compared.
 
 legend_count = d_curves
 do for [k=1:d_curves] {
@@ -15,6 +19,7 @@ do for [k=1:d_curves] {
 }
 band = runs > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
+name(q) = loss eq 'share' ? '√{/:Italic n} ‖'.q.'‖_2 / ‖{/:Italic dx}‖_F' : '‖'.q.'‖_2 / {/:Italic d}'.(loss eq 'mean' ? ', mean loss' : '')
 
 set xlabel 'training (%)' offset 0,0.7
 set xrange [0:100]
@@ -22,16 +27,16 @@ set xtics 0,25,100
 
 set multiplot
 eval panel(1, 2, 1, 1)
-eval log_y(d_g_mu_positive, d_g_mu_largest)
-set ylabel '‖{/:Italic g_μ}‖_2 / {/:Italic d}' offset 0.3,0
-plot for [k=1:d_curves] d index k-1 using d_x:d_g_mu_low:d_g_mu_high \
+eval axis_y(axes, d_y1_positive, d_y1_largest)
+set ylabel name('{/:Italic g_μ}') offset 0.3,0
+plot for [k=1:d_curves] d index k-1 using d_x:d_y1_low:d_y1_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
-     for [k=1:d_curves] d index k-1 using d_x:d_g_mu with lines linetype d_run[k]
+     for [k=1:d_curves] d index k-1 using d_x:d_y1 with lines linetype d_run[k]
 eval panel(2, 2, 1, 1)
-eval log_y(d_g_sigma2_positive, d_g_sigma2_largest)
-set ylabel '‖{/:Italic g}_{{/:Italic σ}^2}‖_2 / {/:Italic d}' offset 0.3,0
-plot for [k=1:d_curves] d index k-1 using d_x:d_g_sigma2_low:d_g_sigma2_high \
+eval axis_y(axes, d_y2_positive, d_y2_largest)
+set ylabel name('{/:Italic g}_{{/:Italic σ}^2}') offset 0.3,0
+plot for [k=1:d_curves] d index k-1 using d_x:d_y2_low:d_y2_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
-     for [k=1:d_curves] d index k-1 using d_x:d_g_sigma2 with lines linetype d_run[k]
+     for [k=1:d_curves] d index k-1 using d_x:d_y2 with lines linetype d_run[k]
 eval LEGEND_DRAW
 unset multiplot

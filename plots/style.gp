@@ -94,6 +94,18 @@ log_step(low, high) = tic_step(1.15 * high - low / 1.15, 5)
 log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; unset ytics; '. \
     'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics('y', low, high)
 
+# eval axis_y('linear'|'log', positive, largest): from 0, or logarithmic from the least value above 0.
+axis_y(kind, positive, largest) = kind eq 'log' ? log_y(positive, largest) : sprintf('unset logscale y; set format y "%%h"; '. \
+    'unset ytics; set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020" %.6g; set yrange [0:%.6g] noextend', \
+    tic_step(1.06 * largest, 6), 1.06 * largest)
+
+# eval STARTUP(words): in a panel whose x axis is percent of training, the part in which running values still hold what
+# they began with; words (may be '') stand in it. unset object 99; unset label 99 takes it away.
+startup_end = 0
+do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startup[i] } }
+STARTUP(words) = startup_end <= 0 ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
+    'set label 99 "%s" at %.6g, graph 0.97 left font ",6" textcolor rgb "#808080" front', startup_end, words, startup_end + 1)
+
 # A round step that cuts a range into n parts or fewer.
 step_unit(r) = 10.0**floor(log10(r))
 tic_step(range, n) = round_up(1.0 * range / n)

@@ -210,7 +210,9 @@ typedef struct plot_labels {
     char (*full)[128];  /* [runs] model, norm, data, seed */
     char (*norm)[80];   /* [runs] its first normalization */
     char (*task)[168];  /* [runs] model, data */
-    char shared[128];   /* what all runs have in common: "bn" */
+    double
+        *startup; /* [runs] percent of training until running values have forgotten their start */
+    char shared[128]; /* what all runs have in common: "bn" */
 } plot_labels;
 
 /* given: the user's labels separated by commas, or "". */
@@ -221,6 +223,11 @@ void plot_labels_free(plot_labels *l);
  * statistics that their method does not use. given: the labels are the user's, and stay. */
 sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
                            sr_failure *why);
+
+/* -- plot_comparable.c ----------------------------------------------------------------------- */
+
+/* One line on stderr for each drawn statistic that may not be compared between these runs. */
+void plot_comparable_warn(const plot_template *t, const plot_data *data, char **paths, int runs);
 
 /* -- plot_published.c: what the papers print, from published.tsv ----------------------------- */
 

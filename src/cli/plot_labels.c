@@ -12,10 +12,19 @@ enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
 typedef struct parts {
     char text[PARTS][PART]; /* model, norm, data, seed */
     char *config;           /* owned copy */
+    double startup;
 } parts;
 
 static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from && from[0] ? from : "?");
+}
+
+static double startup_percent(const sr_runfile *f) {
+    const int64_t steps = sr_run_get_info(f)->steps;
+    int64_t last = 0;
+    if (steps) sr_run_step_ints(f, "step", steps - 1, 1, &last, NULL);
+    const double percent = last ? 100 * (double)sr_run_startup(f) / (double)last : 0;
+    return percent < 100 ? percent : 100;
 }
 
 static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
@@ -27,6 +36,7 @@ static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
     copy(p->text[DATA], PART, info->data);
     snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
     p->config = strdup(info->config ? info->config : "");
+    p->startup = startup_percent(f);
     sr_run_close(f);
     return p->config ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
@@ -184,12 +194,14 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
     l->full = calloc((size_t)count, sizeof *l->full);
     l->norm = calloc((size_t)count, sizeof *l->norm);
     l->task = calloc((size_t)count, sizeof *l->task);
-    const bool room = p && l->label && l->full && l->norm && l->task;
+    l->startup = calloc((size_t)count, sizeof *l->startup);
+    const bool room = p && l->label && l->full && l->norm && l->task && l->startup;
     sr_status status = room ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count && status == SR_OK; i++) status = read_parts(paths[i], &p[i], why);
     if (status == SR_OK) {
         for (int i = 0; i < count; i++) {
             snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
+            l->startup[i] = p[i].startup;
             snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
         }
         label_by_parts(l, p);
@@ -211,5 +223,6 @@ void plot_labels_free(plot_labels *l) {
     free(l->full);
     free(l->norm);
     free(l->task);
+    free(l->startup);
     *l = (plot_labels){0};
 }

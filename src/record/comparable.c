@@ -12,7 +12,7 @@
 
 #include "statrec/runfile.h"
 
-/* Statistics whose name begins and ends so. */
+/* Statistics whose name begins and ends so: with anything between where `begin` ends in _. */
 typedef struct comparability {
     const char *begin, *end;
     unsigned depends;
@@ -23,6 +23,8 @@ typedef struct comparability {
 #define SAMPLING "holds sampling noise that falls with the root of the rows"
 
 static const comparability rows[] = {
+    {"dist_", "_excess", 0, NULL, ""},
+    {"g_", "_excess", 0, NULL, ""},
     {"dist_mu", "_relative", SR_DEPENDS_ROWS, "_excess", SAMPLING},
     {"dist_sigma", "_relative", SR_DEPENDS_ROWS, "_excess", SAMPLING},
     {"dist_", "_relative", SR_DEPENDS_ROWS, NULL, SAMPLING},
@@ -30,9 +32,9 @@ static const comparability rows[] = {
      "carries the scale of the activations"},
     {"dist_", "", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_ROWS, "_relative",
      "is divided by d and carries the scale of the activations"},
-    {"dist_", "_excess", 0, NULL, ""},
-    {"g_", "_excess", 0, NULL, ""},
-    {"g_", "_share", SR_DEPENDS_ROWS, "_excess", SAMPLING},
+    {"g_mu", "_share", SR_DEPENDS_ROWS, "_excess", SAMPLING},
+    {"g_sigma2", "_share", SR_DEPENDS_ROWS, "_excess", SAMPLING},
+    {"g_", "_share", SR_DEPENDS_ROWS, NULL, SAMPLING},
     {"g_", "_mean", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE, "_share",
      "is divided by d and carries the scale of the gradient"},
     {"g_", "_sum", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS, "_share",
@@ -41,7 +43,11 @@ static const comparability rows[] = {
      "is of the loss as the run reduced it, divided by d"},
     {"tid_", "", SR_DEPENDS_ROWS, NULL, SAMPLING},
     {"rel_", "", SR_DEPENDS_ROWS, NULL, SAMPLING},
+    {"dx_norm_", "", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS, NULL,
+     "is of the loss as the run reduced it, over all rows and features"},
     {"dx_norm", "", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS, NULL,
+     "is of the loss as the run reduced it, over all rows and features"},
+    {"direct_norm_", "", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS, NULL,
      "is of the loss as the run reduced it, over all rows and features"},
     {"direct_norm", "", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS, NULL,
      "is of the loss as the run reduced it, over all rows and features"},
@@ -49,8 +55,9 @@ static const comparability rows[] = {
 
 static bool fits(const comparability *c, const char *name) {
     const size_t begin = strlen(c->begin), end = strlen(c->end), length = strlen(name);
-    return length >= begin + end && strncmp(name, c->begin, begin) == 0 &&
-           strcmp(name + length - end, c->end) == 0;
+    const bool open = begin > 0 && c->begin[begin - 1] == '_';
+    return (open ? length >= begin + end : length == begin + end) &&
+           strncmp(name, c->begin, begin) == 0 && strcmp(name + length - end, c->end) == 0;
 }
 
 unsigned sr_depends(const char *statistic, sr_instead *instead) {
