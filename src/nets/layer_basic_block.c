@@ -1,0 +1,65 @@
+/* layer_basic_block.c -- ResNet's basic block with option-A shortcuts (He et al., CVPR 2016;
+ * models.md 1.1):
+ *
+ *   h = relu(norm1(conv1(x)));  y = relu(norm2(conv2(h)) + shortcut(x))
+ *
+ * Nothing stands between norm2 and the sum.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "site_layers.h"
+
+conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *norm, int64_t in,
+                         int64_t out, int stride) {
+    char name[2 * PARAM_NAME];
+    snprintf(name, sizeof name, "%s.weight", conv);
+    conv_norm c = {.stride = stride};
+    c.w = conv_init(&b->m->params, name, in, out, 3,
+                    layer_conv_init(in, 3, !strcmp(b->options->init, "pytorch")));
+    c.norm = model_add_site(b->m, b->options, norm, "conv", out, b->options->norm, b->why);
+    return c;
+}
+
+basic_block basic_block_init(const site_builder *b, const char *name, int64_t in, int64_t out) {
+    char conv[2 * PARAM_NAME], norm[2 * PARAM_NAME];
+    basic_block k;
+    snprintf(conv, sizeof conv, "%s.conv1", name);
+    snprintf(norm, sizeof norm, "%s.norm1", name);
+    k.first = conv_norm_init(b, conv, norm, in, out, in == out ? 1 : 2);
+    snprintf(conv, sizeof conv, "%s.conv2", name);
+    snprintf(norm, sizeof norm, "%s.norm2", name);
+    k.second = conv_norm_init(b, conv, norm, out, out, 1);
+    return k;
+}
+
+/* -- forward */
+
+/* The rows of a tensor of images: all valid, one sample per image. */
+static norm_rows *image_rows(tape *t, const tensor *x, norm_mode mode, double *penalty) {
+    int64_t rows = tensor_rows(x), positions = rows / x->dim[0];
+    norm_rows *r = tape_alloc(t, sizeof *r);
+    int32_t *sample = tape_alloc(t, (size_t)rows * sizeof *sample);
+    if (!r || !sample || norm_rows_init(r, t, rows, NULL, mode) != SR_OK) return NULL;
+    for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / positions);
+    r->sample = sample;
+    r->samples = x->dim[0];
+    r->tokens = (double)x->dim[0];
+    r->penalty = penalty;
+    return r;
+}
+
+tensor *conv_norm_apply(const conv_norm *c, image_pass *p, tensor *x) {
+    tensor *y = op_conv2d(p->t, x, norm_weight(c->norm, p->t, c->w), c->stride, 1);
+    if (!y) return NULL;
+    if (!p->rows || p->rows->rows != tensor_rows(y))
+        p->rows = image_rows(p->t, y, p->mode, &p->penalty);
+    return p->rows ? norm_apply(c->norm, p->t, y, p->rows) : NULL;
+}
+
+tensor *basic_block_apply(const basic_block *k, image_pass *p, tensor *x) {
+    tensor *h = op_relu(p->t, conv_norm_apply(&k->first, p, x));
+    tensor *y = conv_norm_apply(&k->second, p, h);
+    tensor *around = y ? op_shortcut(p->t, x, k->first.stride, tensor_features(y)) : NULL;
+    return op_relu(p->t, op_add(p->t, y, around));
+}

@@ -1,0 +1,73 @@
+/* layer_residual.c -- what the encoder and the decoder layer of a transformer share: the residual
+ * branch around a sublayer f and the place of its norm n (models.md 2.3),
+ *
+ *   pre   x + drop(f(n(x)))       post   n(x + drop(f(x)))
+ *
+ * with dropout on the sublayer's output alone.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "site_layers.h"
+
+/* -- building */
+
+/* "encoder", 0, "norm1" -> "encoder.0.norm1"; layer -1: "encoder.norm1" */
+static void full_name(char name[PARAM_NAME], const char *side, int layer, const char *part) {
+    if (layer < 0)
+        snprintf(name, PARAM_NAME, "%s.%s", side, part);
+    else
+        snprintf(name, PARAM_NAME, "%s.%d.%s", side, layer, part);
+}
+
+norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
+                      const char *part) {
+    char name[PARAM_NAME];
+    full_name(name, side, layer, part);
+    const model_options *o = b->options;
+    const char *norm = !strcmp(side, "encoder") ? o->norm : o->decoder_norm;
+    return model_add_site(b->m, o, name, side, s->d, norm, b->why);
+}
+
+attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
+                                     int layer, const char *part) {
+    char name[PARAM_NAME];
+    full_name(name, side, layer, part);
+    return attention_init(&b->m->params, name, s->d, s->heads, s->attention_dropout);
+}
+
+ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer) {
+    char name[PARAM_NAME];
+    full_name(name, side, layer, "ffn_block");
+    return ffn_init(&b->m->params, name, s->d, s->ffn, s->relu_dropout);
+}
+
+/* -- forward */
+
+norm_rows *text_rows(tape *t, int64_t count, int64_t length, const uint8_t *mask, norm_mode mode,
+                     double tokens, double *penalty) {
+    int64_t rows = count * length;
+    norm_rows *r = tape_alloc(t, sizeof *r);
+    int32_t *sample = tape_alloc(t, (size_t)rows * sizeof *sample);
+    if (!r || !sample || norm_rows_init(r, t, rows, mask, mode) != SR_OK) return NULL;
+    for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / length);
+    r->sample = sample;
+    r->samples = count;
+    r->tokens = tokens;
+    r->penalty = penalty;
+    return r;
+}
+
+tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
+    const norm_rows *own = model_rows_for(n, p->t, rows);
+    return own ? norm_apply(n, p->t, x, own) : NULL;
+}
+
+tensor *layer_before(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
+    return p->size->pre ? layer_normalize(p, n, x, rows) : x;
+}
+
+tensor *layer_after(const text_pass *p, norm_site *n, tensor *x, tensor *f, const norm_rows *rows) {
+    tensor *sum = op_add(p->t, x, op_dropout(p->t, f, p->size->dropout));
+    return p->size->pre ? sum : layer_normalize(p, n, sum, rows);
+}

@@ -1,0 +1,101 @@
+/* site_layers.h -- layers that contain normalization sites: the encoder and decoder layer of a
+ * transformer, ResNet's basic block. An init, called while a model is built, adds parameters and
+ * sites to the model; its failures stay in the builder and in the model's params.
+ */
+#ifndef NETS_SITE_LAYERS_H
+#define NETS_SITE_LAYERS_H
+
+#include "statnet/layers.h"
+#include "statnet/models.h"
+
+typedef struct site_builder {
+    model *m;
+    const model_options *options; /* heads as they are, not 0 */
+    sr_failure *why;
+} site_builder;
+
+/* -- transformer */
+
+typedef struct layer_size {
+    int64_t d, ffn, heads;
+    bool pre; /* norms before the sublayers, else after the sums */
+    double dropout, attention_dropout, relu_dropout;
+} layer_size;
+
+typedef struct encoder_layer {
+    norm_site *norm1, *norm2;
+    attention_layer attention;
+    ffn_layer ffn;
+} encoder_layer;
+
+typedef struct decoder_layer {
+    norm_site *self_norm, *cross_norm, *ffn_norm;
+    attention_layer self, cross;
+    ffn_layer ffn;
+} decoder_layer;
+
+/* Layer i: its sites are encoder.I.norm1, ... or decoder.I.self, ... */
+encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int i);
+decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i);
+
+/* What the two inits share. side: "encoder" or "decoder"; layer -1: none ("encoder.final"). */
+norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
+                      const char *part);
+attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
+                                     int layer, const char *part);
+ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer);
+
+/* One pass: what every sublayer needs. */
+typedef struct text_pass {
+    tape *t;
+    const layer_size *size;
+    const uint8_t *source_mask;       /* [count, source length] */
+    const norm_rows *source, *target; /* target: decoder layers only */
+} text_pass;
+
+/* Rows of count sentences, the valid ones of a mask, one sample per sentence; NULL when out of
+ * memory. Penalties of the normalizations are added to *penalty. */
+norm_rows *text_rows(tape *t, int64_t count, int64_t length, const uint8_t *mask, norm_mode mode,
+                     double tokens, double *penalty);
+
+/* x [B, T, d], memory [B, S, d]. */
+tensor *encoder_layer_apply(const encoder_layer *l, const text_pass *p, tensor *x);
+tensor *decoder_layer_apply(const decoder_layer *l, const text_pass *p, tensor *x, tensor *memory);
+
+tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
+/* The input of a sublayer and, after it, the sum x + drop(f): the two places where a norm can
+ * stand. */
+tensor *layer_before(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
+tensor *layer_after(const text_pass *p, norm_site *n, tensor *x, tensor *f, const norm_rows *rows);
+
+/* -- images */
+
+/* A 3x3 convolution and the normalization behind it. */
+typedef struct conv_norm {
+    tensor *w;
+    norm_site *norm;
+    int stride;
+} conv_norm;
+
+typedef struct basic_block {
+    conv_norm first, second;
+} basic_block;
+
+/* Names of the convolution and of the site. */
+conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *norm, int64_t in,
+                         int64_t out, int stride);
+/* NAME.conv1, NAME.norm1, NAME.conv2, NAME.norm2; stride 2 where out is not in. */
+basic_block basic_block_init(const site_builder *b, const char *name, int64_t in, int64_t out);
+
+/* One pass. `rows` of the previous layer serve again while the size stays. */
+typedef struct image_pass {
+    tape *t;
+    norm_mode mode;
+    norm_rows *rows;
+    double penalty; /* of the normalizations, part of the loss */
+} image_pass;
+
+tensor *conv_norm_apply(const conv_norm *c, image_pass *p, tensor *x);
+tensor *basic_block_apply(const basic_block *k, image_pass *p, tensor *x);
+
+#endif
