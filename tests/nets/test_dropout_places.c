@@ -1,0 +1,230 @@
+/* test_dropout_places.c -- where dropout acts in the transformer and where it does not. Sublayers
+ * whose output is known (their last weights zero or one) leave sums at the sites in which every
+ * factor of a mask can be read off. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "statnet/models.h"
+
+enum { WIDTH = 32, COUNT = 4, LENGTH = 8, NUMBERS = COUNT * LENGTH * WIDTH, SITES = 7, WORDS = 20 };
+/* Sites of one pre-norm layer on each side. */
+enum { ENCODER_1, ENCODER_2, ENCODER_END, DECODER_1, DECODER_2, DECODER_3, DECODER_END };
+
+typedef struct fixture {
+    model *m;
+    tape *t;
+    double x[SITES][NUMBERS]; /* what each site got in the last pass */
+} fixture;
+
+static void keep(void *context, const norm_observation *o) {
+    fixture *f = context;
+    for (int i = 0; i < NUMBERS; i++) f->x[o->site->depth][i] = (double)o->x[i];
+}
+
+static fixture *make(double residual, double attention, double relu) {
+    fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    model_options o = {.name = "transformer",
+                       .preset = "mini",
+                       .placement = "pre",
+                       .norm = "ln",
+                       .decoder_norm = "ln",
+                       .norm_eps = NAN,
+                       .norm_alpha = NAN,
+                       .label_smoothing = NAN,
+                       .dropout = residual,
+                       .attention_dropout = attention,
+                       .relu_dropout = relu,
+                       .embed_dim = WIDTH,
+                       .ffn_dim = WIDTH,
+                       .heads = 1,
+                       .encoder_layers = 1,
+                       .decoder_layers = 1,
+                       .seed = 1};
+    data_shape shape = {.task = TASK_PAIRS, .vocabulary = WORDS, .longest = LENGTH};
+    sr_failure why = {0};
+    f->m = model_create(&o, &shape, &why);
+    if (!f->m) fail_msg("%s", why.text);
+    assert_int_equal(f->m->sites, SITES);
+    f->t = tape_create(2, &why);
+    assert_non_null(f->t);
+    for (int i = 0; i < SITES; i++) {
+        f->m->site[i]->forward_observer = keep;
+        f->m->site[i]->observer_context = f;
+    }
+    return f;
+}
+
+static void fixture_free(fixture *f) {
+    tape_free(f->t);
+    model_free(f->m);
+    free(f);
+}
+
+static bool ends_with(const char *name, const char *end) {
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && !strcmp(name + n - m, end);
+}
+
+/* Every parameter with this ending: a constant, and the identity where it is a matrix and asked for.
+ */
+static void set(fixture *f, const char *end, double value, bool identity) {
+    int found = 0;
+    for (int i = 0; i < f->m->params.count; i++) {
+        param *p = f->m->params.item[i];
+        if (!ends_with(p->name, end)) continue;
+        found++;
+        for (int64_t j = 0; j < p->t.count; j++)
+            p->t.value[j] = (real)(identity ? j % (WIDTH + 1) == 0 : value);
+    }
+    assert_true(found > 0);
+}
+
+/* Sublayers that give this constant whatever they get. */
+static void constant_sublayers(fixture *f, double value) {
+    set(f, ".o.weight", 0, false);
+    set(f, ".o.bias", value, false);
+    set(f, ".out.weight", 0, false);
+    set(f, ".out.bias", value, false);
+}
+
+static void pass(fixture *f, bool training) {
+    static int32_t token[COUNT * LENGTH];
+    static uint8_t mask[COUNT * LENGTH];
+    for (int i = 0; i < COUNT * LENGTH; i++) {
+        token[i] = TOKEN_FIRST_WORD + i % (WORDS - TOKEN_FIRST_WORD);
+        mask[i] = 1;
+    }
+    batch b = {.task = TASK_PAIRS,
+               .count = COUNT,
+               .source_length = LENGTH,
+               .target_length = LENGTH,
+               .source = token,
+               .target_in = token,
+               .target_out = token,
+               .source_mask = mask,
+               .target_mask = mask,
+               .tokens = COUNT * LENGTH};
+    tape_reset(f->t, rng_create(7), training, true);
+    if (!model_loss(f->m, f->t, &b, NORM_TRAIN, NULL)) fail_msg("%s", tape_failure(f->t)->text);
+}
+
+/* share of numbers that are 0; the others are `kept`. */
+static double zeros(const double *x, double kept) {
+    int count = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        if (fabs(x[i]) < 1e-5)
+            count++;
+        else if (fabs(x[i] - kept) > 1e-5 * (1 + fabs(kept)))
+            fail_msg("[%d]: %.9g, neither 0 nor %g", i, x[i], kept);
+    }
+    return (double)count / NUMBERS;
+}
+
+/* Five standard deviations of a share of NUMBERS draws. */
+static void check_share(const char *what, double share, double p) {
+    if (fabs(share - p) > 5 * sqrt(p * (1 - p) / NUMBERS))
+        fail_msg("%s: a share of %g dropped, not %g", what, share, p);
+}
+
+static const double *difference(const fixture *f, int after, int before) {
+    static double u[NUMBERS];
+    for (int i = 0; i < NUMBERS; i++) u[i] = f->x[after][i] - f->x[before][i];
+    return u;
+}
+
+/* sqrt(d) E + P loses the share p of its numbers and the others grow by 1/(1-p), on both sides with
+ * masks of their own. */
+static void embedding(void **state) {
+    (void)state;
+    const double p = 0.25;
+    fixture *f = make(p, 0, 0);
+    double whole[NUMBERS], ratio[2][NUMBERS];
+    pass(f, false);
+    memcpy(whole, f->x[ENCODER_1], sizeof whole);
+    pass(f, true);
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < NUMBERS; i++)
+            ratio[side][i] = f->x[side ? DECODER_1 : ENCODER_1][i] / whole[i];
+        check_share("embedding", zeros(ratio[side], 1 / (1 - p)), p);
+    }
+    assert_true(memcmp(ratio[0], ratio[1], sizeof *ratio) != 0);
+    fixture_free(f);
+}
+
+/* x + drop(f): f = 1 is seen whole or not at all and x is untouched, behind every sublayer. */
+static void residual(void **state) {
+    (void)state;
+    static const int pair[][2] = {{ENCODER_2, ENCODER_1},
+                                  {ENCODER_END, ENCODER_2},
+                                  {DECODER_2, DECODER_1},
+                                  {DECODER_3, DECODER_2},
+                                  {DECODER_END, DECODER_3}};
+    const double p = 0.25;
+    fixture *f = make(p, 0, 0);
+    constant_sublayers(f, 1);
+    pass(f, true);
+    for (int i = 0; i < 5; i++)
+        check_share("residual", zeros(difference(f, pair[i][0], pair[i][1]), 1 / (1 - p)), p);
+    pass(f, false);
+    for (int i = 0; i < 5; i++) assert_true(zeros(difference(f, pair[i][0], pair[i][1]), 1) == 0);
+    fixture_free(f);
+}
+
+/* The inner layer of the FFN is relu(1) and its outer one the identity. */
+static void inner(void **state) {
+    (void)state;
+    const double p = 0.4;
+    fixture *f = make(0, 0, p);
+    constant_sublayers(f, 0);
+    set(f, ".in.weight", 0, false);
+    set(f, ".in.bias", 1, false);
+    set(f, ".out.weight", 0, true);
+    pass(f, true);
+    check_share("encoder", zeros(difference(f, ENCODER_END, ENCODER_2), 1 / (1 - p)), p);
+    check_share("decoder", zeros(difference(f, DECODER_END, DECODER_3), 1 / (1 - p)), p);
+    pass(f, false);
+    assert_true(zeros(difference(f, ENCODER_END, ENCODER_2), 1) == 0);
+    fixture_free(f);
+}
+
+/* Queries are 0 and all values 1: attention averages LENGTH ones, the share p of which is dropped, so
+ * that its result is a multiple of 1/(LENGTH (1-p)) and the same in all columns. */
+static void check_weights(const char *what, const double *x, double p) {
+    int differ = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        double kept = x[i] * LENGTH * (1 - p);
+        if (fabs(kept - round(kept)) > 1e-4) fail_msg("%s [%d]: %g", what, i, x[i]);
+        if (i % WIDTH && fabs(x[i] - x[i - 1]) > 1e-5) fail_msg("%s: columns differ", what);
+        differ += fabs(kept - LENGTH) > 0.5;
+    }
+    if (!differ) fail_msg("%s: nothing is dropped", what);
+}
+
+static void attention(void **state) {
+    (void)state;
+    const double p = 0.25;
+    fixture *f = make(0, p, 0);
+    constant_sublayers(f, 0);
+    set(f, ".q.weight", 0, false);
+    set(f, ".q.bias", 0, false);
+    set(f, ".v.weight", 0, false);
+    set(f, ".v.bias", 1, false);
+    set(f, ".o.weight", 0, true);
+    pass(f, true);
+    check_weights("encoder", difference(f, ENCODER_2, ENCODER_1), p);
+    check_weights("decoder, cross", difference(f, DECODER_3, DECODER_2), p);
+    pass(f, false);
+    assert_true(zeros(difference(f, ENCODER_2, ENCODER_1), 1) == 0);
+    assert_true(zeros(difference(f, DECODER_3, DECODER_2), 1) == 0);
+    fixture_free(f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(embedding), cmocka_unit_test(residual),
+                                       cmocka_unit_test(inner), cmocka_unit_test(attention)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
