@@ -1,0 +1,46 @@
+/* reference_loop.h -- a second training loop, by its formulas alone and in double: accumulation over
+ * passes, clipping, momentum or Adam, learning rate, validation. It shares data, model and tape with
+ * the trainer, nothing of src/train but the parsing of options. */
+#ifndef TESTS_TRAIN_REFERENCE_LOOP_H
+#define TESTS_TRAIN_REFERENCE_LOOP_H
+
+#include "statnet/train.h"
+
+enum { PASSES_MAX = 64, EVALS_MAX = 16, SITE_ROOM = 16, WIDTH_ROOM = 32, PARAM_ROOM = 128 };
+
+typedef struct reference_pass {
+    int64_t update, tokens;
+    double loss;          /* nats per token, penalties of the normalizations included */
+    double penalty;       /* their sum */
+    double lr, grad_norm; /* NaN unless this pass closes an update */
+    bool clipped;
+    double sum_g[SITE_ROOM][WIDTH_ROOM]; /* of the summed loss */
+} reference_pass;
+
+typedef struct reference_eval {
+    int64_t step;
+    double train_loss, loss, nll, accuracy, loss_batch, nll_batch;
+} reference_eval;
+
+typedef struct reference {
+    const train_config *c;
+    model *m;
+    dataset *data;
+    tape *t;
+    /* since the last update, and of the optimizer */
+    double *sum[PARAM_ROOM], *first[PARAM_ROOM], *second[PARAM_ROOM];
+    int64_t tokens, passes, updates;
+    /* since the last evaluation */
+    double loss_sum;
+    int64_t loss_tokens;
+    reference_pass pass[PASSES_MAX];
+    reference_eval eval[EVALS_MAX];
+    int evals;
+} reference;
+
+/* Runs what the trainer would run of this configuration; fails the test when it cannot. Restrictions:
+ * no dropout; sgd without Nesterov, or adam-fairseq; scheduler step with one milestone. */
+void reference_run(reference *r, const train_config *c);
+void reference_free(reference *r);
+
+#endif
