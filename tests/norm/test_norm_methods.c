@@ -211,6 +211,26 @@ static void test_penalty(void **state) {
     pair_free(p);
 }
 
+/* As released: weights 0.1 and 0.01, running values (those of
+ * penalty_of) from after the update. */
+static void test_rbn_preset(void **state) {
+    (void)state;
+    pair *p = pair_make("rbn", "rbn");
+    double want = 0, keep = p->a.site.options.alpha;
+    assert_true(keep == 0.95);
+    for (int64_t k = 0; k < D; k++) {
+        double mean = 0, variance = 0;
+        for (int64_t i = 0; i < N; i++) mean += (double)p->x[i * D + k] / N;
+        for (int64_t i = 0; i < N; i++) variance += pow((double)p->x[i * D + k] - mean, 2) / N;
+        double mu = 0.3 + 0.1 * (double)k, sigma2 = 0.7 + 0.1 * (double)k;
+        double deviation = sqrt(variance) - sqrt(keep * sigma2 + (1 - keep) * variance);
+        want += 0.1 * pow(keep * (mean - mu), 2) + 0.01 * pow(deviation, 2);
+    }
+    double got = penalty_of(&p->a, p->t, p->x, 1, NULL);
+    check_near_double("penalty", &got, &want, 1, 1e-12, 0);
+    pair_free(p);
+}
+
 /* -- weights in front of MABN
  * -------------------------------------------------------------------------- */
 
@@ -274,6 +294,7 @@ int main(void) {
         cmocka_unit_test(test_mabn_ratio),
         cmocka_unit_test(test_pn_released),
         cmocka_unit_test(test_penalty),
+        cmocka_unit_test(test_rbn_preset),
         cmocka_unit_test(test_weight),
         cmocka_unit_test(test_groups_must_divide),
         cmocka_unit_test(test_option_words),
