@@ -6,7 +6,7 @@
 
 #include "statnet/train.h"
 
-enum { PASSES_MAX = 64, EVALS_MAX = 16, SITE_ROOM = 16, WIDTH_ROOM = 32, PARAM_ROOM = 128 };
+enum { PASSES_MAX = 64, EVALS_MAX = 16, SITE_ROOM = 20, WIDTH_ROOM = 64, PARAM_ROOM = 128 };
 
 typedef struct reference_pass {
     int64_t update, tokens;

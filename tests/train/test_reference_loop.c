@@ -262,8 +262,42 @@ static void adam_with_milestone(void **state) {
     reference_free(&r);
 }
 
+/* One update of a few images: deep in the network more would say how roundings grow. */
+static void images(void **state) {
+    (void)state;
+    const char *const args[] = {"--data",
+                                "synth-images",
+                                "--limit",
+                                "16",
+                                "--batch-size",
+                                "8",
+                                "--norm",
+                                "rbn",
+                                "--lr",
+                                "0.01",
+                                "--lr-steps",
+                                "1",
+                                "--epochs",
+                                "1",
+                                "--update-freq",
+                                "2",
+                                "--no-augment",
+                                "--validate-batch",
+                                "--record",
+                                "all",
+                                "--force",
+                                "-o",
+                                run_path("images.h5"),
+                                NULL};
+    static reference r;
+    sr_run_close(compare(args, &r));
+    assert_true(r.pass[0].penalty > 1e-3 * r.pass[0].loss * (double)r.pass[0].tokens);
+    reference_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sgd_with_clipping),
+                                       cmocka_unit_test(images),
                                        cmocka_unit_test(adam_with_milestone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,6 +228,23 @@ static void divergence(void **state) {
     }
 }
 
+/* Updates whose gradient is not finite leave the weights alone and are counted. */
+static void skipped_updates(void **state) {
+    (void)state;
+    const char *const steps[] = {"1", "3"};
+    train_result r[2];
+    for (int i = 0; i < 2; i++) {
+        const char *const args[] = {"--data",       "synth-images", "--limit",  "48",
+                                    "--batch-size", "16",           "--norm",   "none",
+                                    "--lr",         "1e6",          "--record", "none",
+                                    "--max-steps",  steps[i],       NULL};
+        r[i] = run(args);
+    }
+    assert_int_equal(r[0].skipped, 0);
+    assert_int_equal(r[1].skipped, 2);
+    assert_string_equal(r[0].digest, r[1].digest);
+}
+
 static void recipes(void **state) {
     (void)state;
     static train_config c;
@@ -249,6 +266,7 @@ int main(void) {
                                        cmocka_unit_test(validation_with_batch_statistics),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(divergence),
+                                       cmocka_unit_test(skipped_updates),
                                        cmocka_unit_test(recipes),
                                        cmocka_unit_test(refused_run_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
