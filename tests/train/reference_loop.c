@@ -130,8 +130,9 @@ static void validation(reference *r, norm_mode mode, double *loss, double *nll, 
     for (int64_t i = 0; i < data_batches(r->data, SPLIT_VALID); i++) {
         check_ok(data_batch(r->data, SPLIT_VALID, 0, i, &b, &why), &why);
         tape_reset(r->t, rng_create(1), false, false);
-        assert_non_null(model_loss(r->m, r->t, &b, mode, &one));
-        sum.loss += one.loss;
+        const tensor *value = model_loss(r->m, r->t, &b, mode, &one);
+        assert_non_null(value);
+        sum.loss += (double)value->value[0]; /* no penalty */
         sum.nll += one.nll;
         sum.tokens += b.tokens;
         sum.correct += one.correct;
@@ -142,13 +143,12 @@ static void validation(reference *r, norm_mode mode, double *loss, double *nll, 
 }
 
 static void evaluate(reference *r) {
-    double unused;
     assert_true(r->evals < EVALS_MAX);
     reference_eval *e = &r->eval[r->evals++];
     e->step = r->passes;
     e->train_loss = r->loss_sum / (double)r->loss_tokens;
     validation(r, NORM_RUNNING, &e->loss, &e->nll, &e->accuracy);
-    validation(r, NORM_BATCH, &e->loss_batch, &e->nll_batch, &unused);
+    validation(r, NORM_BATCH, &e->loss_batch, &e->nll_batch, &e->accuracy_batch);
     r->loss_sum = 0;
     r->loss_tokens = 0;
 }

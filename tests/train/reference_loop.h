@@ -19,7 +19,7 @@ typedef struct reference_pass {
 
 typedef struct reference_eval {
     int64_t step;
-    double train_loss, loss, nll, accuracy, loss_batch, nll_batch;
+    double train_loss, loss, nll, accuracy, loss_batch, nll_batch, accuracy_batch;
 } reference_eval;
 
 typedef struct reference {

@@ -245,6 +245,30 @@ static void skipped_updates(void **state) {
     assert_string_equal(r[0].digest, r[1].digest);
 }
 
+/* 0.1 over all classes in text, nothing for images. */
+static void smoothing_presets(void **state) {
+    (void)state;
+    static const char *const text[][5] = {{NULL},
+                                          {"--label-smoothing", "0.1", "--smoothing-form", "all"},
+                                          {"--smoothing-form", "others"}};
+    static const char *const image[][5] = {{NULL}, {"--label-smoothing", "0"}};
+    char digest[5][32];
+    for (int i = 0; i < 5; i++) {
+        const char *args[ARGS_MAX] = {"--limit", "16",           "--max-steps", "1",    "--record",
+                                      "none",    "--batch-size", "16",          "--lr", "0.1"};
+        const char *const pairs[] = {"--model", "transformer", "--preset",         "mini",
+                                     "--data",  "synth-pairs", "--warmup-init-lr", "0.1"};
+        const char *const *more = i < 3 ? text[i] : image[i - 3];
+        int n = 10;
+        for (int k = 0; i < 3 && k < 8; k++) args[n++] = pairs[k];
+        for (int k = 0; more[k]; k++) args[n++] = more[k];
+        strcpy(digest[i], run(args).digest);
+    }
+    assert_string_equal(digest[0], digest[1]);
+    assert_string_not_equal(digest[0], digest[2]);
+    assert_string_equal(digest[3], digest[4]);
+}
+
 static void recipes(void **state) {
     (void)state;
     static train_config c;
@@ -267,6 +291,7 @@ int main(void) {
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(divergence),
                                        cmocka_unit_test(skipped_updates),
+                                       cmocka_unit_test(smoothing_presets),
                                        cmocka_unit_test(recipes),
                                        cmocka_unit_test(refused_run_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
