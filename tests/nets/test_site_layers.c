@@ -138,9 +138,9 @@ static layer_size size_of(const layer_case *c, const char *input_weight) {
 }
 
 static norm_rows *rows_of(const layer_case *c, const tensor *x, const uint8_t *mask) {
-    static double penalty;
-    norm_rows *r = text_rows(c->t, x->dim[0], x->dim[1], mask, NORM_TRAIN, 1, &penalty);
-    assert_non_null(r);
+    double *penalty = tape_alloc(c->t, sizeof *penalty);
+    norm_rows *r = text_rows(c->t, x->dim[0], x->dim[1], mask, NORM_TRAIN, 1, penalty);
+    assert_true(penalty && r);
     return r;
 }
 

@@ -280,6 +280,7 @@ static void recipes(void **state) {
     assert_int_equal(c.warmup_updates, 400);
     assert_string_equal(c.optimizer, "adam-fairseq");
     assert_string_equal(c.model.norm, "ln");
+    assert_int_equal(c.model.smoothing, SMOOTHING_ALL);
 }
 
 int main(void) {
