@@ -19,7 +19,7 @@ BEGIN {
     # layer of every header that crosses a folder
     own("base", "statrec/base.h")
     own("base", "statnet/arena.h statnet/rng.h statnet/options.h statnet/tool.h statnet/tsv.h statnet/share.h")
-    own("base", "statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h")
+    own("base", "statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h statnet/npz.h")
     own("format", "statrec/format.h")
     own("record", "statrec/record.h")
     own("runfile", "statrec/runfile.h")
@@ -51,6 +51,7 @@ BEGIN {
     door["h5_inner.h"] = "src/record/h5.c src/record/h5_declare.c src/record/h5_types.c"
     door["cblas.h"] = door["openblas_config.h"] = door["f77blas.h"] = "src/engine/gemm.c"
     door["dnnl.h"] = door["oneapi/dnnl/dnnl.h"] = door["dnnl_config.h"] = "src/engine/dnnl.c"
+    door["zip.h"] = "src/base/npz.c"
     door["lapacke.h"] = door["lapack.h"] = "src/base/svd.c"
 
     # the only unit that may name the recorder and the engine side by side
