@@ -18,8 +18,10 @@ typedef struct train_config {
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates;
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
+    option_text dump_weights, dump_batches;
     bool force, quiet, profile, validate_batch, final_tid;
-    int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit;
+    int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
+        dump_steps;
     double flush_seconds;
 } train_config;
 

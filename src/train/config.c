@@ -125,7 +125,7 @@ static const option rows[] = {
         "0: every core; the result does not depend on it"),
 
     {RECORD, "output", 'o', OPTION_TEXT, AT(output), "", 0, 0, "", "", "run file to write"},
-    FLAG(RECORD, "force", force, "no", "replace an existing run file"),
+    FLAG(RECORD, "force", force, "no", "replace an existing run file or dump"),
     CHOICE(RECORD, "record", record, "all", "none|scalars|all",
            "per site and step: nothing, scalars, scalars and vectors"),
     TEXT(RECORD, "record-sites", record_sites, "*",
@@ -152,6 +152,14 @@ static const option rows[] = {
         "rows at most that a crash can lose"),
     REAL(RECORD, "flush-seconds", flush_seconds, "5", 0, 86400, "s",
          "time at most between flushes"),
+    TEXT(
+        RECORD, "dump-weights", dump_weights, "",
+        "NumPy archive (.npz) of weights and running values, before the first step and after every "
+        "update of the first dump-steps steps"),
+    TEXT(RECORD, "dump-batches", dump_batches, "",
+         "NumPy archive (.npz) of the batches of these steps, with loss and learning rate"),
+    INT(RECORD, "dump-steps", dump_steps, "1", 1, 1000, "steps",
+        "of --dump-weights and --dump-batches, which stay in memory for so long"),
     CHOICE(RECORD, "on-write-error", on_write_error, "stop", "stop|continue",
            "when the run file cannot be written; exit status 1 either way"),
     {RECORD, "config", 'c', OPTION_TEXT, AT(conf), "", 0, 0, "", "",
@@ -253,6 +261,20 @@ static sr_status check_names(const train_config *c, sr_failure *why) {
     return status;
 }
 
+static sr_status check_dumps(const train_config *c, sr_failure *why) {
+    if (!*c->dump_weights && !*c->dump_batches && c->dump_steps != 1)
+        return sr_fail(why, SR_USAGE,
+                       "--dump-steps %lld has nothing to dump without --dump-weights or "
+                       "--dump-batches",
+                       (long long)c->dump_steps);
+    if (*c->dump_weights && !strcmp(c->dump_weights, c->dump_batches))
+        return sr_fail(why, SR_USAGE, "--dump-weights and --dump-batches are one file, '%s'",
+                       c->dump_weights);
+    if (*c->output && (!strcmp(c->output, c->dump_weights) || !strcmp(c->output, c->dump_batches)))
+        return sr_fail(why, SR_USAGE, "the run file and a dump are one file, '%s'", c->output);
+    return SR_OK;
+}
+
 static sr_status check_together(const train_config *c, sr_failure *why) {
     if (!*c->output && strcmp(c->record, "none"))
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
@@ -261,7 +283,7 @@ static sr_status check_together(const train_config *c, sr_failure *why) {
     if (*c->lr_steps && strcmp(c->scheduler, "step"))
         return sr_fail(why, SR_USAGE, "--lr-steps '%s' has no meaning for --lr-scheduler %s",
                        c->lr_steps, c->scheduler);
-    return SR_OK;
+    return check_dumps(c, why);
 }
 
 /* A control of one task says nothing about the other. */

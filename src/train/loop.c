@@ -53,7 +53,7 @@ static bool wants_spectra(const trainer *r) {
     return every && !r->accumulated && (r->result->updates + 1) % every == 0;
 }
 
-/* The forward and backward pass; the loss per token, or NaN after a failure. */
+/* The forward and backward pass; the summed loss. */
 static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why) {
     train_times *times = &r->result->times;
     double mark = progress_clock();
@@ -75,7 +75,7 @@ static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why)
     r->accumulated_tokens += b->tokens;
     r->loss_sum += report.loss;
     r->loss_tokens += b->tokens;
-    *loss = report.loss / (double)b->tokens;
+    *loss = report.loss;
     return SR_OK;
 }
 
@@ -122,9 +122,10 @@ static sr_status check_recorder(const trainer *r, sr_failure *why) {
 static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
     if (r->recorder) sr_begin_step(r->recorder, r->result->steps);
-    double loss = NAN, norm = 0;
-    sr_status status = pass(r, b, &loss, why);
+    double sum = 0, norm = 0;
+    sr_status status = pass(r, b, &sum, why);
     if (status != SR_OK) return status;
+    double loss = sum / (double)b->tokens;
     sr_step row = {.update = r->result->updates + 1,
                    .tokens = b->tokens,
                    .epoch = r->epoch,
@@ -139,6 +140,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
         r->result->times.optimizer += lap(&mark);
     }
     record_step(r, &row);
+    if (status == SR_OK) status = trainer_dump_step(r, b, sum, &row, why);
     tell_nonfinite(r, loss, norm);
     tell_progress(r, loss, b->tokens);
     return status == SR_OK ? check_recorder(r, why) : status;

@@ -183,11 +183,13 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     gemm_setup(r->threads);
     rng root = rng_create((uint64_t)c->seed);
     r->random = rng_split(&root, 1);
-    sr_status status = open_data(r, why);
+    sr_status status = trainer_dump_open(r, why);
+    if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
     if (status == SR_OK) status = open_recorder(r, command, why);
+    if (status == SR_OK) status = trainer_dump_weights(r, why);
     return status;
 }
 
@@ -217,6 +219,7 @@ static sr_status close_recorder(trainer *r, sr_status so_far, sr_failure *why) {
 }
 
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
+    so_far = trainer_dump_close(r, so_far, why);
     sr_status status = close_recorder(r, so_far, why);
     hooks_free(r->hooks);
     tape_free(r->tape);

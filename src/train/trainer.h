@@ -3,6 +3,7 @@
 #define TRAIN_TRAINER_H
 
 #include "hooks.h"
+#include "statnet/npz.h"
 #include "statnet/train.h"
 
 typedef struct trainer {
@@ -16,11 +17,12 @@ typedef struct trainer {
     const optim_row *optimizer;
     schedule schedule;
     tape *tape;
-    sr_recorder *recorder; /* NULL with --record none and no -o */
-    hooks *hooks;          /* NULL unless sites are recorded */
-    int64_t batches;       /* steps of an epoch */
-    int64_t updates;       /* planned */
-    double started;        /* progress_clock */
+    sr_recorder *recorder;                   /* NULL with --record none and no -o */
+    hooks *hooks;                            /* NULL unless sites are recorded */
+    npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
+    int64_t batches;                         /* steps of an epoch */
+    int64_t updates;                         /* planned */
+    double started;                          /* progress_clock */
 
     /* since the last update */
     int64_t accumulated, accumulated_tokens;
@@ -44,6 +46,16 @@ sr_status trainer_record_embedding(trainer *r, sr_failure *why);
 
 /* The final pass (final_tid.c); nothing when no site is recorded. */
 sr_status trainer_final_tid(trainer *r, sr_failure *why);
+
+/* Dumps of the first steps (dump.c). Open: refuses what cannot be written, before anything is read.
+ * Weights: those of now, as after the last update. Step: after each one; loss is the summed one.
+ * Close: writes what a run shorter than --dump-steps has gathered; returns `so_far`, or its own
+ * failure when that was SR_OK. */
+sr_status trainer_dump_open(trainer *r, sr_failure *why);
+sr_status trainer_dump_weights(trainer *r, sr_failure *why);
+sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const sr_step *row,
+                            sr_failure *why);
+sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
 /* 16 hexadecimal digits over all weights and running state. */
 void trainer_digest(const model *m, char digest[32]);
