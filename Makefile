@@ -158,6 +158,13 @@ check-vectors: $(BUILD)/tests/norm/test_vectors ## VECTORS=DIR: check every vect
 	$(Q)$(BUILD)/tests/norm/test_vectors $(VECTORS)
 .PHONY: check-vectors
 
+check-torch: ## step PyTorch beside both number types from dumps of their first steps (wants python3 with torch)
+	$(Q)$(MAKE) --no-print-directory MODE=release build/release/bin/statrec
+	$(Q)$(MAKE) --no-print-directory MODE=double build/double/bin/statrec
+	$(Q)sh tests/run_cli.sh build/release train_dump_torch
+	$(Q)sh tests/run_cli.sh build/double train_dump_torch
+.PHONY: check-torch
+
 # -- bench, demo, install ----------------------------------------------------------------------
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call libs_of,train)
