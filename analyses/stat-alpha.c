@@ -21,7 +21,7 @@
 #include "analysis.h"
 
 typedef struct settings {
-    option_text site, stat, alpha;
+    option_text site, stat, alpha, startup;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -32,6 +32,9 @@ static const option rows[] = {
     TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas"),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
                 "weights of the old running value, separated by commas"),
+    TEXT_OPTION("Steps", "startup", AT(startup), "auto",
+                "leave out so many recorded steps at the beginning; auto: until what the running "
+                "value began with weighs less than 1 %, for each alpha"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -137,8 +140,15 @@ static sr_status average(averaging *a, const alphas *alpha, sr_failure *why) {
     return status;
 }
 
+/* Recorded steps that a summary leaves out: never more than there are. */
+static int64_t startup_rows(int64_t startup, double alpha, int64_t recorded) {
+    const int64_t wanted = startup < 0 ? sr_startup_of(alpha) : startup;
+    return wanted < recorded ? wanted : recorded;
+}
+
+/* startup: in recorded steps; -1: by alpha. */
 static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
-                            const alphas *alpha, tsv *t, sr_failure *why) {
+                            const alphas *alpha, int64_t startup, tsv *t, sr_failure *why) {
     const sr_runfile *run = set->run[at->run];
     const sr_run_site *site = sr_run_get_site(run, at->site);
     averaging a = {.run = run,
@@ -149,7 +159,8 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
     sr_status status = average(&a, alpha, why);
     for (int i = 0; i < alpha->count && status == SR_OK; i++) {
         summary sum;
-        summary_make(a.distance + i * a.rows, a.rows, &sum);
+        const int64_t left_out = startup_rows(startup, alpha->value[i], a.rows);
+        summary_make(a.distance + i * a.rows + left_out, a.rows - left_out, &sum);
         tsv_text(t, set->path[at->run]);
         tsv_text(t, site->name);
         tsv_text(t, stat->name);
@@ -159,6 +170,26 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
     }
     averaging_free(&a);
     return status;
+}
+
+/* -1: auto. */
+static sr_status read_startup(const char *word, int64_t *startup, sr_failure *why) {
+    char *end;
+    *startup = -1;
+    if (strcmp(word, "auto") == 0) return SR_OK;
+    *startup = strtoll(word, &end, 10);
+    if (!*end && end != word && *startup >= 0) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto or a number of steps", word);
+}
+
+static void note_startup(int64_t startup, tsv *t) {
+    if (startup < 0)
+        tsv_note(t, "steps",
+                 "start-up left out: the first ceil(ln %g / ln alpha) recorded steps of each alpha "
+                 "(--startup 0 keeps them)",
+                 SR_STARTUP_LEFT);
+    else
+        tsv_note(t, "steps", "the first %lld recorded steps are left out", (long long)startup);
 }
 
 static void note_spacing(const run_set *set, tsv *t) {
@@ -187,11 +218,14 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     table_head head;
     alphas alpha;
     choice c = {0};
+    int64_t startup = -1;
     sr_status status = read_alphas(s->alpha, &alpha, why);
+    if (status == SR_OK) status = read_startup(s->startup, &startup, why);
     if (status == SR_OK) status = choice_set_statistics(&c, stats, STATS, s->stat, why);
     if (status == SR_OK) status = table_head_begin(&head, &table, "stat-alpha", command, set, why);
     if (status != SR_OK) return status;
     note_spacing(set, &table);
+    note_startup(startup, &table);
     status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
@@ -201,7 +235,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
         for (int i = 0; i < c.statistics && status == SR_OK; i++)
             if (c.site[k].has[i])
-                status = print_site(set, &c.site[k], c.wanted[i], &alpha, &table, why);
+                status = print_site(set, &c.site[k], c.wanted[i], &alpha, startup, &table, why);
     choice_free(&c);
     return status;
 }

@@ -22,7 +22,7 @@
 #include "analysis.h"
 
 typedef struct settings {
-    option_text site, stat;
+    option_text site, stat, startup, phase;
     double k;
     int64_t parts;
     bool list;
@@ -38,6 +38,7 @@ static const option rows[] = {
     REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",
                 "an outlier is further from the median, on either side, than this many median "
                 "absolute deviations"),
+    WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Output", "parts", AT(parts), "1", 1, 1000000, "",
                "equal parts of training, a row for each"),
     FLAG_OPTION("Output", "list", AT(list), "no",
@@ -73,8 +74,10 @@ static void column_free(column *c) {
     free(c->step);
 }
 
-static sr_status column_read(column *c, const series *s, sr_failure *why) {
-    *c = (column){.count = series_length(s)};
+static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
+    int64_t first;
+    *c = (column){0};
+    if (window_rows(w, s, &first, &c->count, why) != SR_OK) return why->status;
     const size_t room = (size_t)c->count + 1;
     c->value = malloc(room * sizeof *c->value);
     c->scratch = malloc(room * sizeof *c->scratch);
@@ -82,7 +85,7 @@ static sr_status column_read(column *c, const series *s, sr_failure *why) {
     sr_status status =
         c->value && c->scratch && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
-    if (status == SR_OK) status = series_read(s, 0, c->count, c->value, c->step, why);
+    if (status == SR_OK) status = series_read(s, first, c->count, c->value, c->step, why);
     if (status != SR_OK) column_free(c);
     return status;
 }
@@ -218,12 +221,13 @@ static void declare_columns(tsv *t, bool list) {
 }
 
 static sr_status print_column(const settings *s, const run_set *set, const site_choice *at,
-                              const statistic *stat, tsv *t, sr_failure *why) {
+                              const step_window *w, const statistic *stat, tsv *t,
+                              sr_failure *why) {
     const series of = {set->run[at->run], at->site, stat, FROM_SCALARS};
     const place here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
     column c;
     part p = {0};
-    sr_status status = column_read(&c, &of, why);
+    sr_status status = column_read(&c, &of, w, why);
     if (status != SR_OK) return status;
     for (p.number = 1; p.number <= s->parts; p.number++) {
         p.first = p.end;
@@ -238,12 +242,13 @@ static sr_status print_column(const settings *s, const run_set *set, const site_
     return SR_OK;
 }
 
-static sr_status print_columns(const settings *s, const run_set *set, const choice *c, tsv *t,
-                               sr_failure *why) {
+static sr_status print_columns(const settings *s, const run_set *set, const step_window *windows,
+                               const choice *c, tsv *t, sr_failure *why) {
     for (int64_t k = 0; k < c->sites; k++) {
         for (int i = 0; i < c->statistics; i++) {
             if (!c->site[k].has[i]) continue;
-            sr_status status = print_column(s, set, &c->site[k], c->wanted[i], t, why);
+            sr_status status =
+                print_column(s, set, &c->site[k], &windows[c->site[k].run], c->wanted[i], t, why);
             if (status != SR_OK) return status;
         }
     }
@@ -256,6 +261,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     tsv table;
     table_head head;
     choice c = {0};
+    step_window *windows = NULL;
     sr_status status =
         choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, s->stat, why);
     if (status == SR_OK)
@@ -265,15 +271,17 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (s->parts > 1)
         tsv_note(&table, "parts", "%lld equal parts of training", (long long)s->parts);
     status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
+    if (status == SR_OK) status = windows_make(&windows, set, s->startup, s->phase, &table, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
     else
         table_head_drop(&head);
     if (status == SR_OK) {
         declare_columns(&table, s->list);
-        status = print_columns(s, set, &c, &table, why);
+        status = print_columns(s, set, windows, &c, &table, why);
     }
     choice_free(&c);
+    free(windows);
     return status;
 }
 

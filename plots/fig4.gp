@@ -41,6 +41,7 @@ set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(low(b_y1_positive, p_y1_positive), high(b_y1_largest, p_y1_largest))
 distance(a) = sprintf('‖{/:Italic %s_B}%s − {/:Italic %s}%s‖_2 / {/:Italic d}', a, square, a, square)
+eval STARTUP('start-up')
 set ylabel distance('σ').',  '.distance('ψ') offset 0.3,0
 plot for [k=1:b_curves] b index k-1 using b_x:b_y1_low:b_y1_high \
          with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
@@ -49,6 +50,8 @@ plot for [k=1:b_curves] b index k-1 using b_x:b_y1_low:b_y1_high \
      for [k=1:b_curves] b index k-1 using b_x:b_y1 with lines linetype 1, \
      for [k=1:p_curves] p index k-1 using p_x:p_y1 with lines linetype 2
 eval panel(2, 2, 1, 1)
+unset object 99
+unset label 99
 eval log_y(low(low(g_y1_positive, g_y2_positive), h_y1_positive), \
            high(high(g_y1_largest, g_y2_largest), h_y1_largest))
 set ylabel '‖{/:Italic g}‖_2 / {/:Italic d}' offset 0.3,0

@@ -25,10 +25,12 @@ unset colorbox
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(mean_low > 0 ? mean_low : 100 * d_tid_mean_positive, mean_high)
+eval STARTUP('start-up')
 set ylabel 'mean TID (%)'.observed offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_tid_mean)):(k) with lines linecolor palette linewidth 0.8 dashtype solid
 eval panel(2, 2, 1, 1)
 eval log_y(var_low > 0 ? var_low : 100 * d_tid_var_positive, var_high)
+eval STARTUP('')
 set ylabel 'variance TID (%)'.observed offset 0.3,0
 do for [k=1:d_curves] {
     if (k == 1 || k == d_curves || (d_curves > 4 && k == int((d_curves + 1) / 2))) {

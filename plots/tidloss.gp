@@ -43,6 +43,7 @@ set pointsize 0.4
 set multiplot
 eval panel(1, 1, 1, 2)
 eval log_y(100 * d_y1_positive, 100 * d_y1_largest)
+eval STARTUP('start-up')
 set format x ''
 set ylabel (stat eq 'tid_mean' ? 'mean TID' : stat eq 'tid_var' ? 'variance TID' : stat eq 'tid_total' ? 'total TID' : stat).' (%)' noenhanced offset 0.4,0
 set label 1 layer at graph 1, graph 1.06 right noenhanced font ',7' textcolor rgb '#606060'
@@ -50,6 +51,8 @@ plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1_low)):(100 * co
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
      for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1)) with lines linetype d_run[k]
 eval panel(1, 1, 2, 2)
+unset object 99
+unset label 99
 eval linear_y(low, high)
 set format x '%g'
 set xlabel 'training (%)' offset 0,0.7

@@ -226,8 +226,16 @@ sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths,
 
 /* -- plot_comparable.c ----------------------------------------------------------------------- */
 
-/* One line on stderr for each drawn statistic that may not be compared between these runs. */
-void plot_comparable_warn(const plot_template *t, const plot_data *data, char **paths, int runs);
+/* Where a figure's warnings go; tell NULL: to stderr. */
+typedef struct plot_warnings {
+    void (*tell)(void *context, const char *line);
+    void *context;
+} plot_warnings;
+
+/* One line for each drawn statistic that may not be compared between these runs, and for each
+ * `# warning:` of the figure's tables in `directory`. */
+void plot_comparable_warn(const plot_template *t, const plot_data *data, const char *directory,
+                          char **paths, int runs, plot_warnings to);
 
 /* -- plot_published.c: what the papers print, from published.tsv ----------------------------- */
 
@@ -282,6 +290,7 @@ typedef struct plot_request {
     const int *place; /* [runs] look of each run, from 0; NULL: in their order */
     int *failed_run;  /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
     const char *output, *labels; /* as the options; "" for the default */
+    plot_warnings warnings;
     plot_choice choice;
     bool keep;
 } plot_request;

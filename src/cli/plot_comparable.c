@@ -34,17 +34,51 @@ static unsigned differences(const plot_data *d, sr_runfile *open[RUNS], char **p
     return found;
 }
 
-void plot_comparable_warn(const plot_template *t, const plot_data *data, char **paths, int runs) {
+/* Lines told so far: each once. */
+typedef struct told {
+    char text[4096];
+    plot_warnings to;
+} told;
+
+static void tell(told *t, const char *line) {
+    const size_t used = strlen(t->text);
+    if (strstr(t->text, line)) return;
+    snprintf(t->text + used, sizeof t->text - used, "%s\n", line);
+    if (t->to.tell)
+        t->to.tell(t->to.context, line);
+    else
+        fprintf(stderr, "statplot: warning: %s\n", line);
+}
+
+static void tell_curves(told *t, const plot_data *d, unsigned found) {
+    char line[256];
+    for (int k = 0; k < d->table->values; k++)
+        if (!sr_comparable(d->table->y[k], found, line, sizeof line)) tell(t, line);
+}
+
+/* The `# warning:` lines above a table's header. */
+static void tell_table(told *t, const char *path) {
+    static const char mark[] = "# warning: ";
+    char line[512];
+    FILE *in = fopen(path, "r");
+    while (in && fgets(line, sizeof line, in) && line[0] == '#') {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, mark, sizeof mark - 1) == 0) tell(t, line + sizeof mark - 1);
+    }
+    if (in) fclose(in);
+}
+
+void plot_comparable_warn(const plot_template *t, const plot_data *data, const char *directory,
+                          char **paths, int runs, plot_warnings to) {
     sr_runfile *open[RUNS] = {NULL};
-    char text[256], told[1024] = "";
-    for (int i = 0; i < t->tables && runs <= RUNS; i++) {
-        const unsigned found = t->table[i].curves ? differences(&data[i], open, paths) : 0;
-        for (int k = 0; k < t->table[i].values; k++) {
-            if (sr_comparable(t->table[i].y[k], found, text, sizeof text)) continue;
-            if (strstr(told, text)) continue;
-            const size_t used = strlen(told);
-            snprintf(told + used, sizeof told - used, "%s\n", text);
-            fprintf(stderr, "statplot: warning: %s\n", text);
+    told lines = {"", to};
+    for (int i = 0; i < t->tables; i++) {
+        char path[2 * PLOT_PATH];
+        if (t->table[i].curves && runs <= RUNS)
+            tell_curves(&lines, &data[i], differences(&data[i], open, paths));
+        for (int run = 0; run <= runs; run++) {
+            snprintf(path, sizeof path, "%s/%s.%d.tsv", directory, t->table[i].name, run);
+            tell_table(&lines, path);
         }
     }
     for (int i = 0; i < RUNS; i++) sr_run_close(open[i]);

@@ -70,7 +70,8 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
         status = plot_table_make(from, &t->table[i], &data[i], why);
     const plot_job job = {t, labels, data, &published, r->place, from->directory, format, output};
     if (status == SR_OK) status = plot_draw(&job, why);
-    if (status == SR_OK) plot_comparable_warn(t, data, r->path, r->runs);
+    if (status == SR_OK)
+        plot_comparable_warn(t, data, from->directory, r->path, r->runs, r->warnings);
     for (int i = 0; i < t->tables; i++) plot_data_free(&data[i]);
     plot_published_free(&published);
     return status;

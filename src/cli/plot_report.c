@@ -87,6 +87,13 @@ static void labels_for(const report *r, const int *run, int runs, char *text, si
     }
 }
 
+/* Beside the figure, as a reader of the page sees nothing else. */
+static void write_warning(void *context, const char *line) {
+    fputs("<p class=\"missing\">Note: ", context);
+    plot_html_text(context, line);
+    fputs("</p>\n", context);
+}
+
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
                            int *failed, sr_failure *why) {
     char output[2 * PLOT_PATH + 32];
@@ -102,6 +109,7 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.runs = runs;
         request.place = run;
         request.failed_run = failed;
+        request.warnings = (plot_warnings){write_warning, r->page};
         request.output = output;
         request.labels = labels;
         request.choice = choice_for(t, r->request->choice);

@@ -13,7 +13,8 @@
 #include "statrec/runfile.h"
 
 int64_t sr_startup_of(double alpha) {
-    if (!(alpha > 0 && alpha < 1)) return 0;
+    if (!(alpha >= 0 && alpha < 1)) return 0;
+    if (alpha < SR_STARTUP_LEFT) return 1; /* the batch before: gone after one pass */
     return (int64_t)ceil(log(SR_STARTUP_LEFT) / log(alpha) - 1e-9);
 }
 

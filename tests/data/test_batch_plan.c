@@ -104,6 +104,31 @@ static void plans_nothing_for_nothing(void **state) {
     batch_plan_free(&p);
 }
 
+/* 12 pairs of 2 words, 12 of 6, under 24: padded positions, or tokens of the longer side. */
+static void random_and_valid(void **state) {
+    (void)state;
+    const batch_rule padded = {BATCHING_RANDOM, 24, false}, valid = {BATCHING_RANDOM, 24, true};
+    bool mixed = false;
+    for (int i = 0; i < 24; i++) source[i] = i % 2 ? 6 : 2, target[i] = 1;
+    batch_plan a = make_by(&padded, 24, 3), b = make_by(&valid, 24, 3), sorted = make(24, 24, 3);
+    assert_memory_equal(a.pair, b.pair, 24 * sizeof *a.pair);
+    assert_memory_not_equal(a.pair, sorted.pair, 24 * sizeof *a.pair);
+    for (int64_t k = 0; k < b.count; k++) {
+        int64_t words = 0, longest = 0, count = b.first[k + 1] - b.first[k];
+        for (int64_t i = b.first[k]; i < b.first[k + 1]; i++) {
+            words += source[b.pair[i]];
+            longest = longer(longest, source[b.pair[i]]);
+        }
+        assert_true(words <= 24);
+        assert_true(k == b.count - 1 || words > 24 - 6 || count == 8);
+        mixed = mixed || count * longest > 24;
+    }
+    assert_true(mixed); /* more positions than tokens were allowed */
+    assert_true(b.count < a.count);
+    for (int64_t k = 0; k < a.count; k++) assert_true((a.first[k + 1] - a.first[k]) * 2 <= 24);
+    batch_plan_free(&a), batch_plan_free(&b), batch_plan_free(&sorted);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_every_pair_once_within_max_tokens),
@@ -111,6 +136,7 @@ int main(void) {
         cmocka_unit_test(closes_and_cuts_as_specified),
         cmocka_unit_test(breaks_ties_by_seed),
         cmocka_unit_test(plans_nothing_for_nothing),
+        cmocka_unit_test(random_and_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

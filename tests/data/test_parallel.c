@@ -313,6 +313,26 @@ static void shuffles_sources_in_every_split(void **state) {
     data_close(d);
 }
 
+/* Shortest first in every epoch, in another order within a length; bucketed: in any order. */
+static void sorted_batches_come_shortest_first(void **state) {
+    (void)state;
+    data_options o = preset_options("parallel", write_numbered(300));
+    o.max_tokens = 64;
+    for (int sorted = 0; sorted < 2; sorted++) {
+        bool rising = true;
+        if (sorted) strcpy(o.batching, "sorted");
+        dataset *d = open_data(&o);
+        int64_t last = 0;
+        for (int64_t k = 0; k < data_batches(d, SPLIT_TRAIN); k++) {
+            batch b = get(d, SPLIT_TRAIN, 1, k);
+            rising = rising && b.source_length >= last;
+            last = b.source_length;
+        }
+        assert_true(rising == (sorted != 0));
+        data_close(d);
+    }
+}
+
 static void is_a_pure_function(void **state) {
     (void)state;
     data_options o = preset_options("parallel", write_numbered(200));
@@ -372,6 +392,7 @@ int main(void) {
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(visits_every_pair_once),
         cmocka_unit_test(shuffles_sources_in_every_split),
+        cmocka_unit_test(sorted_batches_come_shortest_first),
         cmocka_unit_test(is_a_pure_function),
         cmocka_unit_test(reads_the_shared_multi30k),
         cmocka_unit_test(reads_the_shared_iwslt),

@@ -140,6 +140,30 @@ static void own_layer_scales(void **state) {
     }
 }
 
+/* He: deviation sqrt(2/fan_in) around 0; PyTorch: within 1/sqrt(fan_in), the bias too. */
+static void initial_weights(void **state) {
+    (void)state;
+    for (int pytorch = 0; pytorch < 2; pytorch++) {
+        model_options o = options("resnet20", "", "");
+        strcpy(o.init, pytorch ? "pytorch" : "he");
+        model *m = create(&o, &images);
+        const tensor *w = &params_find(&m->params, "stage3.2.conv2.weight")->t;
+        const tensor *bias = &params_find(&m->params, "classify.bias")->t;
+        double most = 0, square = 0, biases = 0;
+        const double fan_in = 9 * 64;
+        for (int64_t i = 0; i < w->count; i++) {
+            most = fmax(most, fabs((double)w->value[i]));
+            square += (double)w->value[i] * (double)w->value[i] / (double)w->count;
+        }
+        for (int64_t i = 0; i < bias->count; i++) biases += fabs((double)bias->value[i]);
+        const double deviation = pytorch ? sqrt(1 / (3 * fan_in)) : sqrt(2 / fan_in);
+        assert_true(fabs(sqrt(square) / deviation - 1) < 0.02);
+        assert_true(pytorch ? most <= 1 / sqrt(fan_in) : most > 2 / sqrt(fan_in));
+        assert_true(pytorch == (biases > 0));
+        model_free(m);
+    }
+}
+
 static void expect_refusal(const model_options *o, const data_shape *shape, const char *part) {
     sr_failure why = {0};
     assert_null(model_create(o, shape, &why));
@@ -199,6 +223,7 @@ int main(void) {
                                        cmocka_unit_test(norms_by_site),
                                        cmocka_unit_test(norm_parameters),
                                        cmocka_unit_test(own_layer_scales),
+                                       cmocka_unit_test(initial_weights),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(globs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
