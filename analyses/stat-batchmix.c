@@ -1,0 +1,302 @@
+/* How much of mu_B - mu is what the batches were made of: row positions, sentence lengths, padding.
+ *
+ * Where batches hold sentences of like length, the batch mean of the position encoding differs from
+ * batch to batch, and so does whatever goes with length: mu_B moves away from mu although no
+ * feature of the words does. With delta_t = mu_B - mu of step t, a vector of d features,
+ *
+ *     share = 1 - sum_t ||delta_t - part_t||^2 / sum_t ||delta_t||^2
+ *
+ *     position         part_t = position_B - position: recorded at the first site of a stack, exact
+ *     length, padding  part_t = B' z_t, the covariates of batchmix_covariates.c by least squares
+ *                      out of sample (batchmix_fit.c)
+ *
+ * A share is negative where subtracting the part makes delta longer: a part that was fitted to
+ * noise, or a position part that the rest of the mean cancels. With slope = sum <delta, p>/sum
+ * ||p||^2 the position's share is (2 slope - 1) sum ||p||^2/sum ||delta||^2, negative below slope
+ * 1/2; slope is 1 where the rest does not go with it.
+ *
+ * Folds: blocks of neighbouring rows, twice as long as the running mean remembers, dealt out in
+ * turn to ten folds. Control: the same regression with the covariates moved in time against the
+ * vectors, around the end, by `shifts` distances: what a regression finds where there is nothing.
+ * Without any relation a share lies outside the range of n shifts with probability 2/(n + 1).
+ * Intervals: circular block bootstrap of the ratio of the two sums, with the coefficients as they
+ * are; of steps of this run, not of other seeds.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batchmix.h"
+
+typedef struct settings {
+    option_text site, startup, phase;
+    int64_t length_terms, padding_terms;
+    mix_intervals of;
+
+} settings;
+
+#define AT(field) offsetof(settings, field)
+static const option rows[] = {
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first, last or last-bn (of those with mu)"),
+    WINDOW_OPTIONS(AT(startup), AT(phase)),
+    INT_OPTION("Covariates", "length-terms", AT(length_terms), "4", 1, MIX_TERMS, "",
+               "pieces of the line through sentence length"),
+    INT_OPTION("Covariates", "padding-terms", AT(padding_terms), "2", 1, MIX_TERMS, "",
+               "pieces of the line through the padded part"),
+    INT_OPTION("Intervals", "shifts", AT(of.shifts), "39", 0, 999, "",
+               "distances in time of the control"),
+    REAL_OPTION("Intervals", "level", AT(of.level), "95", 50, 99.9, "percent", "of the intervals"),
+    INT_OPTION("Intervals", "resamples", AT(of.resamples), "1000", 100, 1000000, "",
+               "resamples of every share"),
+    INT_OPTION("Intervals", "seed", AT(of.seed), "1", 0, 1e15, "",
+               "of the resamples; the same seed gives the same table"),
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+static void print_help(const void *self) {
+    (void)self;
+    printf("usage: stat-batchmix RUN.h5... [--site GLOB] [--startup N] [--phase P]\n\n"
+           "Share of ||mu_B - mu||^2 that sentence length, padding and position explain.\n"
+           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
+    options_help(options, stdout);
+}
+
+/* Only there to let the frame find the sites. */
+static double difference(const vector_row *r) {
+    return r->v[SR_mu_B][0] - r->v[SR_mu][0] + r->v[SR_sigma2][0];
+}
+static double position_part(const vector_row *r) {
+    return r->v[SR_position_B][0] - r->v[SR_position][0];
+}
+static const statistic found[] = {
+    {"mu", "mu", "mu_B - mu", NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), difference, NULL},
+    {"position", "position", "position_B - position", NEEDS(position_B) | NEEDS(position),
+     position_part, NULL},
+};
+
+/* -- the table ------------------------------------------------------------------------------- */
+
+/* A row for every part of it. */
+typedef struct result {
+    const char *path;
+    const sr_run_site *site;
+    int terms[MIX_PARTS];
+    mix_known known[2];
+    int64_t block, rows, first_step, last_step;
+    mix_outcome outcome;
+} result;
+
+static void declare_columns(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "site", "normalization site");
+    tsv_column(t, "norm", "its normalization");
+    tsv_column(t, "part",
+               "what is taken out of delta = mu_B - mu: none; position: position_B - position, "
+               "exact; length: rows/samples, padding: padded/(rows + padded), by regression");
+    tsv_column(t, "terms", "coefficients for each feature that the regression has");
+    tsv_column(t, "first_step", "first recorded step that is used");
+    tsv_column(t, "last_step", "last recorded step that is used");
+    tsv_column(t, "steps", "recorded steps from first to last that are finite");
+    tsv_column(t, "nonfinite", "the others, in no other column");
+    tsv_column(t, "share",
+               "1 - sum_t ||delta - part||^2 / sum_t ||delta||^2, regression out of "
+               "sample; below 0: taking it out makes delta longer");
+    tsv_column(t, "low", "lower end of the interval of share over blocks of steps of this run");
+    tsv_column(t, "high", "upper end");
+    tsv_column(t, "control_low",
+               "least share with the covariates moved in time: what a regression "
+               "finds where there is no relation");
+    tsv_column(t, "control_high", "largest share with the covariates moved in time");
+    tsv_column(t, "tid", "mean_t ||delta - part||_2 / ||sigma||_2: mean TID without the part");
+    tsv_column(t, "slope",
+               "sum <delta, p> / sum ||p||^2, p the position part: 1 where the rest of "
+               "delta does not go with it; below 1/2 its share is negative");
+    tsv_column(t, "independent",
+               "share of ||delta||^2 that means over n independent rows would "
+               "have: 2/(1 + alpha) sum_t ||sigma||^2/n / sum_t ||delta||^2");
+    tsv_header(t);
+}
+
+static void print_result(const result *r, tsv *t) {
+    const mix_outcome *o = &r->outcome;
+    for (int part = 0; part < MIX_PARTS; part++) {
+        const mix_share *s = &o->part[part];
+        if (!s->there) continue;
+        tsv_text(t, r->path);
+        tsv_text(t, r->site->name);
+        tsv_text(t, r->site->norm);
+        tsv_text(t, mix_part_name[part]);
+        tsv_int(t, r->terms[part]);
+        tsv_int(t, r->first_step);
+        tsv_int(t, r->last_step);
+        tsv_int(t, o->used);
+        tsv_int(t, o->nonfinite);
+        tsv_real(t, s->share);
+        tsv_real(t, s->low);
+        tsv_real(t, s->high);
+        tsv_real(t, s->control_low);
+        tsv_real(t, s->control_high);
+        tsv_real(t, s->tid);
+        tsv_real(t, part == MIX_POSITION ? o->slope : NAN);
+        tsv_real(t, o->independent);
+    }
+}
+
+/* -- notes above it -------------------------------------------------------------------------- */
+
+/* Once for all sites of a run that leave a covariate out for the same reason. */
+static void note_covariate(const result *r, int64_t count, int covariate, mix_known why, tsv *t) {
+    static const char *const name[2] = {"length", "padding"};
+    int64_t sites = 0;
+    const result *example = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        if (!r[i].rows || r[i].known[covariate] != why) continue;
+        if (!sites++) example = &r[i];
+    }
+    if (!sites) return;
+    tsv_note(t, "note", "%s: %s is %s at %lld of %lld sites (%s%s): left out", r->path,
+             name[covariate], why == MIX_CONSTANT ? "constant" : "not recorded", (long long)sites,
+             (long long)count, example->site->name, sites > 1 ? ", ..." : "");
+}
+
+/* r [count]: the sites of one run. Blocks are told where they are not those of the site before. */
+static void note_run(const result *r, int64_t count, tsv *t) {
+    for (int64_t i = 0; i < count; i++) {
+        if (!r[i].rows)
+            tsv_note(t, "note", "%s: %s: no recorded steps: left out", r->path, r[i].site->name);
+        else if (!i || r[i].block != r[i - 1].block)
+            tsv_note(t, "blocks", "%s: from %s on: %lld recorded steps stay together", r->path,
+                     r[i].site->name, (long long)r[i].block);
+    }
+    for (int covariate = 0; covariate < 2; covariate++) {
+        note_covariate(r, count, covariate, MIX_CONSTANT, t);
+        note_covariate(r, count, covariate, MIX_UNKNOWN, t);
+    }
+}
+
+static void note_too_few(const result *r, int part, tsv *t) {
+    tsv_note(t, "note",
+             "%s: %s: %s: %lld recorded steps, fewer than %d for each of %d terms: left out",
+             r->path, r->site->name, mix_part_name[part], (long long)r->rows, MIX_STEPS_PER_TERM,
+             r->terms[part]);
+}
+
+/* -- the sites ------------------------------------------------------------------------------- */
+
+/* Which parts there are, and what refuses the others. */
+static void choose_parts(const mix_site *m, result *r, tsv *t) {
+    for (int part = 0; part < MIX_PARTS && m->rows > 0; part++) {
+        const mix_model model = mix_model_of(m, (mix_part)part);
+        const bool whole = !model.target || m->position;
+        r->terms[part] = model.count;
+        if (!whole || (part >= MIX_LENGTH && !model.count)) continue;
+        if (m->rows >= MIX_STEPS_PER_TERM * model.count)
+            r->outcome.part[part].there = true;
+        else
+            note_too_few(r, part, t);
+    }
+}
+
+static sr_status examine(const settings *s, const step_window *w, const site_choice *at,
+                         bool position, mix_site *m, result *r, tsv *t, sr_failure *why) {
+    const mix_wanted wanted = {w, (int)s->length_terms, (int)s->padding_terms};
+    m->at = sr_run_get_site(m->run, at->site);
+    m->site = at->site;
+    m->position = position;
+    r->site = m->at;
+    sr_status status = mix_site_read(m, &wanted, why);
+    r->block = m->block, r->rows = m->rows;
+    memcpy(r->known, m->known, sizeof r->known);
+    if (status != SR_OK || !m->rows) return status;
+    r->first_step = m->step[0], r->last_step = m->step[m->rows - 1];
+    choose_parts(m, r, t);
+    return mix_explain(m, &s->of, &r->outcome, why);
+}
+
+/* What there is to examine. */
+typedef struct sources {
+    const run_set *set;
+    const choice *chosen;
+    const step_window *window; /* [runs] */
+} sources;
+
+/* The sites of one run, from the first-th chosen one on; *count of them. */
+static sr_status examine_run(const settings *s, const sources *from, int64_t first, int64_t *count,
+                             result *r, tsv *t, sr_failure *why) {
+    const choice *c = from->chosen;
+    const run_set *set = from->set;
+    const int run = c->site[first].run;
+    const sr_runfile *file = set->run[run];
+    bool *position = calloc((size_t)sr_run_get_info(file)->sites + 1, sizeof *position);
+    sr_status status = position ? series_recorded(file, &found[1], FROM_VECTORS, position, why)
+                                : sr_fail(why, SR_MEMORY, "out of memory");
+    for (*count = 0; first + *count < c->sites && status == SR_OK; ++*count) {
+        const site_choice *at = &c->site[first + *count];
+        mix_site m = {.run = file};
+        if (at->run != run) break;
+        r[*count].path = set->path[run];
+        status = examine(s, &from->window[run], at, position[at->site], &m, &r[*count], t, why);
+        mix_site_free(&m);
+    }
+    if (status == SR_OK) note_run(r, *count, t);
+    free(position);
+    return status;
+}
+
+static sr_status examine_all(const settings *s, const sources *from, result *r, tsv *t,
+                             sr_failure *why) {
+    int64_t some, rows_left = 0;
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < from->chosen->sites && status == SR_OK; i += some)
+        status = examine_run(s, from, i, &some, r + i, t, why);
+    for (int64_t i = 0; i < from->chosen->sites; i++) rows_left += r[i].rows;
+    if (status != SR_OK || rows_left) return status;
+    sr_fail(why, SR_FORMAT, "%s: no vectors recorded in steps %lld to %lld", r->path,
+            (long long)from->window[0].first, (long long)from->window[0].last);
+    sr_hint(why, "`--startup N` leaves out fewer steps at the beginning");
+    return SR_FORMAT;
+}
+
+static sr_status print_results(const settings *s, const sources *from, table_head *head, tsv *t,
+                               sr_failure *why) {
+    const int64_t sites = from->chosen->sites;
+    result *r = calloc((size_t)sites + 1, sizeof *r);
+    sr_status status =
+        r ? examine_all(s, from, r, t, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK)
+        status = table_head_print(head, t, why);
+    else
+        table_head_drop(head);
+    if (status == SR_OK) declare_columns(t);
+    for (int64_t i = 0; i < sites && status == SR_OK; i++) print_result(&r[i], t);
+    free(r);
+    return status;
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    tsv table;
+    table_head head;
+    step_window *window = NULL;
+    choice c = {.wanted = {&found[0]}, .statistics = 1};
+    sr_status status = table_head_begin(&head, &table, "stat-batchmix", command, set, why);
+    if (status != SR_OK) return status;
+    status = windows_make(&window, set, s->startup, s->phase, &table, why);
+    if (status == SR_OK) status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
+    const sources from = {set, &c, window};
+    if (status == SR_OK)
+        status = print_results(s, &from, &head, &table, why);
+    else
+        table_head_drop(&head);
+    choice_free(&c);
+    free(window);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-batchmix", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}
