@@ -32,8 +32,7 @@ typedef struct mix_site {
     const sr_runfile *run;
     const sr_run_site *at;
     int64_t site;
-    bool position; /* position_B and position are there */
-
+    bool position;       /* position_B and position are there */
     int64_t first, rows; /* of /vectors, in the window */
     int64_t block;       /* rows that stay together */
     int length, padding; /* terms of the two covariates, which stand in this order */
