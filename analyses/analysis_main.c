@@ -29,7 +29,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
     const option common[] = {
         TEXT_OPTION(
             "Choice", "site", AT(site), a->site,
-            "sites: globs separated by commas, or first or last (of those with a statistic)"),
+            "sites: globs separated by commas, or first, last or last-bn (of those with a "
+            "statistic; last-bn: batch statistics, no stack's final norm)"),
         TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas"),
         CHOICE_OPTION(
             "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",

@@ -6,7 +6,7 @@ here=$(dirname "$0")
 mkdir -p demo
 "$bin/statrec" train -c "$here/demo_cv.conf" -o demo/cv.h5 --force
 "$bin/statrec" train -c "$here/demo_nlp.conf" -o demo/nlp.h5 --force
-for figure in fig2 fig3; do
+for figure in fair fig2 fig3; do
     "$bin/statplot" $figure demo/cv.h5 demo/nlp.h5 -o demo/$figure.png
     "$bin/statplot" $figure demo/cv.h5 demo/nlp.h5 -o demo/$figure.pdf
 done
