@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "compare_sample.h"
 
 typedef struct settings {
     option_text site, stat, match, groups, startup, phase;
@@ -56,8 +56,6 @@ static const option rows[] = {
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-enum { LEAST_STEPS = 20 };
-
 static const char *const quantity[BOOTSTRAP_TAILS] = {"median", "q99", "max"};
 
 static void print_help(const void *self) {
@@ -71,71 +69,6 @@ static void print_help(const void *self) {
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
 }
-
-/* -- one series ------------------------------------------------------------------------------ */
-
-typedef struct sample {
-    int64_t count, nonfinite, block;
-    double *value;                 /* [count] finite, in the order of steps */
-    double *drawn;                 /* [BOOTSTRAP_TAILS, resamples] */
-    double exact[BOOTSTRAP_TAILS]; /* of the series itself */
-} sample;
-
-static void sample_free(sample *x) {
-    free(x->value);
-    free(x->drawn);
-    *x = (sample){0};
-}
-
-/* Rows in the window whose step is at or behind --after. */
-static sr_status sample_read(sample *x, const series *of, const step_window *w, double after,
-                             sr_failure *why) {
-    int64_t first = 0, rows_here = 0;
-    if (window_rows(w, of, &first, &rows_here, why) != SR_OK) return why->status;
-    int64_t last, *step = malloc((size_t)(rows_here + 1) * sizeof *step);
-    x->value = malloc((size_t)(rows_here + 1) * sizeof *x->value);
-    sr_status status = step && x->value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = run_last_step(of->run, &last, why);
-    if (status == SR_OK) status = series_read(of, first, rows_here, x->value, step, why);
-    for (int64_t i = 0; i < rows_here && status == SR_OK; i++) {
-        if (100 * (double)step[i] < after * (double)last) continue;
-        if (isfinite(x->value[i]))
-            x->value[x->count++] = x->value[i];
-        else
-            x->nonfinite++;
-    }
-    free(step);
-    return status;
-}
-
-static sr_status sample_exact(sample *x, sr_failure *why) {
-    double *sorted = malloc((size_t)(x->count + 1) * sizeof *sorted);
-    if (!sorted) return sr_fail(why, SR_MEMORY, "out of memory");
-    memcpy(sorted, x->value, (size_t)x->count * sizeof *sorted);
-    summary s;
-    summary_make(sorted, x->count, &s);
-    x->exact[0] = s.median;
-    x->exact[1] = s.q99;
-    x->exact[2] = s.max;
-    free(sorted);
-    return SR_OK;
-}
-
-static sr_status sample_make(sample *x, const settings *s, const series *of, const step_window *w,
-                             rng random, sr_failure *why) {
-    *x = (sample){0};
-    sr_status status = sample_read(x, of, w, s->after, why);
-    if (status == SR_OK) status = sample_exact(x, why);
-    if (status != SR_OK || x->count < LEAST_STEPS) return status;
-    x->block = s->block ? s->block : bootstrap_block(x->value, x->count, x->exact[0], why);
-    if (!x->block) return SR_MEMORY;
-    if (x->block > x->count) x->block = x->count;
-    x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
-    if (!x->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    return bootstrap_tails(x->value, x->count, x->block, random, s->resamples, x->drawn, why);
-}
-
-/* -- pairs ----------------------------------------------------------------------------------- */
 
 typedef struct comparison {
     const settings *s;
@@ -211,8 +144,9 @@ static rng stream(const comparison *p, const site_choice *at, int64_t number) {
 static sr_status read_sample(const comparison *p, const site_choice *at, const statistic *stat,
                              sample *x, sr_failure *why) {
     const series of = {p->set->run[at->run], at->site, stat, FROM_SCALARS};
-    return sample_make(x, p->s, &of, &p->window[at->run], stream(p, at, stat - recorded_statistics),
-                       why);
+    const sample_plan plan = {p->s->after, p->s->resamples, p->s->block};
+    return sample_make(x, &plan, &of, &p->window[at->run],
+                       stream(p, at, stat - recorded_statistics), why);
 }
 
 static sr_status join_samples(const comparison *p, const statistic *stat, const sample *one,
