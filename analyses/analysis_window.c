@@ -4,8 +4,8 @@
  * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
  *
  * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a phase
- * is a longest piece in which r rises, falls or stays; a single jump between two pieces that stay
- * (a milestone) ends the first. Steps without an update have the rate of the update that they
+ * is a longest piece in which the change to the next update has one sign: r rises, falls or stays. The
+ * update before a jump (a milestone) is the last of its piece. Steps without an update have the rate of the update that they
  * belong to.
  */
 #include <math.h>
@@ -50,16 +50,11 @@ static int direction(const rates *r, int64_t i) {
     return (r->rate[i + 1] > r->rate[i]) - (r->rate[i + 1] < r->rate[i]);
 }
 
-static bool is_milestone(const rates *r, int64_t i) {
-    return i > 0 && i + 2 < r->count && direction(r, i) != 0 && direction(r, i - 1) == 0 &&
-           direction(r, i + 1) == 0;
-}
-
 /* Last update of the phase that begins at update `first`. */
 static int64_t phase_end(const rates *r, int64_t first) {
     int64_t i = first;
     const int way = direction(r, first);
-    while (i + 1 < r->count && !is_milestone(r, i) && direction(r, i) == way) i++;
+    while (i + 1 < r->count && direction(r, i) == way) i++;
     return i;
 }
 

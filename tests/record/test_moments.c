@@ -176,6 +176,12 @@ static void test_sigma_by_hand(void **state) {
     expect(s, SR_SCALAR_tid_mean, 5 / sqrt(2));
     expect(s, SR_SCALAR_tid_var, sqrt(10) / sqrt(2));
     expect(s, SR_SCALAR_rel_sigma2, sqrt(9 + 225) / sqrt(2));
+    const double large[] = {3, 4}; /* its root is another length */
+    v[SR_sigma2] = large;
+    clear(s);
+    sr_derive_scalars(SR_FAMILY_SIGMA, 2, 0, 4, v, s);
+    expect(s, SR_SCALAR_rel_sigma2, sqrt(1 + 144) / 5);
+    v[SR_sigma2] = sigma2;
     expect(s, SR_SCALAR_g_mu, 1.5);   /* 2/2 * 12/4 = 3, over d */
     expect(s, SR_SCALAR_g_sigma2, 1); /* 1/4 * -32/4 = -2, over d */
     assert_true(isnan(s[SR_SCALAR_g_psi2]) && isnan(s[SR_SCALAR_dist_psi]));
@@ -201,6 +207,8 @@ static void test_other_families_by_hand(void **state) {
     sr_derive_scalars(SR_FAMILY_PSI, 2, 0, 2, v, s);
     expect(s, SR_SCALAR_dist_psi, sqrt(1 + 9) / 2);
     expect(s, SR_SCALAR_dist_psi2, sqrt(25 + 441) / 2);
+    expect(s, SR_SCALAR_rel_psi, sqrt(1 + 9) / sqrt(8)); /* 3-2, 5-2 */
+    expect(s, SR_SCALAR_rel_psi2, sqrt(25 + 441) / sqrt(32));
     expect(s, SR_SCALAR_g_psi2, 2.5); /* (3, 4): 5 / 2 */
     assert_true(isnan(s[SR_SCALAR_g_sigma2]) && isnan(s[SR_SCALAR_dist_mu]));
     clear(s);
