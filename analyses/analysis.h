@@ -136,7 +136,7 @@ void choice_free(choice *c);
 typedef struct step_window {
     int64_t first, last, end; /* end: last step of the run */
     int64_t startup;          /* steps at the beginning that are left out */
-    bool cut;                 /* and would be in the window otherwise */
+    bool cut, given;          /* and would be in the window otherwise; their number was given */
     char what[160];           /* "second half", "" for all of training */
 } step_window;
 

@@ -143,6 +143,7 @@ bool choice_is_bn_layer(const sr_run_site *site) {
     const size_t length = strlen(site->name);
     const bool final = (length >= 6 && strcmp(site->name + length - 6, ".final") == 0) ||
                        strcmp(site->name, "final") == 0;
+    if (site->observed) return !final;
     for (int i = 0; choice_batch_norms[i]; i++)
         if (strcmp(site->norm, choice_batch_norms[i]) == 0) return !final;
     return false;

@@ -12,7 +12,7 @@ void comparable_warn(const choice *c, const run_set *set, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         const site_choice *first = NULL, *here;
         unsigned differences = 0;
-        char text[256];
+        char text[512];
         for (int r = 0; r < set->count; r++) {
             if (!(here = site_of_run(c, r, i))) continue;
             if (!first) first = here;

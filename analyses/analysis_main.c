@@ -27,10 +27,9 @@ static void form_words(const analysis *a, char words[WORDS_SIZE]) {
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
     const option common[] = {
-        TEXT_OPTION(
-            "Choice", "site", AT(site), a->site,
-            "sites: globs separated by commas, or first, last or last-bn (of those with a "
-            "statistic; last-bn: batch statistics, no stack's final norm)"),
+        TEXT_OPTION("Choice", "site", AT(site), a->site,
+                    "sites: globs separated by commas, or first, last or last-bn (of those with a "
+                    "statistic; last-bn: batch statistics, no stack's final norm)"),
         TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas"),
         CHOICE_OPTION(
             "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
@@ -201,7 +200,10 @@ static sr_status prepare(const statistics_program *p, step_table *j, choice *cho
     if (j->source == FROM_SCALARS) note_other_definitions(chosen, j->set, j->table);
     tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
     sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
-    if (status == SR_FORMAT && p->a->hint) sr_hint(why, "%s", p->a->hint);
+    if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(chosen->wanted[0]->name))
+        sr_hint(why, "/vectors have no tokens and no ||dx||: this form is computed from /scalars");
+    else if (status == SR_FORMAT && p->a->hint)
+        sr_hint(why, "%s", p->a->hint);
     if (p->settings.per_step && j->buckets)
         tsv_note(j->table, "note",
                  "three rows for each 1/%lld of training where there are more: smallest, median "
@@ -253,6 +255,11 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
                     .table = &table,
                     .buckets = s->buckets,
                     .intervals = s->intervals};
+    if (s->intervals && (s->per_step || s->final || p->a->print_sites))
+        return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
+                       s->per_step ? "--per-step"
+                       : s->final  ? "--final"
+                                   : p->a->program);
     if (s->final) return print_final(p, form.stat != p->a->stat, set, command, why);
     sr_status status = choice_set_statistics(&chosen, form.stat, p->a->statistics, s->stat, why);
     if (status != SR_OK) return status;

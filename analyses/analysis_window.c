@@ -14,7 +14,7 @@
 
 #include "analysis.h"
 
-enum { PHASES_MOST = 99 };
+enum { PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
 
 /* -- phases of the learning rate ------------------------------------------------------------- */
 
@@ -122,7 +122,8 @@ static sr_status set_startup(step_window *w, const sr_runfile *run, const char *
         return SR_OK;
     }
     w->startup = strtoll(word, &end, 10);
-    if (!*end && end != word && w->startup >= 0) return SR_OK;
+    w->given = true;
+    if (!*end && end != word && w->startup >= 0 && w->startup < STARTUP_MOST) return SR_OK;
     return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto or a number of steps", word);
 }
 
@@ -146,7 +147,10 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
 
 void window_describe(const step_window *w, const char *path, tsv *table) {
     char startup[160] = "";
-    if (w->cut)
+    if (w->cut && w->given)
+        snprintf(startup, sizeof startup, "; the first %lld left out (--startup)",
+                 (long long)w->startup);
+    else if (w->cut)
         snprintf(startup, sizeof startup,
                  "; start-up left out: until step %lld running values hold more than %g %% of "
                  "what they began with (--startup 0 keeps it)",
@@ -185,6 +189,44 @@ sr_status window_rows(const step_window *w, const series *s, int64_t *first, int
     return status;
 }
 
+/* A table over all of training mixes the phases of a learning rate that jumps or turns. */
+static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
+    phase unused;
+    int64_t phases;
+    sr_status status = phase_find(run, 0, &unused, &phases, why);
+    if (status == SR_OK && phases > 1 && phases <= PHASES_MOST)
+        tsv_note(table, "note",
+                 "%s: %lld phases of the learning rate are taken together; --phase "
+                 "chooses one, or a half",
+                 path, (long long)phases);
+    return status;
+}
+
+/* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
+ * statistics: the largest values are often theirs. */
+static sr_status note_short_passes(const sr_runfile *run, const char *path, tsv *table,
+                                   sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    double *tokens = malloc(2 * (size_t)(steps + 1) * sizeof *tokens);
+    if (!tokens) return sr_fail(why, SR_MEMORY, "out of memory");
+    double *sorted = tokens + steps + 1;
+    summary s;
+    int64_t count = 0;
+    sr_status status = sr_run_step_reals(run, "tokens", 0, steps, tokens, why);
+    if (status == SR_OK) {
+        memcpy(sorted, tokens, (size_t)steps * sizeof *tokens);
+        summary_range(sorted, steps, &s);
+        for (int64_t i = 0; i < steps; i++) count += tokens[i] < s.median / 2;
+    }
+    if (count)
+        tsv_note(table, "note",
+                 "%s: %lld of %lld passes have less than half of the usual %g tokens or "
+                 "images: the largest values may be theirs",
+                 path, (long long)count, (long long)steps, s.median);
+    free(tokens);
+    return status;
+}
+
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
                        const char *phase_word, tsv *table, sr_failure *why) {
     sr_status status = SR_OK;
@@ -192,7 +234,11 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
     if (!*windows) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int r = 0; r < set->count && status == SR_OK; r++) {
         status = window_make(&(*windows)[r], set->run[r], set->path[r], startup, phase_word, why);
-        if (status == SR_OK && table) window_describe(&(*windows)[r], set->path[r], table);
+        if (status != SR_OK || !table) continue;
+        window_describe(&(*windows)[r], set->path[r], table);
+        if (strcmp(phase_word, "all") == 0)
+            status = note_phases(set->run[r], set->path[r], table, why);
+        if (status == SR_OK) status = note_short_passes(set->run[r], set->path[r], table, why);
     }
     return status;
 }

@@ -12,7 +12,7 @@
  * minus infinity; the deviation of the median itself is 0. Steps with NaN or infinity are counted
  * in `nonfinite` and are in nothing else.
  *
- * --parts N cuts training into N equal parts of its steps, each with a median and a mad of its own:
+ * --parts N cuts the steps into N equal parts, each with a median and a mad of its own:
  * what is usual changes during training, and only what is unusual for its time is an outlier.
  */
 #include <math.h>
@@ -40,7 +40,7 @@ static const option rows[] = {
                 "absolute deviations"),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Output", "parts", AT(parts), "1", 1, 1000000, "",
-               "equal parts of training, a row for each"),
+               "equal parts of the steps, a row for each"),
     FLAG_OPTION("Output", "list", AT(list), "no",
                 "one row per outlier instead of one per run, site, statistic and part"),
 };
@@ -64,6 +64,7 @@ static void print_help(const void *self) {
 
 typedef struct column {
     int64_t count, last;     /* rows; last step of the run */
+    int64_t from, to;        /* steps of the window */
     double *value, *scratch; /* [count] */
     int64_t *step;           /* [count] */
 } column;
@@ -76,7 +77,7 @@ static void column_free(column *c) {
 
 static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
     int64_t first;
-    *c = (column){0};
+    *c = (column){.from = w->first > 1 ? w->first : 1, .to = w->last};
     if (window_rows(w, s, &first, &c->count, why) != SR_OK) return why->status;
     const size_t room = (size_t)c->count + 1;
     c->value = malloc(room * sizeof *c->value);
@@ -135,9 +136,10 @@ static void part_measure(part *p, const column *c, double k) {
     }
 }
 
-/* Step 1 is in part 1, the last step in the last part. */
+/* The first step of the window is in part 1, the last one in the last part. */
 static int64_t part_of_step(const column *c, int64_t step, int64_t cuts) {
-    return step > 1 ? 1 + (int64_t)((double)(step - 1) * (double)cuts / (double)c->last) : 1;
+    const double length = (double)(c->to - c->from + 1);
+    return step > c->from ? 1 + (int64_t)((double)(step - c->from) * (double)cuts / length) : 1;
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */
@@ -269,7 +271,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (status != SR_OK) return status;
     tsv_note(&table, "k", "%g median absolute deviations, on either side of the median", s->k);
     if (s->parts > 1)
-        tsv_note(&table, "parts", "%lld equal parts of training", (long long)s->parts);
+        tsv_note(&table, "parts", "%lld equal parts of the steps below", (long long)s->parts);
     status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
     if (status == SR_OK) status = windows_make(&windows, set, s->startup, s->phase, &table, why);
     if (status == SR_OK)

@@ -2,8 +2,8 @@
  * with the runs' values beside the printed ones (table.h, plots/layouts.tsv).
  *
  * Loss and discrepancy are means over the last tenth of the recorded steps (at least one step), the
- * discrepancy at the last site that has it, in percent: the `last BN layer` of the tables in
- * Regularized BN. Validation numbers are those of the last evaluation, and of the one with the
+ * discrepancy in percent at the last site of all that has it, a stack's final norm too; layouts take
+ * the last BN layer instead (--site last-bn), as Regularized BN's tables do. Validation numbers are those of the last evaluation, and of the one with the
  * smallest valid_loss.
  */
 #include <math.h>

@@ -6,7 +6,7 @@
  *
  * A run has diverged where no valid_loss (best) or not the last one (last) is finite. TID is the
  * mean over the final pass where the run made one, else over the last tenth of the recorded steps
- * (at least one), in percent, at the last site that has it.
+ * (at least one), in percent, at the last BN layer that has it (--site last-bn).
  */
 #include <math.h>
 #include <stdlib.h>

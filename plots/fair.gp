@@ -1,8 +1,8 @@
-#: title what may be compared between runs: discrepancies and gradient parts without width, scale and loss
+#: title discrepancies and gradient parts side by side, without width, scale and loss
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: samples cv_bn nlp_bn
-#: size 6.75 3.7
-#: choice against scale|rows relative to the running deviation and to the whole gradient, or also to what independent rows would give
+#: size 6.75 3.8
+#: choice against scale|rows relative to the running deviation and the whole gradient, or to what as many independent rows would give
 #: word mean against dist_mu_relative|dist_mu_excess
 #: word var against dist_sigma_relative|dist_sigma_excess
 #: word gmu against g_mu_share|g_mu_excess
@@ -13,8 +13,9 @@
 #: curves l by site x percent y {mean},{var},{gmu},{gsigma2} buckets 50
 # Above: first BN site; below: last BN layer (last-bn). From left to right: TID of the mean and of the deviation, parts of dx through
 # mu_B and sigma2_B. Line: median of each 1/50 of training; band: smallest to largest value; grey: start-up.
-# --against rows divides by what batches of as many independent rows would show: 1 is sampling noise.
+# --against rows divides by what batches of as many independent rows would show. No form is free of the number of rows.
 
+if (value('f_'.gmu.'_finite') == 0) { eval refuse('no run has ||dx||, which files of older versions lack: record one again') }
 legend_count = runs
 do for [r=1:runs] {
     legend_text[r] = run_label[r]
@@ -25,7 +26,7 @@ eval LEGEND_ROOM
 pad_left = 0.66
 gap_x = 0.5
 gap_y = 0.3
-legend_height = legend_height + 0.14
+legend_height = legend_height + 0.22
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 array head[4] = ['mean TID', 'deviation TID', 'share of {/:Italic dx}: {/:Italic g_μ}', 'share of {/:Italic dx}: {/:Italic g}_{{/:Italic σ}^2}']
@@ -49,7 +50,8 @@ do for [i=1:4] {
     do for [r=1:2] {
         eval panel(i, 4, r, 2)
         eval log_y(positive[i], largest[i])
-        eval STARTUP('')
+        unset object 99
+        if (i <= 2) { eval STARTUP('') }
         unset title
         if (r == 1) { set title head[i] }
         unset xlabel

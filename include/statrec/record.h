@@ -123,7 +123,9 @@ typedef struct sr_tensor {
     const uint8_t *valid;
 } sr_tensor;
 
-/* x is what the layer normalises. Keeps mu_B, sigma2_B, psi2_B and a copy of nothing: x must stay
+/* Samples of a pass are told where inner > 1: outer of them.
+ *
+ * x is what the layer normalises. Keeps mu_B, sigma2_B, psi2_B and a copy of nothing: x must stay
  * unchanged until sr_observe_backward of the same site and step. Running statistics are kept by
  * the recorder with the site's alpha (none when it is NaN). gamma [channels] or NULL (ones). xhat
  * of sum_gx: SIGMA, ROW, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps); PN x /

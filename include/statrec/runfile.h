@@ -70,10 +70,12 @@ int64_t sr_run_startup(const sr_runfile *f);
 /* What a statistic depends on besides what it is about: bits of SR_DEPENDS_*, 0 for nothing known.
  * name: what may be compared where those differ ("g_mu_share"), "" without any. */
 enum {
-    SR_DEPENDS_WIDTH = 1, /* features of the site */
-    SR_DEPENDS_SCALE = 2, /* of the activations or of the gradient */
-    SR_DEPENDS_LOSS = 4,  /* sum or mean of the loss, and tokens of a pass */
-    SR_DEPENDS_ROWS = 8   /* rows that a batch statistic is taken over */
+    SR_DEPENDS_WIDTH = 1,    /* features of the site */
+    SR_DEPENDS_SCALE = 2,    /* of the activations or of the gradient */
+    SR_DEPENDS_LOSS = 4,     /* sum or mean of the loss, and tokens of a pass */
+    SR_DEPENDS_ROWS = 8,     /* rows that a batch statistic is taken over */
+    SR_DEPENDS_BATCHES = 16, /* how batches are made up: lengths, padding */
+    SR_DEPENDS_ALPHA = 32    /* weight of the old running value */
 };
 typedef struct sr_instead {
     char name[SR_NAME_SIZE];
@@ -81,9 +83,11 @@ typedef struct sr_instead {
 } sr_instead;
 unsigned sr_depends(const char *statistic, sr_instead *instead);
 /* In what two sites of two runs differ, as far as their files tell: width; model or data, for the
- * scale; loss reduction or tokens of a pass, and rows, by more than a tenth. */
+ * scale; loss reduction or tokens of a pass, and rows, by more than a tenth of their mean; lines of the
+ * configuration on batches; alpha. */
 unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b, int64_t site_b);
-/* False, and one line of text, where the statistic depends on one of these differences. */
+/* False, and one line of text (512 bytes hold it), where the statistic depends on one of these
+ * differences: why, and what is better. */
 bool sr_comparable(const char *statistic, unsigned differences, char *text, size_t size);
 
 /* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid

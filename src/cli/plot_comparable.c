@@ -51,9 +51,10 @@ static void tell(told *t, const char *line) {
 }
 
 static void tell_curves(told *t, const plot_data *d, unsigned found) {
-    char line[256];
+    char line[512];
     for (int k = 0; k < d->table->values; k++)
-        if (!sr_comparable(d->table->y[k], found, line, sizeof line)) tell(t, line);
+        if (d->finite[k] > 1 && !sr_comparable(d->table->y[k], found, line, sizeof line))
+            tell(t, line);
 }
 
 /* The `# warning:` lines above a table's header. */

@@ -38,6 +38,8 @@ sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mas
     return SR_OK;
 }
 
+_Static_assert(NORM_VECTOR_COUNT <= 32 && NORM_SCALAR_COUNT <= 32, "sets are bits of uint32_t");
+
 static void zero_padded(const norm_call *c, real *y) {
     const norm_rows *r = c->rows;
     size_t bytes = (size_t)c->features * sizeof *y;

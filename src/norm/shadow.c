@@ -146,7 +146,8 @@ uint32_t norm_site_scalars(const norm_site *s) {
     return s->method->scalars | own | (sums ? shadow : 0);
 }
 
-/* What bn would write here, without writing it; over this process's rows. */
+/* What bn would write here, without writing it. Of several processes each has rows that the sums are
+ * not of: nothing is told then. */
 static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) {
     const batch_kept *k = own->kept;
     columns m = columns_valid(own);
@@ -171,5 +172,5 @@ sr_status shadow_backward(shadow_call *k, norm_call *c, const real *x, const rea
     sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
     c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
     c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
-    return status == SR_OK ? measure_dx(&k->call, c, dy) : status;
+    return status == SR_OK && !k->rows.reduce ? measure_dx(&k->call, c, dy) : status;
 }

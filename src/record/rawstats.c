@@ -108,7 +108,7 @@ sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const
     raw->seen = true, raw->x = *x;
     s->rows = sr_moments(x->data, x->outer, width, x->inner, x->valid, work + MEAN * width,
                          work + VARIANCE * width, work + SQUARE * width);
-    sr_put_scalar(r, site, SR_SCALAR_samples, (double)x->outer);
+    if (x->inner > 1) sr_put_scalar(r, site, SR_SCALAR_samples, (double)x->outer);
     sr_put_scalar(r, site, SR_SCALAR_padded, (double)(x->outer * x->inner - s->rows));
     if (s->rows == 0) return SR_OK;
     for (int64_t k = 0; k < width; k++) work[GAIN * width + k] = gamma ? gamma[k] : 1;

@@ -21,6 +21,8 @@ const run_column run_vector_step = {"vectors", "step", "1", "step of each row, o
 const run_column run_eval_step = {"evals", "step", "1", "step after which this evaluation ran",
                                   H5_INT64};
 
+_Static_assert(SR_VECTOR_COUNT <= 32 && SR_SCALAR_COUNT <= 32, "sets of them are bits of uint32_t");
+
 #define V(name) (1u << SR_##name)
 #define C(name) (1u << SR_SCALAR_##name)
 

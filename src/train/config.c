@@ -58,8 +58,10 @@ static const option rows[] = {
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's"),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
          "text: control experiment, padded rows take part in every normalization"),
-    CHOICE(MODEL, "init", model.init, "he", "he|pytorch",
-           "images: weights from He's N(sqrt(2/fan_in)), or PyTorch's default U(1/sqrt(fan_in))"),
+    CHOICE(
+        MODEL, "init", model.init, "he", "he|pytorch",
+        "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
+        "by default, uniform within 1/sqrt(fan_in)"),
     REAL(MODEL, "label-smoothing", model.label_smoothing, "nan", 0, 0.99, "",
          "nan: 0 for images, 0.1 for text"),
     CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",
@@ -71,10 +73,9 @@ static const option rows[] = {
     FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror"),
     INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
         "padded tokens of the longer side per step"),
-    CHOICE(
-        DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
-        "what max-tokens counts: padded positions, or words and </s> alone, so that batches have "
-        "as many whatever --batching"),
+    CHOICE(DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
+           "what max-tokens counts: padded positions, or words and </s> alone: then it bounds the "
+           "rows of a batch whatever --batching, but neither its padding nor its memory"),
     CHOICE(
         DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
         "text: pairs of like length together, batches in random order; the same, shortest first; "

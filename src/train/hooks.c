@@ -185,7 +185,7 @@ static bool check_patterns(const model *m, const char *patterns, sr_failure *why
 }
 
 static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
-    if (!s->takes_positions) return SR_OK;
+    if (!s->takes_positions || s->options.layer_scale > 0) return SR_OK; /* mu_B is of x/s there */
     k->position = calloc((size_t)s->features, sizeof *k->position);
     if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);
     uint32_t expected = 1u << SR_position_B | (isnan(k->alpha) ? 0 : 1u << SR_position);

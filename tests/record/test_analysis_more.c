@@ -119,7 +119,7 @@ static void test_lngrad(void **state) {
 static void test_outlier(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-outlier small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
+        program_run("stat-outlier --startup 0 small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "part", 1);
@@ -139,7 +139,7 @@ static void test_outlier(void **state) {
     check_cell(&r, 0, "largest", 7);
     check_cell(&r, 0, "largest_step", 5);
     program_free(&r);
-    r = program_run("stat-outlier small.h5 --stat dist_mu --deviations 1.5 --list");
+    r = program_run("stat-outlier --startup 0 small.h5 --stat dist_mu --deviations 1.5 --list");
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "step", 1);
     check_cell(&r, 0, "deviation", -2);
@@ -153,7 +153,7 @@ static void test_outlier(void **state) {
  * 1 + floor(7 (s - 1)/6): the first six have a step each, the seventh has none. */
 static void test_outlier_parts(void **state) {
     (void)state;
-    program_result r = program_run("stat-outlier small.h5 --stat dist_mu --parts 2");
+    program_result r = program_run("stat-outlier --startup 0 small.h5 --stat dist_mu --parts 2");
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "to", 50);
     check_cell(&r, 0, "steps", 3);
@@ -167,7 +167,7 @@ static void test_outlier_parts(void **state) {
     check_cell(&r, 1, "mad", 7.5);
     check_cell(&r, 1, "largest_step", 4);
     program_free(&r);
-    r = program_run("stat-outlier small.h5 --stat dist_mu --parts 7");
+    r = program_run("stat-outlier --startup 0 small.h5 --stat dist_mu --parts 7");
     assert_int_equal(table_rows(r.out), 7);
     check_cell(&r, 4, "median", 25);
     check_cell(&r, 4, "mad", 0);
@@ -234,7 +234,7 @@ static void test_svd(void **state) {
  * 1 3/2 7/4 15/8 111/16. alpha = 1 never moves, alpha = 0 takes the last batch: 1 1 1 1 6. */
 static void test_alpha(void **state) {
     (void)state;
-    program_result r = program_run("stat-alpha small.h5 --stat mu --alpha 0.5,1,0");
+    program_result r = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.5,1,0");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 3);
     check_cell(&r, 0, "run_alpha", 0.9);
@@ -245,7 +245,7 @@ static void test_alpha(void **state) {
     check_cell(&r, 2, "median", 2.5);
     check_cell(&r, 2, "max", 15);
     program_free(&r);
-    r = program_run("stat-alpha small.h5 --alpha 0.5,2");
+    r = program_run("stat-alpha --startup 0 small.h5 --alpha 0.5,2");
     assert_int_equal(r.status, 2);
     program_free(&r);
 }
