@@ -19,6 +19,8 @@ do for [k=1:d_curves] {
 }
 band = runs > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
+pad_left = 0.9
+gap_x = 1.0
 name(q) = loss eq 'share' ? '√{/:Italic n} ‖'.q.'‖_2 / ‖{/:Italic dx}‖_F' : '‖'.q.'‖_2 / {/:Italic d}'.(loss eq 'mean' ? ', mean loss' : '')
 
 set xlabel 'training (%)' offset 0,0.7

@@ -175,7 +175,7 @@ static void list_causes(unsigned bits, char *text, size_t size) {
 
 bool sr_comparable(const char *statistic, unsigned differences, char *text, size_t size) {
     sr_instead instead, unused;
-    char why[128], rest[192] = "";
+    char why[128], rest[256] = "";
     const unsigned wrong = sr_depends(statistic, &instead) & differences;
     if (!wrong) return true;
     list_causes(wrong, why, sizeof why);

@@ -265,6 +265,8 @@ static void put_noisy_step(sr_recorder *r, const noisy_run *run, int step, uint3
         sum_gx[k] = 0.3 * scale * noise(state);
     }
     sr_put_rows(r, 0, 64);
+    sr_put_scalar(r, 0, SR_SCALAR_dx_norm, 100 * run->base);
+    sr_put_scalar(r, 0, SR_SCALAR_direct_norm, 101 * run->base);
     sr_put_vector(r, 0, SR_mu_B, mu_B);
     sr_put_vector(r, 0, SR_mu, zero);
     sr_put_vector(r, 0, SR_sigma2_B, sigma2_B);
