@@ -14,7 +14,7 @@
 
 legend_count = 4
 legend_text[1] = 'D_g, variance of g'
-legend_text[2] = 'D_g / s²'
+legend_text[2] = t_row_free_var_finite > 0 ? 'D_g / s²' : 'D_g / s²: not recorded'
 legend_text[3] = 'variance of dx'
 legend_text[4] = 'variance of dx by the closed form'
 array kind[4] = [8, 2, 1, published_type(1)]
