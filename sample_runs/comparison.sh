@@ -57,5 +57,7 @@ mini mini-stepb-1 --max-tokens-of valid --lr-scheduler step --lr-steps 2.5,3.75 
 # Nothing is learned: embeddings as they were drawn.
 mini mini-zero-bucket --lr 0 --warmup-init-lr 0 --max-steps 600
 mini mini-zero-random --lr 0 --warmup-init-lr 0 --max-steps 600 --max-tokens-of valid --batching random
+mini mini-512-1 --max-tokens 512 --max-tokens-of valid --batching random --max-steps 600
+vision cv-b32-1 --batch-size 32 --max-steps 600
 wide t512-bucket-1
 wide t512-random-1 --batching random
