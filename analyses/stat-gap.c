@@ -208,7 +208,9 @@ static sr_status print_rows(const run_set *set, result *r, const char *command, 
         return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],
                        set->count > 1 ? " (and no other run)" : "", r[0].metric);
     sr_status status = table_head_begin(&head, &table, "stat-gap", command, set, why);
-    if (status == SR_OK) status = table_head_print(&head, &table, why);
+    if (status != SR_OK) return status;
+    table_note_steps(set, &table);
+    status = table_head_print(&head, &table, why);
     if (status != SR_OK) return status;
     declare_columns(&table);
     number_tasks(r, set->count);

@@ -215,7 +215,9 @@ static sr_status print_runs(const settings *s, const published_values *p, const 
     tsv table;
     table_head head;
     sr_status status = table_head_begin(&head, &table, "stat-table", command, set, why);
-    if (status == SR_OK) status = table_head_print(&head, &table, why);
+    if (status != SR_OK) return status;
+    table_note_steps(set, &table);
+    status = table_head_print(&head, &table, why);
     if (status != SR_OK) return status;
     declare_columns(s, &table);
     for (int r = 0; r < set->count && status == SR_OK; r++)

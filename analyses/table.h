@@ -143,6 +143,8 @@ sr_status table_run_tid(const table_run *r, measurement m[2], sr_failure *why);
 bool table_metric_less_is_better(const char *metric);
 /* Recorded steps of the last tenth, at least one. */
 int64_t table_last_tenth(int64_t steps);
+/* `# steps:` lines: which steps losses and discrepancies are means over. */
+void table_note_steps(const run_set *set, tsv *table);
 /* The last site with a discrepancy; last_bn: as --site last-bn, the one that the tables of the RBN
  * paper mean. -1 without one. */
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);

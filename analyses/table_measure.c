@@ -100,6 +100,19 @@ int64_t table_last_tenth(int64_t steps) {
     return steps < 10 ? 1 : steps / 10;
 }
 
+void table_note_steps(const run_set *set, tsv *table) {
+    for (int r = 0; r < set->count; r++) {
+        const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
+        if (steps == 0) continue;
+        tsv_note(table, "steps",
+                 "%s: losses and discrepancies of steps over the last %lld of %lld%s", set->path[r],
+                 (long long)last, (long long)steps,
+                 steps - last < sr_run_startup(set->run[r])
+                     ? "; among them the start-up of running values"
+                     : "");
+    }
+}
+
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
     bool *recorded = calloc((size_t)sites + 1, sizeof *recorded);

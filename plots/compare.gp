@@ -57,6 +57,7 @@ do for [i=1:panels] {
     if (i + columns > panels) { set xlabel 'training (%)' offset 0,0.7 }
     set ylabel (c == 1 ? stat : '') noenhanced offset 0.3,0
     set title panel_site[i]
+    eval STARTUP('')
     bands = ''
     lines = ''
     do for [k=1:d_curves] {
