@@ -213,6 +213,7 @@ static sr_status prepare(const statistics_program *p, step_table *j, choice *cho
     if (status == SR_OK)
         status = windows_make(windows, j->set, startup_wanted(&p->settings), p->settings.phase,
                               j->table, why);
+    if (status == SR_OK) comparable_warn(chosen, j->set, j->table);
     j->window = *windows;
     return status;
 }

@@ -5,6 +5,7 @@
 #: site *
 #: table m stat-tid {run} --stat mean --site {site}
 #: table v stat-tid {run} --stat var --site {site}
+#: table? w stat-tid {runs} --stat mean,var --site {site}
 # Point: median over the steps of the run; bar: from the 1 % to the 99 % quantile. In percent, as in the paper's
 # tables, which give the last site.
 

@@ -192,6 +192,28 @@ static void tables_warn(void **state) {
     expect_warning("wide", "rows", NULL);
 }
 
+/* Programs that put several runs into one table. */
+static void expect_table_warning(const char *command, const char *part) {
+    program_result r = program_run("%s", command);
+    if (r.status != 0) fail_msg("%s: %s", command, r.err);
+    const char *line = strstr(r.out, "# warning: ");
+    if (part ? !line || !strstr(line, part) : line != NULL)
+        fail_msg("%s: not '%s' but %.200s", command, part ? part : "", line ? line : "-");
+    program_free(&r);
+}
+
+static void tables_of_runs_warn(void **state) {
+    (void)state;
+    expect_table_warning("stat-distance sum.h5 same.h5", NULL);
+    expect_table_warning("stat-distance sum.h5 wide.h5 --stat mu",
+                         "comparable: dist_mu_relative\n");
+    expect_table_warning("stat-distance wide.h5", NULL);
+    expect_table_warning("stat-distance sum.h5 wide.h5 --stat mu --form relative", NULL);
+    expect_table_warning("stat-gradnorm sum.h5 long.h5 --stat g_mu", "comparable: g_mu_share\n");
+    expect_table_warning("stat-scalar sum.h5 rows.h5 --stat tid_mean", "different rows of a batch");
+    expect_table_warning("stat-tid sum.h5 alpha.h5 --stat mean", "different alpha");
+}
+
 static void expect_drawing(const char *command, const char *warning) {
     program_result r = program_run("%s -o x.svg && test -s x.svg", command);
     if (r.status != 0) fail_msg("%s: %s", command, r.err);
@@ -203,6 +225,8 @@ static void expect_drawing(const char *command, const char *warning) {
 static void figures_warn(void **state) {
     (void)state;
     expect_drawing("statplot fig2 sum.h5 same.h5", NULL);
+    expect_drawing("statplot tiddepth sum.h5 same.h5", NULL);
+    expect_drawing("statplot tiddepth sum.h5 rows.h5", "tid_mean is not comparable");
     expect_drawing("statplot fig2 sum.h5 wide.h5",
                    "statplot: warning: dist_sigma2 is not comparable between these runs");
     expect_drawing("statplot fig2 sum.h5 wide.h5 --form relative", NULL);
@@ -221,6 +245,7 @@ int main(void) {
                                        cmocka_unit_test(no_share_without_its_norm),
                                        cmocka_unit_test(forms_from_vectors),
                                        cmocka_unit_test(tables_warn),
+                                       cmocka_unit_test(tables_of_runs_warn),
                                        cmocka_unit_test(figures_warn)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
