@@ -20,10 +20,11 @@ typedef struct reader {
     int run, key[PLOT_KEYS], x, y[PLOT_VALUES];
 } reader;
 
-static sr_status want_column(const reader *r, const char *name, int *at, sr_failure *why) {
+static sr_status want_column(const reader *r, const plot_table *t, const char *name, int *at,
+                             sr_failure *why) {
     *at = plot_tsv_find(&r->tsv, name);
     if (*at >= 0) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s: the table has no column %s", r->path, name);
+    return sr_fail(why, SR_FORMAT, "the table of %s has no column %s", t->word[0], name);
 }
 
 static void table_path(char path[2 * PLOT_PATH], const plot_table *t, const char *dir, int run) {
@@ -36,10 +37,10 @@ static sr_status reader_open(reader *r, const plot_table *t, const char *directo
     r->run = run;
     sr_status status = plot_tsv_open(&r->tsv, r->path, why);
     for (int i = 0; i < t->keys && status == SR_OK; i++)
-        status = want_column(r, t->key[i], &r->key[i], why);
-    if (t->curves && status == SR_OK) status = want_column(r, t->x, &r->x, why);
+        status = want_column(r, t, t->key[i], &r->key[i], why);
+    if (t->curves && status == SR_OK) status = want_column(r, t, t->x, &r->x, why);
     for (int i = 0; i < t->values && status == SR_OK; i++)
-        status = want_column(r, t->y[i], &r->y[i], why);
+        status = want_column(r, t, t->y[i], &r->y[i], why);
     if (status != SR_OK) plot_tsv_close(&r->tsv);
     return status;
 }

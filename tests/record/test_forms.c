@@ -222,6 +222,15 @@ static void expect_drawing(const char *command, const char *warning) {
     program_free(&r);
 }
 
+/* The table is a file of statplot's own: the user knows the program that wrote it. */
+static void unknown_statistic_of_a_figure(void **state) {
+    (void)state;
+    program_result r = program_run("statplot tidloss sum.h5 --stat mean -o x.svg");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.err, "statplot: the table of stat-tid has no column mean\n");
+    program_free(&r);
+}
+
 static void figures_warn(void **state) {
     (void)state;
     expect_drawing("statplot fig2 sum.h5 same.h5", NULL);
@@ -246,6 +255,7 @@ int main(void) {
                                        cmocka_unit_test(forms_from_vectors),
                                        cmocka_unit_test(tables_warn),
                                        cmocka_unit_test(tables_of_runs_warn),
+                                       cmocka_unit_test(unknown_statistic_of_a_figure),
                                        cmocka_unit_test(figures_warn)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
