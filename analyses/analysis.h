@@ -161,9 +161,9 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
     "only these steps: all, first-half, second-half, or a phase of the learning rate: its number " \
     "from 1, or last"
 /* Two option rows. */
+#define PHASE_OPTION(phase) TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP)
 #define WINDOW_OPTIONS(startup, phase)                                                             \
-    TEXT_OPTION("Steps", "startup", startup, "auto", WINDOW_STARTUP_HELP),                         \
-        TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP)
+    TEXT_OPTION("Steps", "startup", startup, "auto", WINDOW_STARTUP_HELP), PHASE_OPTION(phase)
 
 /* -- what may be compared: analysis_comparable.c --------------------------------------------- */
 
@@ -254,6 +254,9 @@ sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng ran
 void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result);
 /* By what an interval from so few runs is too short; 1 for one run, which has no spread. */
 double bootstrap_widening(int runs, double level);
+/* Student's 95 % interval of the mean: mean -+ t_{n-1} s / sqrt(n). NaN for n < 2 or a value that is
+ * not finite. */
+void student_interval(const double *value, int n, double *low, double *high);
 
 /* -- replicates: analysis_groups.c ----------------------------------------------------------- */
 

@@ -242,3 +242,14 @@ double bootstrap_widening(int runs, double level) {
     return student_quantile(level / 100, runs - 1) / normal_quantile(level / 100) *
            sqrt((double)runs / (runs - 1));
 }
+
+void student_interval(const double *value, int n, double *low, double *high) {
+    double mean = 0, squares = 0;
+    *low = *high = NAN;
+    if (n < 2) return;
+    for (int i = 0; i < n; i++) mean += value[i] / n;
+    for (int i = 0; i < n; i++) squares += (value[i] - mean) * (value[i] - mean);
+    const double half = student_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
+    *low = mean - half;
+    *high = mean + half;
+}

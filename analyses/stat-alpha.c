@@ -21,7 +21,7 @@
 #include "analysis.h"
 
 typedef struct settings {
-    option_text site, stat, alpha, startup;
+    option_text site, stat, alpha, startup, phase;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -35,6 +35,7 @@ static const option rows[] = {
     TEXT_OPTION("Steps", "startup", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
                 "value began with weighs less than 1 %, for each alpha"),
+    PHASE_OPTION(AT(phase)),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -62,9 +63,10 @@ static const char *const running_name[] = {"mu", "sigma2", "psi2"};
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-alpha RUN.h5... [--alpha LIST] [--site GLOB] [--stat LIST]\n\n"
-           "Distance between batch and running statistics if the running ones had another alpha.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
+    printf(
+        "usage: stat-alpha RUN.h5... [--alpha LIST] [--site GLOB] [--stat LIST] [--phase PHASE]\n\n"
+        "Distance between batch and running statistics if the running ones had another alpha.\n"
+        "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
     for (int i = 0; i < STATS; i++)
         printf("  %-16s %s: %s\n", stats[i].word, stats[i].name, statistic_definition(&stats[i]));
     printf("\n");
@@ -146,21 +148,26 @@ static int64_t startup_rows(int64_t startup, double alpha, int64_t recorded) {
     return wanted < recorded ? wanted : recorded;
 }
 
-/* startup: in recorded steps; -1: by alpha. */
+/* startup: in recorded steps; -1: by alpha. window: the phase, which holds the start-up too. */
 static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
-                            const alphas *alpha, int64_t startup, tsv *t, sr_failure *why) {
+                            const alphas *alpha, int64_t startup, const step_window *window, tsv *t,
+                            sr_failure *why) {
     const sr_runfile *run = set->run[at->run];
     const sr_run_site *site = sr_run_get_site(run, at->site);
+    const series of = {run, at->site, stat, FROM_VECTORS};
     averaging a = {.run = run,
                    .site = at->site,
                    .width = site->width,
                    .rows = sr_run_get_info(run)->vectors,
                    .which = (int)(stat - stats)};
-    sr_status status = average(&a, alpha, why);
+    int64_t first = 0, count = 0;
+    sr_status status = window_rows(window, &of, &first, &count, why);
+    if (status == SR_OK) status = average(&a, alpha, why);
     for (int i = 0; i < alpha->count && status == SR_OK; i++) {
         summary sum;
         const int64_t left_out = startup_rows(startup, alpha->value[i], a.rows);
-        summary_make(a.distance + i * a.rows + left_out, a.rows - left_out, &sum);
+        const int64_t begin = first > left_out ? first : left_out, end = first + count;
+        summary_make(a.distance + i * a.rows + begin, end > begin ? end - begin : 0, &sum);
         tsv_text(t, set->path[at->run]);
         tsv_text(t, site->name);
         tsv_text(t, stat->name);
@@ -218,6 +225,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     table_head head;
     alphas alpha;
     choice c = {0};
+    step_window *windows = NULL;
     int64_t startup = -1;
     sr_status status = read_alphas(s->alpha, &alpha, why);
     if (status == SR_OK) status = read_startup(s->startup, &startup, why);
@@ -227,6 +235,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     note_spacing(set, &table);
     note_startup(startup, &table);
     status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
+    if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
     else
@@ -235,8 +244,10 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
         for (int i = 0; i < c.statistics && status == SR_OK; i++)
             if (c.site[k].has[i])
-                status = print_site(set, &c.site[k], c.wanted[i], &alpha, startup, &table, why);
+                status = print_site(set, &c.site[k], c.wanted[i], &alpha, startup,
+                                    &windows[c.site[k].run], &table, why);
     choice_free(&c);
+    free(windows);
     return status;
 }
 

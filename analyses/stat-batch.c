@@ -5,6 +5,8 @@
  * finite value. The size is what the run was asked for: `max-tokens` of its configuration for a
  * text model, `batch-size` for an image model; for a run without a configuration the median of
  * /steps/tokens. An update may be made of several micro-batches: batch statistics see one of them.
+ * Runs of one row that differ in more than their seed (batching, schedule) are told in a warning:
+ * what they scatter is not the noise of seeds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@ static void print_help(const void *self) {
 
 typedef struct point {
     const char *model, *data, *norm;
+    int group; /* of replicates */
     double size, value;
     int64_t updates;
 } point;
@@ -81,10 +84,16 @@ static int by_kind(const point *a, const point *b) {
     return order ? order : strcmp(a->norm, b->norm);
 }
 
-static int by_kind_and_size(const void *x, const void *y) {
-    const point *a = x, *b = y;
+static int by_kind_size(const point *a, const point *b) {
     const int order = by_kind(a, b);
     return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+/* Replicates of a row stand together. */
+static int by_row_and_group(const void *x, const void *y) {
+    const point *a = x, *b = y;
+    const int order = by_kind_size(a, b);
+    return order ? order : (a->group > b->group) - (a->group < b->group);
 }
 
 static void declare_columns(tsv *t) {
@@ -125,18 +134,31 @@ static void print_row(tsv *t, const point *p, int64_t count) {
     tsv_real(t, largest);
 }
 
+static void warn_of_mixed(tsv *t, const point *p, int64_t count) {
+    for (int64_t i = 1; i < count; i++) {
+        if (by_kind_size(&p[i - 1], &p[i]) || p[i].group == p[i - 1].group) continue;
+        tsv_note(t, "warning",
+                 "runs of one row differ in more than their seed: first at %s, micro-batch %g",
+                 p[i].norm, p[i].size);
+        return;
+    }
+}
+
 /* Finite points to the front, the others told; *count is what is left. */
-static sr_status read_points(const run_set *set, const char *metric, point *p, int64_t *count,
-                             tsv *t, sr_failure *why) {
+static sr_status read_points(const run_set *set, const char *metric, const run_groups *groups,
+                             point *p, int64_t *count, tsv *t, sr_failure *why) {
     *count = 0;
     for (int i = 0; i < set->count; i++) {
         sr_status status = read_point(set->run[i], metric, &p[*count], why);
         if (status != SR_OK) return status;
+        p[*count].group = groups->of[i];
         if (isfinite(p[*count].value))
             ++*count;
         else
             tsv_note(t, "note", "%s: no finite %s: left out", set->path[i], metric);
     }
+    qsort(p, (size_t)*count, sizeof *p, by_row_and_group);
+    warn_of_mixed(t, p, *count);
     if (*count) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s%s has no finite %s", set->path[0],
                    set->count > 1 ? " (and no other run)" : "", metric);
@@ -149,11 +171,10 @@ static sr_status check_metric(const char *name, tsv *t, sr_failure *why) {
     return SR_OK;
 }
 
-static void print_rows(tsv *t, point *p, int64_t count) {
-    qsort(p, (size_t)count, sizeof *p, by_kind_and_size);
+static void print_rows(tsv *t, const point *p, int64_t count) {
     declare_columns(t);
     for (int64_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && !by_kind_and_size(&p[first], &p[end]);) end++;
+        for (end = first + 1; end < count && !by_kind_size(&p[first], &p[end]);) end++;
         print_row(t, p + first, end - first);
     }
 }
@@ -163,19 +184,22 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     const settings *s = self;
     tsv table;
     table_head head;
+    run_groups groups = {0};
     int64_t count = 0;
     point *p = calloc((size_t)set->count + 1, sizeof *p);
     if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = table_head_begin(&head, &table, "stat-batch", command, set, why);
     if (status == SR_OK) {
         status = check_metric(s->metric, &table, why);
-        if (status == SR_OK) status = read_points(set, s->metric, p, &count, &table, why);
+        if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
+        if (status == SR_OK) status = read_points(set, s->metric, &groups, p, &count, &table, why);
         if (status == SR_OK)
             status = table_head_print(&head, &table, why);
         else
             table_head_drop(&head);
     }
     if (status == SR_OK) print_rows(&table, p, count);
+    run_groups_free(&groups);
     free(p);
     return status;
 }

@@ -11,7 +11,12 @@
  * that pre-norm goes with pre-norm and seed with seed; of several, the first given. The value is
  * that of the last evaluation with a finite one. The discrepancy is that of the last BN layer
  * (--site last-bn of the other analyses: a stack's final norm is none), of the final pass where the
- * run made one, else the mean over the last tenth of the steps.
+ * run made one, else the mean over the last tenth of the steps; --phase takes the mean over the steps
+ * of a phase or half of training instead, without the start-up of the running values.
+ *
+ * Intervals are over replicates, runs that differ in their seed alone (analysis_groups.c): Student's
+ * for the mean of the group, the gaps paired by the references that the runs have. A single run has
+ * none: how an evaluation or a gap varies from run to run is not in it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,19 +25,25 @@
 #include "table.h"
 
 typedef struct settings {
-    option_text metric;
+    option_text metric, phase, startup;
 } settings;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
                 "names below /evals, separated by commas: the first that a run has"),
+    TEXT_OPTION(
+        "Steps", "phase", AT(phase), "auto",
+        "discrepancies: auto (the final pass, else the last tenth of the steps), or mean over "
+        "all steps, first-half, second-half, a phase of the learning rate by its number from "
+        "1, or last"),
+    TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-gap RUN.h5... [--metric NAME[,NAME...]]\n\n"
+    printf("usage: stat-gap RUN.h5... [--metric NAME[,NAME...]] [--phase PHASE]\n\n"
            "A validation metric of each run against the reference run of its task, with the\n"
            "training-inference discrepancy of the last BN layer (tid_site).\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
@@ -65,6 +76,7 @@ typedef struct result {
     const sr_run_info *info;
     const char *norm, *metric, *unit, *tid_from;
     double value, tid[2]; /* tid: mean and variance, percent */
+    double gap;
     int64_t batch_sites, tid_site;
     int task, reference; /* numbers of a task, from 1; run, from 0 */
 } result;
@@ -95,7 +107,9 @@ static sr_status read_metric(const sr_runfile *run, const char *words, result *r
     return SR_OK;
 }
 
-static sr_status read_result(const settings *s, const sr_runfile *run, result *r, sr_failure *why) {
+/* window: NULL for --phase auto. */
+static sr_status read_result(const settings *s, const sr_runfile *run, const step_window *window,
+                             result *r, sr_failure *why) {
     const sr_run_site *site;
     r->info = sr_run_get_info(run);
     r->norm = sr_run_main_norm(run);
@@ -104,7 +118,9 @@ static sr_status read_result(const settings *s, const sr_runfile *run, result *r
     sr_status status = read_metric(run, s->metric, r, why);
     /* PN has none */
     if (status == SR_OK) status = table_tid_site(run, true, &r->tid_site, why);
-    return status == SR_OK ? table_tid(run, r->tid_site, r->tid, &r->tid_from, why) : status;
+    if (status != SR_OK) return status;
+    if (window) return table_tid_of_window(run, r->tid_site, window, r->tid, &r->tid_from, why);
+    return table_tid(run, r->tid_site, r->tid, &r->tid_from, why);
 }
 
 /* -- tasks and references -------------------------------------------------------------------- */
@@ -146,6 +162,47 @@ static int find_reference(const result *r, int count, int of) {
     return best;
 }
 
+static void set_gap(result *all, int i) {
+    result *r = &all[i];
+    const result *from = &all[r->reference];
+    const double more = strcmp(r->metric, from->metric) == 0 ? r->value - from->value : NAN;
+    r->gap = table_metric_less_is_better(r->metric) ? 0 - more : more;
+}
+
+/* -- intervals over replicates ---------------------------------------------------------------- */
+
+typedef enum { OF_TID, OF_VALUE, OF_GAP, INTERVALS } interval_of;
+
+typedef struct interval {
+    double low, high;
+} interval;
+
+/* Of group g: each quantity's interval, and how many runs there are. */
+typedef struct replicates {
+    int runs;
+    interval of[INTERVALS];
+} replicates;
+
+/* A reference's gap to itself is 0 by definition, not by measurement. */
+static double quantity(const result *all, int i, interval_of which) {
+    const result *r = &all[i];
+    if (which == OF_GAP) return r->reference == i ? NAN : r->gap;
+    return which == OF_TID ? r->tid[0] + r->tid[1] : r->value;
+}
+
+/* scratch [set->count] */
+static replicates replicates_of(const run_groups *groups, const run_set *set, const result *all,
+                                int group, double *scratch) {
+    replicates found = {0};
+    for (int q = 0; q < INTERVALS; q++) {
+        found.runs = 0;
+        for (int i = 0; i < set->count; i++)
+            if (groups->of[i] == group) scratch[found.runs++] = quantity(all, i, (interval_of)q);
+        student_interval(scratch, found.runs, &found.of[q].low, &found.of[q].high);
+    }
+    return found;
+}
+
 /* -- the table ------------------------------------------------------------------------------- */
 
 static void declare_columns(tsv *t) {
@@ -173,13 +230,19 @@ static void declare_columns(tsv *t) {
                "run of the same task with the fewest batch sites, nearest in "
                "configuration; the run itself where it is that");
     tsv_column(t, "gap", "metric against the reference, positive where the run is better");
+    tsv_column(t, "replicates", "runs that differ from this one in their seed alone, and itself");
+    tsv_column(t, "tid_low", "95 % interval of the mean tid_total of the replicates; NaN for one");
+    tsv_column(t, "tid_high", "its upper end");
+    tsv_column(t, "value_low", "95 % interval of the mean of the metric");
+    tsv_column(t, "value_high", "its upper end");
+    tsv_column(t, "gap_low", "95 % interval of the mean gap");
+    tsv_column(t, "gap_high", "its upper end");
     tsv_header(t);
 }
 
-static void print_row(tsv *t, const run_set *set, const result *all, int i) {
-    const result *r = &all[i], *from = &all[r->reference];
-    const bool same = strcmp(r->metric, from->metric) == 0;
-    const double more = same ? r->value - from->value : NAN;
+static void print_row(tsv *t, const run_set *set, const result *all, int i,
+                      const replicates *group) {
+    const result *r = &all[i];
     tsv_text(t, set->path[i]);
     tsv_int(t, r->task);
     tsv_text(t, r->info->model);
@@ -196,12 +259,33 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i) {
     tsv_text(t, r->unit);
     tsv_real(t, r->value);
     tsv_text(t, set->path[r->reference]);
-    tsv_real(t, table_metric_less_is_better(r->metric) ? 0 - more : more);
+    tsv_real(t, r->gap);
+    tsv_int(t, group->runs);
+    for (int q = 0; q < INTERVALS; q++) {
+        tsv_real(t, group->of[q].low);
+        tsv_real(t, group->of[q].high);
+    }
 }
 
-static sr_status print_rows(const run_set *set, result *r, const char *command, sr_failure *why) {
+static sr_status print_rows(const run_set *set, const result *r, tsv *t, const run_groups *groups,
+                            sr_failure *why) {
+    double *scratch = malloc((size_t)set->count * sizeof *scratch);
+    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
+    declare_columns(t);
+    for (int i = 0; i < set->count; i++) {
+        const replicates group = replicates_of(groups, set, r, groups->of[i], scratch);
+        print_row(t, set, r, i, &group);
+    }
+    free(scratch);
+    return SR_OK;
+}
+
+/* windows: of --phase, or NULL. */
+static sr_status print_results(const run_set *set, result *r, const step_window *windows,
+                               const char *command, sr_failure *why) {
     tsv table;
     table_head head;
+    run_groups groups = {0};
     bool any = false;
     for (int i = 0; i < set->count; i++) any = any || isfinite(r[i].value);
     if (!any)
@@ -209,23 +293,36 @@ static sr_status print_rows(const run_set *set, result *r, const char *command, 
                        set->count > 1 ? " (and no other run)" : "", r[0].metric);
     sr_status status = table_head_begin(&head, &table, "stat-gap", command, set, why);
     if (status != SR_OK) return status;
-    table_note_steps(set, &table);
-    status = table_head_print(&head, &table, why);
-    if (status != SR_OK) return status;
-    declare_columns(&table);
+    if (!windows) table_note_steps(set, &table);
+    for (int i = 0; windows && i < set->count; i++)
+        window_describe(&windows[i], set->path[i], &table);
     number_tasks(r, set->count);
     for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
-    for (int i = 0; i < set->count; i++) print_row(&table, set, r, i);
-    return SR_OK;
+    for (int i = 0; i < set->count; i++) set_gap(r, i);
+    status = run_groups_make(&groups, set, false, why);
+    if (status == SR_OK) {
+        run_groups_describe(&groups, set, &table);
+        status = table_head_print(&head, &table, why);
+    } else {
+        table_head_drop(&head);
+    }
+    if (status == SR_OK) status = print_rows(set, r, &table, &groups, why);
+    run_groups_free(&groups);
+    return status;
 }
 
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
+    const settings *s = self;
+    step_window *windows = NULL;
     result *r = calloc((size_t)set->count, sizeof *r);
     sr_status status = r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && strcmp(s->phase, "auto") != 0)
+        status = windows_make(&windows, set, s->startup, s->phase, NULL, why);
     for (int i = 0; i < set->count && status == SR_OK; i++)
-        status = read_result(self, set->run[i], &r[i], why);
-    if (status == SR_OK) status = print_rows(set, r, command, why);
+        status = read_result(s, set->run[i], windows ? &windows[i] : NULL, &r[i], why);
+    if (status == SR_OK) status = print_results(set, r, windows, command, why);
+    free(windows);
     free(r);
     return status;
 }

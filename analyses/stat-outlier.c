@@ -273,6 +273,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (s->parts > 1)
         tsv_note(&table, "parts", "%lld equal parts of the steps below", (long long)s->parts);
     status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
+    if (status == SR_OK) comparable_warn(&c, set, &table);
     if (status == SR_OK) status = windows_make(&windows, set, s->startup, s->phase, &table, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);

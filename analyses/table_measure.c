@@ -125,23 +125,38 @@ sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_
     return status;
 }
 
-sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2],
-                             sr_failure *why) {
-    const int64_t steps = sr_run_get_info(run)->steps, count = table_last_tenth(steps);
+sr_status table_tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
+                            double value[2], sr_failure *why) {
     value[0] = value[1] = NAN;
-    if (site < 0 || !steps) return SR_OK;
+    if (site < 0 || count < 1) return SR_OK;
     double *column = malloc((size_t)count * sizeof *column);
     sr_status status = column ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int k = 0; k < 2 && status == SR_OK; k++) {
         const series s = {run, site, &tid[k], FROM_SCALARS};
         summary mean;
-        status = series_read(&s, steps - count, count, column, NULL, why);
+        status = series_read(&s, first, count, column, NULL, why);
         if (status != SR_OK) break;
         summary_make(column, count, &mean);
         value[k] = 100 * mean.mean;
     }
     free(column);
     return status;
+}
+
+sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2],
+                             sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    const int64_t count = steps ? table_last_tenth(steps) : 0;
+    return table_tid_of_rows(run, site, steps - count, count, value, why);
+}
+
+sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
+                              double value[2], const char **from, sr_failure *why) {
+    const series s = {run, site, &tid[0], FROM_SCALARS};
+    int64_t first = 0, count = 0;
+    sr_status status = site < 0 ? SR_OK : window_rows(w, &s, &first, &count, why);
+    *from = site < 0 ? "-" : "steps";
+    return status == SR_OK ? table_tid_of_rows(run, site, first, count, value, why) : status;
 }
 
 /* NaN where the run made no final pass. */

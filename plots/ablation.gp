@@ -5,9 +5,11 @@
 #: metric valid_loss
 #: published rbn-iwslt14-* tid_mean,tid_var,{metric}
 #: table t stat-gap {runs} --metric {metric}
+#: table? w stat-tid {runs} --stat mean,var --site last-bn
 # A line of points per run, in the given order; labels are the norm and those of its options that differ (--labels
 # for others); below them what RBN prints for IWSLT14 (--published) or other tables (--published-table). Left: mean and variance TID of the last batch-normalised site, of the final pass where there is
-# one, else mean over the last tenth of the steps. Right: the metric at the last evaluation. LN has no TID.
+# one, else mean over the last tenth of the steps. Right: the metric at the last evaluation; bar: 95 % interval of the
+# mean of its replicates, runs that differ in their seed alone. LN has no TID.
 
 array metric_of[runs]
 array unit_of[runs]
@@ -20,6 +22,11 @@ tid_high = span_count > 0 && span_high > tid_high ? span_high : tid_high > 0 ? t
 eval span('t', 't_value')
 low = span_low
 high = span_high
+eval span('t', 't_value_low')
+intervals = span_count > 0
+if (intervals && span_low < low) { low = span_low }
+eval span('t', 't_value_high')
+if (intervals && span_high > high) { high = span_high }
 dot_count = runs
 do for [r=1:runs] { dot_name[r] = run_label[r] }
 do for [i=1:published_rows] {
@@ -55,7 +62,12 @@ plot t using t_tid_mean:(column(0)+1) with points linetype 1, t using t_tid_var:
 eval dot_panel(2, 2)
 set xlabel with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0.7
 eval dot_x(low, high)
-plot t using t_value:(column(0)+1) with points linetype 7 pointtype 7, \
-     for [i=1:published_rows] t every ::0::0 using (published_y3[i]):(runs+i) with points linetype published_type(1)
+bar = ''
+if (intervals) {
+    bar = 't using (cell(t_value_low)):(column(0)+1):(cell(t_value_high)-cell(t_value_low)):(0) '. \
+        'with vectors nohead linetype 8 linewidth 1.2 dashtype solid, '
+}
+eval 'plot '.bar."t using t_value:(column(0)+1) with points linetype 7 pointtype 7, \
+     for [i=1:published_rows] t every ::0::0 using (published_y3[i]):(runs+i) with points linetype published_type(1)"
 eval LEGEND_DRAW
 unset multiplot

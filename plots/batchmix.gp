@@ -4,6 +4,7 @@
 #: size 6.75 1.5
 #: site first
 #: table t stat-batchmix {run} --site {site}
+#: table? w stat-tid {runs} --stat mean --site {site}
 # A row per run, in the given order. Left: share of ||mu_B - mu||^2 that is gone when a part is taken out, with intervals
 # over the steps of the run; the part of the position encoding is exact, those of length and padding are regressions out of
 # sample. Grey: the same regression on lengths and padding moved in time, which is what nothing looks like. Right: mean TID

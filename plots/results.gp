@@ -7,6 +7,7 @@
 #: table t stat-gap {runs} --metric {metric}
 # A row per normalization (the first among a run's sites); a filled point per run at its last evaluation, a colour
 # per model and data set; hollow grey: published, a shape per table of the papers (--published-table rbn-iwslt14-*).
+# Bars: 95 % intervals of the means of replicates, runs that differ in their seed alone.
 # Whether more or less is better depends on the metric. The axis is logarithmic where values differ by more than 4.
 
 array task_of[runs]
@@ -18,6 +19,11 @@ stats t using (task_of[int(column(0))+1] = int(column(t_task)), value_of[int(col
 
 low = 1e300
 high = -1e300
+eval span('t', 't_value_low')
+intervals = span_count > 0
+if (intervals) { low = span_low }
+eval span('t', 't_value_high')
+if (intervals) { high = span_high }
 WIDEN = 'if (v == v) { if (v < low) { low = v }; if (v > high) { high = v } }'
 ROW = 'row = 0; do for [i=1:dot_count] { if (dot_name[i] eq name) { row = i } }; '. \
     'if (!row) { dot_count = dot_count + 1; dot_name[dot_count] = name; row = dot_count }'
@@ -58,7 +64,12 @@ set xlabel with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0.7
 set multiplot
 eval dot_panel(1, 1)
 eval dot_x(low, high)
-plot for [r=1:runs] t every ::0::0 using (value_of[r]):(row_of[r]) with points linetype task_of[r], \
-     for [j=1:published_rows] t every ::0::0 using (published_y1[j]):(published_row[j]) with points linetype published_type(published_group[j]) pointsize 0.75
+bars = ''
+if (intervals) {
+    bars = 't using (cell(t_value_low)):(row_of[int(column(0))+1]):(cell(t_value_high)-cell(t_value_low)):(0) '. \
+        'with vectors nohead linetype 8 linewidth 1.2 dashtype solid, '
+}
+eval 'plot '.bars."for [r=1:runs] t every ::0::0 using (value_of[r]):(row_of[r]) with points linetype task_of[r], \
+     for [j=1:published_rows] t every ::0::0 using (published_y1[j]):(published_row[j]) with points linetype published_type(published_group[j]) pointsize 0.75"
 eval LEGEND_DRAW
 unset multiplot

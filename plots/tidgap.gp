@@ -6,10 +6,12 @@
 #: metric valid_loss
 #: published rbn-tid* tid_total,gap
 #: table t stat-gap {runs} --metric {metric}
+#: table? w stat-tid {runs} --stat mean,var --site last-bn
 # One point per run with batch statistics: --stat tid_mean, tid_var or tid_total in percent (of the final pass, else
 # mean over the last tenth of the steps) against its gap to the run of the same model and data that has the fewest
 # sites with batch statistics (LN), positive where the run is better. --metric takes several names separated by
 # commas, the first that a run has: the paper's tasks have a metric each. Any number of tasks.
+# Cross: 95 % intervals of the means of replicates, runs that differ in their seed alone (total TID and gap).
 
 if (!exists('t_'.stat)) { eval refuse('--stat is tid_mean, tid_var or tid_total here') }
 array tid_of[runs]
@@ -28,6 +30,11 @@ ADD = 'if (u == u && v == v) { legend_count = legend_count + 1; '. \
     'at_tid[legend_count] = u; at_gap[legend_count] = v; legend_text[legend_count] = name; '. \
     'legend_type[legend_count] = type; legend_mark[legend_count] = 1; '. \
     'if (v < low) { low = v }; if (v > high) { high = v }; if (u > right) { right = u } }'
+eval span('t', 't_gap_low')
+intervals = span_count > 0
+if (intervals && span_low < low) { low = span_low }
+eval span('t', 't_gap_high')
+if (span_count > 0 && span_high > high) { high = span_high }
 do for [r=1:runs] {
     if (!(metric_of[r] eq metric_of[1])) { alike = 0 }
     u = tid_of[r]
@@ -58,7 +65,19 @@ set xzeroaxis linetype 8 linewidth 0.5
 set multiplot
 eval panel(1, 1, 1, 1)
 eval linear_y(low, high)
-plot for [i=1:legend_count] t every ::0::0 using (at_tid[i]):(at_gap[i]) with points linetype legend_type[i]
+middle(low, high) = 0.5 * (cell(low) + cell(high))
+x_low = stat eq 'tid_total' ? t_tid_low : 0
+# A bar for the gap; one for the discrepancy where it is the one that has an interval.
+crosses = ''
+if (intervals) {
+    crosses = ", t using (x_low ? middle(t_tid_low, t_tid_high) : cell(value('t_'.stat))):(cell(t_gap_low)):(0):(cell(t_gap_high)-cell(t_gap_low)) ". \
+        "with vectors nohead linetype 8 linewidth 0.8 dashtype solid"
+    if (x_low) {
+        crosses = crosses.", t using (cell(t_tid_low)):(middle(t_gap_low, t_gap_high)):(cell(t_tid_high)-cell(t_tid_low)):(0) ". \
+            "with vectors nohead linetype 8 linewidth 0.8 dashtype solid"
+    }
+}
+eval 'plot for [i=1:legend_count] t every ::0::0 using (at_tid[i]):(at_gap[i]) with points linetype legend_type[i]'.crosses
 unset xzeroaxis
 eval LEGEND_DRAW
 unset multiplot

@@ -118,8 +118,8 @@ static void test_lngrad(void **state) {
  * mad lie 2.5 and 25. Quantiles at (5 - 1) p = 0.04, 1, 3 and 3.96. */
 static void test_outlier(void **state) {
     (void)state;
-    program_result r =
-        program_run("stat-outlier --startup 0 small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
+    program_result r = program_run(
+        "stat-outlier --startup 0 small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "part", 1);
@@ -244,6 +244,18 @@ static void test_alpha(void **state) {
     check_cell(&r, 1, "mean", 10);
     check_cell(&r, 2, "median", 2.5);
     check_cell(&r, 2, "max", 15);
+    program_free(&r);
+    r = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.5 --phase first-half");
+    check_cell(&r, 0, "steps", 3);
+    check_cell(&r, 0, "median", 2.5 * 3 / 2);
+    program_free(&r);
+    r = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.5 --phase second-half");
+    check_cell(&r, 0, "nonfinite", 1);
+    check_cell(&r, 0, "median", 2.5 * (15.0 / 8 + 111.0 / 16) / 2);
+    program_free(&r);
+    r = program_run("stat-alpha --startup 2 small.h5 --stat mu --alpha 0.5 --phase first-half");
+    check_cell(&r, 0, "steps", 1); /* the average begins at the first step all the same */
+    check_cell(&r, 0, "median", 2.5 * 7 / 4);
     program_free(&r);
     r = program_run("stat-alpha --startup 0 small.h5 --alpha 0.5,2");
     assert_int_equal(r.status, 2);

@@ -424,6 +424,11 @@ static void test_batch(void **state) {
     check_cell(&r, 1, "micro_batch", 1024);
     check_text(&r, 2, "norm", "ln");
     check_cell(&r, 2, "micro_batch", 256);
+    assert_null(strstr(r.out, "# warning"));
+    program_free(&r);
+    r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_bn_bucketed.h5 nlp_bn_random.h5");
+    assert_int_equal(table_rows(r.out), 1);
+    assert_non_null(strstr(r.out, "# warning: runs of one row differ in more than their seed"));
     program_free(&r);
     r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_pn.h5"); /* behind a layer scale */
     check_text(&r, 0, "norm", "pn+ls");

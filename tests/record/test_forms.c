@@ -211,6 +211,8 @@ static void tables_of_runs_warn(void **state) {
     expect_table_warning("stat-distance sum.h5 wide.h5 --stat mu --form relative", NULL);
     expect_table_warning("stat-gradnorm sum.h5 long.h5 --stat g_mu", "comparable: g_mu_share\n");
     expect_table_warning("stat-scalar sum.h5 rows.h5 --stat tid_mean", "different rows of a batch");
+    expect_table_warning("stat-outlier sum.h5 rows.h5 --stat tid_mean",
+                         "different rows of a batch");
     expect_table_warning("stat-tid sum.h5 alpha.h5 --stat mean", "different alpha");
 }
 

@@ -16,6 +16,7 @@ typedef struct short_run {
     const char *name, *data, *norm[2], *config;
     double loss, accuracy; /* of the evaluation */
     double final_tid[2];   /* mean and variance at the second site; 0: no final pass */
+    int seed;
 } short_run;
 
 static sr_recorder *create(const short_run *run) {
@@ -26,7 +27,7 @@ static sr_recorder *create(const short_run *run) {
     o.data = run->data;
     o.task = "test";
     o.config = run->config;
-    o.seed = 1;
+    o.seed = (uint64_t)run->seed;
     o.vectors_every = 1;
     o.flush_seconds = 1e9;
     o.force = true;
@@ -92,15 +93,20 @@ static void write_run(const short_run *run) {
 static int write_runs(void **state) {
     (void)state;
     static const short_run run[] = {
-        {"pre_ln.h5", "a", {"ln", "ln"}, "norm = ln\nplacement = pre\n", 4, 60, {0, 0}},
-        {"post_ln.h5", "a", {"ln", "ln"}, "norm = ln\nplacement = post\n", 5, 50, {0, 0}},
-        {"pre_bn.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = pre\n", 3.5, 66, {0.25, 0.125}},
-        {"post_bn.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = post\n", 5.25, 49, {0, 0}},
-        {"half.h5", "a", {"bn", "ln"}, "norm = ln\nplacement = pre\n", 4.5, 58, {0, 0}},
-        {"other.h5", "b", {"bn", "bn"}, "norm = bn\nplacement = pre\n", 1, 90, {0, 0}},
-        {"wild.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = pre\nlr = 9\n", NAN, NAN, {0, 0}},
+        {"pre_ln.h5", "a", {"ln", "ln"}, "norm = ln\nplacement = pre\n", 4, 60, {0, 0}, 1},
+        {"post_ln.h5", "a", {"ln", "ln"}, "norm = ln\nplacement = post\n", 5, 50, {0, 0}, 1},
+        {"pre_bn.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = pre\n", 3.5, 66, {0.25, 0.125}, 1},
+        {"post_bn.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = post\n", 5.25, 49, {0, 0}, 1},
+        {"half.h5", "a", {"bn", "ln"}, "norm = ln\nplacement = pre\n", 4.5, 58, {0, 0}, 1},
+        {"other.h5", "b", {"bn", "bn"}, "norm = bn\nplacement = pre\n", 1, 90, {0, 0}, 1},
+        {"wild.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = pre\nlr = 9\n", NAN, NAN, {0, 0}, 1},
+    };
+    static const short_run replicate[] = {
+        {"seed2.h5", "a", {"bn", "bn"}, run[2].config, 3.25, 66, {0.25, 0.105}, 2},
+        {"seed3.h5", "a", {"bn", "bn"}, run[2].config, 3, 66, {0.25, 0.145}, 3},
     };
     for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) write_run(&run[i]);
+    for (int i = 0; i < 2; i++) write_run(&replicate[i]);
     return 0;
 }
 
@@ -147,6 +153,46 @@ static void test_gap(void **state) {
     program_free(&r);
 }
 
+/* 3.5, 3.25 and 3: mean 3.25, deviation 0.25, and Student's 0.975 quantile with 2 degrees of freedom
+ * is 4.302653. Total TID 37.5, 35.5 and 39.5; gaps 0.5, 0.75 and 1. */
+static void test_gap_intervals(void **state) {
+    (void)state;
+    const double student = 4.302652729911275 / sqrt(3);
+    program_result r = program_run("stat-gap pre_ln.h5 pre_bn.h5 seed2.h5 post_bn.h5 seed3.h5");
+    assert_int_equal(r.status, 0);
+    static const int same[] = {1, 2, 4};
+    for (int i = 0; i < 3; i++) {
+        check_cell(&r, same[i], "replicates", 3);
+        check_cell(&r, same[i], "value_low", 3.25 - 0.25 * student);
+        check_cell(&r, same[i], "value_high", 3.25 + 0.25 * student);
+        check_cell(&r, same[i], "gap_low", 0.75 - 0.25 * student);
+        check_cell(&r, same[i], "gap_high", 0.75 + 0.25 * student);
+        check_cell(&r, same[i], "tid_low", 37.5 - 2 * student);
+        check_cell(&r, same[i], "tid_high", 37.5 + 2 * student);
+    }
+    check_cell(&r, 3, "replicates", 1);
+    check_cell(&r, 3, "value_low", NAN);
+    program_free(&r);
+    r = program_run("stat-gap pre_bn.h5 seed2.h5"); /* nothing to have a gap to */
+    check_cell(&r, 0, "gap", 0);
+    check_cell(&r, 0, "gap_low", NAN);
+    program_free(&r);
+}
+
+/* tid_mean of step k is k/10; the final pass has 0.25. Two of five steps are the first half. */
+static void test_gap_phases(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap pre_bn.h5 --phase first-half --startup 0");
+    check_cell(&r, 0, "tid_mean", 15);
+    check_text(&r, 0, "tid_from", "steps");
+    assert_non_null(strstr(r.out, "# steps: pre_bn.h5: 1 to 2 of 5; first half"));
+    program_free(&r);
+    r = program_run("stat-gap pre_bn.h5 --phase second-half --startup 3");
+    check_cell(&r, 0, "tid_mean", 45);
+    program_free(&r);
+    check_run("stat-gap pre_bn.h5 --phase third", 2, "--phase: 'third' is not");
+}
+
 static void test_gap_of_metrics(void **state) {
     (void)state;
     program_result r = program_run("stat-gap pre_ln.h5 pre_bn.h5 --metric bleu,valid_accuracy");
@@ -172,6 +218,13 @@ static void test_tasks(void **state) {
     /* options tell apart what model, norm, data and seed do not */
     check_run("grep -q 'bn, a, placement post' gap.svg && ! grep -q placement.*wild gap.svg", 0,
               "");
+    /* replicates have intervals: grey bars, in the colour of nothing else but axes' names */
+    check_run("statplot tidgap pre_ln.h5 pre_bn.h5 seed2.h5 seed3.h5 -o three.svg", 0, "");
+    check_run("statplot results pre_ln.h5 pre_bn.h5 seed2.h5 -o bars.svg", 0, "");
+    check_run("statplot results pre_ln.h5 pre_bn.h5 post_bn.h5 -o none.svg", 0, "");
+    check_run("test $(grep -c 'rgb(153, 153, 153)' bars.svg) -gt $(grep -c 'rgb(153, 153, 153)' "
+              "none.svg)",
+              0, "");
     check_run("statplot replaced pre_ln.h5 half.h5 pre_bn.h5 -o replaced.svg", 0, "");
     check_run("statplot ablation pre_bn.h5 wild.h5 -o ablation.pdf", 0, "");
     check_run("statplot results pre_ln.h5 pre_bn.h5 --metric valid_accuracy -o results.pdf", 0, "");
@@ -204,7 +257,11 @@ static void test_published(void **state) {
     check_run(command, 2, "no published value of accuracy in a table 't3'");
     check_run("statplot fig2 pre_bn.h5 --published -o p.svg", 2, "takes no --published");
     /* what the project ships */
-    check_run("statplot tidgap --published -o p.svg && grep -q 'RBN' p.svg", 0, "");
+    check_run(
+        "statplot tidgap --published -o p.svg 2>told && grep -q 'RBN' p.svg && "
+        "grep -q 'tid_mean is not comparable between these runs (different rows' told && "
+        "statplot batchmix -o p.svg 2>told && grep -q 'comparable.*(different batching)' told",
+        0, "");
     check_run("statplot results --published-table 'rbn-ptb-*' -o p.svg && grep -q rbn-ptb-p p.svg",
               0, "");
 }
@@ -340,6 +397,8 @@ static void test_fig4_reading(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_gap_intervals),
+        cmocka_unit_test(test_gap_phases),
         cmocka_unit_test(test_gap_of_metrics),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_published),
