@@ -13,7 +13,7 @@ ARCH    ?= native
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base record engine norm nets data train
+LAYERS := base record engine norm nets data train analysis table plot
 CLOSURE_base   := base
 CLOSURE_record := record base
 CLOSURE_engine := engine base
@@ -21,7 +21,10 @@ CLOSURE_norm   := norm engine base
 CLOSURE_nets   := nets norm engine base
 CLOSURE_data   := data base
 CLOSURE_train  := train nets norm engine data record base
-CLOSURE_cli    := $(CLOSURE_train)
+CLOSURE_analysis := analysis record base
+CLOSURE_table  := table $(CLOSURE_analysis)
+CLOSURE_plot   := plot record base
+CLOSURE_cli    := plot $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
 
@@ -62,10 +65,9 @@ test_libs_of = $(foreach l,$(or $(CLOSURE_TEST_$(1)),$(CLOSURE_$(1))),$(call lib
 srcs_of  = $(wildcard src/$(1)/*.c)
 objs     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/stat-*.c))
-ANALYSIS_SHARED := $(filter-out $(wildcard analyses/stat-*.c),$(wildcard analyses/*.c))
+ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/*.c))
 PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
-TESTS    := $(foreach l,$(LAYERS) cli,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
+TESTS    := $(foreach l,$(LAYERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so ## build every program and the recorder library
@@ -107,26 +109,31 @@ $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 
 LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c) src/cli/plot_template.c src/cli/plot_words.c src/cli/plot_process.c) $(call libs_of,cli)
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c)) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c $(wildcard src/cli/plot_*.c)) $(call libs_of,record)
+$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(call libs_of,plot)
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call objs,$(ANALYSIS_SHARED)) $(call libs_of,record)
+$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call libs_of,table)
 	@mkdir -p $(@D)
 	$(LINK)
 
 # -- tests -------------------------------------------------------------------------------------
 
+# What tests of every room share; a test takes from it what it uses.
+$(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/*.c))
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 define test_rule
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,tests/check.c tests/oracle_file.c $(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(call test_libs_of,$(1))
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(call test_libs_of,$(1))
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
-$(foreach l,$(LAYERS) cli,$(eval $(call test_rule,$(l))))
+$(foreach l,$(LAYERS),$(eval $(call test_rule,$(l))))
 
 tests: $(TESTS) ## build the test programs of this MODE
 .PHONY: tests

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "statnet/analysis.h"
 
 typedef struct settings {
     option_text site, stat, alpha, startup, phase;

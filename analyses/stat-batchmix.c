@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batchmix.h"
+#include "statnet/batchmix.h"
 
 typedef struct settings {
     option_text site, startup, phase;

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare_sample.h"
+#include "statnet/compare_sample.h"
 
 typedef struct settings {
     option_text site, stat, match, groups, startup, phase;

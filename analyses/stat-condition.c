@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "statnet/analysis.h"
 #include "statnet/globs.h"
 #include "statnet/svd.h"
 

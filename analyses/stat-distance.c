@@ -15,7 +15,7 @@
  */
 #include <math.h>
 
-#include "analysis.h"
+#include "statnet/analysis.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "statnet/table.h"
 
 typedef struct settings {
     option_text metric, phase, startup;

@@ -22,7 +22,7 @@
  */
 #include <math.h>
 
-#include "analysis.h"
+#include "statnet/analysis.h"
 
 #define V(row, name) ((row)->v[SR_##name])
 

@@ -2,7 +2,7 @@
  * (stat-distance, stat-gradnorm, stat-tid, stat-lngrad), that one also says where the formula is
  * from.
  */
-#include "analysis.h"
+#include "statnet/analysis.h"
 
 int main(int argc, char **argv) {
     const analysis a = {

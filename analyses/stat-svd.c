@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "statnet/analysis.h"
 #include "statnet/svd.h"
 
 typedef struct settings {

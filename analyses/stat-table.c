@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "statnet/table.h"
 
 typedef struct settings {
     option_text layout, layouts, format, pick, published, published_table;

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
+#include "statnet/analysis.h"
 #include "statnet/globs.h"
 
 #define V(row, name) ((row)->v[SR_##name])

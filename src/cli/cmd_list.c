@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "commands.h"
-#include "plot.h"
 #include "statnet/data.h"
 #include "statnet/models.h"
 #include "statnet/norm.h"
 #include "statnet/optim.h"
+#include "statnet/plot.h"
 #include "statnet/train.h"
 #include "statrec/format.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot.h"
 #include "statnet/options.h"
+#include "statnet/plot.h"
 #include "statnet/tool.h"
 
 enum { CHOICES = 32 }; /* of all figures */

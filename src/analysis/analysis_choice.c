@@ -1,0 +1,265 @@
+/* Which statistics and which sites a table holds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/analysis.h"
+#include "statnet/globs.h"
+
+/* Next word of a comma-separated list; NULL at its end. */
+static char *next_word(char **list) {
+    char *word = *list;
+    if (!word) return NULL;
+    char *comma = strchr(word, ',');
+    if (comma) *comma++ = 0;
+    *list = comma;
+    return word;
+}
+
+/* -- statistics ------------------------------------------------------------------------------ */
+
+static const statistic *statistic_find(const statistic *stats, int count, const char *word) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(stats[i].word, word) == 0 || strcmp(stats[i].name, word) == 0) return &stats[i];
+    return NULL;
+}
+
+enum { FEW = 12 }; /* names that fit into a message */
+
+static sr_status unknown_statistic(const statistic *stats, int count, const char *word,
+                                   sr_failure *why) {
+    char known[1024] = "";
+    if (count > FEW) {
+        const char *names[ANALYSIS_STATISTICS], *nearest;
+        for (int i = 0; i < count; i++) names[i] = stats[i].word;
+        nearest = tool_nearest(word, names, count);
+        sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'", word);
+        sr_hint(why, "%s%s%s--help lists all %d", nearest ? "did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'? " : "", count);
+        return SR_USAGE;
+    }
+    for (int i = 0; i < count; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", stats[i].word);
+    }
+    return sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'; known: %s", word, known);
+}
+
+sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const char *words,
+                                sr_failure *why) {
+    option_text text;
+    snprintf(text, sizeof text, "%s", words);
+    char *list = text, *word;
+    c->statistics = 0;
+    while ((word = next_word(&list))) {
+        const statistic *stat = statistic_find(stats, count, word);
+        if (!stat) return unknown_statistic(stats, count, word, why);
+        bool seen = false;
+        for (int i = 0; i < c->statistics; i++) seen = seen || c->wanted[i] == stat;
+        if (seen) continue;
+        if (c->statistics == ANALYSIS_STATISTICS)
+            return sr_fail(why, SR_USAGE, "--stat: more than %d statistics", ANALYSIS_STATISTICS);
+        c->wanted[c->statistics++] = stat;
+    }
+    return SR_OK;
+}
+
+/* -- sites ----------------------------------------------------------------------------------- */
+
+typedef struct site_search {
+    const run_set *set;
+    int run;
+    int64_t sites;
+    bool *matched;                       /* [sites] by the pattern */
+    bool *recorded[ANALYSIS_STATISTICS]; /* [sites] each */
+} site_search;
+
+static void search_free(site_search *s) {
+    free(s->matched);
+    for (int i = 0; i < ANALYSIS_STATISTICS; i++) free(s->recorded[i]);
+}
+
+static sr_status search_create(site_search *s, const choice *c, const run_set *set, int run,
+                               series_source source, sr_failure *why) {
+    *s = (site_search){.set = set, .run = run, .sites = sr_run_get_info(set->run[run])->sites};
+    sr_status status = SR_OK;
+    s->matched = calloc((size_t)s->sites + 1, sizeof *s->matched);
+    if (!s->matched) status = sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < c->statistics && status == SR_OK; i++) {
+        s->recorded[i] = calloc((size_t)s->sites + 1, sizeof *s->recorded[i]);
+        if (!s->recorded[i])
+            status = sr_fail(why, SR_MEMORY, "out of memory");
+        else
+            status = series_recorded(set->run[run], c->wanted[i], source, s->recorded[i], why);
+    }
+    if (status != SR_OK) search_free(s);
+    return status;
+}
+
+static bool has_any(const site_search *s, const choice *c, int64_t site) {
+    for (int i = 0; i < c->statistics; i++)
+        if (s->recorded[i][site]) return true;
+    return false;
+}
+
+static void list_sites(const sr_runfile *run, char *text, size_t size) {
+    const sr_run_site *site;
+    text[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        const size_t used = strlen(text);
+        if (used + strlen(site->name) + 8 > size) {
+            snprintf(text + used, size - used, " ...");
+            return;
+        }
+        snprintf(text + used, size - used, "%s%s", i ? ", " : "", site->name);
+    }
+}
+
+static sr_status match_globs(site_search *s, const char *pattern, sr_failure *why) {
+    const sr_runfile *run = s->set->run[s->run];
+    option_text text;
+    snprintf(text, sizeof text, "%s", pattern);
+    char *list = text, *glob;
+    while ((glob = next_word(&list))) {
+        bool found = false;
+        for (int64_t i = 0; i < s->sites; i++) {
+            if (!globs_match(glob, sr_run_get_site(run, i)->name)) continue;
+            s->matched[i] = found = true;
+        }
+        if (found) continue;
+        char names[200];
+        list_sites(run, names, sizeof names);
+        sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], glob);
+        sr_hint(why, "its sites are %s", names);
+        return SR_FORMAT;
+    }
+    return SR_OK;
+}
+
+const char *const choice_batch_norms[] = {
+    "bn", "rbn", "brn", "mabn", "pnv", "pn", "pn-released", "bn-powernorm", "rbn-released", NULL};
+
+bool choice_is_bn_layer(const sr_run_site *site) {
+    const size_t length = strlen(site->name);
+    const bool final = (length >= 6 && strcmp(site->name + length - 6, ".final") == 0) ||
+                       strcmp(site->name, "final") == 0;
+    if (site->observed) return !final;
+    for (int i = 0; choice_batch_norms[i]; i++)
+        if (strcmp(site->norm, choice_batch_norms[i]) == 0) return !final;
+    return false;
+}
+
+static sr_status match_sites(site_search *s, const choice *c, const char *pattern,
+                             sr_failure *why) {
+    const bool bn = strcmp(pattern, "last-bn") == 0, last = bn || strcmp(pattern, "last") == 0;
+    if (!last && strcmp(pattern, "first") != 0) return match_globs(s, pattern, why);
+    for (int64_t k = 0; k < s->sites; k++) {
+        const int64_t i = last ? s->sites - 1 - k : k;
+        const bool meant = !bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i));
+        s->matched[i] = meant && has_any(s, c, i);
+        if (s->matched[i]) break;
+    }
+    return SR_OK;
+}
+
+/* Tells once per statistic where it is missing among the sites asked for. */
+static void note_missing(const site_search *s, const choice *c, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        int64_t matched = 0, missing = 0;
+        const sr_run_site *example = NULL;
+        for (int64_t k = 0; k < s->sites; k++) {
+            if (!s->matched[k]) continue;
+            matched++;
+            if (s->recorded[i][k]) continue;
+            if (!missing++) example = sr_run_get_site(s->set->run[s->run], k);
+        }
+        if (!missing) continue;
+        tsv_note(table, "note", "%s: no %s at %lld of %lld sites (%s, norm %s%s): left out",
+                 s->set->path[s->run], c->wanted[i]->name, (long long)missing, (long long)matched,
+                 example->name, example->norm, missing > 1 ? ", ..." : "");
+    }
+}
+
+/* Tells once per statistic where it is not that of the method. */
+static void note_observed(const site_search *s, const choice *c, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        int64_t sites = 0;
+        const sr_run_site *example = NULL, *site;
+        for (int64_t k = 0; (site = sr_run_get_site(s->set->run[s->run], k)); k++) {
+            if (!s->matched[k] || !s->recorded[i][k]) continue;
+            if (!sr_run_only_observed(site, c->wanted[i]->name)) continue;
+            if (!sites++) example = site;
+        }
+        if (!sites) continue;
+        tsv_note(table, "note",
+                 "%s: %s is the observer's at %lld site%s (%s%s): what bn or pnv would find there, "
+                 "not used by norm %s",
+                 s->set->path[s->run], c->wanted[i]->name, (long long)sites, sites > 1 ? "s" : "",
+                 example->name, sites > 1 ? ", ..." : "", example->norm);
+    }
+}
+
+static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
+    for (int64_t k = 0; k < s->sites; k++) {
+        if (!s->matched[k] || !has_any(s, c, k)) continue;
+        site_choice *grown = realloc(c->site, (size_t)(c->sites + 1) * sizeof *grown);
+        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+        c->site = grown;
+        grown[c->sites] = (site_choice){.run = s->run, .site = k};
+        for (int i = 0; i < c->statistics; i++) grown[c->sites].has[i] = s->recorded[i][k];
+        c->sites++;
+    }
+    return SR_OK;
+}
+
+static void list_norms(const sr_runfile *run, char *text, size_t size) {
+    const sr_run_site *site, *other;
+    text[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        int64_t same = 0, first = -1;
+        for (int64_t k = 0; (other = sr_run_get_site(run, k)); k++) {
+            if (strcmp(site->norm, other->norm) != 0) continue;
+            if (first < 0) first = k;
+            same++;
+        }
+        const size_t used = strlen(text);
+        if (first == i)
+            snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
+                     (long long)same, same == 1 ? "" : "s");
+    }
+}
+
+static sr_status nothing_left(const choice *c, const run_set *set, sr_failure *why) {
+    char names[256] = "", norms[256], sites[128];
+    for (int i = 0; i < c->statistics; i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "", c->wanted[i]->name);
+    }
+    list_norms(set->run[0], norms, sizeof norms);
+    list_sites(set->run[0], sites, sizeof sites);
+    return sr_fail(why, SR_FORMAT, "%s%s has no %s at these sites; it has norm %s (%s)",
+                   set->path[0], set->count > 1 ? " (and no other run)" : "", names,
+                   norms[0] ? norms : "none", sites);
+}
+
+sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
+                           tsv *table, sr_failure *why) {
+    for (int i = 0; i < set->count; i++) {
+        site_search s;
+        sr_status status = search_create(&s, c, set, i, source, why);
+        if (status != SR_OK) return status;
+        status = match_sites(&s, c, pattern, why);
+        if (status == SR_OK) note_missing(&s, c, table);
+        if (status == SR_OK) note_observed(&s, c, table);
+        if (status == SR_OK) status = choice_add(c, &s, why);
+        search_free(&s);
+        if (status != SR_OK) return status;
+    }
+    return c->sites ? SR_OK : nothing_left(c, set, why);
+}
+
+void choice_free(choice *c) {
+    free(c->site);
+    c->site = NULL;
+    c->sites = 0;
+}

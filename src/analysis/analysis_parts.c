@@ -1,0 +1,77 @@
+/* Many rows to few, for figures: a curve is cut into equal parts of its x axis, and of each part
+ * the smallest, the median and the largest finite value of every column remain, in three rows. No
+ * value outside the others is lost and, but for medians between two values, none is invented: a
+ * spike of one step among a million stays. Columns that grow with x (steps, epochs) keep their
+ * place, so who cuts the three rows into the same parts again finds the same three values in each.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/analysis.h"
+
+void parts_begin(parts *p, int columns, int64_t buckets, double low, double high) {
+    *p = (parts){.columns = columns, .buckets = buckets, .low = low, .high = high};
+}
+
+void parts_free(parts *p) {
+    free(p->value);
+    free(p->row);
+    *p = (parts){0};
+}
+
+static int64_t part_of(const parts *p, double x) {
+    if (!(p->high > p->low)) return 0;
+    const double at = (x - p->low) / (p->high - p->low) * (double)p->buckets;
+    return !(at > 0) ? 0 : at < (double)p->buckets ? (int64_t)at : p->buckets - 1;
+}
+
+/* value is [columns, room]. */
+static sr_status grow_values(parts *p, sr_failure *why) {
+    const int64_t room = 2 * p->room + 64;
+    double *grown = malloc((size_t)(p->columns * room) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int c = 0; c < p->columns && p->count; c++)
+        memcpy(grown + c * room, p->value + c * p->room, (size_t)p->count * sizeof *grown);
+    free(p->value);
+    p->value = grown;
+    p->room = room;
+    return SR_OK;
+}
+
+static sr_status grow_rows(parts *p, sr_failure *why) {
+    const int64_t room = 2 * p->row_room + 96;
+    double *grown = realloc(p->row, (size_t)(p->columns * room) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    p->row = grown;
+    p->row_room = room;
+    return SR_OK;
+}
+
+sr_status parts_end(parts *p, sr_failure *why) {
+    if (!p->count) return SR_OK;
+    sr_status status = p->rows + 3 > p->row_room ? grow_rows(p, why) : SR_OK;
+    if (status != SR_OK) return status;
+    double *row = p->row + p->rows * p->columns;
+    for (int c = 0; c < p->columns; c++) {
+        summary s;
+        summary_range(p->value + c * p->room, p->count, &s);
+        row[c] = s.min;
+        row[p->columns + c] = s.median;
+        row[2 * p->columns + c] = s.max;
+    }
+    p->rows += 3;
+    p->count = 0;
+    return SR_OK;
+}
+
+sr_status parts_add(parts *p, double x, const double *value, sr_failure *why) {
+    const int64_t number = part_of(p, x);
+    sr_status status = number != p->number ? parts_end(p, why) : SR_OK;
+    p->number = number;
+    if (status == SR_OK && p->count == p->room) status = grow_values(p, why);
+    if (status != SR_OK) return status;
+    for (int c = 0; c < p->columns; c++) p->value[c * p->room + p->count] = value[c];
+    p->count++;
+    return SR_OK;
+}

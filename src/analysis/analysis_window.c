@@ -1,0 +1,244 @@
+/* analysis_window.c -- which steps of a run a summary is about.
+ *
+ * --startup: the first steps, in which running values still hold what they began with, are left out
+ * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
+ *
+ * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a phase
+ * is a longest piece in which the change to the next update has one sign: r rises, falls or stays. The
+ * update before a jump (a milestone) is the last of its piece. Steps without an update have the rate of the update that they
+ * belong to.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/analysis.h"
+
+enum { PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
+
+/* -- phases of the learning rate ------------------------------------------------------------- */
+
+typedef struct rates {
+    int64_t count;
+    int64_t *step; /* [count] of the last pass of each update */
+    double *rate;  /* [count] */
+} rates;
+
+static void rates_free(rates *r) {
+    free(r->step);
+    free(r->rate);
+}
+
+static sr_status rates_read(rates *r, const sr_runfile *run, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    *r = (rates){.step = malloc((size_t)(steps + 1) * sizeof *r->step),
+                 .rate = malloc((size_t)(steps + 1) * sizeof *r->rate)};
+    sr_status status = r->step && r->rate ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = sr_run_step_ints(run, "step", 0, steps, r->step, why);
+    if (status == SR_OK) status = sr_run_step_reals(run, "lr", 0, steps, r->rate, why);
+    for (int64_t i = 0; i < steps && status == SR_OK; i++) {
+        if (isnan(r->rate[i])) continue;
+        r->step[r->count] = r->step[i];
+        r->rate[r->count++] = r->rate[i];
+    }
+    return status;
+}
+
+/* Of the change from update i to the next; the last update goes on as before. */
+static int direction(const rates *r, int64_t i) {
+    if (i + 1 >= r->count) return i > 0 ? direction(r, i - 1) : 0;
+    return (r->rate[i + 1] > r->rate[i]) - (r->rate[i + 1] < r->rate[i]);
+}
+
+/* Last update of the phase that begins at update `first`. */
+static int64_t phase_end(const rates *r, int64_t first) {
+    int64_t i = first;
+    const int way = direction(r, first);
+    while (i + 1 < r->count && direction(r, i) == way) i++;
+    return i;
+}
+
+static void phase_describe(const rates *r, int64_t first, int64_t last, char *text, size_t size) {
+    const int way = direction(r, first);
+    if (way == 0 || first == last)
+        snprintf(text, size, "learning rate %g", r->rate[last]);
+    else
+        snprintf(text, size, "learning rate %s from %g to %g", way > 0 ? "rising" : "falling",
+                 r->rate[first], r->rate[last]);
+}
+
+typedef struct phase {
+    int64_t first_step, last_step;
+    char text[96];
+} phase;
+
+/* Number `wanted` from 1, or the last one for 0; *phases: how many there are. */
+static sr_status phase_find(const sr_runfile *run, int64_t wanted, phase *found, int64_t *phases,
+                            sr_failure *why) {
+    rates r;
+    sr_status status = rates_read(&r, run, why);
+    *phases = 0;
+    for (int64_t first = 0, last; status == SR_OK && first < r.count; first = last + 1) {
+        last = phase_end(&r, first);
+        ++*phases;
+        if (wanted && *phases != wanted) continue;
+        found->first_step = first ? r.step[first - 1] + 1 : 0;
+        found->last_step = r.step[last];
+        phase_describe(&r, first, last, found->text, sizeof found->text);
+    }
+    rates_free(&r);
+    return status;
+}
+
+/* -- the window ------------------------------------------------------------------------------ */
+
+static sr_status set_phase(step_window *w, const sr_runfile *run, const char *path,
+                           const char *word, sr_failure *why) {
+    char *end;
+    const bool last = strcmp(word, "last") == 0;
+    const long number = last ? 0 : strtol(word, &end, 10);
+    if (!last && (*end || end == word || number < 1 || number > PHASES_MOST))
+        return sr_fail(why, SR_USAGE,
+                       "--phase: '%s' is not all, first-half, second-half, last or a number from 1",
+                       word);
+    phase p = {0};
+    int64_t phases;
+    sr_status status = phase_find(run, number, &p, &phases, why);
+    if (status != SR_OK) return status;
+    if (!phases || number > phases)
+        return sr_fail(why, SR_USAGE, "--phase %s: %s has %lld phases of the learning rate", word,
+                       path, (long long)phases);
+    w->first = p.first_step, w->last = p.last_step;
+    snprintf(w->what, sizeof w->what, "phase %lld of %lld, %s", (long long)(last ? phases : number),
+             (long long)phases, p.text);
+    return SR_OK;
+}
+
+static sr_status set_startup(step_window *w, const sr_runfile *run, const char *word,
+                             sr_failure *why) {
+    char *end;
+    if (strcmp(word, "auto") == 0) {
+        w->startup = sr_run_startup(run);
+        return SR_OK;
+    }
+    w->startup = strtoll(word, &end, 10);
+    w->given = true;
+    if (!*end && end != word && w->startup >= 0 && w->startup < STARTUP_MOST) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto or a number of steps", word);
+}
+
+sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
+                      const char *phase_word, sr_failure *why) {
+    int64_t last;
+    *w = (step_window){0};
+    sr_status status = run_last_step(run, &last, why);
+    if (status == SR_OK) status = set_startup(w, run, startup, why);
+    if (status != SR_OK) return status;
+    w->last = w->end = last;
+    if (strcmp(phase_word, "first-half") == 0)
+        w->last = last / 2, snprintf(w->what, sizeof w->what, "first half");
+    else if (strcmp(phase_word, "second-half") == 0)
+        w->first = last / 2 + 1, snprintf(w->what, sizeof w->what, "second half");
+    else if (strcmp(phase_word, "all") != 0)
+        status = set_phase(w, run, path, phase_word, why);
+    if (w->first <= w->startup) w->first = w->startup + 1, w->cut = w->startup > 0;
+    return status;
+}
+
+void window_describe(const step_window *w, const char *path, tsv *table) {
+    char startup[160] = "";
+    if (w->cut && w->given)
+        snprintf(startup, sizeof startup, "; the first %lld left out (--startup)",
+                 (long long)w->startup);
+    else if (w->cut)
+        snprintf(startup, sizeof startup,
+                 "; start-up left out: until step %lld running values hold more than %g %% of "
+                 "what they began with (--startup 0 keeps it)",
+                 (long long)w->startup, 100 * SR_STARTUP_LEFT);
+    if (w->first > w->last)
+        tsv_note(table, "steps", "%s: none of %lld%s%s%s", path, (long long)w->end,
+                 w->what[0] ? "; " : "", w->what, startup);
+    else
+        tsv_note(table, "steps", "%s: %lld to %lld of %lld%s%s%s", path, (long long)w->first,
+                 (long long)w->last, (long long)w->end, w->what[0] ? "; " : "", w->what, startup);
+}
+
+/* First row whose step is at or behind `step`; rows [low, high). */
+static sr_status row_of_step(const series *s, int64_t step, int64_t *row, sr_failure *why) {
+    int64_t low = 0, high = series_length(s);
+    sr_status status = SR_OK;
+    while (low < high && status == SR_OK) {
+        const int64_t middle = low + (high - low) / 2;
+        int64_t here;
+        status = series_read_steps(s, middle, 1, &here, why);
+        if (here < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *row = low;
+    return status;
+}
+
+sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
+                      sr_failure *why) {
+    int64_t end = 0;
+    sr_status status = row_of_step(s, w->first, first, why);
+    if (status == SR_OK) status = row_of_step(s, w->last + 1, &end, why);
+    *count = end > *first ? end - *first : 0;
+    return status;
+}
+
+/* A table over all of training mixes the phases of a learning rate that jumps or turns. */
+static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
+    phase unused;
+    int64_t phases;
+    sr_status status = phase_find(run, 0, &unused, &phases, why);
+    if (status == SR_OK && phases > 1 && phases <= PHASES_MOST)
+        tsv_note(table, "note",
+                 "%s: %lld phases of the learning rate are taken together; --phase "
+                 "chooses one, or a half",
+                 path, (long long)phases);
+    return status;
+}
+
+/* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
+ * statistics: the largest values are often theirs. */
+static sr_status note_short_passes(const sr_runfile *run, const char *path, tsv *table,
+                                   sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    double *tokens = malloc(2 * (size_t)(steps + 1) * sizeof *tokens);
+    if (!tokens) return sr_fail(why, SR_MEMORY, "out of memory");
+    double *sorted = tokens + steps + 1;
+    summary s;
+    int64_t count = 0;
+    sr_status status = sr_run_step_reals(run, "tokens", 0, steps, tokens, why);
+    if (status == SR_OK) {
+        memcpy(sorted, tokens, (size_t)steps * sizeof *tokens);
+        summary_range(sorted, steps, &s);
+        for (int64_t i = 0; i < steps; i++) count += tokens[i] < s.median / 2;
+    }
+    if (count)
+        tsv_note(table, "note",
+                 "%s: %lld of %lld passes have less than half of the usual %g tokens or "
+                 "images: the largest values may be theirs",
+                 path, (long long)count, (long long)steps, s.median);
+    free(tokens);
+    return status;
+}
+
+sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
+                       const char *phase_word, tsv *table, sr_failure *why) {
+    sr_status status = SR_OK;
+    *windows = calloc((size_t)set->count + 1, sizeof **windows);
+    if (!*windows) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int r = 0; r < set->count && status == SR_OK; r++) {
+        status = window_make(&(*windows)[r], set->run[r], set->path[r], startup, phase_word, why);
+        if (status != SR_OK || !table) continue;
+        window_describe(&(*windows)[r], set->path[r], table);
+        if (strcmp(phase_word, "all") == 0)
+            status = note_phases(set->run[r], set->path[r], table, why);
+        if (status == SR_OK) status = note_short_passes(set->run[r], set->path[r], table, why);
+    }
+    return status;
+}

@@ -1,0 +1,86 @@
+/* Drawing two runs in one panel invites to compare them: says where that is wrong. */
+#include <string.h>
+
+#include "statnet/plot.h"
+#include "statrec/runfile.h"
+
+enum { RUNS = 64 };
+
+/* The run of a curve, opened once. */
+static sr_runfile *open_run(sr_runfile *open[RUNS], char **paths, int run) {
+    if (run < 1 || run > RUNS) return NULL;
+    if (!open[run - 1]) open[run - 1] = sr_run_open(paths[run - 1], NULL);
+    return open[run - 1];
+}
+
+/* A curve's site is the first word of its key, where it is one. */
+static int64_t site_of(const sr_runfile *f, const plot_curve *c) {
+    char name[SR_NAME_SIZE];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(c->key, " "), c->key);
+    return sr_run_find_site(f, name);
+}
+
+static unsigned differences(const plot_data *d, sr_runfile *open[RUNS], char **paths) {
+    const sr_runfile *first = NULL;
+    int64_t first_site = -1;
+    unsigned found = 0;
+    for (int i = 0; i < d->curves; i++) {
+        const sr_runfile *f = open_run(open, paths, d->curve[i].run);
+        const int64_t site = f ? site_of(f, &d->curve[i]) : -1;
+        if (site < 0) continue;
+        if (!first) first = f, first_site = site;
+        if (f != first) found |= sr_differences(first, first_site, f, site);
+    }
+    return found;
+}
+
+/* Lines told so far: each once. */
+typedef struct told {
+    char text[4096];
+    plot_warnings to;
+} told;
+
+static void tell(told *t, const char *line) {
+    const size_t used = strlen(t->text);
+    if (strstr(t->text, line)) return;
+    snprintf(t->text + used, sizeof t->text - used, "%s\n", line);
+    if (t->to.tell)
+        t->to.tell(t->to.context, line);
+    else
+        fprintf(stderr, "statplot: warning: %s\n", line);
+}
+
+static void tell_curves(told *t, const plot_data *d, unsigned found) {
+    char line[512];
+    for (int k = 0; k < d->table->values; k++)
+        if (d->finite[k] > 1 && !sr_comparable(d->table->y[k], found, line, sizeof line))
+            tell(t, line);
+}
+
+/* The `# warning:` lines above a table's header. */
+static void tell_table(told *t, const char *path) {
+    static const char mark[] = "# warning: ";
+    char line[512];
+    FILE *in = fopen(path, "r");
+    while (in && fgets(line, sizeof line, in) && line[0] == '#') {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, mark, sizeof mark - 1) == 0) tell(t, line + sizeof mark - 1);
+    }
+    if (in) fclose(in);
+}
+
+void plot_comparable_warn(const plot_template *t, const plot_data *data, const char *directory,
+                          char **paths, int runs, plot_warnings to) {
+    sr_runfile *open[RUNS] = {NULL};
+    told lines = {"", to};
+    for (int i = 0; i < t->tables; i++) {
+        char path[2 * PLOT_PATH];
+        if (t->table[i].curves && runs <= RUNS)
+            tell_curves(&lines, &data[i], differences(&data[i], open, paths));
+        for (int run = 0; run <= runs; run++) {
+            snprintf(path, sizeof path, "%s/%s.%d.tsv", directory, t->table[i].name, run);
+            tell_table(&lines, path);
+        }
+    }
+    for (int i = 0; i < RUNS; i++) sr_run_close(open[i]);
+}

@@ -1,0 +1,285 @@
+/* Turns the tables of analyses into data files for gnuplot.
+ *
+ * With a `curves` line: first pass, the curves of the table (rows with the same run and key cells,
+ * which must stand together, x not falling) and the range of x of each; second pass, one bucket at
+ * a time, low, median and high of every value. Curves with fewer rows than buckets are copied point
+ * by point. Memory: the values of one bucket. Without a `curves` line the cells are copied.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "statnet/plot.h"
+
+/* A table file while it is read: column numbers of what the figure wants. */
+typedef struct reader {
+    plot_tsv tsv;
+    char path[2 * PLOT_PATH];
+    int run, key[PLOT_KEYS], x, y[PLOT_VALUES];
+} reader;
+
+static sr_status want_column(const reader *r, const plot_table *t, const char *name, int *at,
+                             sr_failure *why) {
+    *at = plot_tsv_find(&r->tsv, name);
+    if (*at >= 0) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "the table of %s has no column %s", t->word[0], name);
+}
+
+static void table_path(char path[2 * PLOT_PATH], const plot_table *t, const char *dir, int run) {
+    snprintf(path, 2 * PLOT_PATH, "%s/%s.%d.tsv", dir, t->name, run);
+}
+
+static sr_status reader_open(reader *r, const plot_table *t, const char *directory, int run,
+                             sr_failure *why) {
+    table_path(r->path, t, directory, run);
+    r->run = run;
+    sr_status status = plot_tsv_open(&r->tsv, r->path, why);
+    for (int i = 0; i < t->keys && status == SR_OK; i++)
+        status = want_column(r, t, t->key[i], &r->key[i], why);
+    if (t->curves && status == SR_OK) status = want_column(r, t, t->x, &r->x, why);
+    for (int i = 0; i < t->values && status == SR_OK; i++)
+        status = want_column(r, t, t->y[i], &r->y[i], why);
+    if (status != SR_OK) plot_tsv_close(&r->tsv);
+    return status;
+}
+
+static void row_key(const reader *r, const plot_table *t, char *key, size_t size) {
+    key[0] = 0;
+    for (int i = 0; i < t->keys; i++) {
+        const size_t used = strlen(key);
+        snprintf(key + used, size - used, "%s%s", i ? " " : "", r->tsv.cell[r->key[i]]);
+    }
+}
+
+/* -- first pass: which curves ---------------------------------------------------------------- */
+
+static sr_status add_curve(plot_data *d, int run, const char *key, double x, sr_failure *why) {
+    for (int i = 0; i < d->curves; i++)
+        if (d->curve[i].run == run && strcmp(d->curve[i].key, key) == 0)
+            return sr_fail(why, SR_FORMAT, "table %s: the rows of '%s' do not stand together",
+                           d->table->name, key);
+    plot_curve *grown = realloc(d->curve, (size_t)(d->curves + 1) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    d->curve = grown;
+    grown[d->curves] = (plot_curve){.run = run, .low = x, .high = x};
+    snprintf(grown[d->curves].key, sizeof grown[0].key, "%s", key);
+    d->curves++;
+    return SR_OK;
+}
+
+static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
+    char key[sizeof d->curve->key];
+    double x;
+    sr_status status = plot_tsv_real(&r->tsv, r->x, &x, why);
+    if (status != SR_OK) return status;
+    row_key(r, d->table, key, sizeof key);
+    plot_curve *now = d->curves ? &d->curve[d->curves - 1] : NULL;
+    if (!now || now->run != r->run || strcmp(now->key, key) != 0) {
+        status = add_curve(d, r->run, key, x, why);
+        if (status != SR_OK) return status;
+        now = &d->curve[d->curves - 1];
+    }
+    if (!(x >= now->high))
+        return sr_fail(why, SR_FORMAT, "%s:%lld: %s falls or is no number", r->path,
+                       (long long)r->tsv.at, d->table->x);
+    now->high = x;
+    now->rows++;
+    return SR_OK;
+}
+
+/* -- second pass: buckets -------------------------------------------------------------------- */
+
+typedef struct bucket {
+    double *value[PLOT_VALUES]; /* [room] each */
+    int64_t count, room, number;
+    double x;                 /* where it is drawn */
+    bool finite[PLOT_VALUES]; /* this curve has a value */
+} bucket;
+
+static void bucket_free(bucket *b) {
+    for (int i = 0; i < PLOT_VALUES; i++) free(b->value[i]);
+}
+
+static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
+    const int64_t room = b->room ? 2 * b->room : 64;
+    for (int i = 0; i < values; i++) {
+        double *grown = realloc(b->value[i], (size_t)room * sizeof *grown);
+        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+        b->value[i] = grown;
+    }
+    b->room = room;
+    return SR_OK;
+}
+
+/* What the whole table spans: fmin and fmax pass over NaN. */
+static void note_range(plot_data *d, int i, const double *value, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        if (!isfinite(value[k])) continue;
+        d->least[i] = fmin(d->least[i], value[k]);
+        d->largest[i] = fmax(d->largest[i], value[k]);
+        if (value[k] > 0) d->positive[i] = fmin(d->positive[i], value[k]);
+    }
+}
+
+static void bucket_write(bucket *b, plot_data *d, FILE *out) {
+    if (!b->count) return;
+    fprintf(out, "%.9g", b->x);
+    for (int i = 0; i < d->table->values; i++) {
+        note_range(d, i, b->value[i], b->count);
+        const plot_bucket v = plot_reduce(b->value[i], b->count);
+        b->finite[i] = b->finite[i] || !isnan(v.median);
+        if (isnan(v.median))
+            fputs("\tnan\tnan\tnan", out);
+        else
+            fprintf(out, "\t%.9g\t%.9g\t%.9g", v.low, v.median, v.high);
+    }
+    fputc('\n', out);
+    b->count = 0;
+}
+
+static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_failure *why) {
+    sr_status status = b->count < b->room ? SR_OK : bucket_grow(b, t->values, why);
+    for (int i = 0; i < t->values && status == SR_OK; i++)
+        status = plot_tsv_real(&r->tsv, r->y[i], &b->value[i][b->count], why);
+    b->count++;
+    return status;
+}
+
+/* Reads the rows of one curve and writes its block. */
+static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE *out,
+                              sr_failure *why) {
+    const plot_table *t = d->table;
+    const bool copy = c->rows <= t->buckets;
+    bucket b = {0};
+    bool more = true;
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < c->rows && status == SR_OK; i++) {
+        double x = 0;
+        status = plot_tsv_next(&r->tsv, &more, why);
+        if (status == SR_OK && !more)
+            status = sr_fail(why, SR_FORMAT, "%s: the table changed while it was read", r->path);
+        if (status == SR_OK) status = plot_tsv_real(&r->tsv, r->x, &x, why);
+        if (status != SR_OK) break;
+        const int64_t number = copy ? i : plot_bucket_of(x, c->low, c->high, t->buckets);
+        if (number != b.number) bucket_write(&b, d, out);
+        b.number = number;
+        b.x = copy ? x : c->low + (c->high - c->low) * ((double)number + 0.5) / t->buckets;
+        status = bucket_add(&b, r, t, why);
+    }
+    if (status == SR_OK) bucket_write(&b, d, out);
+    if (status == SR_OK) fputs("\n\n", out);
+    for (int i = 0; i < t->values; i++) d->finite[i] += b.finite[i];
+    bucket_free(&b);
+    return status;
+}
+
+/* -- tables without curves ------------------------------------------------------------------- */
+
+static sr_status keep_columns(plot_data *d, const reader *r, sr_failure *why) {
+    if (d->columns) return SR_OK;
+    for (int i = 0; i < r->tsv.columns; i++) {
+        d->column[i] = strdup(r->tsv.column[i]);
+        if (!d->column[i]) return sr_fail(why, SR_MEMORY, "out of memory");
+        d->columns = i + 1;
+    }
+    return SR_OK;
+}
+
+/* gnuplot reads quotes as quotes and `#` as a comment: cells lose both. */
+static void copy_cell(FILE *out, const char *cell) {
+    for (; *cell; cell++) fputc(strchr("\"'#`", *cell) ? ' ' : *cell, out);
+}
+
+static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) {
+    bool more = true;
+    sr_status status = keep_columns(d, r, why);
+    int64_t rows = 0;
+    while (status == SR_OK) {
+        status = plot_tsv_next(&r->tsv, &more, why);
+        if (status != SR_OK || !more) break;
+        for (int i = 0; i < r->tsv.columns; i++) {
+            if (i) fputc('\t', out);
+            copy_cell(out, r->tsv.cell[i]);
+        }
+        fputc('\n', out);
+        rows++;
+    }
+    if (status == SR_OK) fputs("\n\n", out);
+    if (status == SR_OK && rows) status = add_curve(d, r->run, "", 0, why);
+    return status;
+}
+
+/* -- a whole data file ----------------------------------------------------------------------- */
+
+static sr_status count_table(plot_data *d, reader *r, sr_failure *why) {
+    bool more = true;
+    sr_status status = SR_OK;
+    while (status == SR_OK) {
+        status = plot_tsv_next(&r->tsv, &more, why);
+        if (status != SR_OK || !more) return status;
+        status = count_row(d, r, why);
+    }
+    return status;
+}
+
+static sr_status convert_run(plot_data *d, const char *directory, int run, FILE *out,
+                             sr_failure *why) {
+    reader r;
+    sr_status status = reader_open(&r, d->table, directory, run, why);
+    if (status != SR_OK) return status;
+    if (!d->table->curves) {
+        status = copy_rows(d, &r, out, why);
+        plot_tsv_close(&r.tsv);
+        return status;
+    }
+    const int before = d->curves;
+    status = count_table(d, &r, why);
+    plot_tsv_close(&r.tsv);
+    if (status == SR_OK && d->curves == before)
+        return sr_fail(why, SR_FORMAT, "%s: the table has no rows", r.path);
+    if (status == SR_OK) status = reader_open(&r, d->table, directory, run, why);
+    if (status != SR_OK) return status;
+    for (int i = before; i < d->curves && status == SR_OK; i++)
+        status = reduce_curve(d, &d->curve[i], &r, out, why);
+    plot_tsv_close(&r.tsv);
+    return status;
+}
+
+/* gnuplot would draw empty axes and exit with 0, or stop without saying which file it means. */
+static sr_status check_values(const plot_data *d, sr_failure *why) {
+    const plot_table *t = d->table;
+    for (int i = 0; i < t->values; i++)
+        if (d->finite[i]) return SR_OK;
+    if (t->optional || !t->curves) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "table %s: no finite value of %s in any run", t->name, t->y[0]);
+}
+
+sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
+                         int first_run, int last_run, sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    *d = (plot_data){.table = table};
+    for (int i = 0; i < PLOT_VALUES; i++) d->least[i] = d->positive[i] = d->largest[i] = NAN;
+    snprintf(path, sizeof path, "%s/%s.dat", directory, table->name);
+    FILE *out = fopen(path, "w");
+    if (!out) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    sr_status status = SR_OK;
+    for (int run = first_run; run <= last_run && status == SR_OK; run++) {
+        table_path(path, table, directory, run);
+        if (access(path, F_OK) == 0) status = convert_run(d, directory, run, out, why);
+    }
+    const bool bad = ferror(out) != 0;
+    if ((fclose(out) != 0 || bad) && status == SR_OK)
+        status = sr_fail(why, SR_IO, "%s/%s.dat: cannot write: %s", directory, table->name,
+                         strerror(errno));
+    if (status == SR_OK) status = check_values(d, why);
+    if (status != SR_OK) plot_data_free(d);
+    return status;
+}
+
+void plot_data_free(plot_data *d) {
+    free(d->curve);
+    for (int i = 0; i < d->columns; i++) free(d->column[i]);
+    *d = (plot_data){.table = d->table};
+}

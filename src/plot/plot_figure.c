@@ -1,0 +1,103 @@
+/* One figure, from the template to the file in its place: a directory for everything in between,
+ * the tables, the data files, gnuplot. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "statnet/plot.h"
+
+/* -- temporary directory --------------------------------------------------------------------- */
+
+sr_status plot_scratch_create(char path[PLOT_PATH], sr_failure *why) {
+    const char *base = getenv("TMPDIR");
+    const int length =
+        snprintf(path, PLOT_PATH, "%s/statplot.XXXXXX", base && base[0] ? base : "/tmp");
+    if (length >= PLOT_PATH - 64) return sr_fail(why, SR_IO, "TMPDIR is too long");
+    if (mkdtemp(path)) return SR_OK;
+    sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    path[0] = 0;
+    return SR_IO;
+}
+
+void plot_scratch_remove(const char *path) {
+    char file[2 * PLOT_PATH];
+    struct dirent *entry;
+    DIR *directory = opendir(path);
+    if (!directory) return;
+    while ((entry = readdir(directory))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        unlink(file);
+    }
+    closedir(directory);
+    rmdir(path);
+}
+
+/* -- a figure -------------------------------------------------------------------------------- */
+
+static sr_status choose_format(const char *output, plot_format *format, sr_failure *why) {
+    static const char *const ending[] = {".pdf", ".svg", ".png"};
+    if (strcmp(output, "-") == 0) return *format = PLOT_SCREEN, SR_OK;
+    const char *dot = strrchr(output, '.');
+    for (int i = 0; dot && i < 3; i++)
+        if (strcasecmp(dot, ending[i]) == 0) return *format = (plot_format)i, SR_OK;
+    return sr_fail(why, SR_USAGE, "-o '%s': a figure's name ends in .pdf, .svg or .png", output);
+}
+
+static sr_status check_runs(const plot_template *t, int runs, sr_failure *why) {
+    if (runs >= t->least_runs && (!t->most_runs || runs <= t->most_runs)) return SR_OK;
+    sr_fail(why, SR_USAGE, "figure %s takes %s%d run%s, not %d", t->name,
+            t->most_runs == t->least_runs ? ""
+            : runs < t->least_runs        ? "at least "
+                                          : "at most ",
+            runs < t->least_runs ? t->least_runs : t->most_runs,
+            (runs < t->least_runs ? t->least_runs : t->most_runs) == 1 ? "" : "s", runs);
+    sr_hint(why, "statplot %s %s", t->name, t->takes);
+    return SR_USAGE;
+}
+
+static sr_status draw(plot_sources *from, const plot_request *r, const plot_labels *labels,
+                      plot_format format, const char *output, sr_failure *why) {
+    const plot_template *t = from->template;
+    const bool wanted = r->choice.published || r->choice.published_tables[0];
+    plot_data data[PLOT_TABLES] = {{0}};
+    plot_published published;
+    sr_status status = plot_published_read(&published, t, wanted, why);
+    for (int i = 0; i < t->tables && status == SR_OK; i++)
+        status = plot_table_make(from, &t->table[i], &data[i], why);
+    const plot_job job = {t, labels, data, &published, r->place, from->directory, format, output};
+    if (status == SR_OK) status = plot_draw(&job, why);
+    if (status == SR_OK)
+        plot_comparable_warn(t, data, from->directory, r->path, r->runs, r->warnings);
+    for (int i = 0; i < t->tables; i++) plot_data_free(&data[i]);
+    plot_published_free(&published);
+    return status;
+}
+
+sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
+    char output[PLOT_PATH], directory[PLOT_PATH] = "";
+    plot_sources from = {t, r->path, r->runs, directory, "", 0};
+    plot_labels labels = {0};
+    plot_format format = PLOT_PDF;
+    if (r->output[0])
+        snprintf(output, sizeof output, "%s", r->output);
+    else
+        snprintf(output, sizeof output, "%.1000s.pdf", t->name);
+    sr_status status = choose_format(output, &format, why);
+    if (status == SR_OK) status = check_runs(t, r->runs, why);
+    if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
+    if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
+    if (status == SR_OK) status = plot_labels_mark(&labels, t, r->path, r->labels[0] != 0, why);
+    if (status == SR_OK) status = plot_scratch_create(directory, why);
+    if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
+    plot_labels_free(&labels);
+    if (r->failed_run) *r->failed_run = from.failed_run;
+    if (directory[0] && r->keep)
+        fprintf(stderr, "statplot: kept %s\n", directory);
+    else if (directory[0])
+        plot_scratch_remove(directory);
+    return status;
+}

@@ -1,0 +1,228 @@
+/* Legend labels: of model, norm, data and seed, what differs between the runs; where that is not
+ * enough, the options that differ, as in "bn, max-tokens 256". */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/options.h"
+#include "statnet/plot.h"
+#include "statrec/runfile.h"
+
+enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
+
+typedef struct parts {
+    char text[PARTS][PART]; /* model, norm, data, seed */
+    char *config;           /* owned copy */
+    double startup;
+} parts;
+
+static void copy(char *to, size_t size, const char *from) {
+    snprintf(to, size, "%s", from && from[0] ? from : "?");
+}
+
+static double startup_percent(const sr_runfile *f) {
+    const int64_t steps = sr_run_get_info(f)->steps;
+    int64_t last = 0;
+    if (steps) sr_run_step_ints(f, "step", steps - 1, 1, &last, NULL);
+    const double percent = last ? 100 * (double)sr_run_startup(f) / (double)last : 0;
+    return percent < 100 ? percent : 100;
+}
+
+static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
+    sr_runfile *f = sr_run_open(path, why);
+    if (!f) return why->status;
+    const sr_run_info *info = sr_run_get_info(f);
+    copy(p->text[MODEL], PART, info->model);
+    copy(p->text[NORM], PART, sr_run_main_norm(f));
+    copy(p->text[DATA], PART, info->data);
+    snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
+    p->config = strdup(info->config ? info->config : "");
+    p->startup = startup_percent(f);
+    sr_run_close(f);
+    return p->config ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+static void append(char *text, size_t size, const char *part) {
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used ? ", " : "", part);
+}
+
+static bool differs(const parts *p, int runs, int part) {
+    for (int i = 1; i < runs; i++)
+        if (strcmp(p[i].text[part], p[0].text[part]) != 0) return true;
+    return false;
+}
+
+static bool distinct(const plot_labels *l) {
+    for (int i = 0; i < l->runs; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(l->label[i], l->label[k]) == 0) return false;
+    return true;
+}
+
+static void label_by_parts(plot_labels *l, const parts *p) {
+    for (int part = 0; part < PARTS; part++) {
+        const bool seed = part == SEED, other = differs(p, l->runs, part);
+        for (int i = 0; i < l->runs; i++) {
+            append(l->full[i], sizeof l->full[i], p[i].text[part]);
+            if (seed ? other && !distinct(l) : other || l->runs == 1)
+                append(l->label[i], sizeof l->label[i], p[i].text[part]);
+        }
+        if (!seed && !other) append(l->shared, sizeof l->shared, p[0].text[part]);
+    }
+}
+
+/* -- options --------------------------------------------------------------------------------- */
+
+/* Options that change what is recorded or printed, not what is trained; and parts from above. */
+static bool tells_nothing(const char *line) {
+    static const char *const key[] = {"output",        "force",      "record",        "observe",
+                                      "vectors-every", "size-limit", "spectra-every", "final-",
+                                      "svd-every",     "flush-",     "on-write",      "quiet",
+                                      "profile",       "threads",    "validate-",     "model",
+                                      "norm =",        "data =",     "seed",          "config"};
+    for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
+        if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
+    return false;
+}
+
+static bool same_option(const parts *a, const parts *b, const option_line *l) {
+    option_line one, other;
+    const bool here = options_find_line(a->config, l->key, l->key_length, &one);
+    if (options_find_line(b->config, l->key, l->key_length, &other) != here) return false;
+    return !here || (one.value_length == other.value_length &&
+                     strncmp(one.value, other.value, (size_t)one.value_length) == 0);
+}
+
+/* Options of the normalization itself: all that differ are told, others as long as labels agree. */
+static bool of_norm(const char *line) {
+    static const char *const key[] = {"norm-", "pn-", "rbn-", "adanorm-", "brn-", "mabn-"};
+    for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
+        if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
+    return false;
+}
+
+/* Bytes of "rbn-lambda-mean" that a label with "rbn" need not say again; all of norm-at. */
+static int known_part(const char *line, const char *norm) {
+    const int length = (int)strcspn(line, " "), family = (int)strcspn(line, "-");
+    if (strncmp(line, "norm-at", 7) == 0) return length;
+    return strncmp(line, norm, (size_t)family) == 0 ? family + 1 : 0;
+}
+
+/* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
+static void append_option(char *label, size_t size, const parts *p, const option_line *l) {
+    char part[PART];
+    option_line own;
+    if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
+    const char *value = own.value;
+    int length = own.value_length;
+    const int known = known_part(l->key, p->text[NORM]), key = l->key_length - known;
+    for (int i = 0; i + 1 < length && strncmp(l->key, "norm-at", 7) != 0; i++)
+        if (value[i] == '/') value += i + 1, length -= i + 1, i = -1;
+    if (!length || strncmp(value, "nan", 3) == 0) return;
+    snprintf(part, sizeof part, "%.*s%s%.*s", key, l->key + known, key > 0 ? " " : "", length,
+             value);
+    append(label, size, part);
+}
+
+static bool same_parts(const parts *a, const parts *b) {
+    for (int i = 0; i < PARTS; i++)
+        if (strcmp(a->text[i], b->text[i]) != 0) return false;
+    return true;
+}
+
+/* One option among the runs that agree with run `of` in model, norm, data and seed. */
+static void try_option(plot_labels *l, const parts *p, int of, const option_line *line) {
+    bool differs = false, agree = false;
+    for (int i = 0; i < l->runs; i++) {
+        if (!same_parts(&p[i], &p[of])) continue;
+        differs = differs || !same_option(&p[i], &p[of], line);
+        for (int k = 0; k < i; k++)
+            agree = agree || (same_parts(&p[k], &p[of]) && strcmp(l->label[i], l->label[k]) == 0);
+    }
+    for (int i = 0; differs && (agree || of_norm(line->key)) && i < l->runs; i++)
+        if (same_parts(&p[i], &p[of])) append_option(l->label[i], sizeof l->label[i], &p[i], line);
+}
+
+/* Once for each set of runs that agree in their parts. */
+static void label_by_options(plot_labels *l, const parts *p) {
+    for (int i = 0; i < l->runs; i++) {
+        bool done = false;
+        for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
+        option_line line;
+        for (const char *at = p[i].config; !done && options_next_line(&at, &line);)
+            if (!tells_nothing(line.key)) try_option(l, p, i, &line);
+    }
+}
+
+static bool stands_alone(const plot_labels *l, int run) {
+    for (int i = 0; i < l->runs; i++)
+        if (i != run && strcmp(l->label[i], l->label[run]) == 0) return false;
+    return true;
+}
+
+/* Runs that agree in all of that can only be told apart by their file names. */
+static sr_status label_by_path(plot_labels *l, char **paths, sr_failure *why) {
+    bool *alone = calloc((unsigned)l->runs, sizeof *alone);
+    if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < l->runs; i++) alone[i] = stands_alone(l, i);
+    for (int i = 0; i < l->runs; i++) {
+        const char *slash = strrchr(paths[i], '/');
+        if (!alone[i]) append(l->label[i], sizeof l->label[i], slash ? slash + 1 : paths[i]);
+    }
+    free(alone);
+    return SR_OK;
+}
+
+static sr_status label_as_given(plot_labels *l, const char *given, sr_failure *why) {
+    int count = 0;
+    for (const char *at = given; at; count++) {
+        const char *comma = strchr(at, ',');
+        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        if (count < l->runs)
+            snprintf(l->label[count], sizeof l->label[count], "%.*s", (int)length, at);
+        at = comma ? comma + 1 : NULL;
+    }
+    if (count == l->runs) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--labels: %d labels for %d runs", count, l->runs);
+}
+
+sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
+                           sr_failure *why) {
+    *l = (plot_labels){.runs = count};
+    parts *p = calloc((size_t)count, sizeof *p);
+    l->label = calloc((size_t)count, sizeof *l->label);
+    l->full = calloc((size_t)count, sizeof *l->full);
+    l->norm = calloc((size_t)count, sizeof *l->norm);
+    l->task = calloc((size_t)count, sizeof *l->task);
+    l->startup = calloc((size_t)count, sizeof *l->startup);
+    const bool room = p && l->label && l->full && l->norm && l->task && l->startup;
+    sr_status status = room ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < count && status == SR_OK; i++) status = read_parts(paths[i], &p[i], why);
+    if (status == SR_OK) {
+        for (int i = 0; i < count; i++) {
+            snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
+            l->startup[i] = p[i].startup;
+            snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
+        }
+        label_by_parts(l, p);
+        if (given[0]) {
+            status = label_as_given(l, given, why);
+        } else {
+            label_by_options(l, p);
+            status = label_by_path(l, paths, why);
+        }
+    }
+    for (int i = 0; p && i < count; i++) free(p[i].config);
+    free(p);
+    if (status != SR_OK) plot_labels_free(l);
+    return status;
+}
+
+void plot_labels_free(plot_labels *l) {
+    free(l->label);
+    free(l->full);
+    free(l->norm);
+    free(l->task);
+    free(l->startup);
+    *l = (plot_labels){0};
+}

@@ -1,0 +1,59 @@
+/* Labels of runs whose curves are only observed: "ln (observed)". A figure that draws statistics of
+ * batches shows them of an LN run too when that was trained with --observe batch, and nothing else
+ * on the page would say that LN does not use them.
+ */
+#include <string.h>
+
+#include "statnet/plot.h"
+#include "statrec/runfile.h"
+
+/* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
+ * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which
+ * lists all, tells them apart itself). */
+static const char *statistic_of(const plot_table *table, int run) {
+    static const char *const program[] = {"stat-distance", "stat-tid",   "stat-gradnorm",
+                                          "stat-scalar",   "stat-alpha", "stat-gamma"};
+    enum { PROGRAMS = sizeof program / sizeof program[0], GAMMA = PROGRAMS - 1 };
+    char this_run[32];
+    const char *statistic = "";
+    snprintf(this_run, sizeof this_run, "{run%d}", run);
+    for (int i = 0; i < PROGRAMS; i++)
+        if (strcmp(table->word[0], program[i]) == 0) statistic = i == GAMMA ? "psi2_B" : "mu_B";
+    bool here = false;
+    for (int i = 1; i < table->words && statistic[0]; i++) {
+        const char *word = table->word[i];
+        here = here || strcmp(word, this_run) == 0 || strcmp(word, "{run}") == 0 ||
+               strcmp(word, "{runs}") == 0;
+        if (strcmp(table->word[i - 1], "--stat") == 0) statistic = word;
+    }
+    return here ? statistic : "";
+}
+
+/* The first normalization speaks for the run, as in its label. */
+static bool only_observed(const sr_runfile *f, const char *statistic) {
+    const sr_run_site *site;
+    for (int64_t i = 0; statistic[0] && (site = sr_run_get_site(f, i)); i++)
+        if (strcmp(site->norm, "none") != 0) return sr_run_only_observed(site, statistic);
+    return false;
+}
+
+static void append(char text[128]) {
+    const size_t used = strlen(text);
+    snprintf(text + used, 128 - used, " (observed)");
+}
+
+sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
+                           sr_failure *why) {
+    for (int i = 0; i < l->runs; i++) {
+        sr_runfile *f = sr_run_open(paths[i], why);
+        if (!f) return why->status;
+        bool observed = false;
+        for (int k = 0; k < t->tables; k++)
+            observed = observed || only_observed(f, statistic_of(&t->table[k], i + 1));
+        sr_run_close(f);
+        if (!observed) continue;
+        if (!given) append(l->label[i]);
+        append(l->full[i]);
+    }
+    return SR_OK;
+}

@@ -1,0 +1,109 @@
+/* Runs a program with its arguments as they are: no shell sees a file name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "statnet/plot.h"
+#include "statnet/share.h"
+#include "statnet/tool.h"
+
+enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
+
+/* gnuplot prints the command that failed, a mark under it, then `"FILE" line N: what is wrong`. */
+static bool names_line(const char *line) {
+    const char *at = line[0] == '"' ? strstr(line, " line ") : NULL;
+    if (!at) return false;
+    at += strlen(" line ");
+    const size_t digits = strspn(at, "0123456789");
+    return digits > 0 && at[digits] == ':';
+}
+
+void plot_error_line(const char *path, char *line, size_t size) {
+    char next[512];
+    bool found = false; /* gnuplot begins its messages with an empty line */
+    line[0] = 0;
+    FILE *in = fopen(path, "r");
+    if (!in) return;
+    while (fgets(next, sizeof next, in)) {
+        next[strcspn(next, "\n")] = 0;
+        for (char *c = next; *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+        const bool named = names_line(next);
+        if (named || (!found && next[strspn(next, " ")])) snprintf(line, size, "%s", next);
+        found = line[0] != 0;
+        if (named) break;
+    }
+    fclose(in);
+}
+
+static bool redirect(const char *path, int to) {
+    if (!path) return true;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0 || dup2(fd, to) < 0) return false;
+    if (fd != to) close(fd);
+    return true;
+}
+
+static void child(const plot_process *p) {
+    char beside[PLOT_PATH + 64];
+    share_program_directory(beside);
+    const size_t used = strlen(beside);
+    const int null = open("/dev/null", O_RDONLY);
+    signal(SIGPIPE, SIG_DFL);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(CANNOT_START);
+    if (!redirect(p->errors, STDERR_FILENO) || !redirect(p->output, STDOUT_FILENO))
+        _exit(CANNOT_START);
+    if (p->directory && chdir(p->directory) != 0) _exit(CANNOT_START);
+    if (used && !strchr(p->argv[0], '/')) {
+        snprintf(beside + used, sizeof beside - used, "%s", p->argv[0]);
+        execv(beside, p->argv);
+    }
+    execvp(p->argv[0], p->argv);
+    _exit(errno == ENOENT ? CANNOT_EXEC : CANNOT_START);
+}
+
+/* Our own programs may add a line `name: hint: text`. */
+static void keep_hint(const char *errors, sr_failure *why) {
+    char line[512];
+    FILE *in = fopen(errors, "r");
+    if (!in) return;
+    while (fgets(line, sizeof line, in)) {
+        const char *hint = strstr(line, ": hint: ");
+        line[strcspn(line, "\n")] = 0;
+        if (hint) sr_hint(why, "%s", hint + strlen(": hint: "));
+    }
+    fclose(in);
+}
+
+static int wait_for(pid_t pid) {
+    int state = 0;
+    while (waitpid(pid, &state, 0) < 0) {
+        if (errno != EINTR) return -1;
+        if (tool_signal()) kill(pid, SIGTERM);
+    }
+    return state;
+}
+
+sr_status plot_process_run(const plot_process *p, sr_failure *why) {
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid < 0) return sr_fail(why, SR_IO, "cannot start %s: %s", p->argv[0], strerror(errno));
+    if (pid == 0) child(p);
+    const int state = wait_for(pid);
+    if (tool_signal()) return sr_fail(why, SR_STATE, "interrupted");
+    if (WIFSIGNALED(state))
+        return sr_fail(why, SR_LIBRARY, "%s was killed by signal %d", p->argv[0], WTERMSIG(state));
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SR_OK;
+    if (WIFEXITED(state) && WEXITSTATUS(state) == CANNOT_EXEC)
+        return sr_fail(why, SR_IO, "cannot find the program %s", p->argv[0]);
+    char line[512];
+    plot_error_line(p->errors, line, sizeof line);
+    sr_fail(why, SR_LIBRARY, "%s%s", line[0] ? line : p->argv[0],
+            line[0] ? "" : " failed without a message");
+    keep_hint(p->errors, why);
+    return SR_LIBRARY;
+}

@@ -1,0 +1,151 @@
+/* What the papers print, beside what runs measured: rows of published.tsv.
+ *
+ * The file has one value a row: table, source, norm, metric, value. A figure names the metrics that
+ * it shows (`#: published TABLES METRICS`); the values of one table, source and norm become one
+ * row with a value per metric, so that a figure can set one against the other. gnuplot gets arrays:
+ *
+ *     published_rows                       0 unless --published was given
+ *     published_norm[i], published_source[i], published_table[i], published_group[i]
+ *     published_y1[i], published_y2[i]     the metrics in the template's order
+ *     published_groups, published_name[g]  tables, with name and source of each for the legend
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "statnet/globs.h"
+#include "statnet/plot.h"
+
+enum { TABLE, SOURCE, NORM, METRIC, VALUE, CELLS };
+
+/* Beside the template, else where templates are. */
+static sr_status find_file(const plot_template *t, char path[2 * PLOT_PATH], sr_failure *why) {
+    char directory[PLOT_PATH];
+    snprintf(path, 2 * PLOT_PATH, "%s", t->path);
+    char *slash = strrchr(path, '/');
+    snprintf(slash ? slash + 1 : path, 16, "published.tsv");
+    for (int i = 0; access(path, R_OK) != 0; i++) {
+        if (!plot_directory(i, directory)) return sr_fail(why, SR_IO, "cannot find published.tsv");
+        snprintf(path, 2 * PLOT_PATH, "%s/published.tsv", directory);
+    }
+    return SR_OK;
+}
+
+static int find_metric(const plot_template *t, const char *name) {
+    for (int i = 0; i < t->prints; i++)
+        if (strcmp(t->print[i], name) == 0) return i;
+    return -1;
+}
+
+/* The row of this table, source and norm, made when it is not there; NULL: out of memory. */
+static plot_published_row *find_row(plot_published *p, char *const cell[CELLS]) {
+    int group = 0;
+    for (int i = 0; i < p->rows; i++) {
+        plot_published_row *r = &p->row[i];
+        if (strcmp(r->table, cell[TABLE]) != 0) continue;
+        group = r->group;
+        if (strcmp(r->source, cell[SOURCE]) == 0 && strcmp(r->norm, cell[NORM]) == 0) return r;
+    }
+    plot_published_row *grown = realloc(p->row, (size_t)(p->rows + 1) * sizeof *grown);
+    if (!grown) return NULL;
+    p->row = grown;
+    plot_published_row *r = &grown[p->rows++];
+    snprintf(r->table, sizeof r->table, "%s", cell[TABLE]);
+    snprintf(r->source, sizeof r->source, "%s", cell[SOURCE]);
+    snprintf(r->norm, sizeof r->norm, "%s", cell[NORM]);
+    r->group = group ? group : ++p->groups;
+    for (int i = 0; i < PLOT_VALUES; i++) r->value[i] = NAN;
+    return r;
+}
+
+static sr_status find_columns(const plot_tsv *tsv, int at[CELLS], sr_failure *why) {
+    static const char *const name[CELLS] = {"table", "source", "norm", "metric", "value"};
+    for (int i = 0; i < CELLS; i++) {
+        at[i] = plot_tsv_find(tsv, name[i]);
+        if (at[i] < 0) return sr_fail(why, SR_FORMAT, "%s: no column %s", tsv->path, name[i]);
+    }
+    return SR_OK;
+}
+
+static sr_status add_line(plot_published *p, const plot_template *t, const plot_tsv *tsv,
+                          const int at[CELLS], sr_failure *why) {
+    char *cell[CELLS];
+    for (int i = 0; i < CELLS; i++) cell[i] = tsv->cell[at[i]];
+    const int metric = find_metric(t, cell[METRIC]);
+    if (metric < 0 || !globs_match(t->published, cell[TABLE])) return SR_OK;
+    plot_published_row *row = find_row(p, cell);
+    if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
+    return plot_tsv_real(tsv, at[VALUE], &row->value[metric], why);
+}
+
+static sr_status read_file(plot_published *p, const plot_template *t, const char *path,
+                           sr_failure *why) {
+    plot_tsv tsv;
+    int at[CELLS];
+    bool more = true;
+    sr_status status = plot_tsv_open(&tsv, path, why);
+    if (status != SR_OK) return status;
+    status = find_columns(&tsv, at, why);
+    while (status == SR_OK) {
+        status = plot_tsv_next(&tsv, &more, why);
+        if (status != SR_OK || !more) break;
+        status = add_line(p, t, &tsv, at, why);
+    }
+    plot_tsv_close(&tsv);
+    return status;
+}
+
+sr_status plot_published_read(plot_published *p, const plot_template *t, bool wanted,
+                              sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    *p = (plot_published){0};
+    if (!wanted) return SR_OK;
+    sr_status status = find_file(t, path, why);
+    if (status == SR_OK) status = read_file(p, t, path, why);
+    if (status == SR_OK && !p->rows) {
+        status = sr_fail(why, SR_USAGE, "no published value of %s%s in a table '%s'", t->print[0],
+                         t->prints > 1 ? " and others" : "", t->published);
+        sr_hint(why, "tables and metrics are in %s", path);
+    }
+    if (status != SR_OK) plot_published_free(p);
+    return status;
+}
+
+void plot_published_free(plot_published *p) {
+    free(p->row);
+    *p = (plot_published){0};
+}
+
+static void write_text(FILE *out, const char *array, int i, const char *text) {
+    fprintf(out, "published_%s[%d] = ", array, i);
+    plot_quote(out, text);
+    fputc('\n', out);
+}
+
+void plot_published_write(const plot_published *p, const plot_template *t, FILE *out) {
+    if (!t->prints) return;
+    const int room = p->rows ? p->rows : 1;
+    fprintf(out, "published_rows = %d\npublished_groups = %d\n", p->rows, p->groups);
+    fprintf(out, "array published_table[%d]\narray published_source[%d]\n", room, room);
+    fprintf(out, "array published_norm[%d]\narray published_group[%d]\n", room, room);
+    fprintf(out, "array published_name[%d]\n", p->groups ? p->groups : 1);
+    for (int k = 0; k < t->prints; k++) fprintf(out, "array published_y%d[%d]\n", k + 1, room);
+    /* gnuplot looks at the first element even for a loop from 1 to 0 */
+    if (!p->rows) fputs("published_group[1] = 1\n", out);
+    for (int i = 0; i < p->rows; i++) {
+        const plot_published_row *r = &p->row[i];
+        write_text(out, "table", i + 1, r->table);
+        write_text(out, "source", i + 1, r->source);
+        write_text(out, "norm", i + 1, r->norm);
+        char name[sizeof r->table + sizeof r->source + 2];
+        snprintf(name, sizeof name, "%s, %s", r->table, r->source);
+        write_text(out, "name", r->group, name);
+        fprintf(out, "published_group[%d] = %d\n", i + 1, r->group);
+        for (int k = 0; k < t->prints; k++)
+            if (isfinite(r->value[k]))
+                fprintf(out, "published_y%d[%d] = %.9g\n", k + 1, i + 1, r->value[k]);
+            else
+                fprintf(out, "published_y%d[%d] = NaN\n", k + 1, i + 1);
+    }
+}

@@ -1,0 +1,399 @@
+/* statplot report: every figure that some runs allow, tables, and one page to look at them.
+ *
+ * The page needs nothing but the files beside it: no script, no font, no network. Settings of every
+ * run; the ends of the runs side by side; the figures; statistics per site; with several runs,
+ * their ratios; definitions with every table.
+ *
+ * A figure of one run is drawn once per run, another one with all of them, or several times when
+ * it takes fewer. Runs that lack what a figure needs are left out of it; the page says which and
+ * why, and names the figures that cannot be drawn at all. A run has the same look in every figure.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "statnet/plot.h"
+
+typedef struct report {
+    const plot_request *request;
+    plot_labels labels;
+    FILE *page;
+    int drawn;
+} report;
+
+static void write_title(report *r, int level, const char *text) {
+    fprintf(r->page, "<h%d>", level);
+    plot_html_text(r->page, text);
+    fprintf(r->page, "</h%d>\n", level);
+}
+
+static void write_run_title(report *r, int run) {
+    const char *path = r->request->path[run], *slash = strrchr(path, '/');
+    fputs("<h3>", r->page);
+    plot_html_text(r->page, slash ? slash + 1 : path);
+    fputs(": ", r->page);
+    plot_html_text(r->page, r->labels.full[run]);
+    fputs("</h3>\n", r->page);
+}
+
+/* Without what an analysis lists behind a semicolon. */
+static void write_missing(FILE *out, const char *what, const sr_failure *one) {
+    char text[sizeof one->text];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(one->text, ";"), one->text);
+    fprintf(out, "<p class=\"missing\">%s: ", what);
+    plot_html_text(out, text);
+    fputs("</p>\n", out);
+}
+
+/* Not for want of data in the runs. */
+static bool is_fatal(sr_status status) {
+    return status == SR_STATE || status == SR_IO || status == SR_MEMORY;
+}
+
+/* -- figures --------------------------------------------------------------------------------- */
+
+/* Runs that a figure has not shown yet, by their place in the report. */
+typedef struct waiting {
+    int *run, count;
+} waiting;
+
+static void waiting_remove(waiting *w, int first, int count) {
+    memmove(w->run + first, w->run + first + count,
+            (size_t)(w->count - first - count) * sizeof *w->run);
+    w->count -= count;
+}
+
+/* The figure takes what it can of the choice. */
+static plot_choice choice_for(const plot_template *t, plot_choice c) {
+    if (!t->site[0]) c.site = "";
+    if (!t->stat[0]) c.stat = "";
+    if (!t->metric[0]) c.metric = "";
+    if (!t->prints) c.published = false, c.published_tables = "";
+    int words = 0;
+    for (int i = 0; i < c.words; i++)
+        if (plot_words_take(t, c.word[i].name, c.word[i].value)) c.word[words++] = c.word[i];
+    c.words = words;
+    return c;
+}
+
+/* The labels of these runs, when the user gave any. */
+static void labels_for(const report *r, const int *run, int runs, char *text, size_t size) {
+    text[0] = 0;
+    for (int i = 0; r->request->labels[0] && i < runs; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? "," : "", r->labels.label[run[i]]);
+    }
+}
+
+/* Beside the figure, as a reader of the page sees nothing else. */
+static void write_warning(void *context, const char *line) {
+    fputs("<p class=\"missing\">Note: ", context);
+    plot_html_text(context, line);
+    fputs("</p>\n", context);
+}
+
+static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
+                           int *failed, sr_failure *why) {
+    char output[2 * PLOT_PATH + 32];
+    const size_t room = (size_t)runs * sizeof *r->labels.label + 1;
+    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(room);
+    sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) {
+        snprintf(output, sizeof output, "%s/%s", r->request->output, name);
+        labels_for(r, run, runs, labels, room);
+        for (int i = 0; i < runs; i++) path[i] = r->request->path[run[i]];
+        plot_request request = *r->request;
+        request.path = path;
+        request.runs = runs;
+        request.place = run;
+        request.failed_run = failed;
+        request.warnings = (plot_warnings){write_warning, r->page};
+        request.output = output;
+        request.labels = labels;
+        request.choice = choice_for(t, r->request->choice);
+        status = plot_figure(t, &request, why);
+    }
+    free(path);
+    free(labels);
+    return status;
+}
+
+static void write_image(report *r, const plot_template *t, const char *name) {
+    fprintf(r->page, "<p><img src=\"");
+    plot_html_text(r->page, name);
+    fputs("\" alt=\"", r->page);
+    plot_html_text(r->page, t->title);
+    fputs("\"></p>\n", r->page);
+    r->drawn++;
+}
+
+/* One drawing of as many of the waiting runs as the figure takes; a run that an analysis refuses
+ * makes place for the next one. number: behind the name of the file, 0 for none. */
+static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
+                           sr_failure *why) {
+    char name[PLOT_PATH + 32], part[16] = "";
+    if (number) snprintf(part, sizeof part, ".%d", number);
+    snprintf(name, sizeof name, "%s%s.svg", t->name, part);
+    for (;;) {
+        sr_failure one = {0};
+        int failed = 0;
+        const int runs = t->most_runs && t->most_runs < w->count ? t->most_runs : w->count;
+        const sr_status status = draw_runs(r, t, w->run, runs, name, &failed, &one);
+        if (is_fatal(status)) return *why = one, status;
+        if (status == SR_OK) {
+            write_image(r, t, name);
+            return waiting_remove(w, 0, runs), SR_OK;
+        }
+        if (!failed || w->count <= t->least_runs) {
+            write_missing(notes, "Not drawn", &one);
+            return w->count = 0, SR_OK;
+        }
+        write_missing(notes, "Left out", &one);
+        waiting_remove(w, failed - 1, 1);
+    }
+}
+
+/* A figure of one run, once per run. */
+static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+        int run = i;
+        waiting w = {&run, 1};
+        write_run_title(r, i);
+        status = draw_next(r, t, &w, i + 1, r->page, why);
+    }
+    return status;
+}
+
+/* A figure of a fixed number of runs: with the first of one task that it takes, once. */
+static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    const int before = r->drawn, runs = r->request->runs;
+    sr_status status = SR_OK;
+    for (int i = 0; i < runs && status == SR_OK && r->drawn == before; i++) {
+        bool told = false;
+        w->count = 0;
+        for (int k = 0; k < runs; k++) {
+            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            told = told || k < i;
+            w->run[w->count++] = k;
+        }
+        if (!told && w->count >= t->least_runs) status = draw_next(r, t, w, 0, notes, why);
+    }
+    if (status != SR_OK || r->drawn > before) return status;
+    fprintf(notes, "<p class=\"missing\">Not drawn: takes %d runs of one task</p>\n",
+            t->least_runs);
+    return SR_OK;
+}
+
+/* All runs in one drawing, or in as many as it takes, each run once. */
+static sr_status draw_all(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    if (t->most_runs > 1 && t->most_runs == t->least_runs) return draw_once(r, t, w, notes, why);
+    sr_status status = draw_next(r, t, w, 0, notes, why);
+    for (int i = 2; status == SR_OK && t->most_runs > t->least_runs; i++) {
+        if (!w->count || w->count < t->least_runs) break;
+        status = draw_next(r, t, w, i, notes, why);
+    }
+    return status;
+}
+
+static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
+    report *r = self;
+    char *text = NULL;
+    size_t size = 0;
+    fprintf(r->page, "<h2 id=\"%s\">", t->name);
+    plot_html_text(r->page, t->name);
+    fputs("</h2>\n<p>", r->page);
+    plot_html_text(r->page, t->title);
+    fputs("</p>\n", r->page);
+    waiting w = {calloc((size_t)r->request->runs, sizeof *w.run), r->request->runs};
+    FILE *notes = open_memstream(&text, &size);
+    sr_status status = w.run && notes ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; w.run && i < w.count; i++) w.run[i] = i;
+    if (status == SR_OK && t->most_runs == 1 && w.count > 1)
+        status = draw_each(r, t, why);
+    else if (status == SR_OK)
+        status = draw_all(r, t, &w, notes, why);
+    if (notes && fclose(notes) == 0) fputs(text, r->page);
+    free(text);
+    free(w.run);
+    return status;
+}
+
+/* -- tables ---------------------------------------------------------------------------------- */
+
+typedef struct report_table {
+    const char *title, *name; /* name: of the file, without .tsv */
+    const char *words[8];     /* the analysis and its options; the runs follow */
+    const char *omit;         /* columns that only the file has */
+} report_table;
+
+static const report_table ends = {"The ends of the runs", "runs", {"stat-table"}, "status"};
+static const report_table sites = {
+    "Statistics per site",
+    "sites",
+    {"stat-scalar", "--stat",
+     "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,row_grad_mean,row_grad_"
+     "var,Gamma_max,nonfinite"},
+    "run norm"};
+static const report_table ratios = {
+    "Ratios to the first run, sites of the same name",
+    "compare",
+    {"stat-compare"},
+    "first first_site steps nonfinite first_steps first_nonfinite block first_block"};
+
+/* A run stands beside options, so a name that begins with a dash gets a path in front. */
+static char *run_word(const char *path) {
+    const size_t room = strlen(path) + 3;
+    char *text = malloc(room);
+    if (text) snprintf(text, room, "%s%s", path[0] == '-' ? "./" : "", path);
+    return text;
+}
+
+static sr_status run_table(const report_table *t, char **path, int runs, const char *output,
+                           sr_failure *why) {
+    char errors[2 * PLOT_PATH + 64];
+    int argc = 0;
+    char **argv = calloc((size_t)runs + 9, sizeof *argv);
+    bool whole = argv != NULL;
+    while (whole && t->words[argc]) {
+        argv[argc] = strdup(t->words[argc]);
+        whole = argv[argc++] != NULL;
+    }
+    for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = run_word(path[i])) != NULL;
+    snprintf(errors, sizeof errors, "%s.stderr", output);
+    const plot_process p = {argv, NULL, output, errors};
+    sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    unlink(errors);
+    if (status != SR_OK) unlink(output);
+    for (int i = 0; argv && i < argc; i++) free(argv[i]);
+    free(argv);
+    return status;
+}
+
+/* number: behind the name of the file, 0 for none. Runs that the analysis refuses are told; then
+ * it is tried without the first of them while `least` are left. */
+static sr_status write_table(report *r, const report_table *t, char **path, int runs, int least,
+                             int number, sr_failure *why) {
+    char name[64], part[16] = "", output[2 * PLOT_PATH];
+    if (number) snprintf(part, sizeof part, ".%d", number);
+    snprintf(name, sizeof name, "%s%s.tsv", t->name, part);
+    snprintf(output, sizeof output, "%s/%s", r->request->output, name);
+    for (;; path++, runs--) {
+        sr_failure one = {0};
+        const sr_status status = run_table(t, path, runs, output, &one);
+        if (status == SR_OK) return plot_html_table(r->page, output, name, t->omit, why);
+        if (is_fatal(status)) return *why = one, status;
+        write_missing(r->page, runs > least ? "Left out" : "No table", &one);
+        if (runs <= least) return SR_OK;
+    }
+}
+
+static sr_status write_sites(report *r, sr_failure *why) {
+    sr_status status = SR_OK;
+    write_title(r, 2, sites.title);
+    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+        write_run_title(r, i);
+        status = write_table(r, &sites, r->request->path + i, 1, 1, i + 1, why);
+    }
+    return status;
+}
+
+/* Runs of other tasks than the first run's have no site in common with it: a table per task. */
+static sr_status write_ratios(report *r, sr_failure *why) {
+    const int runs = r->request->runs;
+    char **path = calloc((size_t)runs, sizeof *path);
+    sr_status status = path ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    int tables = 0;
+    write_title(r, 2, ratios.title);
+    for (int i = 0; i < runs && status == SR_OK; i++) {
+        int count = 0;
+        bool before = false;
+        for (int k = 0; k < runs; k++) {
+            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            before = before || k < i;
+            path[count++] = r->request->path[k];
+        }
+        if (before || count < 2) continue;
+        write_title(r, 3, r->labels.task[i]);
+        status = write_table(r, &ratios, path, count, 2, tables ? tables + 1 : 0, why);
+        tables++;
+    }
+    if (status == SR_OK && !tables) fputs("<p class=\"missing\">One run per task.</p>\n", r->page);
+    free(path);
+    return status;
+}
+
+/* -- the page -------------------------------------------------------------------------------- */
+
+static const char head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\"><title>statrec report</title>\n"
+    "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
+    "body { font-family: sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;"
+    " color: #202020 }\n"
+    "img { max-width: 100% } .missing { color: #777; font-size: 85% }"
+    " pre, details { font-size: 85% }\n"
+    "table { border-collapse: collapse; font-size: 80%; margin: 0.7em 0 }\n"
+    "table.data { display: block; overflow: auto; max-height: 30em; white-space: nowrap }\n"
+    "th, td { text-align: left; vertical-align: top; padding: 0.15em 0.7em 0.15em 0;"
+    " border-bottom: 1px solid #ddd }\n"
+    "td.n { text-align: right; font-variant-numeric: tabular-nums }\n"
+    "table.settings th { font-weight: normal; color: #777 } dt { font-weight: bold }\n"
+    "summary { cursor: pointer }\n"
+    "</style></head><body>\n<h1>statrec report</h1>\n";
+
+static sr_status write_settings(report *r, sr_failure *why) {
+    sr_status status = SR_OK;
+    write_title(r, 2, "Runs");
+    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+        write_run_title(r, i);
+        status = plot_html_settings(r->page, r->request->path[i], why);
+    }
+    return status;
+}
+
+static sr_status write_body(report *r, sr_failure *why) {
+    char **path = r->request->path;
+    const int runs = r->request->runs;
+    fputs(head, r->page);
+    sr_status status = write_settings(r, why);
+    if (status == SR_OK) {
+        write_title(r, 2, ends.title);
+        status = write_table(r, &ends, path, runs, runs, 0, why);
+    }
+    if (status == SR_OK) status = plot_template_each(draw_template, r, why);
+    if (status == SR_OK) status = write_sites(r, why);
+    if (status == SR_OK && runs > 1) status = write_ratios(r, why);
+    fputs("</body></html>\n", r->page);
+    return status;
+}
+
+static sr_status write_page(report *r, const char *path, sr_failure *why) {
+    r->page = fopen(path, "w");
+    if (!r->page) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    sr_status status = write_body(r, why);
+    const bool bad = ferror(r->page) != 0;
+    if ((fclose(r->page) != 0 || bad) && status == SR_OK)
+        status = sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
+    if (status == SR_OK && !r->drawn)
+        status =
+            sr_fail(why, SR_FORMAT, "no figure can be drawn from these runs: %s says why", path);
+    return status;
+}
+
+sr_status plot_report(const plot_request *request, sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    report r = {.request = request};
+    if (!request->output[0]) return sr_fail(why, SR_USAGE, "report needs -o DIRECTORY");
+    if (request->runs == 0) return sr_fail(why, SR_USAGE, "report needs run files");
+    if (mkdir(request->output, 0777) != 0 && errno != EEXIST)
+        return sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
+    snprintf(path, sizeof path, "%s/index.html", request->output);
+    sr_status status =
+        plot_labels_make(&r.labels, request->path, request->runs, request->labels, why);
+    if (status == SR_OK) status = write_page(&r, path, why);
+    plot_labels_free(&r.labels);
+    return status;
+}

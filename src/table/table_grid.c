@@ -1,0 +1,285 @@
+/* Rows and columns of a result table: those of the layout, and behind them what the runs have
+ * beyond it.
+ *
+ * A run stands in every row of the layout whose norm it has (or one of its other forms), with the
+ * placement and the decoder that belong to it; else in a row of its own kind. Runs of one row and
+ * task whose settings differ in more than the seed get a line each, behind one with the published
+ * values. A column of the layout becomes
+ * its published values and one measured column per task and metric of its runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/globs.h"
+#include "statnet/table.h"
+
+/* -- what belongs to what -------------------------------------------------------------------- */
+
+/* The decoder's norm has no forms. */
+static bool fits_decoder(const layout *l, const run_identity *r) {
+    if (!r->decoder[0] || !l->decoder[0]) return true;
+    if (strcmp(l->decoder, "same") != 0) return strcmp(l->decoder, r->decoder) == 0;
+    const size_t length = strcspn(r->norm, "/");
+    return strlen(r->decoder) == length && strncmp(r->decoder, r->norm, length) == 0;
+}
+
+static bool fits_row(const layout *l, const layout_row *row, const run_identity *r) {
+    if (strcmp(row->norm, r->norm) != 0 && !globs_match(row->also, r->norm)) return false;
+    if (row->placement[0] && strcmp(row->placement, r->placement) != 0) return false;
+    return fits_decoder(l, r);
+}
+
+static bool in_layout(const layout *l, const run_identity *r) {
+    for (int i = 0; i < l->rows; i++)
+        if (fits_row(l, &l->row[i], r)) return true;
+    return false;
+}
+
+/* Of a run that the layout has no row for: the words that say why. */
+static void describe(const layout *l, const run_identity *r, table_text label) {
+    snprintf(label, sizeof(table_text), "%s", r->norm);
+    size_t used = strlen(label);
+    if (!fits_decoder(l, r))
+        snprintf(label + used, sizeof(table_text) - used, ", decoder %s", r->decoder);
+    used = strlen(label);
+    if (r->placement[0])
+        snprintf(label + used, sizeof(table_text) - used, ", %s",
+                 r->placement[0] == '?'   ? "placement unknown"
+                 : r->placement[1] == 'r' ? "pre-norm"
+                                          : "post-norm");
+}
+
+bool grid_run_at(const grid *g, const run_identity *r, int column) {
+    bool any = false;
+    for (int i = 0; i < g->layout.columns; i++) {
+        const layout_column *c = &g->layout.column[i];
+        const bool fits = globs_match(c->tasks, r->task);
+        if (i == column) return fits;
+        any = any || fits;
+    }
+    return !any;
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
+static grid_row *add_row(grid *g, int of, const char *label, table_quantity quantity) {
+    grid_row *grown = realloc(g->row, (size_t)(g->rows + 1) * sizeof *grown);
+    if (!grown) return NULL;
+    g->row = grown;
+    grid_row *row = &grown[g->rows];
+    *row = (grid_row){.of = of, .quantity = quantity};
+    row->member = malloc((size_t)(g->runs + 1) * sizeof *row->member);
+    if (!row->member) return NULL;
+    snprintf(row->label, sizeof row->label, "%s", label);
+    g->rows++;
+    return row;
+}
+
+/* Settings of one of the runs of a row, against those of its task. */
+static sr_status settings_of(const grid *g, const bool *chosen, int run, const char *plain,
+                             table_settings settings, sr_failure *why) {
+    const run_identity *r = &g->run[run];
+    const run_identity **same = malloc((size_t)(g->runs + 1) * sizeof *same);
+    int count = 0;
+    if (!same) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < g->runs; i++)
+        if (chosen[i] && strcmp(g->run[i].task, r->task) == 0 &&
+            strcmp(g->run[i].norm, r->norm) == 0)
+            same[count++] = &g->run[i];
+    char differing[sizeof(table_settings) - RUN_WORD - 1];
+    run_settings(r, same, count, differing, sizeof differing);
+    const bool form = plain && strcmp(plain, r->norm) != 0;
+    snprintf(settings, sizeof(table_settings), "%s%s%s", form ? r->norm : "",
+             form && differing[0] ? " " : "", differing);
+    free(same);
+    return SR_OK;
+}
+
+static bool row_is_published(const grid *g, int of) {
+    const layout_row *row = &g->layout.row[of];
+    table_text table;
+    for (int i = 0; i < g->layout.columns; i++) {
+        snprintf(table, sizeof table, "%s%s", g->layout.column[i].table, row->suffix);
+        if (published_find(&g->published, table, row->norm, "")) return true;
+    }
+    return false;
+}
+
+/* What the paper prints stands in a line without settings, if some of the others have them. */
+static sr_status add_plain_line(grid *g, int first, sr_failure *why) {
+    int plain = first;
+    while (plain < g->rows && g->row[plain].settings[0]) plain++;
+    if (plain == g->rows) {
+        const grid_row like = g->row[first];
+        if (!add_row(g, like.of, like.label, like.quantity))
+            return sr_fail(why, SR_MEMORY, "out of memory");
+    }
+    const grid_row moved = g->row[plain];
+    memmove(&g->row[first + 1], &g->row[first], (size_t)(plain - first) * sizeof moved);
+    g->row[first] = moved;
+    return SR_OK;
+}
+
+/* Lines of one row; `plain`: the norm that needs no words, NULL where the label has them. */
+static sr_status add_lines(grid *g, int of, const char *label, const char *plain,
+                           table_quantity quantity, const bool *chosen, sr_failure *why) {
+    const int first = g->rows;
+    for (int i = 0; i < g->runs; i++) {
+        table_settings settings;
+        int at = first;
+        if (!chosen[i]) continue;
+        sr_status status = settings_of(g, chosen, i, plain, settings, why);
+        if (status != SR_OK) return status;
+        while (at < g->rows && strcmp(g->row[at].settings, settings) != 0) at++;
+        if (at == g->rows) {
+            if (!add_row(g, of, label, quantity)) return sr_fail(why, SR_MEMORY, "out of memory");
+            snprintf(g->row[at].settings, sizeof settings, "%s", settings);
+        }
+        g->row[at].member[g->row[at].members++] = i;
+    }
+    if (g->rows == first && !add_row(g, of, label, quantity))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = SR_OK;
+    if (of >= 0 && g->rows > first + 1 && row_is_published(g, of))
+        status = add_plain_line(g, first, why);
+    g->row[first].first = true;
+    return status;
+}
+
+static sr_status add_layout_rows(grid *g, bool *chosen, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < g->layout.rows && status == SR_OK; i++) {
+        const layout_row *row = &g->layout.row[i];
+        for (int k = 0; k < g->runs; k++) chosen[k] = fits_row(&g->layout, row, &g->run[k]);
+        status = add_lines(g, i, row->label, row->norm, row->quantity, chosen, why);
+    }
+    return status;
+}
+
+/* A layout of quantities has no row that another method could have. */
+static bool takes_others(const layout *l) {
+    for (int i = 0; i < l->rows; i++)
+        if (l->row[i].quantity == SHOW_METRIC) return true;
+    return false;
+}
+
+static sr_status add_other_rows(grid *g, bool *chosen, sr_failure *why) {
+    const int first = g->rows;
+    sr_status status = SR_OK;
+    if (!takes_others(&g->layout)) return SR_OK;
+    for (int i = 0; i < g->runs && status == SR_OK; i++) {
+        table_text label, other;
+        bool seen = in_layout(&g->layout, &g->run[i]);
+        describe(&g->layout, &g->run[i], label);
+        for (int k = first; k < g->rows; k++) seen = seen || strcmp(g->row[k].label, label) == 0;
+        if (seen) continue;
+        for (int k = 0; k < g->runs; k++) {
+            describe(&g->layout, &g->run[k], other);
+            chosen[k] = strcmp(label, other) == 0 && !in_layout(&g->layout, &g->run[k]);
+        }
+        status = add_lines(g, -1, label, NULL, SHOW_METRIC, chosen, why);
+    }
+    return status;
+}
+
+/* -- columns --------------------------------------------------------------------------------- */
+
+static sr_status add_column(grid *g, grid_column c, sr_failure *why) {
+    for (int i = 0; i < g->columns; i++) {
+        const grid_column *b = &g->column[i];
+        if (b->of == c.of && b->published == c.published && strcmp(b->task, c.task) == 0 &&
+            strcmp(b->metric, c.metric) == 0)
+            return SR_OK;
+    }
+    grid_column *grown = realloc(g->column, (size_t)(g->columns + 1) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    g->column = grown;
+    grown[g->columns++] = c;
+    return SR_OK;
+}
+
+/* Of tasks that the layout has not. */
+static const char *usual_metrics(const run_identity *r) {
+    return strcmp(r->info->task, "images") == 0 ? "valid_accuracy,valid_loss"
+                                                : "bleu,f1,uas,valid_ppl,valid_accuracy,valid_loss";
+}
+
+static sr_status choose_metric(const grid *g, const run_identity *r, grid_column *c,
+                               sr_failure *why) {
+    if (c->of >= 0) c->quantity = g->layout.column[c->of].quantity;
+    snprintf(c->metric, sizeof c->metric, "%s", table_quantity_name(c->quantity));
+    if (c->quantity != SHOW_METRIC) return SR_OK;
+    const char *names = c->of < 0 ? usual_metrics(r) : g->layout.column[c->of].measured;
+    return table_run_metric(r, names, c->metric, why);
+}
+
+static bool in_a_row(const grid *g, int run) {
+    for (int i = 0; i < g->rows; i++)
+        for (int k = 0; k < g->row[i].members; k++)
+            if (g->row[i].member[k] == run) return true;
+    return false;
+}
+
+static sr_status add_measured(grid *g, int of, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < g->runs && status == SR_OK; i++) {
+        const run_identity *r = &g->run[i];
+        grid_column c = {.of = of};
+        if (!grid_run_at(g, r, of) || !in_a_row(g, i)) continue;
+        snprintf(c.task, sizeof c.task, "%s", r->task);
+        status = choose_metric(g, r, &c, why);
+        if (status == SR_OK && c.metric[0]) status = add_column(g, c, why);
+    }
+    return status;
+}
+
+static bool has_published(const grid *g, int column) {
+    const layout_column *c = &g->layout.column[column];
+    table_text table;
+    for (int i = 0; i < g->layout.rows; i++) {
+        snprintf(table, sizeof table, "%s%s", c->table, g->layout.row[i].suffix);
+        if (published_has_table(&g->published, table)) return true;
+    }
+    return false;
+}
+
+static sr_status add_columns(grid *g, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < g->layout.columns && status == SR_OK; i++) {
+        const grid_column c = {
+            .of = i, .published = true, .quantity = g->layout.column[i].quantity};
+        if (has_published(g, i)) status = add_column(g, c, why);
+        if (status == SR_OK) status = add_measured(g, i, why);
+    }
+    return status == SR_OK ? add_measured(g, -1, why) : status;
+}
+
+/* -- all of it ------------------------------------------------------------------------------- */
+
+sr_status grid_make(grid *g, const run_set *set, sr_failure *why) {
+    bool *chosen = malloc((size_t)(set->count + 1) * sizeof *chosen);
+    g->run = malloc((size_t)(set->count + 1) * sizeof *g->run);
+    sr_status status = chosen && g->run ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (g->run) g->runs = set->count;
+    for (int i = 0; i < g->runs; i++) run_identify(&g->run[i], set->run[i], set->path[i]);
+    if (status == SR_OK) status = add_layout_rows(g, chosen, why);
+    if (status == SR_OK) status = add_other_rows(g, chosen, why);
+    if (status == SR_OK) status = add_columns(g, why);
+    free(chosen);
+    return status == SR_OK ? grid_fill(g, why) : status;
+}
+
+void grid_free(grid *g) {
+    for (int i = 0; i < g->rows; i++) free(g->row[i].member);
+    free(g->row);
+    free(g->column);
+    free(g->cell);
+    free(g->run);
+    layout_free(&g->layout);
+    published_free(&g->published);
+    *g = (grid){.rows = 0};
+}
+
+const grid_cell *grid_at(const grid *g, int row, int column) {
+    return &g->cell[(size_t)row * (size_t)g->columns + (size_t)column];
+}

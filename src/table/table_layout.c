@@ -1,0 +1,202 @@
+/* Rows and columns of the papers' tables: plots/layouts.tsv, whose head has its grammar. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/table.h"
+
+enum { NAME, PART, LABEL, SETTINGS }; /* cells; KEY=VALUE from SETTINGS on */
+
+static const char *const quantities[] = {"metric", "tid_mean", "tid_var", "tid_total", "gap"};
+enum { QUANTITIES = sizeof quantities / sizeof quantities[0] };
+
+const char *table_quantity_name(table_quantity q) {
+    return quantities[q];
+}
+
+/* -- one line -------------------------------------------------------------------------------- */
+
+/* Where a KEY=VALUE of a part goes. */
+typedef struct field {
+    const char *key;
+    char *text;
+    size_t size;
+} field;
+
+static sr_status set_quantity(const table_lines *l, const char *word, table_quantity *q,
+                              sr_failure *why) {
+    for (int i = 0; i < QUANTITIES; i++)
+        if (strcmp(quantities[i], word) == 0) return *q = (table_quantity)i, SR_OK;
+    return table_lines_wrong(l, why, "unknown quantity '%s'", word);
+}
+
+static sr_status set_field(const table_lines *l, const field *fields, char *setting,
+                           table_quantity *q, sr_failure *why) {
+    char *value = strchr(setting, '=');
+    if (!value) return table_lines_wrong(l, why, "'%s' is not KEY=VALUE", setting);
+    *value++ = 0;
+    if (q && strcmp(setting, "quantity") == 0) return set_quantity(l, value, q, why);
+    for (const field *f = fields; f->key; f++) {
+        if (strcmp(f->key, setting) != 0) continue;
+        if (snprintf(f->text, f->size, "%s", value) < (int)f->size) return SR_OK;
+        return table_lines_wrong(l, why, "%s is too long", setting);
+    }
+    return table_lines_wrong(l, why, "a %s has no '%s'", l->cell[PART], setting);
+}
+
+static sr_status set_fields(const table_lines *l, const field *fields, table_quantity *q,
+                            sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = SETTINGS; i < l->cells && status == SR_OK; i++)
+        status = set_field(l, fields, l->cell[i], q, why);
+    return status;
+}
+
+#define FIELD(key, array)                                                                          \
+    { key, array, sizeof array }
+
+static sr_status read_table(layout *t, const table_lines *l, sr_failure *why) {
+    const field fields[] = {FIELD("source", t->source),
+                            FIELD("decoder", t->decoder),
+                            FIELD("placement", t->placement),
+                            FIELD("samples", t->samples),
+                            {0}};
+    if (t->title[0]) return table_lines_wrong(l, why, "a second table %s", t->name);
+    snprintf(t->title, sizeof t->title, "%s", l->cell[LABEL]);
+    return set_fields(l, fields, NULL, why);
+}
+
+static sr_status read_row(layout *t, const table_lines *l, sr_failure *why) {
+    layout_row *grown = realloc(t->row, (size_t)(t->rows + 1) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    t->row = grown;
+    layout_row *r = &grown[t->rows++];
+    *r = (layout_row){.quantity = SHOW_METRIC, .against = "ln"};
+    snprintf(r->label, sizeof r->label, "%s", l->cell[LABEL]);
+    snprintf(r->placement, sizeof r->placement, "%s", t->placement);
+    const field fields[] = {FIELD("norm", r->norm),           FIELD("also", r->also),
+                            FIELD("placement", r->placement), FIELD("suffix", r->suffix),
+                            FIELD("against", r->against),     {0}};
+    sr_status status = set_fields(l, fields, &r->quantity, why);
+    if (status != SR_OK || r->norm[0]) return status;
+    return table_lines_wrong(l, why, "a row without norm=");
+}
+
+static sr_status read_column(layout *t, const table_lines *l, sr_failure *why) {
+    layout_column *grown = realloc(t->column, (size_t)(t->columns + 1) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    t->column = grown;
+    layout_column *c = &grown[t->columns++];
+    *c = (layout_column){.quantity = SHOW_METRIC};
+    snprintf(c->label, sizeof c->label, "%s", l->cell[LABEL]);
+    const field fields[] = {FIELD("table", c->table),
+                            FIELD("metric", c->metric),
+                            FIELD("measured", c->measured),
+                            FIELD("tasks", c->tasks),
+                            {0}};
+    sr_status status = set_fields(l, fields, &c->quantity, why);
+    if (status != SR_OK || (c->table[0] && c->metric[0])) return status;
+    return table_lines_wrong(l, why, "a column without table= and metric=");
+}
+
+static sr_status read_part(layout *t, const table_lines *l, sr_failure *why) {
+    const char *part = l->cell[PART];
+    if (strcmp(part, "table") == 0) return read_table(t, l, why);
+    if (!t->title[0])
+        return table_lines_wrong(l, why, "a %s of %s before its table", part, t->name);
+    if (strcmp(part, "row") == 0) return read_row(t, l, why);
+    if (strcmp(part, "column") == 0) return read_column(t, l, why);
+    return table_lines_wrong(l, why, "'%s' is neither table, row nor column", part);
+}
+
+/* -- the file -------------------------------------------------------------------------------- */
+
+/* Next line of a layout; the header line is none. */
+static sr_status next_line(table_lines *l, bool *more, sr_failure *why) {
+    sr_status status;
+    do {
+        status = table_lines_next(l, more, why);
+        if (status != SR_OK || !*more) return status;
+        if (l->cells <= LABEL)
+            return table_lines_wrong(l, why, "%d cells instead of a layout, a part and a label",
+                                     l->cells);
+    } while (strcmp(l->cell[NAME], "layout") == 0 && strcmp(l->cell[PART], "part") == 0);
+    return SR_OK;
+}
+
+/* Lines of layouts that nobody asked for count for the hint only. */
+static void remember(const table_lines *l, char *names, size_t size) {
+    const size_t used = strlen(names);
+    if (strcmp(l->cell[PART], "table") == 0)
+        snprintf(names + used, size - used, "%s%s", used ? ", " : "", l->cell[NAME]);
+}
+
+static sr_status read_lines(layout *t, table_lines *l, char *names, size_t size, sr_failure *why) {
+    bool more = true;
+    sr_status status = SR_OK;
+    while (status == SR_OK) {
+        status = next_line(l, &more, why);
+        if (status != SR_OK || !more) break;
+        remember(l, names, size);
+        if (strcmp(l->cell[NAME], t->name) == 0) status = read_part(t, l, why);
+    }
+    return status;
+}
+
+sr_status layout_read(layout *t, const char *given, const char *name, sr_failure *why) {
+    char names[512] = "";
+    table_lines l;
+    *t = (layout){.rows = 0};
+    snprintf(t->name, sizeof t->name, "%s", name);
+    sr_status status = table_lines_open(&l, given, "layouts.tsv", t->path, why);
+    if (status == SR_OK) status = read_lines(t, &l, names, sizeof names, why);
+    table_lines_close(&l);
+    if (status != SR_OK) return status;
+    if (t->title[0] && t->rows && t->columns) return SR_OK;
+    if (t->title[0])
+        return sr_fail(why, SR_FORMAT, "%s: layout %s has no rows or no columns", t->path, name);
+    sr_fail(why, SR_USAGE, "--layout: unknown layout '%s'", name);
+    sr_hint(why, "layouts of %s: %s", t->path, names);
+    return SR_USAGE;
+}
+
+void layout_free(layout *t) {
+    free(t->row);
+    free(t->column);
+    t->row = NULL;
+    t->column = NULL;
+    t->rows = t->columns = 0;
+}
+
+static sr_status list_line(const table_lines *l, tsv *table, sr_failure *why) {
+    layout t = {.rows = 0};
+    if (strcmp(l->cell[PART], "table") != 0) return SR_OK;
+    sr_status status = read_table(&t, l, why);
+    if (status != SR_OK) return status;
+    tsv_text(table, l->cell[NAME]);
+    tsv_text(table, t.samples);
+    tsv_text(table, t.title);
+    tsv_text(table, t.source);
+    return SR_OK;
+}
+
+sr_status layout_list(const char *given, const char *command, sr_failure *why) {
+    char path[TABLE_PATH];
+    table_lines l;
+    tsv table;
+    bool more = true;
+    sr_status status = table_lines_open(&l, given, "layouts.tsv", path, why);
+    if (status != SR_OK) return status;
+    tsv_begin(&table, stdout, "stat-table", command);
+    tsv_column(&table, "layout", "name for --layout");
+    tsv_column(&table, "samples", "sample runs that statplot shows it with, separated by commas");
+    tsv_column(&table, "title", "what the table has");
+    tsv_column(&table, "source", "where it stands");
+    tsv_header(&table);
+    while (status == SR_OK) {
+        status = next_line(&l, &more, why);
+        if (status != SR_OK || !more) break;
+        status = list_line(&l, &table, why);
+    }
+    table_lines_close(&l);
+    return status;
+}

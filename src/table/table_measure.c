@@ -1,0 +1,204 @@
+/* What a run measured, for a cell of a result table.
+ *
+ *     best   the metric at the evaluation with the smallest valid_loss among those that have it
+ *     last   the metric of the last evaluation that has it
+ *     bpc    valid_nll / ln 2
+ *
+ * A run has diverged where no valid_loss (best) or not the last one (last) is finite. TID is the
+ * mean over the final pass where the run made one, else over the last tenth of the recorded steps
+ * (at least one), in percent, at the last BN layer that has it (--site last-bn).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/table.h"
+
+/* -- metrics --------------------------------------------------------------------------------- */
+
+static const char *dataset_of(const char *metric) {
+    return strcmp(metric, "bpc") == 0 ? "valid_nll" : metric;
+}
+
+bool table_metric_less_is_better(const char *metric) {
+    return strcmp(metric, "bpc") == 0 || strstr(metric, "loss") || strstr(metric, "nll") ||
+           strstr(metric, "ppl");
+}
+
+/* Every run declares all metrics: those that nobody measured are NaN. */
+static sr_status has_metric(const run_identity *r, const char *metric, bool *has, sr_failure *why) {
+    const int64_t evals = r->info->evals;
+    *has = false;
+    if (!evals || !sr_run_has_eval(r->run, dataset_of(metric))) return SR_OK;
+    double *value = malloc((size_t)evals * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
+    for (int64_t i = 0; i < evals && status == SR_OK; i++) *has = *has || isfinite(value[i]);
+    free(value);
+    return status;
+}
+
+sr_status table_run_metric(const run_identity *r, const char *names, run_word metric,
+                           sr_failure *why) {
+    sr_status status = SR_OK;
+    for (const char *at = names; *at && status == SR_OK;) {
+        const size_t length = strcspn(at, ",");
+        bool has;
+        snprintf(metric, sizeof(run_word), "%.*s", (int)length, at);
+        status = has_metric(r, metric, &has, why);
+        if (has) return status;
+        at += length + (at[length] == ',');
+    }
+    metric[0] = 0;
+    return status;
+}
+
+/* Which evaluation is picked; -1: none has the metric. */
+static int64_t pick_evaluation(const double *loss, const double *value, int64_t evals,
+                               table_pick pick) {
+    int64_t chosen = -1;
+    for (int64_t i = 0; i < evals; i++) {
+        if (!isfinite(value[i])) continue;
+        if (pick == PICK_LAST || chosen < 0 || !(loss[i] >= loss[chosen])) chosen = i;
+    }
+    return chosen;
+}
+
+static bool has_diverged(const double *loss, int64_t evals, table_pick pick) {
+    if (pick == PICK_LAST) return evals && !isfinite(loss[evals - 1]);
+    for (int64_t i = 0; i < evals; i++)
+        if (isfinite(loss[i])) return false;
+    return evals > 0;
+}
+
+sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
+                            measurement *m, sr_failure *why) {
+    const int64_t evals = r->info->evals;
+    *m = (measurement){MEASURED_NONE, NAN};
+    if (!evals || !metric[0] || !sr_run_has_eval(r->run, "valid_loss")) return SR_OK;
+    double *loss = malloc(2 * (size_t)evals * sizeof *loss), *value = loss + evals;
+    if (!loss) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
+    if (status == SR_OK && has_diverged(loss, evals, pick)) {
+        m->state = MEASURED_DIVERGED;
+    } else if (status == SR_OK && sr_run_has_eval(r->run, dataset_of(metric))) {
+        status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
+        const int64_t at = status == SR_OK ? pick_evaluation(loss, value, evals, pick) : -1;
+        if (at >= 0) *m = (measurement){MEASURED_VALUE, value[at]};
+        if (at >= 0 && strcmp(metric, "bpc") == 0) m->value /= log(2);
+    }
+    free(loss);
+    return status;
+}
+
+/* -- discrepancy ----------------------------------------------------------------------------- */
+
+static const statistic tid[] = {{"mean", "tid_mean", NULL, 0, NULL, NULL},
+                                {"var", "tid_var", NULL, 0, NULL, NULL}};
+
+int64_t table_last_tenth(int64_t steps) {
+    return steps < 10 ? 1 : steps / 10;
+}
+
+void table_note_steps(const run_set *set, tsv *table) {
+    for (int r = 0; r < set->count; r++) {
+        const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
+        if (steps == 0) continue;
+        tsv_note(table, "steps",
+                 "%s: losses and discrepancies of steps over the last %lld of %lld%s", set->path[r],
+                 (long long)last, (long long)steps,
+                 steps - last < sr_run_startup(set->run[r])
+                     ? "; among them the start-up of running values"
+                     : "");
+    }
+}
+
+sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    bool *recorded = calloc((size_t)sites + 1, sizeof *recorded);
+    if (!recorded) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
+    *site = -1;
+    for (int64_t i = 0; i < sites && status == SR_OK; i++)
+        if (recorded[i] && (!last_bn || choice_is_bn_layer(sr_run_get_site(run, i)))) *site = i;
+    free(recorded);
+    return status;
+}
+
+sr_status table_tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
+                            double value[2], sr_failure *why) {
+    value[0] = value[1] = NAN;
+    if (site < 0 || count < 1) return SR_OK;
+    double *column = malloc((size_t)count * sizeof *column);
+    sr_status status = column ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < 2 && status == SR_OK; k++) {
+        const series s = {run, site, &tid[k], FROM_SCALARS};
+        summary mean;
+        status = series_read(&s, first, count, column, NULL, why);
+        if (status != SR_OK) break;
+        summary_make(column, count, &mean);
+        value[k] = 100 * mean.mean;
+    }
+    free(column);
+    return status;
+}
+
+sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2],
+                             sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    const int64_t count = steps ? table_last_tenth(steps) : 0;
+    return table_tid_of_rows(run, site, steps - count, count, value, why);
+}
+
+sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
+                              double value[2], const char **from, sr_failure *why) {
+    const series s = {run, site, &tid[0], FROM_SCALARS};
+    int64_t first = 0, count = 0;
+    sr_status status = site < 0 ? SR_OK : window_rows(w, &s, &first, &count, why);
+    *from = site < 0 ? "-" : "steps";
+    return status == SR_OK ? table_tid_of_rows(run, site, first, count, value, why) : status;
+}
+
+/* NaN where the run made no final pass. */
+static sr_status tid_of_final(const sr_runfile *run, int64_t site, double value[2],
+                              sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    int64_t batches;
+    double *final[SR_FINAL_COUNT];
+    value[0] = value[1] = NAN;
+    double *all = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *all);
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = all + i * sites;
+    sr_status status = sr_run_final(run, &batches, final, why);
+    if (status == SR_OK && batches >= 0) {
+        value[0] = 100 * final[SR_FINAL_tid_mean][site];
+        value[1] = 100 * final[SR_FINAL_tid_var][site];
+    }
+    free(all);
+    return status;
+}
+
+sr_status table_tid(const sr_runfile *run, int64_t site, double value[2], const char **from,
+                    sr_failure *why) {
+    value[0] = value[1] = NAN;
+    *from = "-";
+    if (site < 0) return SR_OK;
+    sr_status status = tid_of_final(run, site, value, why);
+    *from = "final";
+    if (status != SR_OK || !isnan(value[0])) return status;
+    *from = "steps";
+    return table_tid_of_steps(run, site, value, why);
+}
+
+sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why) {
+    double value[2];
+    int64_t site;
+    const char *from;
+    m[0] = m[1] = (measurement){MEASURED_NONE, NAN};
+    sr_status status = table_tid_site(r->run, true, &site, why);
+    if (status == SR_OK) status = table_tid(r->run, site, value, &from, why);
+    if (status != SR_OK) return status;
+    for (int k = 0; k < 2; k++)
+        if (isfinite(value[k])) m[k] = (measurement){MEASURED_VALUE, value[k]};
+    return SR_OK;
+}

@@ -1,0 +1,409 @@
+/* A result table as TSV, LaTeX or Markdown, provenance and definitions in front of it as comments.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/table.h"
+
+/* -- what is said about a table --------------------------------------------------------------- */
+
+static const layout_column *layout_of(const grid *g, const grid_column *c) {
+    return c->of >= 0 ? &g->layout.column[c->of] : NULL;
+}
+
+static void note_source(const grid *g, const grid_column *c, tsv *t) {
+    const layout_column *lc = layout_of(g, c);
+    const char *before = "";
+    table_text table;
+    for (int i = 0; i < g->layout.rows; i++) {
+        const layout_row *row = &g->layout.row[i];
+        snprintf(table, sizeof table, "%s%s", lc->table, row->suffix);
+        const published_value *v = published_find(&g->published, table, row->norm, "");
+        if (!v || strcmp(v->source, before) == 0) continue;
+        tsv_note(t, "published", "%s, %s: %s", lc->label, row->label, v->source);
+        before = v->source;
+    }
+}
+
+/* Runs that are averaged should differ in the seed. */
+static void note_members(const grid *g, const grid_row *row, tsv *t) {
+    for (int i = 0; i < row->members; i++) {
+        const run_identity *r = &g->run[row->member[i]];
+        tsv_note(t, "measured", "%s%s%s: %s, task %s", row->label, row->settings[0] ? " " : "",
+                 row->settings, r->path, r->task);
+        for (int k = 0; k < i; k++) {
+            const run_identity *b = &g->run[row->member[k]];
+            if (strcmp(r->task, b->task) == 0 && r->info->seed == b->info->seed)
+                tsv_note(t, "note", "%s and %s have the same seed, and are averaged", b->path,
+                         r->path);
+        }
+    }
+}
+
+/* A run that is in no row must not vanish unseen. */
+static void note_left_out(const grid *g, tsv *t) {
+    for (int r = 0; r < g->runs; r++) {
+        bool found = false;
+        for (int i = 0; i < g->rows; i++)
+            for (int k = 0; k < g->row[i].members; k++) found = found || g->row[i].member[k] == r;
+        if (!found)
+            tsv_note(t, "note", "%s (%s, task %s) has no row of its own in this table",
+                     g->run[r].path, g->run[r].norm, g->run[r].task);
+    }
+}
+
+static void note_diverged(const grid *g, tsv *t) {
+    for (int i = 0; i < g->rows; i++)
+        for (int k = 0; k < g->columns; k++) {
+            const grid_cell *cell = grid_at(g, i, k);
+            if (cell->diverged && cell->runs)
+                tsv_note(t, "note", "%s, %s %s: %d of %d runs diverged and are left out",
+                         g->row[i].label, g->column[k].task, g->column[k].metric, cell->diverged,
+                         cell->diverged + cell->runs);
+        }
+}
+
+/* As print_notes: in a table of numbers no value has a mark. */
+static void note_doubts(const grid *g, tsv *t) {
+    for (int i = 0; i < g->rows; i++)
+        for (int k = 0; k < g->columns; k++) {
+            const grid_cell *cell = grid_at(g, i, k);
+            if (!cell->note) continue;
+            tsv_note(t, "note", "%s, %s, published %s: %s", g->row[i].label,
+                     g->layout.column[g->column[k].of].label, cell->published, cell->note);
+        }
+}
+
+static bool is_tid(table_quantity q) {
+    return q == SHOW_TID_MEAN || q == SHOW_TID_VAR || q == SHOW_TID_TOTAL;
+}
+
+/* Which site is a run's last BN layer. */
+static void note_tid_sites(const grid *g, tsv *t) {
+    bool shown = false;
+    for (int i = 0; i < g->rows; i++) shown = shown || is_tid(g->row[i].quantity);
+    for (int k = 0; k < g->columns; k++) shown = shown || is_tid(g->column[k].quantity);
+    for (int i = 0; i < g->runs && shown; i++) {
+        sr_failure ignored = {0}; /* the cells tell */
+        int64_t site = -1;
+        if (table_tid_site(g->run[i].run, true, &site, &ignored) != SR_OK || site < 0) continue;
+        tsv_note(t, "note", "%s: tid_* of %s", g->run[i].path,
+                 sr_run_get_site(g->run[i].run, site)->name);
+    }
+}
+
+static void note_all(const grid *g, tsv *t) {
+    tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
+    tsv_note(t, "source", "%s", g->layout.source);
+    for (int k = 0; k < g->columns; k++)
+        if (g->column[k].published) note_source(g, &g->column[k], t);
+    note_doubts(g, t);
+    if (!g->runs) return;
+    tsv_note(t, "definition", "%s",
+             g->pick == PICK_LAST
+                 ? "a measured value is that of the last evaluation that has it"
+                 : "a measured value is that of the evaluation with the smallest valid_loss among "
+                   "those that have it");
+    tsv_note(t, "definition",
+             "several runs that differ in the seed only: mean and standard deviation (n - 1); "
+             "settings are what else differs between runs of a row");
+    tsv_note(
+        t, "definition",
+        "tid_*: percent, at the last BN layer (--site last-bn of the analyses: no stack's final "
+        "norm), of the final pass or else mean over the last tenth of the steps; gap: to the runs "
+        "of norm ln, or of the one that the row names, of the task with the nearest settings, + is "
+        "better; published gaps that the paper does not print are differences of its values");
+    note_tid_sites(g, t);
+    for (int i = 0; i < g->rows; i++)
+        if (g->row[i].quantity == SHOW_METRIC || g->row[i].quantity == SHOW_GAP)
+            note_members(g, &g->row[i], t);
+    note_left_out(g, t);
+    note_diverged(g, t);
+}
+
+/* -- TSV ------------------------------------------------------------------------------------- */
+
+enum { OF_MEASURED = 3 }; /* TSV columns of a measured column */
+typedef char column_name[2 * RUN_WORD + 16];
+
+static const char *definition_of(const grid_column *c) {
+#define EVAL(name, unit, definition) {#name, definition " (" unit ")"},
+    static const struct {
+        const char *name, *definition;
+    } evals[] = {SR_EVALS(EVAL){"bpc", "valid_nll / ln 2 (bits per token)"}};
+    for (size_t i = 0; i < sizeof evals / sizeof evals[0]; i++)
+        if (strcmp(evals[i].name, c->metric) == 0) return evals[i].definition;
+    return c->metric;
+}
+
+static void declare_measured(const grid_column *c, column_name name[OF_MEASURED], tsv *t) {
+    static const char *const what[OF_MEASURED] = {"", " sd", " runs"};
+    for (int i = 0; i < OF_MEASURED; i++)
+        snprintf(name[i], sizeof name[i], "%s %s%s", c->task, c->metric, what[i]);
+    tsv_column(t, name[0], definition_of(c));
+    tsv_column(t, name[1], "its standard deviation over the runs (n - 1); -: one run");
+    tsv_column(t, name[2], "runs with a value");
+}
+
+static void declare_columns(const grid *g, column_name *name, tsv *t) {
+    tsv_column(t, "row", "the paper's row, or the normalization of runs that the paper lacks");
+    tsv_column(t, "settings", "in which these runs differ from others of the row");
+    for (int k = 0; k < g->columns; k++) {
+        const grid_column *c = &g->column[k];
+        if (!c->published) {
+            declare_measured(c, name, t);
+            name += OF_MEASURED;
+            continue;
+        }
+        snprintf(*name, sizeof *name, "%s published", layout_of(g, c)->label);
+        tsv_column(t, *name++, "as printed in the paper; Div.: diverged, -: none");
+    }
+    tsv_header(t);
+}
+
+static void measured_cells(const grid_cell *cell, tsv *t) {
+    if (cell->runs)
+        tsv_real(t, cell->mean);
+    else
+        tsv_text(t, cell->diverged ? "Div." : "-");
+    if (cell->runs > 1)
+        tsv_real(t, cell->deviation);
+    else
+        tsv_text(t, "-");
+    tsv_int(t, cell->runs);
+}
+
+static sr_status print_tsv(const grid *g, tsv *t, sr_failure *why) {
+    column_name *name = malloc((size_t)(OF_MEASURED * g->columns + 1) * sizeof *name);
+    if (!name) return sr_fail(why, SR_MEMORY, "out of memory");
+    declare_columns(g, name, t);
+    for (int i = 0; i < g->rows; i++) {
+        tsv_text(t, g->row[i].label);
+        tsv_text(t, g->row[i].settings[0] ? g->row[i].settings : "-");
+        for (int k = 0; k < g->columns; k++) {
+            const grid_cell *cell = grid_at(g, i, k);
+            if (!g->column[k].published)
+                measured_cells(cell, t);
+            else
+                tsv_text(t, cell->published ? cell->published : "-");
+        }
+    }
+    free(name);
+    return SR_OK;
+}
+
+/* -- LaTeX and Markdown ----------------------------------------------------------------------- */
+
+typedef void escape_fn(FILE *out, const char *text);
+
+typedef struct style {
+    escape_fn *escape;
+    const char *plus_minus, *none, *infinite, *math, *end_math, *dagger;
+} style;
+
+static const style latex = {table_latex, " \\pm ", "--", "\\infty", "$", "$", "\\textdagger{}"};
+static const style markdown = {table_markdown, " ± ", "", "∞", "", "", "†"};
+
+static int digits_of(const grid_row *row, const grid_column *c) {
+    const bool metric = row->quantity == SHOW_METRIC && c->quantity == SHOW_METRIC;
+    const bool small =
+        strcmp(c->metric, "bpc") == 0 || strstr(c->metric, "loss") || strstr(c->metric, "nll");
+    return metric && small ? 3 : 2;
+}
+
+static void print_published(const grid_cell *cell, const style *s) {
+    if (!cell->published)
+        fputs(s->none, stdout);
+    else if (strcmp(cell->published, "inf") == 0)
+        printf("%s%s%s", s->math, s->infinite, s->end_math);
+    else
+        s->escape(stdout, cell->published);
+    if (cell->note) fputs(s->dagger, stdout);
+}
+
+/* A line below the table for every value with a dagger: before, ROW, COLUMN: note, after. */
+static void print_notes(const grid *g, const style *s, const char *before, const char *after) {
+    for (int i = 0; i < g->rows; i++)
+        for (int k = 0; k < g->columns; k++) {
+            const char *note = grid_at(g, i, k)->note;
+            if (!note) continue;
+            printf("%s%s ", before, s->dagger);
+            s->escape(stdout, g->row[i].label);
+            printf(", ");
+            s->escape(stdout, layout_of(g, &g->column[k])->label);
+            printf(": ");
+            s->escape(stdout, note);
+            printf("%s", after);
+        }
+}
+
+static void print_cell(const grid *g, int row, int column, const style *s) {
+    const grid_cell *cell = grid_at(g, row, column);
+    if (g->column[column].published) {
+        print_published(cell, s);
+        return;
+    }
+    const int digits = digits_of(&g->row[row], &g->column[column]);
+    if (!cell->runs) fputs(cell->diverged ? "Div." : s->none, stdout);
+    if (cell->runs == 1) printf("%s%.*f%s", s->math, digits, cell->mean, s->end_math);
+    if (cell->runs > 1)
+        printf("%s%.*f%s%.*f%s (%d)", s->math, digits, cell->mean, s->plus_minus, digits,
+               cell->deviation, s->end_math, cell->runs);
+}
+
+static void print_label(const grid_row *row, const style *s) {
+    s->escape(stdout, row->label);
+    if (!row->settings[0]) return;
+    fputs(" (", stdout);
+    s->escape(stdout, row->settings);
+    fputs(")", stdout);
+}
+
+static void print_heading(const grid_column *c, const style *s) {
+    if (c->published) {
+        fputs("published", stdout);
+        return;
+    }
+    s->escape(stdout, c->task);
+    fputs(", ", stdout);
+    s->escape(stdout, c->metric);
+}
+
+/* Columns k .. end - 1 are of one column of the layout. */
+static int end_of_group(const grid *g, int k) {
+    int end = k + 1;
+    while (end < g->columns && g->column[end].of == g->column[k].of) end++;
+    return end;
+}
+
+static void print_groups(const grid *g) {
+    for (int k = 0, end; k < g->columns; k = end) {
+        end = end_of_group(g, k);
+        printf(" & \\multicolumn{%d}{c}{", end - k);
+        table_latex(stdout, g->column[k].of >= 0 ? layout_of(g, &g->column[k])->label : "others");
+        printf("}");
+    }
+    printf(" \\\\\n");
+}
+
+static void print_headings(const grid *g) {
+    for (int k = 0, end; k < g->columns; k = end) {
+        end = end_of_group(g, k);
+        printf("\\cmidrule(lr){%d-%d}", k + 2, end + 1);
+    }
+    printf("\n");
+    for (int k = 0; k < g->columns; k++) {
+        printf(" & ");
+        print_heading(&g->column[k], &latex);
+    }
+    printf(" \\\\\n");
+}
+
+/* A rule between pre- and post-norm, and before what the paper lacks. */
+static bool begins_block(const grid *g, int row) {
+    const grid_row *a = &g->row[row - 1], *b = &g->row[row];
+    if (a->of < 0 || b->of < 0) return a->of != b->of;
+    return strcmp(g->layout.row[a->of].placement, g->layout.row[b->of].placement) != 0;
+}
+
+static void print_caption(const grid *g) {
+    printf("\\caption{");
+    table_latex(stdout, g->layout.title);
+    printf(". Published: ");
+    table_latex(stdout, g->layout.source);
+    if (g->runs)
+        printf(". Measured: %s evaluation; mean $\\pm$ standard deviation (number of runs) over "
+               "seeds",
+               g->pick == PICK_LAST ? "last" : "best");
+    printf(".}\n");
+}
+
+static void print_latex(const grid *g) {
+    printf("%% needs \\usepackage{booktabs,textcomp}\n"
+           "\\begin{table}\n\\centering\n");
+    print_caption(g);
+    printf("\\begin{tabular}{l");
+    for (int k = 0; k < g->columns; k++) printf("r");
+    printf("}\n\\toprule\n");
+    print_groups(g);
+    if (g->runs) print_headings(g);
+    printf("\\midrule\n");
+    for (int i = 0; i < g->rows; i++) {
+        if (i && begins_block(g, i)) printf("\\midrule\n");
+        print_label(&g->row[i], &latex);
+        for (int k = 0; k < g->columns; k++) {
+            printf(" & ");
+            print_cell(g, i, k, &latex);
+        }
+        printf(" \\\\\n");
+    }
+    printf("\\bottomrule\n\\end{tabular}\n");
+    print_notes(g, &latex, "\n\\smallskip\\footnotesize ", "\n");
+    printf("\\end{table}\n");
+}
+
+static void print_markdown(const grid *g) {
+    table_markdown(stdout, g->layout.title);
+    printf("\n\n|  |");
+    for (int k = 0; k < g->columns; k++) {
+        const grid_column *c = &g->column[k];
+        printf(" ");
+        if (c->of >= 0) table_markdown(stdout, layout_of(g, c)->label);
+        if (c->of >= 0) printf(": ");
+        print_heading(c, &markdown);
+        printf(" |");
+    }
+    printf("\n|---|");
+    for (int k = 0; k < g->columns; k++) printf("---:|");
+    printf("\n");
+    for (int i = 0; i < g->rows; i++) {
+        printf("| ");
+        print_label(&g->row[i], &markdown);
+        for (int k = 0; k < g->columns; k++) {
+            printf(" | ");
+            print_cell(g, i, k, &markdown);
+        }
+        printf(" |\n");
+    }
+    print_notes(g, &markdown, "\n", "\n");
+}
+
+/* -- all of it -------------------------------------------------------------------------------- */
+
+/* Lines `# text` as comments: of LaTeX, or inside of <!-- -->, where two dashes may end it. */
+static void print_comments(const char *text, bool html) {
+    if (html) printf("<!--\n");
+    for (const char *c = text; *c; c++) {
+        const bool begins = c == text || c[-1] == '\n';
+        if (begins && !html)
+            fputc('%', stdout);
+        else if (html && *c == '-' && c > text && c[-1] == '-')
+            fputs(" -", stdout);
+        else if (!html || !begins)
+            fputc(*c, stdout);
+    }
+    if (html) printf("-->\n\n");
+}
+
+sr_status grid_print(const grid *g, const char *format, const run_set *set, const char *command,
+                     sr_failure *why) {
+    table_head head;
+    tsv t;
+    const bool is_tsv = strcmp(format, "tsv") == 0, is_latex = strcmp(format, "latex") == 0;
+    if (2 + OF_MEASURED * g->columns > TSV_COLUMNS)
+        return sr_fail(why, SR_FORMAT, "%d columns are too many for one table", g->columns);
+    sr_status status = table_head_begin(&head, &t, "stat-table", command, set, why);
+    if (status != SR_OK) return status;
+    note_all(g, &t);
+    if (is_tsv) {
+        status = table_head_print(&head, &t, why);
+        return status == SR_OK ? print_tsv(g, &t, why) : status;
+    }
+    if (fclose(head.out) != 0) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) print_comments(head.text, !is_latex);
+    if (status == SR_OK && is_latex) print_latex(g);
+    if (status == SR_OK && !is_latex) print_markdown(g);
+    free(head.text);
+    return status;
+}

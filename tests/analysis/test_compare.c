@@ -1,0 +1,452 @@
+/* stat-batch, and stat-compare: ratios and intervals that follow by hand, planted differences, and
+ * how often an interval misses when there is none, of single runs and of several seeds. */
+#include "../programs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+
+/* -- runs of chosen numbers ------------------------------------------------------------------ */
+
+typedef double (*series_of)(int site, int step, double *state);
+
+/* What replicates are told by. */
+typedef struct identity {
+    const char *config;
+    uint64_t seed;
+} identity;
+
+/* Sites NAME0, NAME1, ... at depth 1, 2, ...; row_grad_var from `value`, row_grad_mean always 2. */
+static void write_run_of(const identity *who, const char *path, const char *name, int sites,
+                         int steps, series_of value) {
+    sr_options o = SR_OPTIONS_DEFAULT;
+    sr_failure why = {0};
+    double state[64] = {0};
+    char site[64][16];
+    o.program = "test";
+    o.version = "1";
+    o.force = true;
+    o.config = who->config;
+    o.seed = who->seed;
+    sr_recorder *r = sr_create(path, &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    for (int i = 0; i < sites; i++) {
+        snprintf(site[i], sizeof site[i], "%s%d", name, i);
+        sr_add_site(r, &(sr_site){site[i], "ln", "conv", SR_FAMILY_ROW, 2, i + 1, 0, 0, NAN});
+    }
+    for (int step = 1; step <= steps; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < sites; i++) {
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_mean, 2);
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_var, value(i, step, &state[i]));
+        }
+        const sr_step row = {step, 1, step, 1, 0.1, 1};
+        assert_int_equal(sr_end_step(r, &row), SR_OK);
+    }
+    const sr_finish f = {.status = "complete"};
+    check_ok(sr_close(r, &f, &why), &why);
+}
+
+static void write_run(const char *path, const char *name, int sites, int steps, series_of value) {
+    write_run_of(&(identity){0}, path, name, sites, steps, value);
+}
+
+static double count_up(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return step;
+}
+
+static double three_times(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return 3 * step;
+}
+
+static double flat(int site, int step, double *state) {
+    (void)site;
+    (void)step;
+    (void)state;
+    return 1;
+}
+
+static double three_spikes(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return step % 7 == 0 && step <= 21 ? 5 : 1;
+}
+
+static uint32_t random_state = 1;
+
+static double uniform(void) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return (double)(random_state >> 8) / 16777216.0;
+}
+
+/* exp of a first-order autoregression, correlation 0.9 from step to step. */
+static double correlated(int site, int step, double *state) {
+    (void)site;
+    double noise = 0;
+    for (int i = 0; i < 6; i++) noise += uniform() - 0.5;
+    *state = step == 1 ? 2.294 * noise * 1.414 : 0.9 * *state + noise * 1.414;
+    return exp(0.3 * *state);
+}
+
+static double correlated_larger(int site, int step, double *state) {
+    return 2 * correlated(site, step, state);
+}
+
+static double holes(int site, int step, double *state) {
+    (void)site;
+    (void)state;
+    return step <= 2 ? NAN : step;
+}
+
+static double scale = 1;
+
+static double scaled_up(int site, int step, double *state) {
+    return scale * count_up(site, step, state);
+}
+
+/* A level of its own at every site, which other seeds have elsewhere: its standard deviation is 0.2
+ * of the logarithm, ten times what the steps of a run leave of it. */
+static double seed_level(int site, int step, double *state) {
+    (void)site;
+    double noise = 0;
+    for (int i = 0; i < 12; i++) noise += uniform() - 0.5;
+    if (step == 1) *state = 0.2 * noise;
+    return scale * exp(*state + 0.05 * (uniform() - 0.5));
+}
+
+enum { MANY = 40, STEPS = 1000, SEEDS = 3, SEED_STEPS = 60 };
+
+static const char plain[] = "norm = ln\nlr = 0.1\nseed = 1\nthreads = 1\n";
+static const char same_plain[] = "norm = ln\nlr = 0.1\nseed = 2\nthreads = 8\n";
+
+/* PREFIX1.h5 .. PREFIX3.h5: three seeds of one configuration. */
+static void write_seeds(const char *prefix, const char *config, double by, series_of value) {
+    char name[32];
+    for (int k = 1; k <= SEEDS; k++) {
+        snprintf(name, sizeof name, "%s%d.h5", prefix, k);
+        scale = value == scaled_up ? by * k : by;
+        write_run_of(&(identity){config, (uint64_t)k}, program_file(name), "a",
+                     value == scaled_up ? 1 : MANY, value == scaled_up ? 20 : SEED_STEPS, value);
+    }
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    write_run(program_file("up.h5"), "a", 2, 20, count_up);
+    write_run(program_file("three.h5"), "a", 2, 20, three_times);
+    write_run(program_file("other.h5"), "b", 3, 20, three_times);
+    write_run(program_file("flat.h5"), "a", 1, 21, flat);
+    write_run(program_file("spikes.h5"), "a", 1, 21, three_spikes);
+    write_run(program_file("short.h5"), "a", 1, 19, count_up);
+    write_run(program_file("holes.h5"), "a", 1, 22, holes);
+    write_run(program_file("null1.h5"), "a", MANY, STEPS, correlated);
+    write_run(program_file("null2.h5"), "a", MANY, STEPS, correlated);
+    write_run(program_file("large.h5"), "a", MANY, STEPS, correlated_larger);
+    write_seeds("fixed", plain, 1, scaled_up);
+    write_seeds("double", "norm = ln\nlr = 0.2\n", 2, scaled_up);
+    write_seeds("one", plain, 1, seed_level);
+    write_seeds("two", "norm = ln\nlr = 0.2\n", 1, seed_level);
+    write_seeds("four", "norm = ln\nlr = 0.4\n", 4, seed_level);
+    scale = 2;
+    write_run_of(&(identity){same_plain, 4}, program_file("fixed4.h5"), "a", 1, 20, scaled_up);
+    write_run_of(&(identity){plain, 1}, program_file("again.h5"), "a", 1, 20, scaled_up);
+    return 0;
+}
+
+/* 1 .. 20: median 10.5, 99 % quantile 19 + 0.81, maximum 20. A block as long as the series is the
+ * series again, turned: every resample has the same quantiles, the interval is the ratio alone. */
+static void test_by_hand(void **state) {
+    (void)state;
+    static const char *const quantity[] = {"median", "q99", "max"};
+    static const double first[] = {10.5, 19.81, 20};
+    program_result r = program_run("stat-compare up.h5 three.h5 --stat grad --block 20");
+    assert_int_equal(r.status, 2); /* no such statistic */
+    program_free(&r);
+    r = program_run("stat-compare up.h5 three.h5 --stat row_grad_var,row_grad_mean --block 20");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 12);
+    for (int i = 0; i < 3; i++) {
+        check_text(&r, i, "site", "a0");
+        check_text(&r, i, "quantity", quantity[i]);
+        check_cell(&r, i, "first_value", first[i]);
+        check_cell(&r, i, "value", 3 * first[i]);
+        check_cell(&r, i, "ratio", 3);
+        check_cell(&r, i, "low", 3);
+        check_cell(&r, i, "high", 3);
+        check_text(&r, i, "verdict", "larger in these runs");
+        check_cell(&r, i, "runs", 1);
+        check_cell(&r, i, "first_runs", 1);
+        check_cell(&r, i + 3, "ratio", 1); /* row_grad_mean */
+        check_text(&r, i + 3, "verdict", "no difference shown");
+    }
+    program_free(&r);
+    r = program_run("stat-compare three.h5 up.h5 --stat row_grad_var --block 20");
+    check_cell(&r, 0, "high", 1.0 / 3);
+    check_text(&r, 0, "verdict", "smaller in these runs");
+    program_free(&r);
+}
+
+/* Three of 21 values are 5, the others 1, drawn one by one: a resample misses all three with
+ * probability (18/21)^21 = 0.039. So 1 is outside of a 90 % interval of the maximum and inside of
+ * a 95 % one; the median of a resample is 5 with 11 or more of 21: practically never. */
+static void test_interval_of_maximum(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare flat.h5 spikes.h5 --stat row_grad_var --block 1 "
+                                   "--resamples 20000 --level 90");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "low", 1);
+    check_cell(&r, 0, "high", 1);
+    check_text(&r, 0, "verdict", "no difference shown");
+    check_cell(&r, 2, "ratio", 5);
+    check_cell(&r, 2, "low", 5);
+    check_cell(&r, 2, "high", 5);
+    check_text(&r, 2, "verdict", "larger in these runs");
+    program_free(&r);
+    r = program_run("stat-compare flat.h5 spikes.h5 --stat row_grad_var --block 1 "
+                    "--resamples 20000");
+    check_cell(&r, 2, "low", 1);
+    check_cell(&r, 2, "high", 5);
+    check_text(&r, 2, "verdict", "no difference shown");
+    program_free(&r);
+}
+
+static int count_verdicts(const program_result *r, const char *quantity, const char *verdict) {
+    int count = 0;
+    char cell[64];
+    for (int i = 0; i < table_rows(r->out); i++) {
+        snprintf(cell, sizeof cell, "%s", table_cell(r->out, i, "quantity"));
+        if (strcmp(cell, quantity) != 0) continue;
+        count += strcmp(table_cell(r->out, i, "verdict"), verdict) == 0;
+    }
+    return count;
+}
+
+/* 40 pairs of equal processes, correlation 0.9: 95 % intervals of the median may miss 1 a few
+ * times, and single steps as blocks miss it far more often. Twice the values are told apart. */
+static void test_null_and_planted(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare null1.h5 null2.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 0);
+    const int shown = MANY - count_verdicts(&r, "median", "no difference shown");
+    assert_in_range(table_real(r.out, 0, "block"), 10, 100);
+    assert_in_range(shown, 0, 6);
+    program_free(&r);
+    r = program_run("stat-compare null1.h5 null2.h5 --stat row_grad_var --block 1");
+    assert_in_range(MANY - count_verdicts(&r, "median", "no difference shown"), 15, MANY);
+    program_free(&r);
+    r = program_run("stat-compare null1.h5 large.h5 --stat row_grad_var");
+    assert_int_equal(count_verdicts(&r, "median", "larger in these runs"), MANY);
+    program_free(&r);
+}
+
+/* -- several seeds --------------------------------------------------------------------------- */
+
+/* Medians 10.5 (1, 2, 3) and 21 (1, 2, 3), blocks as long as the series. Three of three runs drawn
+ * make means of 1, 4/3, 5/3, 2, ... with 1, 3, 6, 7, ... chances in 27. Against one run the 2.5 %
+ * quantile of the mean is 1 and the 5 % one 4/3. Against three, ratios below 1/2 of the ratio have
+ * (1 + 3 + 6 + 3)/729 = 1.8 % and those up to 1/2 4 %: 1/2 it is, and widened by t = 4.302653 of
+ * two degrees of freedom over z = 1.959964 and sqrt(3/2) it is (1/2)^2.688633. */
+static void test_groups_by_hand(void **state) {
+    (void)state;
+    const char *const rest = "--stat row_grad_var --block 20 --resamples 20000";
+    program_result r = program_run("stat-compare up.h5 fixed[123].h5 %s", rest);
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "run", "fixed1.h5");
+    check_cell(&r, 0, "runs", 3);
+    check_cell(&r, 0, "first_runs", 1);
+    check_cell(&r, 0, "steps", 60);
+    check_cell(&r, 0, "value", 21);
+    check_cell(&r, 0, "ratio", 2);
+    check_cell(&r, 0, "low", 1);
+    check_cell(&r, 0, "high", 3);
+    check_cell(&r, 2, "value", 40);
+    check_text(&r, 0, "verdict", "no difference shown");
+    assert_non_null(strstr(r.out, "# group: 3 runs of one configuration"));
+    program_free(&r);
+    r = program_run("stat-compare up.h5 fixed[123].h5 --level 90 %s", rest);
+    check_cell(&r, 0, "low", 4.0 / 3);
+    check_cell(&r, 0, "high", 8.0 / 3);
+    check_text(&r, 0, "verdict", "larger in these runs");
+    program_free(&r);
+    r = program_run("stat-compare fixed[123].h5 double?.h5 %s", rest);
+    const double widened = pow(2, 4.302653 / 1.959964 * sqrt(1.5));
+    check_cell(&r, 0, "ratio", 2);
+    check_cell(&r, 0, "low", 2 / widened);
+    check_cell(&r, 0, "high", 2 * widened);
+    check_text(&r, 0, "verdict", "no difference shown");
+    assert_null(strstr(r.out, "where a side is one run"));
+    program_free(&r);
+}
+
+/* The seeds differ more than the steps of a run do. Run against run nearly every site is larger or
+ * smaller without any difference of the methods; three seeds a side miss 1 about as often as they
+ * say, and see a factor of 4. */
+static void test_seeds(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare one1.h5 two1.h5 --stat row_grad_var");
+    assert_in_range(count_verdicts(&r, "median", "no difference shown"), 0, MANY / 4);
+    assert_int_equal(count_verdicts(&r, "median", "larger"), 0);
+    assert_int_equal(count_verdicts(&r, "median", "smaller"), 0);
+    assert_non_null(strstr(r.out, "not that between seeds"));
+    program_free(&r);
+    r = program_run("stat-compare one?.h5 two?.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3 * MANY);
+    assert_in_range(count_verdicts(&r, "median", "no difference shown"), MANY - 4, MANY);
+    assert_in_range(count_verdicts(&r, "q99", "no difference shown"), MANY - 4, MANY);
+    program_free(&r);
+    r = program_run("stat-compare one?.h5 four?.h5 --stat row_grad_var");
+    assert_in_range(count_verdicts(&r, "median", "larger"), MANY - 4, MANY);
+    program_free(&r);
+}
+
+/* The same settings but for seed and threads are a group; the same seed is not, nor is a run whose
+ * file has no configuration. Replicates alone are compared one by one. */
+static void test_who_is_a_group(void **state) {
+    (void)state;
+    const char *const rest = "--stat row_grad_var --block 20";
+    program_result r = program_run("stat-compare double1.h5 fixed1.h5 fixed4.h5 again.h5 %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    check_text(&r, 0, "run", "fixed1.h5");
+    check_cell(&r, 0, "runs", 2);
+    check_cell(&r, 0, "value", 1.5 * 10.5);
+    check_text(&r, 3, "run", "again.h5");
+    check_cell(&r, 3, "runs", 1);
+    program_free(&r);
+    r = program_run("stat-compare up.h5 three.h5 fixed1.h5 --site a0 %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    program_free(&r);
+    r = program_run("stat-compare fixed1.h5 fixed2.h5 fixed3.h5 %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    check_cell(&r, 0, "ratio", 2);
+    check_text(&r, 0, "verdict", "larger in these runs");
+    assert_non_null(strstr(r.out, "what differs is what a seed does"));
+    program_free(&r);
+    r = program_run("stat-compare fixed1.h5 fixed2.h5 double1.h5 --groups none %s", rest);
+    assert_int_equal(table_rows(r.out), 6);
+    check_cell(&r, 0, "runs", 1);
+    program_free(&r);
+}
+
+static void test_matching(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.err, "no statistic at a common site"));
+    program_free(&r);
+    r = program_run("stat-compare up.h5 other.h5 three.h5 --stat row_grad_var --match depth");
+    assert_int_equal(table_rows(r.out), 12);
+    check_text(&r, 0, "run", "other.h5");
+    check_text(&r, 0, "site", "b0");
+    check_text(&r, 3, "run", "three.h5");
+    check_text(&r, 6, "first_site", "a1");
+    check_text(&r, 6, "site", "b1");
+    program_free(&r);
+    r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var --match last");
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "first_site", "a1");
+    check_text(&r, 0, "site", "b2");
+    program_free(&r);
+    r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var --match first");
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "site", "b0");
+    program_free(&r);
+}
+
+static void test_repeatable(void **state) {
+    (void)state;
+    program_result r =
+        program_run("c='stat-compare null1.h5 null2.h5 --stat row_grad_var --site a0'\n"
+                    "$c >x1 && $c >x2 && cmp x1 x2 && $c --seed 2 | grep -v '^#' >x3\n"
+                    "grep -v '^#' x1 | cmp -s - x3; echo $?\n"
+                    "grep -c '^# seed: 1$' x1");
+    assert_string_equal(r.out, "1\n1\n");
+    program_free(&r);
+}
+
+/* 3 .. 22: NaN is counted and left out; behind 50 % of 22 steps are 11 .. 22. */
+static void test_too_few(void **state) {
+    (void)state;
+    program_result r = program_run("stat-compare short.h5 holes.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "steps", 20);
+    check_cell(&r, 0, "nonfinite", 2);
+    check_cell(&r, 0, "value", 12.5);
+    check_cell(&r, 0, "first_steps", 19);
+    check_text(&r, 0, "verdict", "too few steps");
+    check_text(&r, 0, "low", "nan");
+    program_free(&r);
+    r = program_run("stat-compare holes.h5 holes.h5 --stat row_grad_var --after 50");
+    check_cell(&r, 0, "steps", 12);
+    check_cell(&r, 0, "value", 16.5);
+    program_free(&r);
+    r = program_run("stat-compare up.h5");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+}
+
+/* stat-batch: runs of the small kind (test_analysis.c): five and six steps of ten tokens, evaluated
+ * once at valid_loss 2; the size is the median of the tokens, since there is no configuration. */
+static void test_batch(void **state) {
+    (void)state;
+    write_small_run(program_file("s5.h5"), 5, true);
+    write_small_run(program_file("s6.h5"), 6, true);
+    write_ln_run(program_file("ln.h5"));
+    program_result r = program_run("stat-batch s6.h5 ln.h5 s5.h5 --metric valid_loss");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 1);
+    check_text(&r, 0, "norm", "bn");
+    check_cell(&r, 0, "micro_batch", 10);
+    check_cell(&r, 0, "runs", 2);
+    check_cell(&r, 0, "mean", 2);
+    assert_non_null(strstr(r.out, "# note: ln.h5: no finite valid_loss: left out"));
+    program_free(&r);
+    r = program_run("stat-batch ln.h5");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+    r = program_run("stat-batch s5.h5 --metric loss");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+    r = program_run(
+        "cd \"$STATREC_SAMPLES\" && stat-batch nlp_ln.h5 nlp_ln_256.h5 nlp_bn.h5 nlp_bn_256.h5");
+    assert_int_equal(table_rows(r.out), 4);
+    check_text(&r, 0, "norm", "bn");
+    check_cell(&r, 0, "micro_batch", 256);
+    check_cell(&r, 1, "micro_batch", 1024);
+    check_text(&r, 2, "norm", "ln");
+    check_cell(&r, 2, "micro_batch", 256);
+    assert_null(strstr(r.out, "# warning"));
+    program_free(&r);
+    r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_bn_bucketed.h5 nlp_bn_random.h5");
+    assert_int_equal(table_rows(r.out), 1);
+    assert_non_null(strstr(r.out, "# warning: runs of one row differ in more than their seed"));
+    program_free(&r);
+    r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_pn.h5"); /* behind a layer scale */
+    check_text(&r, 0, "norm", "pn+ls");
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_interval_of_maximum),
+        cmocka_unit_test(test_null_and_planted),
+        cmocka_unit_test(test_groups_by_hand),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_who_is_a_group),
+        cmocka_unit_test(test_matching),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_too_few),
+        cmocka_unit_test(test_batch),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}

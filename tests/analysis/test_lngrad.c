@@ -1,0 +1,142 @@
+/* test_lngrad.c -- stat-lngrad's table of Theorem 1, on a run whose numbers are known. */
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../programs.h"
+
+/* The four cases of the theorem; the second step of detach-std is off by a tenth. */
+static void write_theorem(const char *path) {
+    static const char *const norm[] = {"detach-both", "ln", "detach-mean", "detach-std"};
+    sr_recorder *r = run_create(program_file(path), run_options());
+    for (int i = 0; i < 4; i++)
+        sr_add_site(r, &(sr_site){norm[i], norm[i], "encoder", SR_FAMILY_ROW, 2, i, 0, 3, NAN});
+    for (int step = 1; step <= 3; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < 4; i++) {
+            const double mean = i % 2 ? 0 : 1.5, variance = (i == 1 || i == 2 ? 0.5 : 1) * step;
+            const double off = i == 3 && step == 2 ? 1.1 : 1;
+            sr_put_rows(r, i, 2);
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_mean, mean + (i == 2 && step == 3 ? 0.5 : 0));
+            sr_put_scalar(r, i, SR_SCALAR_row_grad_var, variance * off);
+            sr_put_scalar(r, i, SR_SCALAR_row_exact_mean, mean);
+            sr_put_scalar(r, i, SR_SCALAR_row_exact_var, variance);
+            sr_put_scalar(r, i, SR_SCALAR_row_g_mean, 3);
+            sr_put_scalar(r, i, SR_SCALAR_row_g_var, 4 * step);
+            sr_put_scalar(r, i, SR_SCALAR_row_free_var, step);
+        }
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+/* An overflow in the backward pass: the measured variance is infinite in the second of three steps,
+ * NaN in the third, where the closed form is finite. */
+static void write_overflow(const char *path) {
+    static const double measured[] = {2, INFINITY, NAN};
+    sr_recorder *r = run_create(program_file(path), run_options());
+    sr_add_site(r, &(sr_site){"top", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 3, NAN});
+    for (int step = 1; step <= 3; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 2);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_mean, 0);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_var, measured[step - 1]);
+        sr_put_scalar(r, 0, SR_SCALAR_row_exact_mean, 0);
+        sr_put_scalar(r, 0, SR_SCALAR_row_exact_var, 2);
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+/* Files from before there were exact values do not have the datasets. */
+static void remove_exact(const char *path) {
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(f >= 0);
+    assert_true(H5Ldelete(f, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(f, "/scalars/row_exact_var", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(f, "/scalars/row_free_var", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(f) >= 0);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    write_theorem("theorem.h5");
+    write_overflow("overflow.h5");
+    write_small_run(program_file("small.h5"), 6, true);
+    write_small_run(program_file("old.h5"), 6, true);
+    remove_exact(program_file("old.h5"));
+    return 0;
+}
+
+/* Medians are those of step 2; differences the largest: 0.1 of the variance at detach-std, 0.5 at
+ * detach-mean, in units of sqrt(1.5). */
+static void test_theorem(void **state) {
+    (void)state;
+    static const char *const letter[] = {"a", "b", "c", "d"};
+    program_result r = program_run("stat-lngrad --startup 0 theorem.h5");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 4);
+    for (int i = 0; i < 4; i++) {
+        check_text(&r, i, "case", letter[i]);
+        check_cell(&r, i, "steps", 3);
+        check_cell(&r, i, "grad_mean", i % 2 ? 0 : 1.5);
+        check_cell(&r, i, "exact_mean", i % 2 ? 0 : 1.5);
+        check_cell(&r, i, "mean_diff", i == 2 ? 0.5 / sqrt(1.5) : 0);
+        check_cell(&r, i, "exact_var", i == 1 || i == 2 ? 1 : 2);
+        check_cell(&r, i, "grad_var", i == 3 ? 2.2 : i == 0 ? 2 : 1);
+        check_cell(&r, i, "g_mean", 3);
+        check_cell(&r, i, "g_var", 8);
+        check_cell(&r, i, "free_var", 2);
+    }
+    check_cell(&r, 0, "var_diff", 0);
+    assert_true(fabs(table_real(r.out, 3, "var_diff") - 0.1) < 1e-6);
+    program_free(&r);
+    r = program_run("stat-lngrad --startup 0 theorem.h5 --per-step --site ln");
+    check_cell(&r, 2, "row_exact_var", 1.5);
+    program_free(&r);
+}
+
+/* Exact values that are NaN at every step, and a file from before there were any. */
+static void test_theorem_without_exact(void **state) {
+    (void)state;
+    static const char *const run[] = {"small.h5", "old.h5"};
+    for (int i = 0; i < 2; i++) {
+        program_result r =
+            program_run("statrec check %s && stat-lngrad --startup 0 %s", run[i], run[i]);
+        assert_int_equal(r.status, 0);
+        program_free(&r);
+        r = program_run("stat-lngrad --startup 0 %s", run[i]);
+        assert_int_equal(r.status, 0);
+        assert_int_equal(table_rows(r.out), 1);
+        check_text(&r, 0, "case", "b");
+        check_text(&r, 0, "exact_var", "nan");
+        check_text(&r, 0, "var_diff", "nan");
+        check_text(&r, 0, "free_var", "nan");
+        check_cell(&r, 0, "grad_var", 3);
+        assert_non_null(strstr(r.out, ".h5: no row_exact_var at "));
+        program_free(&r);
+    }
+}
+
+/* Steps that are in no difference are counted. */
+static void test_nonfinite(void **state) {
+    (void)state;
+    program_result r = program_run("stat-lngrad --startup 0 overflow.h5 theorem.h5");
+    assert_int_equal(r.status, 0);
+    check_cell(&r, 0, "steps", 3);
+    check_cell(&r, 0, "nonfinite", 2);
+    check_cell(&r, 0, "grad_var", 2);
+    check_cell(&r, 0, "var_diff", 0);
+    for (int i = 1; i < 5; i++) check_cell(&r, i, "nonfinite", 0);
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_theorem),
+                                       cmocka_unit_test(test_theorem_without_exact),
+                                       cmocka_unit_test(test_nonfinite)};
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}

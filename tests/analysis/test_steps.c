@@ -1,0 +1,205 @@
+/* test_steps.c -- which steps a summary is about: start-up, halves, phases of the learning rate, and
+ * the interval of a median. */
+#include <math.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../programs.h"
+#include "statnet/rng.h"
+#include "statrec/runfile.h"
+
+enum { STEPS = 40 };
+
+/* One rate for each step. */
+typedef double rate_fn(int step);
+
+static double milestones(int step) {
+    return step <= 15 ? 0.1 : step <= 30 ? 0.01 : 0.001;
+}
+static double warm_up(int step) {
+    return step <= 10 ? 0.1 * step : sqrt(10.0 / step);
+}
+/* Two passes an update; the rate is in the second. */
+static double every_second(int step) {
+    return step % 2 ? NAN : step <= 20 ? 1 : 0.5;
+}
+static double constant(int step) {
+    (void)step;
+    return 3;
+}
+
+/* dist_mu of step t is t; alpha is the weight of the old running value. */
+static void write_run(const char *path, double alpha, rate_fn *rate) {
+    sr_recorder *r = run_create(program_file(path), run_options());
+    sr_add_site(r, &(sr_site){"a", "bn", "conv", SR_FAMILY_SIGMA, 2, 0, 0, 1e-5, alpha});
+    sr_add_site(r, &(sr_site){"b", "ln", "conv", SR_FAMILY_ROW, 2, 1, 0, 1e-5, NAN});
+    for (int step = 1; step <= STEPS; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 4);
+        sr_put_scalar(r, 0, SR_SCALAR_dist_mu, step);
+        sr_put_scalar(r, 1, SR_SCALAR_row_grad_var, step);
+        sr_end_step(r, &(sr_step){step, 10, step, 1, rate(step), 1});
+    }
+    run_finish(r);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    write_run("half.h5", 0.5, milestones);
+    write_run("warm.h5", NAN, warm_up);
+    write_run("second.h5", 0.5, every_second);
+    write_run("never.h5", 1, constant);
+    write_run("slow.h5", 0.95, constant);
+    return 0;
+}
+
+/* The steps that options leave: their number, median and largest. */
+static void expect_steps(const char *run, const char *options, int first, int last) {
+    program_result r = program_run("stat-scalar %s --stat dist_mu %s", run, options);
+    if (r.status != 0) fail_msg("%s %s: %s", run, options, r.err);
+    check_cell(&r, 0, "steps", last - first + 1);
+    check_cell(&r, 0, "median", (first + last) / 2.0);
+    check_cell(&r, 0, "max", last);
+    program_free(&r);
+}
+
+static void expect_refusal(const char *run, const char *options, const char *line) {
+    program_result r = program_run("stat-scalar %s --stat dist_mu %s", run, options);
+    if (r.status != 2 || !strstr(r.err, line) || r.out[0])
+        fail_msg("%s %s: exit %d: %s", run, options, r.status, r.err);
+    program_free(&r);
+}
+
+static void startup_follows_alpha(void **state) {
+    (void)state;
+    assert_int_equal(sr_startup_of(0.5), 7); /* 0.5^7 < 0.01 < 0.5^6 */
+    assert_int_equal(sr_startup_of(0.1), 2); /* 0.1^2 is 0.01 */
+    assert_int_equal(sr_startup_of(0.9), 44);
+    assert_int_equal(sr_startup_of(0.95), 90);
+    assert_int_equal(sr_startup_of(0), 1);
+    assert_int_equal(sr_startup_of(1), 0);
+    assert_int_equal(sr_startup_of(NAN), 0);
+    expect_steps("half.h5", "", 8, STEPS);
+    expect_steps("half.h5", "--startup 0", 1, STEPS);
+    expect_steps("half.h5", "--startup 12", 13, STEPS);
+    expect_steps("warm.h5", "", 1, STEPS);
+    expect_steps("never.h5", "", 1, STEPS);
+    expect_refusal("half.h5", "--startup few", "--startup: 'few' is not auto or a number");
+    expect_refusal("half.h5", "--startup -1", "--startup: '-1' is not auto or a number");
+}
+
+/* Every table says which steps it used; a run shorter than its start-up has nothing left. */
+static void tables_say_their_steps(void **state) {
+    (void)state;
+    program_result r = program_run("stat-scalar half.h5 slow.h5 --stat dist_mu");
+    assert_non_null(strstr(r.out,
+                           "# steps: half.h5: 8 to 40 of 40; start-up left out: until step 7 "
+                           "running values hold more than 1 % of what they began with"));
+    assert_non_null(
+        strstr(r.out, "# steps: slow.h5: none of 40; start-up left out: until step 90"));
+    check_cell(&r, 1, "steps", 0);
+    check_text(&r, 1, "median", "nan");
+    program_free(&r);
+    r = program_run("stat-scalar warm.h5 --stat rows --phase second-half");
+    assert_non_null(strstr(r.out, "# steps: warm.h5: 21 to 40 of 40; second half\n"));
+    program_free(&r);
+}
+
+static void per_step_keeps_the_startup(void **state) {
+    (void)state;
+    const struct {
+        const char *options;
+        int rows;
+    } of[] = {{"", 40}, {"--startup 5", 35}, {"--phase 2", 15}, {"--phase 2 --startup 20", 10}};
+    for (int i = 0; i < 4; i++) {
+        program_result r =
+            program_run("stat-scalar half.h5 --stat dist_mu --per-step %s", of[i].options);
+        assert_int_equal(table_rows(r.out), of[i].rows);
+        program_free(&r);
+    }
+}
+
+static void phases_of_the_learning_rate(void **state) {
+    (void)state;
+    expect_steps("half.h5", "--phase 1", 8, 15);
+    expect_steps("half.h5", "--phase 2", 16, 30);
+    expect_steps("half.h5", "--phase 3", 31, 40);
+    expect_steps("half.h5", "--phase last", 31, 40);
+    expect_steps("half.h5", "--phase 1 --startup 0", 1, 15);
+    expect_steps("half.h5", "--phase first-half", 8, 20);
+    expect_steps("half.h5", "--phase second-half", 21, 40);
+    expect_steps("warm.h5", "--phase 1", 1, 10);
+    expect_steps("warm.h5", "--phase 2", 11, 40);
+    expect_steps("second.h5", "--phase 1 --startup 0", 1, 20);
+    expect_steps("second.h5", "--phase 2", 21, 40);
+    expect_steps("never.h5", "--phase 1", 1, 40);
+    expect_refusal("half.h5", "--phase 4", "--phase 4: half.h5 has 3 phases");
+    expect_refusal("half.h5", "--phase 0", "--phase: '0' is not all, first-half");
+    expect_refusal("half.h5", "--phase late", "--phase: 'late' is not all, first-half");
+    program_result r = program_run("stat-scalar half.h5 warm.h5 --stat rows --phase 1");
+    assert_non_null(strstr(r.out, "phase 1 of 3, learning rate 0.1"));
+    assert_non_null(strstr(r.out, "phase 1 of 2, learning rate rising from 0.1 to 1"));
+    program_free(&r);
+}
+
+/* The other programs that summarise. */
+static void other_programs(void **state) {
+    (void)state;
+    program_result r = program_run("stat-outlier half.h5 --stat dist_mu");
+    check_cell(&r, 0, "median", 24);
+    assert_non_null(strstr(r.out, "# steps: half.h5: 8 to 40 of 40"));
+    program_free(&r);
+    r = program_run("stat-outlier half.h5 --stat dist_mu --startup 0 --phase 2");
+    check_cell(&r, 0, "median", 23);
+    program_free(&r);
+    r = program_run("stat-compare half.h5 second.h5 --stat dist_mu --phase second-half");
+    check_text(&r, 0, "quantity", "median");
+    check_cell(&r, 0, "value", 30.5);
+    check_cell(&r, 0, "steps", 20);
+    assert_non_null(strstr(r.out, "# steps: second.h5: 21 to 40 of 40; second half"));
+    program_free(&r);
+    r = program_run("stat-compare half.h5 second.h5 --stat dist_mu --startup 0");
+    check_cell(&r, 0, "steps", 40);
+    program_free(&r);
+}
+
+static int values_below(const double *value, int count, double limit) {
+    int below = 0;
+    for (int i = 0; i < count; i++) below += value[i] < limit;
+    return below;
+}
+
+/* The median of 400 independent values lies 1.96 sqrt(400)/2 = 19.6 ranks to either side of the 200th. */
+static void the_interval_of_a_median(void **state) {
+    (void)state;
+    double value[400];
+    rng random = rng_create(5);
+    sr_recorder *r = run_create(program_file("noise.h5"), run_options());
+    sr_add_site(r, &(sr_site){"a", "bn", "conv", SR_FAMILY_SIGMA, 2, 0, 0, 1e-5, NAN});
+    for (int step = 1; step <= 400; step++) {
+        value[step - 1] = 7 + rng_normal(&random);
+        sr_begin_step(r, step);
+        sr_put_scalar(r, 0, SR_SCALAR_dist_mu, value[step - 1]);
+        run_end_step(r, step);
+    }
+    run_finish(r);
+    program_result p = program_run("stat-scalar noise.h5 --stat dist_mu --intervals --startup 0");
+    const int low = values_below(value, 400, table_real(p.out, 0, "median_low"));
+    const int high = values_below(value, 400, table_real(p.out, 0, "median_high"));
+    if (low < 174 || low > 187 || high < 213 || high > 226)
+        fail_msg("the interval reaches from rank %d to %d, expected about 180 and 220", low, high);
+    program_free(&p);
+    p = program_run("stat-scalar noise.h5 --stat dist_mu");
+    assert_null(table_cell(p.out, 0, "median_low"));
+    program_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(startup_follows_alpha),
+                                       cmocka_unit_test(tables_say_their_steps),
+                                       cmocka_unit_test(per_step_keeps_the_startup),
+                                       cmocka_unit_test(phases_of_the_learning_rate),
+                                       cmocka_unit_test(other_programs),
+                                       cmocka_unit_test(the_interval_of_a_median)};
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}

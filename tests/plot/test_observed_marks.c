@@ -1,0 +1,116 @@
+/* Tables and figures say of which runs the batch statistics are only observed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../programs.h"
+#include "statrec/runfile.h"
+
+static void write_run(const char *name, const char *norm, bool observed) {
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.model = "toy";
+    o.data = "none";
+    o.force = true;
+    sr_recorder *r = sr_create(program_file(name), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    const int site = sr_add_site(r, &(sr_site){"top", norm, "x", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
+    if (observed) check_ok(sr_set_observed(r, site), sr_failed(r));
+    for (int step = 1; step <= 4; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, site, 4);
+        sr_put_scalar(r, site, SR_SCALAR_dist_mu, step);
+        sr_put_scalar(r, site, SR_SCALAR_dist_sigma2, 2 * step);
+        sr_put_scalar(r, site, SR_SCALAR_dist_psi, 3 * step);
+        sr_put_scalar(r, site, SR_SCALAR_dist_psi2, 3 * step);
+        sr_put_scalar(r, site, SR_SCALAR_tid_var, step);
+        sr_put_scalar(r, site, SR_SCALAR_dist_sigma, step);
+        sr_put_scalar(r, site, SR_SCALAR_g_mu, step);
+        sr_put_scalar(r, site, SR_SCALAR_g_sigma2, step);
+        sr_put_scalar(r, site, SR_SCALAR_g_psi2, step);
+        sr_put_scalar(r, site, SR_SCALAR_row_grad_mean, step);
+        sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
+    }
+    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    write_run("ln.h5", "ln", true);
+    write_run("bn.h5", "bn", true);
+    write_run("pnv.h5", "pnv", true);
+    write_run("plain.h5", "ln", false);
+    return 0;
+}
+
+static void test_whose(void **state) {
+    (void)state;
+    static const struct {
+        const char *norm, *statistic;
+        bool observed, want;
+    } row[] = {
+        {"ln", "dist_mu", true, true},        {"ln", "dist_mu", false, false},
+        {"ln", "g_psi2", true, true},         {"ln", "row_grad_var", true, false},
+        {"ln", "nonfinite", true, false},     {"bn", "tid_var", true, false},
+        {"bn", "dist_psi2", true, true},      {"rbn-released", "g_mu", true, false},
+        {"bn-powernorm", "mu", true, false},  {"pnv", "dist_psi", true, false},
+        {"pnv", "dist_sigma2", true, true},   {"mabn", "g_psi2", true, false},
+        {"pn-released", "psi2", true, false}, {"none", "tid_mean", true, true},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        sr_run_site site = {.observed = row[i].observed};
+        snprintf(site.norm, sizeof site.norm, "%s", row[i].norm);
+        if (sr_run_only_observed(&site, row[i].statistic) != row[i].want)
+            fail_msg("%s at %s", row[i].statistic, row[i].norm);
+    }
+}
+
+static void test_tables(void **state) {
+    (void)state;
+    program_result r =
+        program_run("stat-scalar --startup 0 bn.h5 ln.h5 plain.h5 --stat dist_mu,dist_psi,"
+                    "row_grad_mean");
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.out, "# note: ln.h5: dist_mu is the observer's at 1 site (top):"));
+    assert_non_null(strstr(r.out, "# note: ln.h5: dist_psi is the observer's"));
+    assert_non_null(strstr(r.out, "# note: bn.h5: dist_psi is the observer's"));
+    assert_null(strstr(r.out, "bn.h5: dist_mu is"));
+    assert_null(strstr(r.out, "row_grad_mean is"));
+    assert_null(strstr(r.out, "plain.h5: dist"));
+    program_free(&r);
+}
+
+/* In the script: what a picture says depends on the fonts of the machine. */
+static void check_script(const char *arguments, const char *label, const char *full) {
+    program_result r = program_run("dir=$(statplot %s -o x.svg --keep 2>&1 | sed 's/.*kept //'); "
+                                   "cat $dir/*.gp; rm -r $dir",
+                                   arguments);
+    assert_int_equal(r.status, 0);
+    if (!strstr(r.out, label)) fail_msg("%s: no %s in %s", arguments, label, r.out);
+    if (!strstr(r.out, full)) fail_msg("%s: no %s", arguments, full);
+    program_free(&r);
+}
+
+static void test_figures(void **state) {
+    (void)state;
+    static const char observed[] = "run_full[2] = 'toy, ln, none, seed 0 (observed)'";
+    check_script("fig2 bn.h5 ln.h5", "run_label[2] = 'ln (observed)'", observed);
+    check_script("fig2 bn.h5 ln.h5", "run_label[1] = 'bn'\n", observed);
+    check_script("fig2 bn.h5 ln.h5 --labels a,b", "run_label[2] = 'b'\n", observed);
+    check_script("fig2 bn.h5 plain.h5", "run_label[2] = 'ln'\n", "");
+    check_script("compare bn.h5 ln.h5", "run_label[2] = 'ln (observed)'", observed);
+    check_script("compare bn.h5 ln.h5 --stat row_grad_mean", "run_label[2] = 'ln'\n", "");
+    check_script("compare bn.h5 ln.h5 --stat dist_psi", "run_label[1] = 'bn (observed)'", observed);
+    /* sigma of the first run, psi of the second. */
+    check_script("fig4 bn.h5 ln.h5", "run_label[1] = 'bn'\n", "run_label[2] = 'ln (observed)'");
+    check_script("fig4 ln.h5 bn.h5", "run_label[1] = 'ln (observed)'",
+                 "run_label[2] = 'bn (observed)'");
+    check_script("fig4 bn.h5 pnv.h5", "run_label[1] = 'bn'\n", "run_label[2] = 'pnv'\n");
+    check_script("converge bn.h5 ln.h5", "run_label[2] = 'ln'\n", "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whose), cmocka_unit_test(test_tables),
+                                       cmocka_unit_test(test_figures)};
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
