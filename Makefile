@@ -13,20 +13,24 @@ ARCH    ?= native
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base record engine norm nets data train analysis table plot
+LAYERS := base record engine norm nets data task observe train analysis table plot
 CLOSURE_base   := base
 CLOSURE_record := record base
 CLOSURE_engine := engine base
 CLOSURE_norm   := norm engine base
 CLOSURE_nets   := nets norm engine base
 CLOSURE_data   := data base
-CLOSURE_train  := train nets norm engine data record base
+CLOSURE_task   := task nets norm engine data base
+CLOSURE_observe := observe nets norm engine record base
+CLOSURE_train  := train task observe nets norm engine data record base
 CLOSURE_analysis := analysis record base
 CLOSURE_table  := table $(CLOSURE_analysis)
 CLOSURE_plot   := plot record base
 CLOSURE_cli    := plot $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
+CLOSURE_TEST_nets := task data nets norm engine base
+CLOSURE_TEST_observe := $(CLOSURE_train)
 
 OPT_release := -O3 -g -DNDEBUG
 OPT_debug   := -O1 -g3
@@ -148,6 +152,7 @@ check: ## install what is missing, build, run all quick tests (under 3 minutes)
 check-installed:
 	$(Q)sh tests/layers.sh
 	$(Q)$(MAKE) --no-print-directory MODE=release all unit
+	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
 	$(Q)sh tests/run_cli.sh build/release
 check-all: check ## everything of check, and the same tests under the address sanitizer

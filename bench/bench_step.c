@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/train/hooks.h"
+#include "../src/observe/hooks.h"
 #include "statnet/gemm.h"
 #include "statnet/optim.h"
 #include "statnet/progress.h"
+#include "statnet/task.h"
 
 enum { STEPS = 5, WARM = 3, IMAGES = 128, PAIRS = 32, LENGTH = 32, VOCABULARY = 4000 };
 
@@ -91,7 +92,6 @@ static int open_model(step_bench *s) {
                        .dropout = 0,
                        .attention_dropout = 0,
                        .relu_dropout = 0,
-                       .label_smoothing = s->images ? 0 : 0.1,
                        .seed = 1};
     data_shape shape = {.task = s->images ? TASK_IMAGES : TASK_PAIRS,
                         .height = 32,
@@ -138,7 +138,9 @@ static bool one_step(step_bench *s) {
     s->steps++;
     if (s->recorder) sr_begin_step(s->recorder, s->steps);
     tape_reset(s->tape, rng_create((uint64_t)s->steps), true, true);
-    tensor *loss = model_loss(s->model, s->tape, &s->batch, NORM_TRAIN, &report);
+    const task_options o = {.label_smoothing = NAN};
+    pass p = {.tape = s->tape, .batch = &s->batch, .mode = NORM_TRAIN};
+    tensor *loss = task_loss(task_of(s->batch.task), &o, s->model, &p, &report);
     tape_backward(s->tape, loss, 1);
     if (tape_failure(s->tape)) s->why = *tape_failure(s->tape);
     if (s->why.status != SR_OK ||

@@ -1,5 +1,5 @@
 /* models.h -- models: one file model_*.c and one row of the table each. A model owns its
- * parameters and normalization sites and turns a batch into a summed loss. */
+ * parameters and normalization sites and turns a batch into what its task takes a loss of. */
 #ifndef STATNET_MODELS_H
 #define STATNET_MODELS_H
 
@@ -7,6 +7,7 @@
 #include "statnet/norm.h"
 #include "statnet/ops.h"
 #include "statnet/params.h"
+#include "statnet/pass.h"
 
 enum { MODEL_TEXT = 512 };
 
@@ -45,7 +46,7 @@ typedef struct model_options {
     char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
     char norm_at[MODEL_TEXT]; /* "PATTERN=METHOD,...", first match wins, before the two above */
     double norm_eps,
-        norm_alpha;      /* NaN: the method's default (alpha: 0.9 instead of 0.95 for images) */
+        norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
     int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
     char norm_param[MODEL_NORM_PARAM_COUNT][MODEL_TEXT]; /* "" = the method's preset */
     bool count_padding;    /* transformer: control, padded rows take part in normalizations */
@@ -54,8 +55,6 @@ typedef struct model_options {
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
     double dropout, attention_dropout, relu_dropout;
-    double label_smoothing;
-    smoothing_form smoothing;
     uint64_t seed;
 } model_options;
 
@@ -65,9 +64,10 @@ typedef struct model_row {
     task task;
     const char *presets; /* "mini|transformer|..." or "" */
     sr_status (*build)(model *m, const model_options *o, const data_shape *shape, sr_failure *why);
-    tensor *(*loss)(model *m, tape *t, const batch *b, norm_mode mode,
-                    cross_entropy_report *report);
+    /* What the task takes its loss of: logits [rows, classes]. NULL after a failure of the tape. */
+    tensor *(*forward)(model *m, pass *p);
     void (*free)(model *m);
+    double alpha; /* instead of the 0.95 of methods made for text; 0: theirs */
 } model_row;
 
 struct model {
@@ -84,8 +84,6 @@ const model_row *model_at(int i); /* NULL past the end */
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);
-/* Summed loss over the batch's tokens, count 1; NULL after a failure (kept in the tape). */
-tensor *model_loss(model *m, tape *t, const batch *b, norm_mode mode, cross_entropy_report *report);
 /* For model files: a new site at the next depth, normalized by what norm_at says for its name, else
  * by `norm`. NULL on failure. */
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
@@ -94,7 +92,7 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
  * be NULL). NULL when unknown. */
 const norm_method *model_norm_method(const char *name, bool *layer_scale);
 /* Weight of the OLD running value of a method that has one: what the options say, else the method's
- * (for images 0.9 instead of 0.95). */
+ * or the model's instead of the text methods' 0.95. */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);
 /* The rows as this site's method wants them: every token its own sample where it asks for that.
  * NULL when out of memory. */

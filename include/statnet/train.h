@@ -6,6 +6,7 @@
 #include "statnet/models.h"
 #include "statnet/optim.h"
 #include "statnet/options.h"
+#include "statnet/task.h"
 
 /* Values of the option table train_options, one field per row (see src/train/config.c for the
  * meaning, default, range and unit of each). */
@@ -14,12 +15,14 @@ typedef struct train_config {
     data_options data;
     optim_options optim;
     option_text smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in;
+    double label_smoothing;
+    smoothing_form smoothing;
     double lr, warmup_init, lr_factor, clip_norm;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates;
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
     option_text dump_weights, dump_batches;
-    bool force, quiet, profile, validate_batch, final_tid;
+    bool force, quiet, profile, validate_batch, test, final_tid;
     int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
         dump_steps;
     double flush_seconds;
@@ -42,17 +45,23 @@ const train_recipe *train_recipe_at(int i); /* NULL past the end */
 
 /* -- a run */
 
-/* Sums of one pass over a split. */
+/* One pass over a split. */
 typedef struct train_eval {
+    const task_row *task;
+    data_split split;
     int64_t step, update;
     double epoch;
-    double train_loss;                            /* nats per token since the last evaluation */
-    double loss, nll;                             /* nats per token */
-    double accuracy;                              /* percent */
-    double loss_batch, nll_batch, accuracy_batch; /* with batch statistics; NaN unless asked for */
-    int64_t tokens, unknown;
+    double train_loss;                /* nats per token or image since the last evaluation */
+    cross_entropy_report sum;         /* running statistics; tokens 0: no evaluation was made */
+    double value[TASK_METRICS];       /* the task's metrics of it */
+    double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */
     double lr, seconds;
 } train_eval;
+
+enum { TRAIN_METRIC_NAME = 64 };
+/* "valid_loss"; of the batch statistics "valid_loss_batch". */
+void train_metric_name(const train_eval *e, int metric, bool of_batch,
+                       char name[TRAIN_METRIC_NAME]);
 
 typedef struct train_progress {
     int64_t update, updates; /* done, planned */
@@ -77,7 +86,7 @@ typedef struct train_times {
 
 typedef struct train_result {
     int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
-    train_eval last;                 /* the last validation */
+    train_eval last, test;           /* the last validation, and that of the test split */
     bool interrupted;
     char digest[32]; /* of all weights and running state */
     train_times times;

@@ -56,8 +56,7 @@ static int list_models(const tool *t) {
     const model_row *m;
     for (int i = 0; (m = model_at(i)); i++) {
         print_name(m->name, 12);
-        printf("%-7s %s (%s)", m->task == TASK_IMAGES ? "images" : "pairs", m->summary,
-               m->citation);
+        printf("%-7s %s (%s)", task_of(m->task)->name, m->summary, m->citation);
         if (m->presets && *m->presets) printf("; presets %s", m->presets);
         putchar('\n');
     }
@@ -68,7 +67,19 @@ static int list_data(const tool *t) {
     (void)t;
     for (int i = 0; data_name(i); i++) {
         print_name(data_name(i), 12);
-        printf("%-7s %s\n", data_task(i) == TASK_IMAGES ? "images" : "pairs", data_summary(i));
+        printf("%-7s %s\n", task_of(data_task(i))->name, data_summary(i));
+    }
+    return TOOL_DONE;
+}
+
+static int list_tasks(const tool *t) {
+    (void)t;
+    const task_row *k;
+    for (int i = 0; (k = task_at(i)); i++) {
+        print_name(k->name, 12);
+        printf("%s; metrics", k->summary);
+        for (int n = 0; n < task_metrics(k); n++) printf(" %s", k->metric[n].name);
+        putchar('\n');
     }
     return TOOL_DONE;
 }
@@ -116,14 +127,6 @@ static int list_options(const tool *t) {
     return TOOL_DONE;
 }
 
-/* Names and widths of sites depend on the model's options only, so any shape of data will do. */
-static data_shape example_shape(task of_model) {
-    if (of_model == TASK_IMAGES)
-        return (data_shape){
-            .task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10};
-    return (data_shape){.task = TASK_PAIRS, .vocabulary = 64, .longest = 64};
-}
-
 static void print_sites(const model *m) {
     for (int i = 0; i < m->sites; i++) {
         const norm_site *s = m->site[i];
@@ -146,8 +149,8 @@ static int list_sites(const tool *t) {
         return tool_report(t, &why);
     if (positional)
         return tool_error(t, TOOL_USAGE, "'%s' is not an option of train, as --model is", argv[0]);
-    data_shape shape = example_shape(model_find(c.model.name)->task);
-    model *m = model_create(&c.model, &shape, &why);
+    /* names and widths of sites depend on the model's options only: any shape of data will do */
+    model *m = model_create(&c.model, &task_of(model_find(c.model.name)->task)->example, &why);
     if (!m) return tool_report(t, &why);
     print_sites(m);
     model_free(m);
@@ -164,6 +167,7 @@ static const listing listings[] = {
     {"norms", list_norms, "normalizations: axis, summary, source, running state, defaults"},
     {"models", list_models, "models: data they take, summary, source, presets"},
     {"data", list_data, "data sets"},
+    {"tasks", list_tasks, "tasks: what is learnt, metrics"},
     {"stats", list_stats, "what a run file holds: group and definition of every name"},
     {"optimizers", list_optimizers, "optimizers"},
     {"figures", list_figures, "figures of statplot: runs they take, title"},

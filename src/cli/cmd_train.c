@@ -18,8 +18,8 @@ typedef struct session {
     tool tool;
     char *command; /* as typed */
     train_config config;
-    bool images;
     tsv table;
+    char metric[2][TASK_METRICS][TRAIN_METRIC_NAME]; /* columns: running, batch statistics */
     bool header_done;
     progress progress;
 } session;
@@ -37,22 +37,25 @@ static void on_warn(void *context, const char *text) {
     tool_warn(&s->tool, "%s", text);
 }
 
-static void begin_table(session *s) {
+static void declare_metrics(session *s, const train_eval *e, bool of_batch) {
+    char text[512];
+    for (int i = 0; i < task_metrics(e->task); i++) {
+        const task_metric *m = &e->task->metric[i];
+        train_metric_name(e, i, of_batch, s->metric[of_batch][i]);
+        snprintf(text, sizeof text, "%s (%s), validation split, %s", m->definition, m->unit,
+                 of_batch ? "statistics of each of its batches" : "running statistics");
+        tsv_column(&s->table, s->metric[of_batch][i], text);
+    }
+}
+
+static void begin_table(session *s, const train_eval *e) {
     tsv *t = &s->table;
     tsv_begin(t, stdout, s->tool.name, s->command);
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "update", "optimizer updates");
     tsv_column(t, "train_loss", "nats per token or image since the last row, with smoothing");
-    tsv_column(t, "valid_loss", "nats per token or image, with smoothing, running statistics");
-    tsv_column(t, "valid_nll", "without smoothing; </s> and <unk> counted");
-    tsv_column(t, "valid_ppl", "exp(valid_nll)");
-    tsv_column(t, "valid_accuracy", "percent of targets with the largest logit");
-    if (s->config.validate_batch) {
-        tsv_column(t, "valid_loss_batch", "as valid_loss, statistics of each validation batch");
-        tsv_column(t, "valid_nll_batch", "as valid_nll, statistics of each validation batch");
-        tsv_column(t, "valid_ppl_batch", "exp(valid_nll_batch)");
-        tsv_column(t, "valid_accuracy_batch", "as valid_accuracy, statistics of each batch");
-    }
+    declare_metrics(s, e, false);
+    if (s->config.validate_batch) declare_metrics(s, e, true);
     tsv_column(t, "lr", "learning rate of the last update");
     tsv_column(t, "seconds", "since the start");
     tsv_header(t);
@@ -68,15 +71,15 @@ static void print_number(tsv *t, double value) {
 static void on_eval(void *context, const train_eval *e) {
     session *s = context;
     tsv *t = &s->table;
+    const int metrics = task_metrics(e->task);
     progress_end(&s->progress);
-    if (!s->header_done) begin_table(s);
+    if (!s->header_done) begin_table(s, e);
     tsv_real(t, e->epoch);
     tsv_int(t, e->update);
-    const double value[] = {e->train_loss, e->loss, e->nll, exp(e->nll), e->accuracy};
-    const double again[] = {e->loss_batch, e->nll_batch, exp(e->nll_batch), e->accuracy_batch};
-    for (size_t i = 0; i < sizeof value / sizeof value[0]; i++) print_number(t, value[i]);
-    for (size_t i = 0; i < sizeof again / sizeof again[0] && s->config.validate_batch; i++)
-        print_number(t, again[i]);
+    print_number(t, e->train_loss);
+    for (int i = 0; i < metrics; i++) print_number(t, e->value[i]);
+    for (int i = 0; i < metrics && s->config.validate_batch; i++)
+        print_number(t, e->batch_value[i]);
     print_number(t, e->lr);
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%.1f", e->seconds);
@@ -101,18 +104,11 @@ static bool on_stop(void *context) {
 
 /* -- the result */
 
-static void print_quality(const session *s, const train_result *r) {
-    const train_eval *e = &r->last;
-    if (e->tokens == 0) return;
-    if (s->images)
-        printf("# test accuracy: %.2f %% of %lld images (running statistics)\n", e->accuracy,
-               (long long)e->tokens);
-    else
-        printf(
-            "# validation perplexity: %.*g per target token (%lld tokens, </s> and <unk> counted, "
-            "%.2f %% are <unk>; running statistics)\n",
-            exp(e->nll) < 1e6 ? 6 : 3, exp(e->nll), (long long)e->tokens,
-            100 * (double)e->unknown / (double)e->tokens);
+static void print_quality(const train_eval *e, const char *split) {
+    char text[TASK_TEXT];
+    if (e->sum.tokens == 0) return;
+    e->task->describe(&e->sum, split, text);
+    printf("# %s\n", text);
 }
 
 static void print_profile(const train_result *r) {
@@ -134,7 +130,8 @@ static void print_profile(const train_result *r) {
 }
 
 static void print_result(const session *s, const train_result *r) {
-    print_quality(s, r);
+    print_quality(&r->last, "validation");
+    print_quality(&r->test, "test");
     double busy = r->times.total - r->times.validation;
     printf("# steps: %lld (%lld updates, %lld skipped for a non-finite gradient), %.2f steps/s\n",
            (long long)r->steps, (long long)r->updates, (long long)r->skipped,
@@ -178,7 +175,6 @@ static int run(session *s) {
     train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop};
     train_result result;
     sr_failure why = {0};
-    s->images = model_find(s->config.model.name)->task == TASK_IMAGES;
     tool_catch_signals();
     sr_status status = train_run(&s->config, s->command, &events, &result, &why);
     progress_end(&s->progress);

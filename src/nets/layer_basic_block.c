@@ -35,31 +35,23 @@ basic_block basic_block_init(const site_builder *b, const char *name, int64_t in
 
 /* -- forward */
 
-/* The rows of a tensor of images: all valid, one sample per image. */
-static norm_rows *image_rows(tape *t, const tensor *x, norm_mode mode, double *penalty) {
-    int64_t rows = tensor_rows(x), positions = rows / x->dim[0];
-    norm_rows *r = tape_alloc(t, sizeof *r);
-    int32_t *sample = tape_alloc(t, (size_t)rows * sizeof *sample);
-    if (!r || !sample || norm_rows_init(r, t, rows, NULL, mode) != SR_OK) return NULL;
-    for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / positions);
-    r->sample = sample;
-    r->samples = x->dim[0];
-    r->tokens = (double)x->dim[0];
-    r->penalty = penalty;
-    return r;
+/* All positions are valid, one sample per image. */
+static norm_rows *image_rows(pass *p, const tensor *x) {
+    return pass_rows(p, x->dim[0], x->dim[1] * x->dim[2], NULL);
 }
 
 tensor *conv_norm_apply(const conv_norm *c, image_pass *p, tensor *x) {
-    tensor *y = op_conv2d(p->t, x, norm_weight(c->norm, p->t, c->w), c->stride, 1);
+    tape *t = p->pass->tape;
+    tensor *y = op_conv2d(t, x, norm_weight(c->norm, t, c->w), c->stride, 1);
     if (!y) return NULL;
-    if (!p->rows || p->rows->rows != tensor_rows(y))
-        p->rows = image_rows(p->t, y, p->mode, &p->penalty);
-    return p->rows ? norm_apply(c->norm, p->t, y, p->rows) : NULL;
+    if (!p->rows || p->rows->rows != tensor_rows(y)) p->rows = image_rows(p->pass, y);
+    return p->rows ? norm_apply(c->norm, t, y, p->rows) : NULL;
 }
 
 tensor *basic_block_apply(const basic_block *k, image_pass *p, tensor *x) {
-    tensor *h = op_relu(p->t, conv_norm_apply(&k->first, p, x));
+    tape *t = p->pass->tape;
+    tensor *h = op_relu(t, conv_norm_apply(&k->first, p, x));
     tensor *y = conv_norm_apply(&k->second, p, h);
-    tensor *around = y ? op_shortcut(p->t, x, k->first.stride, tensor_features(y)) : NULL;
-    return op_relu(p->t, op_add(p->t, y, around));
+    tensor *around = y ? op_shortcut(t, x, k->first.stride, tensor_features(y)) : NULL;
+    return op_relu(t, op_add(t, y, around));
 }

@@ -15,11 +15,11 @@ decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int
 
 tensor *decoder_layer_apply(const decoder_layer *l, const text_pass *p, tensor *x, tensor *memory) {
     tensor *h = layer_before(p, l->self_norm, x, p->target);
-    h = attention_apply(&l->self, p->t, h, h, NULL, true);
+    h = attention_apply(&l->self, p->pass->tape, h, h, NULL, true);
     x = layer_after(p, l->self_norm, x, h, p->target);
     h = layer_before(p, l->cross_norm, x, p->target);
-    h = attention_apply(&l->cross, p->t, h, memory, p->source_mask, false);
+    h = attention_apply(&l->cross, p->pass->tape, h, memory, p->source_mask, false);
     x = layer_after(p, l->cross_norm, x, h, p->target);
-    h = ffn_apply(&l->ffn, p->t, layer_before(p, l->ffn_norm, x, p->target));
+    h = ffn_apply(&l->ffn, p->pass->tape, layer_before(p, l->ffn_norm, x, p->target));
     return layer_after(p, l->ffn_norm, x, h, p->target);
 }

@@ -12,8 +12,8 @@ encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int
 
 tensor *encoder_layer_apply(const encoder_layer *l, const text_pass *p, tensor *x) {
     tensor *h = layer_before(p, l->norm1, x, p->source);
-    h = attention_apply(&l->attention, p->t, h, h, p->source_mask, false);
+    h = attention_apply(&l->attention, p->pass->tape, h, h, p->source_mask, false);
     x = layer_after(p, l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, p->t, layer_before(p, l->norm2, x, p->source));
+    h = ffn_apply(&l->ffn, p->pass->tape, layer_before(p, l->norm2, x, p->source));
     return layer_after(p, l->norm2, x, h, p->source);
 }

@@ -44,23 +44,9 @@ ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char 
 
 /* -- forward */
 
-norm_rows *text_rows(tape *t, int64_t count, int64_t length, const uint8_t *mask, norm_mode mode,
-                     double tokens, double *penalty) {
-    int64_t rows = count * length;
-    norm_rows *r = tape_alloc(t, sizeof *r);
-    int32_t *sample = tape_alloc(t, (size_t)rows * sizeof *sample);
-    if (!r || !sample || norm_rows_init(r, t, rows, mask, mode) != SR_OK) return NULL;
-    for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / length);
-    r->sample = sample;
-    r->samples = count;
-    r->tokens = tokens;
-    r->penalty = penalty;
-    return r;
-}
-
 tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
-    const norm_rows *own = model_rows_for(n, p->t, rows);
-    return own ? norm_apply(n, p->t, x, own) : NULL;
+    const norm_rows *own = model_rows_for(n, p->pass->tape, rows);
+    return own ? norm_apply(n, p->pass->tape, x, own) : NULL;
 }
 
 tensor *layer_before(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
@@ -68,6 +54,6 @@ tensor *layer_before(const text_pass *p, norm_site *n, tensor *x, const norm_row
 }
 
 tensor *layer_after(const text_pass *p, norm_site *n, tensor *x, tensor *f, const norm_rows *rows) {
-    tensor *sum = op_add(p->t, x, op_dropout(p->t, f, p->size->dropout));
+    tensor *sum = op_add(p->pass->tape, x, op_dropout(p->pass->tape, f, p->size->dropout));
     return p->size->pre ? sum : layer_normalize(p, n, sum, rows);
 }

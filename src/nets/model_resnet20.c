@@ -3,7 +3,7 @@
  *   stem: conv 3x3 -> 16, norm, relu
  *   3 stages x 3 blocks, 16/32/64 filters, first block of stages 2 and 3 with stride 2
  *   (layer_basic_block.c)
- *   mean over positions, linear -> classes, softmax cross entropy
+ *   mean over positions, linear -> classes
  *
  * 269,722 parameters for 3 channels and 10 classes, 19 normalization sites. Convolutions
  * N(sqrt(2/fan_in)); linear U(1/sqrt(64)), PyTorch's default, with zero bias: He's rule for it,
@@ -26,8 +26,6 @@ typedef struct resnet {
     conv_norm stem;
     basic_block block[STAGES][BLOCKS];
     linear_layer classify;
-    double smoothing;
-    smoothing_form form;
 } resnet;
 
 static sr_status resnet_build(model *m, const model_options *o, const data_shape *shape,
@@ -39,8 +37,6 @@ static sr_status resnet_build(model *m, const model_options *o, const data_shape
     if (shape->height % 4 || shape->width % 4)
         return sr_fail(why, SR_USAGE, "resnet20 wants image sides divisible by 4, not %lld x %lld",
                        (long long)shape->height, (long long)shape->width);
-    net->smoothing = model_default(o->label_smoothing, 0);
-    net->form = o->smoothing;
     net->stem = conv_norm_init(&b, "stem", "stem", shape->channels, stage_filters[0], 1);
     int64_t in = stage_filters[0];
     for (int s = 0; s < STAGES; s++) {
@@ -64,19 +60,17 @@ static void resnet_free(model *m) {
 
 /* -- forward */
 
-static tensor *resnet_loss(model *m, tape *t, const batch *b, norm_mode mode,
-                           cross_entropy_report *report) {
+/* [count, classes] */
+static tensor *resnet_forward(model *m, pass *p) {
     const resnet *net = m->self;
-    image_pass p = {.t = t, .mode = mode};
+    const batch *b = p->batch;
+    image_pass images = {.pass = p};
     int64_t dim[4] = {b->count, b->height, b->width, b->channels};
-    tensor *x = tape_wrap(t, 4, dim, (real *)b->image);
-    x = op_relu(t, conv_norm_apply(&net->stem, &p, x));
+    tensor *x = tape_wrap(p->tape, 4, dim, (real *)b->image);
+    x = op_relu(p->tape, conv_norm_apply(&net->stem, &images, x));
     for (int s = 0; s < STAGES; s++)
-        for (int i = 0; i < BLOCKS; i++) x = basic_block_apply(&net->block[s][i], &p, x);
-    tensor *logits = linear_apply(&net->classify, t, op_average_pool(t, x));
-    tensor *loss = op_cross_entropy(t, logits, b->label, -1, -1, net->smoothing, net->form, report);
-    if (loss && report) report->loss += p.penalty;
-    return loss;
+        for (int i = 0; i < BLOCKS; i++) x = basic_block_apply(&net->block[s][i], &images, x);
+    return linear_apply(&net->classify, p->tape, op_average_pool(p->tape, x));
 }
 
 const model_row model_resnet20 = {
@@ -86,6 +80,7 @@ const model_row model_resnet20 = {
     .task = TASK_IMAGES,
     .presets = "",
     .build = resnet_build,
-    .loss = resnet_loss,
+    .forward = resnet_forward,
+    .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
     .free = resnet_free,
 };

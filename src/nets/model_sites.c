@@ -120,11 +120,11 @@ sr_status model_check_norm_params(const model *m, const model_options *o, sr_fai
     return SR_OK;
 }
 
-/* The 0.95 in a method's row is the value of the text releases; image networks run PyTorch's 0.9
- * (norms.md 2). */
+/* The 0.95 in a method's row is the value of the text releases; a model of other origin says its
+ * own (norms.md 2). */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method) {
-    bool images = m->row->task == TASK_IMAGES;
-    return model_default(o->norm_alpha, images && method->alpha == 0.95 ? 0.9 : method->alpha);
+    const bool own = m->row->alpha > 0 && method->alpha == 0.95;
+    return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
 /* The method's presets with what the options set. A layer scale that METHOD+ls or pn-released asks

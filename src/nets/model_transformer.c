@@ -1,9 +1,9 @@
 /* model_transformer.c -- encoder-decoder transformer as in fairseq (models.md 2).
  *
- *   embed(tokens) = drop(sqrt(d) E[token] + P[position])          one E for source, target, output
+ *   one embedding E for source, target and output (layer_embedding.c)
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
  *   pre-norm models end encoder and decoder with one more norm
- *   logits = h E^T, label-smoothed cross entropy summed over target tokens
+ *   logits = h E^T
  *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final,
  * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites see the source mask,
@@ -34,13 +34,10 @@ static const preset presets[] = {
 
 typedef struct transformer {
     preset size; /* after the options */
-    tensor *embedding;
-    tensor positions;
+    embedding_layer embedding;
     encoder_layer encoder[LAYERS_MAX];
     decoder_layer decoder[LAYERS_MAX];
     norm_site *encoder_final, *decoder_final; /* pre-norm only */
-    double smoothing;
-    smoothing_form form;
     bool count_padding; /* padded rows are rows like others to the normalizations */
 } transformer;
 
@@ -86,19 +83,14 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     return SR_OK;
 }
 
-/* E ~ N(d^-0.5) with the row of <pad> zero; P for every position that a sentence can have. */
 static sr_status build_embedding(const site_builder *b, transformer *net, const data_shape *shape) {
-    int64_t d = net->size.layer.d, count = shape->longest + TOKEN_PAD + 2;
-    net->embedding = params_add(&b->m->params, "embedding", 2, (int64_t[]){shape->vocabulary, d},
-                                INIT_NORMAL, 1 / sqrt((double)d));
-    net->positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
-    net->positions.value = malloc((size_t)(count * d) * sizeof(real));
-    if (!net->embedding || !net->positions.value)
+    const layer_size *s = &net->size.layer;
+    net->embedding = embedding_init(&b->m->params, "embedding", shape->vocabulary, s->d,
+                                    shape->longest, s->dropout);
+    if (!net->embedding.weight || !net->embedding.positions.value)
         return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
-                       (long long)shape->vocabulary, (long long)d);
-    for (int64_t k = 0; k < d; k++) net->embedding->value[TOKEN_PAD * d + k] = 0;
-    op_embedding_positions(net->positions.value, count, d, TOKEN_PAD);
-    b->m->embedding = net->embedding;
+                       (long long)shape->vocabulary, (long long)s->d);
+    b->m->embedding = net->embedding.weight;
     return SR_OK;
 }
 
@@ -123,8 +115,6 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
     sr_status status = choose_size(&net->size, o, why);
     if (status != SR_OK) return status;
     resolved.heads = net->size.layer.heads;
-    net->smoothing = model_default(o->label_smoothing, 0.1);
-    net->form = o->smoothing;
     net->count_padding = o->count_padding;
     status = build_embedding(&b, net, shape);
     if (status != SR_OK) return status;
@@ -134,79 +124,46 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
 
 static void transformer_free(model *m) {
     transformer *net = m->self;
-    free(net->positions.value);
+    embedding_free(&net->embedding);
     free(net);
 }
 
 /* -- forward */
 
-static tensor *embed(const transformer *net, tape *t, const int32_t *token, int64_t count,
-                     int64_t length) {
-    tensor *x = op_embedding(t, net->embedding, token, count, length,
-                             sqrt((double)net->size.layer.d), &net->positions, TOKEN_PAD);
-    return op_dropout(t, x, net->size.layer.dropout);
-}
-
-static tensor *encode(const transformer *net, const text_pass *p, const batch *b) {
-    tensor *x = embed(net, p->t, b->source, b->count, b->source_length);
+static tensor *encode(const transformer *net, const text_pass *p) {
+    const batch *b = p->pass->batch;
+    tensor *x =
+        embedding_apply(&net->embedding, p->pass->tape, b->source, b->count, b->source_length);
     for (int i = 0; i < net->size.encoder_layers; i++)
         x = encoder_layer_apply(&net->encoder[i], p, x);
     return p->size->pre ? layer_normalize(p, net->encoder_final, x, p->source) : x;
 }
 
-static tensor *decode(const transformer *net, const text_pass *p, const batch *b, tensor *memory) {
-    tensor *x = embed(net, p->t, b->target_in, b->count, b->target_length);
+static tensor *decode(const transformer *net, const text_pass *p, tensor *memory) {
+    const batch *b = p->pass->batch;
+    tensor *x =
+        embedding_apply(&net->embedding, p->pass->tape, b->target_in, b->count, b->target_length);
     for (int i = 0; i < net->size.decoder_layers; i++)
         x = decoder_layer_apply(&net->decoder[i], p, x, memory);
     return p->size->pre ? layer_normalize(p, net->decoder_final, x, p->target) : x;
 }
 
-/* [d] mean over n rows of P[position]; the words of a sentence come first, its padding has none. */
-static double *mean_position(tape *t, const tensor *positions, int64_t count, int64_t length,
-                             const uint8_t *mask, int64_t n) {
-    int64_t d = positions->dim[1];
-    double *mean = tape_alloc(t, (size_t)d * sizeof *mean);
-    for (int64_t k = 0; mean && k < d; k++) mean[k] = 0;
-    for (int64_t i = 0; mean && i < length; i++) {
-        const real *here = positions->value + (TOKEN_PAD + 1 + i) * d;
-        int64_t words = 0;
-        for (int64_t s = 0; s < count; s++) words += mask[s * length + i] != 0;
-        for (int64_t k = 0; k < d; k++) mean[k] += (double)words / (double)n * (double)here[k];
-    }
-    return mean;
-}
-
-/* Rows of one side of the batch, as the sites of its stack see them. */
-static norm_rows *side_rows(const transformer *net, tape *t, const batch *b, bool source,
-                            norm_mode mode, double *penalty) {
-    const int64_t length = source ? b->source_length : b->target_length;
-    const uint8_t *mask = source ? b->source_mask : b->target_mask;
-    norm_rows *r = text_rows(t, b->count, length, net->count_padding ? NULL : mask, mode,
-                             (double)b->tokens, penalty);
-    if (!r) return NULL;
-    r->position_mean =
-        mean_position(t, &net->positions, b->count, length, mask, r->valid ? r->valid : 1);
-    return r->position_mean ? r : NULL;
-}
-
-static tensor *transformer_loss(model *m, tape *t, const batch *b, norm_mode mode,
-                                cross_entropy_report *report) {
+/* [count, target length, vocabulary] */
+static tensor *transformer_forward(model *m, pass *p) {
     const transformer *net = m->self;
-    double penalty = 0; /* of the normalizations, part of the loss */
-    text_pass p = {
-        .t = t,
+    const batch *b = p->batch;
+    text_pass text = {
+        .pass = p,
         .size = &net->size.layer,
         .source_mask = b->source_mask,
-        .source = side_rows(net, t, b, true, mode, &penalty),
-        .target = side_rows(net, t, b, false, mode, &penalty),
+        .source = embedding_rows(&net->embedding, p, b->count, b->source_length, b->source_mask,
+                                 net->count_padding),
+        .target = embedding_rows(&net->embedding, p, b->count, b->target_length, b->target_mask,
+                                 net->count_padding),
     };
-    if (!p.source || !p.target) return NULL;
-    tensor *x = decode(net, &p, b, encode(net, &p, b));
-    tensor *logits = op_linear(t, x, net->embedding, NULL);
-    tensor *loss = op_cross_entropy(t, logits, b->target_out, TOKEN_PAD, TOKEN_UNK, net->smoothing,
-                                    net->form, report);
-    if (loss && report) report->loss += penalty;
-    return loss;
+    if (!text.source || !text.target) return NULL;
+    tensor *x = decode(net, &text, encode(net, &text));
+    return op_linear(p->tape, x, net->embedding.weight, NULL);
 }
 
 const model_row model_transformer = {
@@ -216,6 +173,6 @@ const model_row model_transformer = {
     .task = TASK_PAIRS,
     .presets = "mini|transformer|transformer_iwslt_de_en|transformer_big",
     .build = transformer_build,
-    .loss = transformer_loss,
+    .forward = transformer_forward,
     .free = transformer_free,
 };

@@ -20,19 +20,10 @@ const model_row *model_find(const char *name) {
     return NULL;
 }
 
-static const char *task_word(task k) {
-    return k == TASK_IMAGES ? "images" : "sentence pairs";
-}
-
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why) {
     const model_row *row = model_find(o->name);
     if (!row) {
         sr_fail(why, SR_USAGE, "model '%s' is not known", o->name);
-        return NULL;
-    }
-    if (row->task != shape->task) {
-        sr_fail(why, SR_USAGE, "model %s takes %s, the data are %s", o->name, task_word(row->task),
-                task_word(shape->task));
         return NULL;
     }
     model *m = calloc(1, sizeof *m);
@@ -62,9 +53,4 @@ void model_free(model *m) {
     free(m->site);
     params_free(&m->params);
     free(m);
-}
-
-tensor *model_loss(model *m, tape *t, const batch *b, norm_mode mode,
-                   cross_entropy_report *report) {
-    return m->row->loss(m, t, b, mode, report);
 }

@@ -7,12 +7,33 @@
 
 #include "statnet/layers.h"
 #include "statnet/models.h"
+#include "statnet/pass.h"
 
 typedef struct site_builder {
     model *m;
     const model_options *options; /* heads as they are, not 0 */
     sr_failure *why;
 } site_builder;
+
+/* -- text */
+
+typedef struct embedding_layer {
+    tensor *weight;   /* [vocabulary, d] */
+    tensor positions; /* [positions, d], owned */
+    double dropout;
+} embedding_layer;
+
+/* weight or positions.value NULL: out of memory. longest: words of a sentence, </s> included. */
+embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
+                               int64_t longest, double dropout);
+void embedding_free(embedding_layer *e);
+/* token [count, length] -> [count, length, d] */
+tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
+                        int64_t length);
+/* pass_rows of embedded sentences, with the mean of their positions; count_padding: padded rows are
+ * rows like others. NULL when out of memory. */
+norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int64_t length,
+                          const uint8_t *mask, bool count_padding);
 
 /* -- transformer */
 
@@ -45,18 +66,13 @@ attention_layer layer_attention_init(const site_builder *b, const layer_size *s,
                                      int layer, const char *part);
 ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer);
 
-/* One pass: what every sublayer needs. */
+/* What every sublayer needs of a pass. */
 typedef struct text_pass {
-    tape *t;
+    pass *pass;
     const layer_size *size;
     const uint8_t *source_mask;       /* [count, source length] */
     const norm_rows *source, *target; /* target: decoder layers only */
 } text_pass;
-
-/* Rows of count sentences, the valid ones of a mask, one sample per sentence; NULL when out of
- * memory. Penalties of the normalizations are added to *penalty. */
-norm_rows *text_rows(tape *t, int64_t count, int64_t length, const uint8_t *mask, norm_mode mode,
-                     double tokens, double *penalty);
 
 /* x [B, T, d], memory [B, S, d]. */
 tensor *encoder_layer_apply(const encoder_layer *l, const text_pass *p, tensor *x);
@@ -87,12 +103,11 @@ conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *no
 /* NAME.conv1, NAME.norm1, NAME.conv2, NAME.norm2; stride 2 where out is not in. */
 basic_block basic_block_init(const site_builder *b, const char *name, int64_t in, int64_t out);
 
-/* One pass. `rows` of the previous layer serve again while the size stays. */
+/* What every convolution needs of a pass; `rows` of the previous one serve again while the size
+ * stays. */
 typedef struct image_pass {
-    tape *t;
-    norm_mode mode;
+    pass *pass;
     norm_rows *rows;
-    double penalty; /* of the normalizations, part of the loss */
 } image_pass;
 
 tensor *conv_norm_apply(const conv_norm *c, image_pass *p, tensor *x);

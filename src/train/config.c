@@ -58,11 +58,10 @@ static const option rows[] = {
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's"),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
          "text: control experiment, padded rows take part in every normalization"),
-    CHOICE(
-        MODEL, "init", model.init, "he", "he|pytorch",
-        "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
-        "by default, uniform within 1/sqrt(fan_in)"),
-    REAL(MODEL, "label-smoothing", model.label_smoothing, "nan", 0, 0.99, "",
+    CHOICE(MODEL, "init", model.init, "he", "he|pytorch",
+           "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
+           "by default, uniform within 1/sqrt(fan_in)"),
+    REAL(MODEL, "label-smoothing", label_smoothing, "nan", 0, 0.99, "",
          "nan: 0 for images, 0.1 for text"),
     CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",
            "smoothing mass on all classes (eps/V) or on the others (eps/(V-1))"),
@@ -120,6 +119,7 @@ static const option rows[] = {
         "validate every N updates too; 0: after epochs only"),
     FLAG(TRAIN, "validate-batch", validate_batch, "no",
          "validate a second time with the statistics of each validation batch"),
+    FLAG(TRAIN, "test", test, "no", "evaluate the test split too, after training"),
     INT(TRAIN, "seed", seed, "1", 0, 9007199254740992.0, "",
         "of initialisation, order, dropout, generated data"),
     INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",
@@ -289,7 +289,7 @@ static sr_status check_together(const train_config *c, sr_failure *why) {
 
 /* A control of one task says nothing about the other. */
 static sr_status check_task(const train_config *c, sr_failure *why) {
-    const bool images = model_find(c->model.name)->task == TASK_IMAGES;
+    const bool images = !strcmp(task_of(model_find(c->model.name)->task)->name, "images");
     const char *of_text = c->model.count_padding                    ? "count-padding"
                           : strcmp(c->data.batching, "bucketed")    ? "batching"
                           : strcmp(c->data.max_tokens_of, "padded") ? "max-tokens-of"
@@ -303,7 +303,7 @@ static sr_status check_task(const train_config *c, sr_failure *why) {
 static void copy_seed_and_forms(train_config *c) {
     c->model.seed = (uint64_t)c->seed;
     c->data.seed = (uint64_t)c->seed;
-    c->model.smoothing = !strcmp(c->smoothing_form, "others") ? SMOOTHING_OTHERS : SMOOTHING_ALL;
+    c->smoothing = !strcmp(c->smoothing_form, "others") ? SMOOTHING_OTHERS : SMOOTHING_ALL;
 }
 
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,

@@ -18,17 +18,18 @@ static uint64_t add_bytes(uint64_t h, const void *bytes, size_t count) {
     return h;
 }
 
-void trainer_digest(const model *m, char digest[32]) {
+static sr_status add_item(void *context, const state_item *item, sr_failure *why) {
+    uint64_t *h = context;
+    (void)why;
+    const npz_array *a = &item->array;
+    const size_t size = a->type == NPZ_FLOAT32 ? sizeof(float) : sizeof(double);
+    if (item->kind == STATE_PARAMETER || item->kind == STATE_RUNNING)
+        *h = add_bytes(*h, a->data, (size_t)npz_count(a) * size);
+    return SR_OK;
+}
+
+void trainer_digest(trainer *r, char digest[32]) {
     uint64_t h = 0xcbf29ce484222325ull;
-    for (int i = 0; i < m->params.count; i++) {
-        const tensor *x = &m->params.item[i]->t;
-        h = add_bytes(h, x->value, (size_t)x->count * sizeof *x->value);
-    }
-    for (int i = 0; i < m->sites; i++) {
-        const norm_site *s = m->site[i];
-        for (int k = 0; k < NORM_STATE_MAX; k++)
-            if (s->state[k])
-                h = add_bytes(h, s->state[k], (size_t)s->state_count[k] * sizeof(double));
-    }
+    train_state_each(r, add_item, &h, NULL);
     snprintf(digest, 32, "%016" PRIx64, h);
 }

@@ -6,14 +6,11 @@
  * memory until --dump-steps steps are done or the run ends; then both files are written, and the run
  * goes on.
  */
-#include <math.h>
 #include <stdio.h>
 
 #include "trainer.h"
 
 enum { DUMP_NAME = 2 * PARAM_NAME };
-
-static const npz_type real_type = sizeof(real) == sizeof(double) ? NPZ_FLOAT64 : NPZ_FLOAT32;
 
 sr_status trainer_dump_open(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
@@ -26,94 +23,43 @@ sr_status trainer_dump_open(trainer *r, sr_failure *why) {
 
 /* -- weights */
 
-static sr_status add_param(const trainer *r, const param *p, sr_failure *why) {
+static sr_status add_item(void *context, const state_item *item, sr_failure *why) {
+    const trainer *r = context;
     char name[DUMP_NAME];
-    npz_array a = {.type = real_type, .rank = p->t.rank, .data = p->t.value};
-    for (int i = 0; i < a.rank; i++) a.dim[i] = p->t.dim[i];
-    snprintf(name, sizeof name, "update%lld/%s", (long long)r->result->updates, p->name);
-    return npz_add(r->dump_weights, name, &a, why);
-}
-
-/* The k-th running value of a site: [features], or [rows, features]. */
-static sr_status add_state(const trainer *r, const norm_site *s, int k, sr_failure *why) {
-    char name[DUMP_NAME];
-    bool rows = s->state_count[k] != s->features;
-    npz_array a = {.type = NPZ_FLOAT64, .rank = rows ? 2 : 1, .data = s->state[k]};
-    if (rows) a.dim[0] = s->state_count[k] / s->features;
-    a.dim[a.rank - 1] = s->features;
-    snprintf(name, sizeof name, "update%lld/%s.%s", (long long)r->result->updates, s->name,
-             s->method->state[k].name);
-    return npz_add(r->dump_weights, name, &a, why);
+    if (item->kind != STATE_PARAMETER && item->kind != STATE_RUNNING) return SR_OK;
+    snprintf(name, sizeof name, "update%lld/%s", (long long)r->result->updates, item->name);
+    return npz_add(r->dump_weights, name, &item->array, why);
 }
 
 sr_status trainer_dump_weights(trainer *r, sr_failure *why) {
-    const model *m = r->model;
-    sr_status status = SR_OK;
-    if (!r->dump_weights) return SR_OK;
-    for (int i = 0; i < m->params.count && status == SR_OK; i++)
-        status = add_param(r, m->params.item[i], why);
-    for (int i = 0; i < m->sites; i++)
-        for (int k = 0; k < NORM_STATE_MAX && status == SR_OK; k++)
-            if (m->site[i]->state[k]) status = add_state(r, m->site[i], k, why);
-    return status;
+    return r->dump_weights ? train_state_each(r, add_item, r, why) : SR_OK;
 }
 
 /* -- batches */
 
-/* An array of a step, or a number of it with dim NULL. */
-typedef struct part {
-    const char *name;
-    npz_type type;
-    const void *data;
-    int rank;
-    const int64_t *dim;
-} part;
-
-static sr_status add_parts(const trainer *r, const part *p, int count, sr_failure *why) {
+static sr_status add_arrays(const trainer *r, const task_array *array, int count, sr_failure *why) {
     sr_status status = SR_OK;
-    for (; count > 0 && status == SR_OK; count--, p++) {
+    for (int i = 0; i < count && status == SR_OK; i++) {
         char name[DUMP_NAME];
-        npz_array a = {.type = p->type, .rank = p->rank, .data = (void *)p->data};
-        for (int i = 0; i < a.rank; i++) a.dim[i] = p->dim[i];
-        snprintf(name, sizeof name, "step%lld/%s", (long long)r->result->steps, p->name);
-        status = npz_add(r->dump_batches, name, &a, why);
+        snprintf(name, sizeof name, "step%lld/%s", (long long)r->result->steps, array[i].name);
+        status = npz_add(r->dump_batches, name, &array[i].array, why);
     }
     return status;
 }
 
-static sr_status add_images(const trainer *r, const batch *b, sr_failure *why) {
-    const int64_t dim[] = {b->count, b->height, b->width, b->channels};
-    const part parts[] = {
-        {"image", real_type, b->image, 4, dim},
-        {"label", NPZ_INT32, b->label, 1, dim},
-    };
-    return add_parts(r, parts, sizeof parts / sizeof parts[0], why);
-}
-
-static sr_status add_pairs(const trainer *r, const batch *b, sr_failure *why) {
-    const int64_t source[] = {b->count, b->source_length}, target[] = {b->count, b->target_length};
-    const part parts[] = {
-        {"source", NPZ_INT32, b->source, 2, source},
-        {"source_mask", NPZ_UINT8, b->source_mask, 2, source},
-        {"target_in", NPZ_INT32, b->target_in, 2, target},
-        {"target_out", NPZ_INT32, b->target_out, 2, target},
-        {"target_mask", NPZ_UINT8, b->target_mask, 2, target},
-    };
-    return add_parts(r, parts, sizeof parts / sizeof parts[0], why);
-}
-
-static sr_status add_batch(const trainer *r, const batch *b, double loss, const sr_step *row,
+static sr_status add_batch(const trainer *r, const batch *b, double loss, const run_step *row,
                            sr_failure *why) {
-    const part parts[] = {
-        {"loss_sum", NPZ_FLOAT64, &loss, 0, NULL},
-        {"tokens", NPZ_INT64, &b->tokens, 0, NULL},
-        {"update", NPZ_INT64, &row->update, 0, NULL},
-        {"lr", NPZ_FLOAT64, &row->lr, 0, NULL},
-        {"grad_norm", NPZ_FLOAT64, &row->grad_norm, 0, NULL},
+    const task_array numbers[] = {
+        {"loss_sum", {.type = NPZ_FLOAT64, .data = &loss}},
+        {"tokens", {.type = NPZ_INT64, .data = (void *)&b->tokens}},
+        {"update", {.type = NPZ_INT64, .data = (void *)&row->update}},
+        {"lr", {.type = NPZ_FLOAT64, .data = (void *)&row->lr}},
+        {"grad_norm", {.type = NPZ_FLOAT64, .data = (void *)&row->grad_norm}},
     };
-    sr_status status = (b->task == TASK_IMAGES ? add_images : add_pairs)(r, b, why);
+    task_array array[TASK_ARRAYS];
+    sr_status status = add_arrays(r, array, r->task->arrays(b, array), why);
     if (status != SR_OK) return status;
-    return add_parts(r, parts, sizeof parts / sizeof parts[0], why);
+    return add_arrays(r, numbers, sizeof numbers / sizeof numbers[0], why);
 }
 
 /* -- when */
@@ -136,7 +82,7 @@ static sr_status finish_both(trainer *r, sr_failure *why) {
     return weights != SR_OK ? weights : batches;
 }
 
-sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const sr_step *row,
+sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_step *row,
                             sr_failure *why) {
     sr_status status = SR_OK;
     if (r->dump_batches) status = add_batch(r, b, loss, row, why);

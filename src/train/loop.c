@@ -53,34 +53,39 @@ static bool wants_spectra(const trainer *r) {
     return every && !r->accumulated && (r->result->updates + 1) % every == 0;
 }
 
+static sr_status pass_failure(const trainer *r, sr_failure *why) {
+    const sr_failure *f = tape_failure(r->tape);
+    if (!f) f = run_record_observer_failed(r->record);
+    if (!f) return SR_OK;
+    return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
+}
+
 /* The forward and backward pass; the summed loss. */
-static sr_status pass(trainer *r, const batch *b, double *loss, sr_failure *why) {
+static sr_status forward_backward(trainer *r, const batch *b, double *loss, sr_failure *why) {
     train_times *times = &r->result->times;
     double mark = progress_clock();
-    cross_entropy_report report = {0};
+    cross_entropy_report sum;
+    pass p = {.tape = r->tape, .batch = b, .mode = NORM_TRAIN};
     r->tape->profiling = r->config->profile;
-    if (r->hooks) hooks_want_spectra(r->hooks, wants_spectra(r));
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);
-    tensor *sum = model_loss(r->model, r->tape, b, NORM_TRAIN, &report);
-    if (r->hooks) hooks_look_at_rows(r->hooks, !isfinite(report.loss));
+    tensor *value = task_loss(r->task, &r->task_options, r->model, &p, &sum);
+    run_record_look_at_rows(r->record, !isfinite(sum.loss));
     times->forward += lap(&mark);
-    tape_backward(r->tape, sum, 1);
-    double recorder = r->hooks ? hooks_seconds(r->hooks) : 0;
+    tape_backward(r->tape, value, 1);
+    const double recorder = run_record_seconds(r->record);
     times->recorder += recorder;
     times->backward += lap(&mark) - recorder;
-    const sr_failure *f = tape_failure(r->tape);
-    if (!f && r->hooks) f = hooks_failure(r->hooks);
-    if (f) return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
+    if (pass_failure(r, why) != SR_OK) return why->status;
     r->accumulated++;
     r->accumulated_tokens += b->tokens;
-    r->loss_sum += report.loss;
+    r->loss_sum += sum.loss;
     r->loss_tokens += b->tokens;
-    *loss = report.loss;
+    *loss = sum.loss;
     return SR_OK;
 }
 
 static void tell_nonfinite(trainer *r, double loss, double norm) {
-    const char *what, *site = r->hooks ? hooks_nonfinite(r->hooks, &what) : NULL;
+    const char *what, *site = run_record_nonfinite(r->record, &what);
     if (r->nonfinite_told || (!site && isfinite(loss) && isfinite(norm))) return;
     r->nonfinite_told = true;
     if (site)
@@ -91,10 +96,9 @@ static void tell_nonfinite(trainer *r, double loss, double norm) {
                      (long long)r->result->steps, isfinite(loss) ? "gradient" : "loss");
 }
 
-static void record_step(trainer *r, const sr_step *row) {
-    if (!r->recorder) return;
+static void record_step(trainer *r, const run_step *row) {
     double mark = progress_clock();
-    sr_end_step(r->recorder, row);
+    run_record_end_step(r->record, row);
     r->result->times.recorder += lap(&mark);
 }
 
@@ -109,9 +113,9 @@ static void tell_progress(const trainer *r, double loss, int64_t tokens) {
     r->events->progress(r->events->context, &p);
 }
 
-/* The recorder's failure stops the run unless the user wants otherwise. */
-static sr_status check_recorder(const trainer *r, sr_failure *why) {
-    const sr_failure *f = r->recorder ? sr_failed(r->recorder) : NULL;
+/* A failure of the run file stops the run unless the user wants otherwise. */
+static sr_status check_record(const trainer *r, sr_failure *why) {
+    const sr_failure *f = run_record_failed(r->record);
     if (!f || !strcmp(r->config->on_write_error, "continue")) return SR_OK;
     sr_fail(why, f->status, "%s", f->text);
     sr_hint(why, "%s", f->hint);
@@ -121,17 +125,17 @@ static sr_status check_recorder(const trainer *r, sr_failure *why) {
 /* last: the step that closes an epoch closes its update too. */
 static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
-    if (r->recorder) sr_begin_step(r->recorder, r->result->steps);
+    run_record_begin_step(r->record, r->result->steps, wants_spectra(r));
     double sum = 0, norm = 0;
-    sr_status status = pass(r, b, &sum, why);
+    sr_status status = forward_backward(r, b, &sum, why);
     if (status != SR_OK) return status;
     double loss = sum / (double)b->tokens;
-    sr_step row = {.update = r->result->updates + 1,
-                   .tokens = b->tokens,
-                   .epoch = r->epoch,
-                   .loss = loss,
-                   .lr = NAN,
-                   .grad_norm = NAN};
+    run_step row = {.update = r->result->updates + 1,
+                    .tokens = b->tokens,
+                    .epoch = r->epoch,
+                    .loss = loss,
+                    .lr = NAN,
+                    .grad_norm = NAN};
     if (r->accumulated == r->config->update_freq || last) {
         double mark = progress_clock();
         status = apply_update(r, &norm, why);
@@ -143,7 +147,40 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     if (status == SR_OK) status = trainer_dump_step(r, b, sum, &row, why);
     tell_nonfinite(r, loss, norm);
     tell_progress(r, loss, b->tokens);
-    return status == SR_OK ? check_recorder(r, why) : status;
+    return status == SR_OK ? check_record(r, why) : status;
+}
+
+/* -- the final pass */
+
+static sr_status frozen_pass(trainer *r, int64_t epoch, int64_t index, sr_failure *why) {
+    batch b;
+    pass p = {.tape = r->tape, .batch = &b, .mode = NORM_BATCH};
+    sr_status status = data_batch(r->data, SPLIT_TRAIN, epoch, index, &b, why);
+    if (status != SR_OK) return status;
+    r->tape->profiling = false;
+    tape_reset(r->tape, rng_split(&r->random, (uint64_t)(r->result->steps + 1 + index)), true,
+               false);
+    if (task_loss(r->task, &r->task_options, r->model, &p, NULL)) return SR_OK;
+    const sr_failure *f = tape_failure(r->tape);
+    return sr_fail(why, f->status, "final pass: %s", f->text);
+}
+
+sr_status trainer_final_pass(trainer *r, sr_failure *why) {
+    const double start = progress_clock();
+    const int64_t wanted = r->config->final_batches, epoch = (int64_t)ceil(r->epoch);
+    const int64_t count = wanted && wanted < r->batches ? wanted : r->batches;
+    sr_failure refused = {0};
+    sr_status status = SR_OK;
+    int64_t done = 0;
+    final_tid *f = final_tid_begin(r->record, &refused);
+    if (!f)
+        return refused.status == SR_OK ? SR_OK : sr_fail(why, refused.status, "%s", refused.text);
+    for (; done < count && status == SR_OK && !should_stop(r); done++)
+        status = frozen_pass(r, epoch, done, why);
+    const bool whole = status == SR_OK && done == count;
+    const sr_status ended = final_tid_end(f, whole ? done : -1, why);
+    r->result->times.validation += progress_clock() - start;
+    return status != SR_OK ? status : ended;
 }
 
 /* -- epochs */
@@ -155,47 +192,48 @@ static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     if (r->accumulated) return SR_OK;
     bool ends = r->updates == u;
     if (c->svd_every && u % c->svd_every == 0 && !ends) {
-        sr_status status = trainer_record_embedding(r, why);
+        sr_status status = run_record_embedding(r->record, r->result->steps, why);
         if (status != SR_OK) return status;
     }
     if (epoch_ends || ends || (c->validate_updates && u % c->validate_updates == 0))
-        return trainer_validate(r, why);
+        return trainer_evaluate(r, SPLIT_VALID, why);
     return SR_OK;
 }
 
-static sr_status epoch(trainer *r, int64_t number, sr_failure *why) {
-    for (int64_t i = 0; i < r->batches && r->result->updates < r->updates; i++) {
-        if (should_stop(r)) return SR_OK;
-        batch b;
-        double mark = progress_clock();
-        sr_status status = data_batch(r->data, SPLIT_TRAIN, number, i, &b, why);
-        r->result->times.data += lap(&mark);
-        bool last = i == r->batches - 1;
-        r->epoch = (double)number + (double)i / (double)r->batches;
-        if (status == SR_OK) status = step(r, &b, last, why);
-        r->epoch = (double)number + (double)(i + 1) / (double)r->batches;
-        if (status == SR_OK) status = between_updates(r, last, why);
-        if (status != SR_OK) return status;
-    }
-    return SR_OK;
+/* The step of the next batch. Epoch of the step: as it begins; of what follows it: as it ends. */
+static sr_status next_step(trainer *r, sr_failure *why) {
+    batch b;
+    double mark = progress_clock();
+    const double epoch = (double)r->data_epoch, batches = (double)r->batches;
+    const int64_t i = r->data_batch;
+    sr_status status = data_batch(r->data, SPLIT_TRAIN, r->data_epoch, i, &b, why);
+    r->result->times.data += lap(&mark);
+    const bool last = i == r->batches - 1;
+    r->epoch = epoch + (double)i / batches;
+    if (status == SR_OK) status = step(r, &b, last, why);
+    r->epoch = epoch + (double)(i + 1) / batches;
+    r->data_batch = last ? 0 : i + 1;
+    r->data_epoch += last;
+    return status == SR_OK ? between_updates(r, last, why) : status;
 }
 
-static sr_status epochs(trainer *r, sr_failure *why) {
+/* After the last update. */
+static sr_status finish(trainer *r, sr_failure *why) {
+    sr_status status = SR_OK;
+    r->finished = true;
+    if (r->config->test) status = trainer_evaluate(r, SPLIT_TEST, why);
+    if (status == SR_OK && r->config->final_tid) status = trainer_final_pass(r, why);
+    return status;
+}
+
+static sr_status steps(trainer *r, sr_failure *why) {
+    sr_status status = SR_OK;
     params_zero_grad(&r->model->params);
-    for (int64_t e = 0; e < r->config->epochs && r->result->updates < r->updates; e++) {
-        sr_status status = epoch(r, e, why);
-        if (status != SR_OK) return status;
-        if (should_stop(r)) {
-            r->result->interrupted = true;
-            break;
-        }
-    }
-    r->finished = !r->result->interrupted;
-    if (r->finished && r->config->final_tid) {
-        sr_status status = trainer_final_tid(r, why);
-        if (status != SR_OK) return status;
-    }
-    return trainer_record_embedding(r, why);
+    while (status == SR_OK && r->result->updates < r->updates && !should_stop(r))
+        status = next_step(r, why);
+    r->result->interrupted = should_stop(r);
+    if (status == SR_OK && !r->result->interrupted) status = finish(r, why);
+    return status == SR_OK ? run_record_embedding(r->record, r->result->steps, why) : status;
 }
 
 sr_status train_run(const train_config *c, const char *command, const train_events *events,
@@ -205,9 +243,9 @@ sr_status train_run(const train_config *c, const char *command, const train_even
     *result = (train_result){0};
     trainer r = {.config = c, .events = events, .result = result};
     sr_status status = trainer_open(&r, command, why);
-    if (status == SR_OK) status = epochs(&r, why);
+    if (status == SR_OK) status = steps(&r, why);
     if (r.tape) memcpy(result->profile, r.tape->profile, sizeof result->profile);
-    if (r.model) trainer_digest(r.model, result->digest);
+    if (r.model) trainer_digest(&r, result->digest);
     result->times.total = progress_clock() - r.started;
     return trainer_close(&r, status, why);
 }

@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "statnet/gemm.h"
 #include "statnet/progress.h"
-#include "statnet/svd.h"
 #include "trainer.h"
 
 void trainer_note(const trainer *r, const char *format, ...) {
@@ -82,53 +80,27 @@ static sr_status open_data(trainer *r, sr_failure *why) {
 }
 
 static sr_status open_model(trainer *r, sr_failure *why) {
-    r->model = model_create(&r->config->model, data_get_shape(r->data), why);
+    const train_config *c = r->config;
+    const data_shape *shape = data_get_shape(r->data);
+    r->task = task_of(shape->task);
+    r->task_options = (task_options){c->label_smoothing, c->smoothing};
+    if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
+    if (c->test && !data_has_split(r->data, SPLIT_TEST))
+        return sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
+    r->model = model_create(&c->model, shape, why);
     if (!r->model) return why->status;
-    r->optimizer = optim_find(r->config->optimizer);
-    if (!r->optimizer)
-        return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", r->config->optimizer);
-    trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads",
-                 r->config->model.name, (long long)params_total(&r->model->params), r->model->sites,
-                 r->threads);
+    r->optimizer = optim_find(c->optimizer);
+    if (!r->optimizer) return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", c->optimizer);
+    trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
+                 (long long)params_total(&r->model->params), r->model->sites, r->threads);
     return params_slots(&r->model->params, r->optimizer->slots, why);
 }
 
-/* -- recorder */
-
-static sr_recorder *create_recorder(trainer *r, const char *command, const char *dump,
-                                    sr_failure *why) {
-    const train_config *c = r->config;
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    sr_options o = SR_OPTIONS_DEFAULT;
-    o.force = c->force;
-    o.program = "statrec train";
-    o.version = STATREC_VERSION;
-    o.command = command;
-    o.config = dump;
-    o.host = host;
-    o.git = STATREC_GIT;
-    o.model = c->model.name;
-    o.data = c->data.name;
-    o.task = r->model->row->task == TASK_IMAGES ? "images" : "pairs";
-    o.loss_reduction = "sum";
-    o.seed = (uint64_t)c->seed;
-    o.threads = r->threads;
-    o.scalars = strcmp(c->record, "none") != 0;
-    o.vectors = !strcmp(c->record, "all");
-    o.vectors_every = c->vectors_every;
-    o.planned_steps = r->updates * c->update_freq;
-    o.spectra = o.scalars && c->spectra_every > 0;
-    o.planned_spectra = o.spectra ? r->updates / c->spectra_every : 0;
-    o.final = o.scalars && c->final_tid;
-    o.size_limit = c->size_limit;
-    o.flush_steps = c->flush_steps;
-    o.flush_seconds = c->flush_seconds;
-    return sr_create(c->output, &o, why);
-}
+/* -- run file */
 
 static void note_projection(const trainer *r) {
-    int64_t bytes = sr_projected_bytes(r->recorder), every = sr_vectors_every(r->recorder);
+    int64_t bytes = run_record_projected_bytes(r->record);
+    int64_t every = run_record_vectors_every(r->record);
     char vectors[64] = "no vectors";
     if (every > 0) snprintf(vectors, sizeof vectors, "vectors every %lld steps", (long long)every);
     if (every == 1) snprintf(vectors, sizeof vectors, "vectors every step");
@@ -140,38 +112,43 @@ static void note_projection(const trainer *r) {
                  (long long)r->config->flush_steps, r->config->flush_seconds);
 }
 
-/* Running values of a method that has none follow with the weight that bn would have here. */
-static sr_status observe_batch(const trainer *r, sr_failure *why) {
+static run_record_options record_options(const trainer *r, const char *command,
+                                         const char *config) {
     const train_config *c = r->config;
-    double alpha = model_norm_alpha(r->model, &c->model, norm_find("bn"));
-    sr_status status = SR_OK;
-    for (int i = 0; i < r->model->sites && status == SR_OK; i++)
-        if (hooks_match(c->record_sites, r->model->site[i]->name))
-            status = norm_site_observe_batch(r->model->site[i], alpha, why);
-    return status;
+    return (run_record_options){
+        .path = c->output,
+        .force = c->force,
+        .command = command,
+        .config = config,
+        .git = STATREC_GIT,
+        .data = c->data.name,
+        .task = r->task->name,
+        .seed = (uint64_t)c->seed,
+        .threads = r->threads,
+        .scalars = strcmp(c->record, "none") != 0,
+        .vectors = !strcmp(c->record, "all"),
+        .sites = c->record_sites,
+        .observe_batch = !strcmp(c->observe, "batch"),
+        .observe_alpha = model_norm_alpha(r->model, &c->model, norm_find("bn")),
+        .vectors_every = c->vectors_every,
+        .size_limit = c->size_limit,
+        .flush_steps = c->flush_steps,
+        .flush_seconds = c->flush_seconds,
+        .steps = r->updates * c->update_freq,
+        .updates = r->updates,
+        .spectra_every = c->spectra_every,
+        .final = c->final_tid,
+    };
 }
 
-static sr_status open_recorder(trainer *r, const char *command, sr_failure *why) {
-    const train_config *c = r->config;
-    if (!*c->output) return SR_OK;
-    char *dump = trainer_config_text(r);
-    if (!dump) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
-    r->recorder = create_recorder(r, command, dump, why);
-    free(dump);
-    if (!r->recorder) return why->status;
-    if (!strcmp(c->observe, "batch") && observe_batch(r, why) != SR_OK) return why->status;
-    if (strcmp(c->record, "none")) {
-        r->hooks =
-            hooks_create(r->model, r->recorder, c->record_sites, !strcmp(c->record, "all"), why);
-        if (!r->hooks) return why->status;
-    }
-    const tensor *e = r->model->embedding;
-    if (e) {
-        sr_add_embedding(r->recorder, "tokens", e->dim[0], e->dim[1]);
-        sr_set_embedding_method(r->recorder, "tokens", SVD_METHOD);
-    }
-    if (sr_failed(r->recorder))
-        return sr_fail(why, sr_failed(r->recorder)->status, "%s", sr_failed(r->recorder)->text);
+static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
+    if (!*r->config->output) return SR_OK;
+    char *config = trainer_config_text(r);
+    if (!config) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
+    const run_record_options o = record_options(r, command, config);
+    r->record = run_record_create(r->model, &o, why);
+    free(config);
+    if (!r->record) return why->status;
     note_projection(r);
     return SR_OK;
 }
@@ -188,40 +165,30 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     if (status == SR_OK) status = open_schedule(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
-    if (status == SR_OK) status = open_recorder(r, command, why);
+    if (status == SR_OK) status = open_record(r, command, why);
     if (status == SR_OK) status = trainer_dump_weights(r, why);
     return status;
 }
 
 /* A run that never made a step leaves no file behind. */
-static sr_status close_recorder(trainer *r, sr_status so_far, sr_failure *why) {
-    if (!r->recorder) return so_far;
+static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
     if (so_far != SR_OK && r->result->steps == 0) {
-        sr_abandon(r->recorder);
+        run_record_abandon(r->record);
         return so_far;
     }
-    const char *status = so_far != SR_OK ? "failed" : r->finished ? "complete" : "interrupted";
-    sr_finish finish = {.status = status,
-                        .reason = so_far != SR_OK ? why->text
-                                  : r->finished   ? ""
-                                                  : "signal",
-                        .weights_digest = r->result->digest};
-    sr_failure recorder_failure = {0};
-    sr_status closed = sr_close(r->recorder, &finish, &recorder_failure);
-    r->recorder = NULL;
-    if (so_far != SR_OK || closed == SR_OK) return so_far;
-    if (recorder_failure.hint[0]) {
-        sr_fail(why, closed, "%s", recorder_failure.text);
-        sr_hint(why, "%s", recorder_failure.hint);
-        return closed;
-    }
-    return sr_fail(why, closed, "%s", recorder_failure.text);
+    const bool failed = so_far != SR_OK;
+    const char *status = failed ? "failed" : r->finished ? "complete" : "interrupted";
+    const char *reason = failed ? why->text : r->finished ? "" : "signal";
+    sr_failure refused = {0};
+    sr_status closed = run_record_close(r->record, status, reason, r->result->digest, &refused);
+    if (failed || closed == SR_OK) return so_far;
+    *why = refused;
+    return closed;
 }
 
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
     so_far = trainer_dump_close(r, so_far, why);
-    sr_status status = close_recorder(r, so_far, why);
-    hooks_free(r->hooks);
+    sr_status status = close_record(r, so_far, why);
     tape_free(r->tape);
     model_free(r->model);
     data_close(r->data);

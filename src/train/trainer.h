@@ -2,8 +2,9 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
-#include "hooks.h"
 #include "statnet/npz.h"
+#include "statnet/observe.h"
+#include "statnet/state.h"
 #include "statnet/train.h"
 
 typedef struct trainer {
@@ -14,16 +15,18 @@ typedef struct trainer {
     rng random; /* split per step */
     dataset *data;
     model *model;
+    const task_row *task;
+    task_options task_options;
     const optim_row *optimizer;
     schedule schedule;
     tape *tape;
-    sr_recorder *recorder;                   /* NULL with --record none and no -o */
-    hooks *hooks;                            /* NULL unless sites are recorded */
+    run_record *record;                      /* NULL without a run file */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
     int64_t batches;                         /* steps of an epoch */
     int64_t updates;                         /* planned */
     double started;                          /* progress_clock */
 
+    int64_t data_epoch, data_batch; /* of the step that comes next */
     /* since the last update */
     int64_t accumulated, accumulated_tokens;
     /* since the last evaluation */
@@ -36,16 +39,19 @@ typedef struct trainer {
 /* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */
 sr_status trainer_open(trainer *r, const char *command, sr_failure *why);
 /* Frees everything; the run file is finished with this status and reason. Returns `so_far`, or the
- * recorder's failure when that was SR_OK. */
+ * record's failure when that was SR_OK. */
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
 
-/* One pass over the validation split with running statistics; recorded and told. */
-sr_status trainer_validate(trainer *r, sr_failure *why);
-/* Singular values of the word embedding; nothing when the model has none or nothing is recorded. */
-sr_status trainer_record_embedding(trainer *r, sr_failure *why);
+/* An evaluation of a split; recorded and told. */
+sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
-/* The final pass (final_tid.c); nothing when no site is recorded. */
-sr_status trainer_final_tid(trainer *r, sr_failure *why);
+/* The final pass: training batches in the order of the next epoch, dropout as in training, running
+ * values frozen; nothing when no site is recorded. */
+sr_status trainer_final_pass(trainer *r, sr_failure *why);
+
+/* Every part of the run's state, in a fixed order: parameters in order of creation, running values
+ * by site, optimizer slots, counters. Stops at the first failure of a visit. */
+sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why);
 
 /* Dumps of the first steps (dump.c). Open: refuses what cannot be written, before anything is read.
  * Weights: those of now, as after the last update. Step: after each one; loss is the summed one.
@@ -53,12 +59,12 @@ sr_status trainer_final_tid(trainer *r, sr_failure *why);
  * failure when that was SR_OK. */
 sr_status trainer_dump_open(trainer *r, sr_failure *why);
 sr_status trainer_dump_weights(trainer *r, sr_failure *why);
-sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const sr_step *row,
+sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_step *row,
                             sr_failure *why);
 sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
 /* 16 hexadecimal digits over all weights and running state. */
-void trainer_digest(const model *m, char digest[32]);
+void trainer_digest(trainer *r, char digest[32]);
 
 void trainer_note(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Options as a .conf file, options of the normalizations in use as comments; malloc'd, NULL when out

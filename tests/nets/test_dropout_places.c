@@ -34,7 +34,6 @@ static fixture *make(double residual, double attention, double relu) {
                        .decoder_norm = "ln",
                        .norm_eps = NAN,
                        .norm_alpha = NAN,
-                       .label_smoothing = NAN,
                        .dropout = residual,
                        .attention_dropout = attention,
                        .relu_dropout = relu,
@@ -91,7 +90,7 @@ static void constant_sublayers(fixture *f, double value) {
     set(f, ".out.bias", value, false);
 }
 
-static void pass(fixture *f, bool training) {
+static void forward(fixture *f, bool training) {
     static int32_t token[COUNT * LENGTH];
     static uint8_t mask[COUNT * LENGTH];
     for (int i = 0; i < COUNT * LENGTH; i++) {
@@ -109,7 +108,8 @@ static void pass(fixture *f, bool training) {
                .target_mask = mask,
                .tokens = COUNT * LENGTH};
     tape_reset(f->t, rng_create(7), training, true);
-    if (!model_loss(f->m, f->t, &b, NORM_TRAIN, NULL)) fail_msg("%s", tape_failure(f->t)->text);
+    pass p = {.tape = f->t, .batch = &b, .mode = NORM_TRAIN};
+    if (!f->m->row->forward(f->m, &p)) fail_msg("%s", tape_failure(f->t)->text);
 }
 
 /* share of numbers that are 0; the others are `kept`. */
@@ -143,9 +143,9 @@ static void embedding(void **state) {
     const double p = 0.25;
     fixture *f = make(p, 0, 0);
     double whole[NUMBERS], ratio[2][NUMBERS];
-    pass(f, false);
+    forward(f, false);
     memcpy(whole, f->x[ENCODER_1], sizeof whole);
-    pass(f, true);
+    forward(f, true);
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < NUMBERS; i++)
             ratio[side][i] = f->x[side ? DECODER_1 : ENCODER_1][i] / whole[i];
@@ -166,10 +166,10 @@ static void residual(void **state) {
     const double p = 0.25;
     fixture *f = make(p, 0, 0);
     constant_sublayers(f, 1);
-    pass(f, true);
+    forward(f, true);
     for (int i = 0; i < 5; i++)
         check_share("residual", zeros(difference(f, pair[i][0], pair[i][1]), 1 / (1 - p)), p);
-    pass(f, false);
+    forward(f, false);
     for (int i = 0; i < 5; i++) assert_true(zeros(difference(f, pair[i][0], pair[i][1]), 1) == 0);
     fixture_free(f);
 }
@@ -183,10 +183,10 @@ static void inner(void **state) {
     set(f, ".in.weight", 0, false);
     set(f, ".in.bias", 1, false);
     set(f, ".out.weight", 0, true);
-    pass(f, true);
+    forward(f, true);
     check_share("encoder", zeros(difference(f, ENCODER_END, ENCODER_2), 1 / (1 - p)), p);
     check_share("decoder", zeros(difference(f, DECODER_END, DECODER_3), 1 / (1 - p)), p);
-    pass(f, false);
+    forward(f, false);
     assert_true(zeros(difference(f, ENCODER_END, ENCODER_2), 1) == 0);
     fixture_free(f);
 }
@@ -218,10 +218,10 @@ static void attention(void **state) {
     set(f, ".v.weight", 0, false);
     set(f, ".v.bias", 1, false);
     set(f, ".o.weight", 0, true);
-    pass(f, true);
+    forward(f, true);
     check_weights("encoder", difference(f, ENCODER_2, ENCODER_1), p);
     check_weights("decoder, cross", difference(f, DECODER_3, DECODER_2), p);
-    pass(f, false);
+    forward(f, false);
     assert_true(zeros(difference(f, ENCODER_2, ENCODER_1), 1) == 0);
     assert_true(zeros(difference(f, DECODER_3, DECODER_2), 1) == 0);
     fixture_free(f);

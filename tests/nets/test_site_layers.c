@@ -17,6 +17,7 @@ typedef struct layer_case {
     model_options options;
     sr_failure why;
     tape *t;
+    pass pass;
 } layer_case;
 
 static double *read_input(const layer_case *c, const char *name, int64_t dim[4], int64_t *count) {
@@ -39,6 +40,8 @@ static layer_case begin(const oracle_file *f, int k, const char *model_name, con
     c.t = tape_create(1 + k % 3, &c.why);
     assert_non_null(c.t);
     tape_reset(c.t, rng_create(1), true, true);
+    static const batch one_token = {.tokens = 1};
+    c.pass = (pass){.tape = c.t, .batch = &one_token, .mode = NORM_TRAIN};
     return c;
 }
 
@@ -137,10 +140,9 @@ static layer_size size_of(const layer_case *c, const char *input_weight) {
                         .pre = oracle_number(c->f, c->k, "pre", 0) != 0};
 }
 
-static norm_rows *rows_of(const layer_case *c, const tensor *x, const uint8_t *mask) {
-    double *penalty = tape_alloc(c->t, sizeof *penalty);
-    norm_rows *r = text_rows(c->t, x->dim[0], x->dim[1], mask, NORM_TRAIN, 1, penalty);
-    assert_true(penalty && r);
+static norm_rows *rows_of(layer_case *c, const tensor *x, const uint8_t *mask) {
+    norm_rows *r = pass_rows(&c->pass, x->dim[0], x->dim[1], mask);
+    assert_non_null(r);
     return r;
 }
 
@@ -171,7 +173,8 @@ static void encoder_case(const oracle_file *f, int k) {
     set_params(&c, names);
     tensor *x = input(&c, "x");
     uint8_t *mask = read_mask(&c, "mask");
-    text_pass p = {.t = c.t, .size = &size, .source_mask = mask, .source = rows_of(&c, x, mask)};
+    text_pass p = {
+        .pass = &c.pass, .size = &size, .source_mask = mask, .source = rows_of(&c, x, mask)};
     tensor *y = encoder_layer_apply(&l, &p, x);
     backward(&c, y, mask);
     compare(&c, "y", y->value, y->count, mask, size.d);
@@ -216,7 +219,7 @@ static void decoder_case(const oracle_file *f, int k) {
     set_params(&c, names);
     tensor *x = input(&c, "x"), *memory = input(&c, "enc");
     uint8_t *source = read_mask(&c, "src_mask"), *target = read_mask(&c, "tgt_mask");
-    text_pass p = {.t = c.t,
+    text_pass p = {.pass = &c.pass,
                    .size = &size,
                    .source_mask = source,
                    .source = rows_of(&c, memory, source),
@@ -249,7 +252,7 @@ static void block_case(const oracle_file *f, int k) {
     basic_block block = basic_block_init(&b, "block", dim[3], dim[0]);
     assert_int_equal(block.first.stride, (int)oracle_number(f, k, "stride", 0));
     set_params(&c, names);
-    image_pass p = {.t = c.t, .mode = NORM_TRAIN};
+    image_pass p = {.pass = &c.pass};
     tensor *x = input(&c, "x"), *y = basic_block_apply(&block, &p, x);
     backward(&c, y, NULL);
     compare(&c, "y", y->value, y->count, NULL, 1);

@@ -6,7 +6,7 @@
 
 #include "../check.h"
 #include "../oracle_file.h"
-#include "statnet/models.h"
+#include "statnet/task.h"
 
 /* Parameter name -> name in the vector file: "encoder.0.attention.q.weight" -> "e0_Wq". */
 static void vector_name(const char *full, char *name, size_t size) {
@@ -92,7 +92,6 @@ static void tokens_free(tokens *t) {
 static model *build(const oracle_file *f, int k) {
     model_options o = {.norm_eps = oracle_number(f, k, "eps", 0),
                        .norm_alpha = NAN,
-                       .label_smoothing = oracle_number(f, k, "label_smoothing", 0),
                        .embed_dim = 16,
                        .ffn_dim = 24,
                        .heads = (int64_t)oracle_number(f, k, "heads", 0),
@@ -144,7 +143,9 @@ static void run_case(const oracle_file *f, int k, int threads) {
     assert_non_null(t);
     tape_reset(t, rng_create(1), true, true);
     cross_entropy_report report = {0};
-    tensor *loss = model_loss(m, t, &b, NORM_TRAIN, &report);
+    const task_options o = {.label_smoothing = oracle_number(f, k, "label_smoothing", 0)};
+    pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
+    tensor *loss = task_loss(task_of(TASK_PAIRS), &o, m, &p, &report);
     tape_backward(t, loss, 1);
     if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
     assert_true(oracle_check(f, k, "loss", &report.loss, 1, NULL, 1));

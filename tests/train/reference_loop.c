@@ -106,7 +106,9 @@ static void forward_and_backward(reference *r, const batch *b) {
     reference_pass *p = &r->pass[r->passes];
     tape_reset(r->t, rng_create(1), true, true);
     params_zero_grad(&r->m->params);
-    tensor *loss = model_loss(r->m, r->t, b, NORM_TRAIN, NULL);
+    const task_options o = {r->c->label_smoothing, r->c->smoothing};
+    pass one = {.tape = r->t, .batch = b, .mode = NORM_TRAIN};
+    tensor *loss = task_loss(task_of(b->task), &o, r->m, &one, NULL);
     tape_backward(r->t, loss, 1);
     if (tape_failure(r->t)) fail_msg("%s", tape_failure(r->t)->text);
     for (int i = 0; i < r->m->params.count; i++) {
@@ -130,7 +132,9 @@ static void validation(reference *r, norm_mode mode, double *loss, double *nll, 
     for (int64_t i = 0; i < data_batches(r->data, SPLIT_VALID); i++) {
         check_ok(data_batch(r->data, SPLIT_VALID, 0, i, &b, &why), &why);
         tape_reset(r->t, rng_create(1), false, false);
-        const tensor *value = model_loss(r->m, r->t, &b, mode, &one);
+        const task_options o = {r->c->label_smoothing, r->c->smoothing};
+        pass p = {.tape = r->t, .batch = &b, .mode = mode};
+        const tensor *value = task_loss(task_of(b.task), &o, r->m, &p, &one);
         assert_non_null(value);
         sum.loss += (double)value->value[0]; /* no penalty */
         sum.nll += one.nll;

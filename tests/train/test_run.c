@@ -143,15 +143,18 @@ static void validation_with_batch_statistics(void **state) {
         const char *const plain[] = {PAIRS, "--norm", bn ? "bn" : "ln", "--record", "none", NULL};
         train_result r = run(args), without = run(plain);
         assert_string_equal(r.digest, without.digest);
-        assert_true(isnan(without.last.loss_batch) && isnan(without.last.accuracy_batch));
+        const int accuracy = 3; /* of the task's metrics */
+        assert_string_equal(r.last.task->metric[accuracy].name, "accuracy");
+        assert_true(isnan(without.last.batch_value[0]) &&
+                    isnan(without.last.batch_value[accuracy]));
         sr_runfile *f = sr_run_open(path, &why);
         if (!f) fail_msg("%s", why.text);
         assert_true(isfinite(eval_of(f, "valid_loss_batch")));
         assert_true(bn == (eval_of(f, "valid_loss_batch") != eval_of(f, "valid_loss")));
         assert_true(bn == (eval_of(f, "valid_nll_batch") != eval_of(f, "valid_nll")));
         assert_true(eval_of(f, "valid_ppl_batch") == exp(eval_of(f, "valid_nll_batch")));
-        assert_true(eval_of(f, "valid_accuracy_batch") == r.last.accuracy_batch);
-        assert_true(bn || r.last.accuracy_batch == r.last.accuracy);
+        assert_true(eval_of(f, "valid_accuracy_batch") == r.last.batch_value[accuracy]);
+        assert_true(bn || r.last.batch_value[accuracy] == r.last.value[accuracy]);
         sr_run_close(f);
     }
 }
@@ -280,7 +283,7 @@ static void recipes(void **state) {
     assert_int_equal(c.warmup_updates, 400);
     assert_string_equal(c.optimizer, "adam-fairseq");
     assert_string_equal(c.model.norm, "ln");
-    assert_int_equal(c.model.smoothing, SMOOTHING_ALL);
+    assert_int_equal(c.smoothing, SMOOTHING_ALL);
 }
 
 int main(void) {

@@ -64,7 +64,7 @@ static losses run(const char *dropout) {
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);
     check_ok(sr_run_step_reals(f, "loss", 0, STEPS, l.train, &why), &why);
-    l.valid = result.last.loss;
+    l.valid = result.last.value[0];
     sr_run_close(f);
     return l;
 }

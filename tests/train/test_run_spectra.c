@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/train/spectra.h"
+#include "../../src/observe/spectra.h"
 #include "../check.h"
 #include "statnet/train.h"
 #include "statrec/runfile.h"

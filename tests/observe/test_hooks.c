@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/train/hooks.h"
+#include "../../src/observe/hooks.h"
 #include "../check.h"
-#include "statnet/data.h"
+#include "statnet/task.h"
 #include "statrec/runfile.h"
 
 enum { SITES = 32 };
@@ -222,7 +222,9 @@ static int one_step(model *m, dataset *data, const char *path, capture *c, batch
     tape *t = tape_create(2, &why);
     tape_reset(t, rng_create(3), true, true);
     sr_begin_step(r, 1);
-    tape_backward(t, model_loss(m, t, b, NORM_TRAIN, NULL), 1);
+    const task_options plain = {.label_smoothing = NAN};
+    pass p = {.tape = t, .batch = b, .mode = NORM_TRAIN};
+    tape_backward(t, task_loss(task_of(b->task), &plain, m, &p, NULL), 1);
     if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
     sr_end_step(r, &(sr_step){.update = 1, .tokens = b->tokens});
     check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
@@ -243,8 +245,7 @@ static void run_norm(const char *norm) {
                        .norm_alpha = NAN,
                        .dropout = NAN,
                        .attention_dropout = NAN,
-                       .relu_dropout = NAN,
-                       .label_smoothing = NAN};
+                       .relu_dropout = NAN};
     strcpy(o.norm, norm);
     model *m = model_create(&o, data_get_shape(data), &why);
     if (!m) fail_msg("%s", why.text);

@@ -15,8 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statnet/progress.h"
-#include "trainer.h"
+#include "run_record.h"
 
 /* Sums of one site. */
 typedef struct tid_sum {
@@ -132,58 +131,49 @@ static void unwatch(model *m, const tid_sum *sum) {
     }
 }
 
-static sr_status pass_batches(trainer *r, int64_t count, int64_t *done, sr_failure *why) {
-    int64_t number = (int64_t)ceil(r->epoch);
-    for (*done = 0; *done < count; ++*done) {
-        batch b;
-        if (r->events->stop && r->events->stop(r->events->context)) return SR_OK;
-        sr_status status = data_batch(r->data, SPLIT_TRAIN, number, *done, &b, why);
-        if (status != SR_OK) return status;
-        uint64_t draw = (uint64_t)(r->result->steps + 1 + *done);
-        r->tape->profiling = false;
-        tape_reset(r->tape, rng_split(&r->random, draw), true, false);
-        cross_entropy_report report = {0};
-        if (!model_loss(r->model, r->tape, &b, NORM_BATCH, &report)) {
-            const sr_failure *f = tape_failure(r->tape);
-            return sr_fail(why, f->status, "final pass: %s", f->text);
-        }
+/* -- the pass -------------------------------------------------------------------------------- */
+
+struct final_tid {
+    run_record *record;
+    tid_sum *sum; /* [sites of the model] */
+};
+
+final_tid *final_tid_begin(run_record *r, sr_failure *why) {
+    if (!r || !r->hooks) return NULL;
+    final_tid *f = calloc(1, sizeof *f);
+    if (f) *f = (final_tid){r, make_sums(r->model, why)};
+    if (f && f->sum) {
+        watch(r->model, f->sum);
+        return f;
     }
-    return SR_OK;
+    if (!f) sr_fail(why, SR_MEMORY, "out of memory for the final pass");
+    free(f);
+    return NULL;
 }
 
-/* -- recording ------------------------------------------------------------------------------- */
-
-static sr_status record(trainer *r, const tid_sum *sum, int64_t batches, sr_failure *why) {
-    int sites = r->model->sites;
+static sr_status record(const final_tid *f, int64_t batches, sr_failure *why) {
+    const int sites = f->record->model->sites;
     double *memory = malloc((size_t)(SR_FINAL_COUNT * sites) * sizeof *memory);
     if (!memory) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);
     double *value[SR_FINAL_COUNT];
     for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * sites;
     for (int i = 0; i < sites; i++) {
-        int site = hooks_site(r->hooks, i);
-        double n = sum[i].batches ? (double)sum[i].batches : NAN;
+        const int site = hooks_site(f->record->hooks, i);
+        const double n = f->sum[i].batches ? (double)f->sum[i].batches : NAN;
         if (site < 0) continue;
-        value[SR_FINAL_tid_mean][site] = sum[i].mean / n;
-        value[SR_FINAL_tid_var][site] = sum[i].var / n;
+        value[SR_FINAL_tid_mean][site] = f->sum[i].mean / n;
+        value[SR_FINAL_tid_var][site] = f->sum[i].var / n;
     }
-    sr_put_final(r->recorder, batches, (const double *const *)value);
+    sr_put_final(f->record->recorder, batches, (const double *const *)value);
     free(memory);
     return SR_OK;
 }
 
-sr_status trainer_final_tid(trainer *r, sr_failure *why) {
-    if (!r->recorder || !r->hooks) return SR_OK;
-    double start = progress_clock();
-    int64_t count = r->batches, done = 0;
-    if (r->config->final_batches && r->config->final_batches < count)
-        count = r->config->final_batches;
-    tid_sum *sum = make_sums(r->model, why);
-    if (!sum) return SR_MEMORY;
-    watch(r->model, sum);
-    sr_status status = pass_batches(r, count, &done, why);
-    unwatch(r->model, sum);
-    if (status == SR_OK && done == count) status = record(r, sum, done, why);
-    free_sums(r->model, sum);
-    r->result->times.validation += progress_clock() - start;
+sr_status final_tid_end(final_tid *f, int64_t batches, sr_failure *why) {
+    if (!f) return SR_OK;
+    unwatch(f->record->model, f->sum);
+    sr_status status = batches >= 0 ? record(f, batches, why) : SR_OK;
+    free_sums(f->record->model, f->sum);
+    free(f);
     return status;
 }

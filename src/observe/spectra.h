@@ -1,6 +1,6 @@
 /* spectra.h -- singular values of the rows that a normalization sees. */
-#ifndef TRAIN_SPECTRA_H
-#define TRAIN_SPECTRA_H
+#ifndef OBSERVE_SPECTRA_H
+#define OBSERVE_SPECTRA_H
 
 #include "statnet/norm.h"
 

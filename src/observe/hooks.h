@@ -1,6 +1,6 @@
 /* hooks.h -- between the normalization layers and the recorder. */
-#ifndef TRAIN_HOOKS_H
-#define TRAIN_HOOKS_H
+#ifndef OBSERVE_HOOKS_H
+#define OBSERVE_HOOKS_H
 
 #include "statnet/models.h"
 #include "statrec/record.h"
@@ -23,6 +23,8 @@ void hooks_want_spectra(hooks *h, bool wanted);
 const sr_failure *hooks_failure(const hooks *h);
 /* Number in the recorder of a site of the model; -1: not recorded. */
 int hooks_site(const hooks *h, int site_of_model);
+/* [features] running mean of the position encoding of a site of the model; NULL: none. */
+double *hooks_position(const hooks *h, int site_of_model);
 
 /* Seconds spent in the recorder on behalf of the sites since the last call. */
 double hooks_seconds(hooks *h);

@@ -252,6 +252,10 @@ int hooks_site(const hooks *h, int site_of_model) {
     return h->hook[site_of_model].site;
 }
 
+double *hooks_position(const hooks *h, int site_of_model) {
+    return h->hook[site_of_model].position;
+}
+
 double hooks_seconds(hooks *h) {
     double seconds = h->seconds;
     h->seconds = 0;

@@ -1,0 +1,93 @@
+/* observe.h -- from the normalization layers of a training run into its run file.
+ *
+ * The only room that knows the recorder (statrec/record.h) and the engine; src/observe. A NULL
+ * run_record is a run without a file: every function takes it and does nothing.
+ */
+#ifndef STATNET_OBSERVE_H
+#define STATNET_OBSERVE_H
+
+#include "statnet/models.h"
+#include "statnet/state.h"
+
+typedef struct run_record run_record;
+
+/* Texts are copied. */
+typedef struct run_record_options {
+    const char *path; /* of the run file */
+    bool force;       /* replaces one that is there */
+    const char *command, *config, *git, *data, *task;
+    uint64_t seed;
+    int threads;
+    bool scalars, vectors; /* of the sites; neither: the run's steps and evaluations alone */
+    const char *sites;     /* globs separated by commas; one that matches no site is refused */
+    bool observe_batch;    /* what bn and pnv would find at each of them, with this alpha */
+    double observe_alpha;  /* for methods that have none */
+    int64_t vectors_every, size_limit, flush_steps;
+    int64_t steps, updates; /* planned */
+    int64_t spectra_every;  /* updates; 0: none are recorded */
+    double flush_seconds;
+    bool final; /* a final pass will be made */
+} run_record_options;
+
+/* Creates the file, declares and observes the sites. NULL on failure. The model outlives it. */
+run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why);
+/* Stops observing and finishes the file; frees it always. status: "complete", "interrupted" or
+ * "failed". Returns the recorder's first failure. */
+sr_status run_record_close(run_record *r, const char *status, const char *reason,
+                           const char *digest, sr_failure *why);
+/* The same for a run that never made a step: leaves no file. */
+void run_record_abandon(run_record *r);
+
+/* Bytes of the finished file and the spacing of vectors (0: none), as planned. */
+int64_t run_record_projected_bytes(const run_record *r);
+int64_t run_record_vectors_every(const run_record *r);
+
+/* -- a step */
+
+/* Numbers of the trainer's own. lr and grad_norm are NaN where the step closes no update. */
+typedef struct run_step {
+    int64_t update, tokens;
+    double epoch, loss, lr, grad_norm;
+} run_step;
+
+/* spectra: the step also records those of every site's x and dx. */
+void run_record_begin_step(run_record *r, int64_t step, bool spectra);
+void run_record_end_step(run_record *r, const run_step *row);
+
+/* Whether the backward pass that follows also looks for NaN and infinity among the rows of sites
+ * that have no statistic which would tell. */
+void run_record_look_at_rows(run_record *r, bool look);
+/* Name of the site where NaN or infinity came up since the last call, or NULL: the first in the
+ * forward pass with such an input, otherwise the first in the backward pass with such a gradient;
+ * *what = "input" or "gradient". */
+const char *run_record_nonfinite(run_record *r, const char **what);
+/* Seconds spent on behalf of the sites since the last call. */
+double run_record_seconds(run_record *r);
+
+/* The first failure of an observer, or NULL: the run cannot go on. */
+const sr_failure *run_record_observer_failed(const run_record *r);
+/* The first failure of writing, or NULL. */
+const sr_failure *run_record_failed(const run_record *r);
+
+/* -- beside the steps */
+
+/* One evaluation after a step: value[count] of the metrics called so. */
+void run_record_eval(run_record *r, int64_t step, double epoch, const char *const *name,
+                     const double *value, int count);
+/* Singular values of the model's word embedding after a step; nothing where it has none. */
+sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why);
+
+/* Running values that only observers keep. */
+sr_status run_record_state_each(run_record *r, state_visit_fn *visit, void *context,
+                                sr_failure *why);
+
+/* -- the final pass: final_tid.c */
+
+typedef struct final_tid final_tid;
+
+/* From now on NORM_BATCH passes are summed. NULL without *why: nothing to watch. */
+final_tid *final_tid_begin(run_record *r, sr_failure *why);
+/* Stops watching, frees; batches >= 0: records the means over so many. */
+sr_status final_tid_end(final_tid *f, int64_t batches, sr_failure *why);
+
+#endif

@@ -1,0 +1,24 @@
+/* pass.h -- one pass of a batch through a model: what its forward gets. */
+#ifndef STATNET_PASS_H
+#define STATNET_PASS_H
+
+#include "statnet/batch.h"
+#include "statnet/norm.h"
+
+typedef struct pass {
+    tape *tape;
+    const batch *batch;
+    norm_mode mode;
+    double penalty; /* nats; the normalizations' (RBN), summed over their sites: part of the loss */
+    void *memory;   /* what a recurrent model carries from batch to batch, its own; NULL: nothing */
+    norm_reduce_fn *reduce; /* of synchronised normalizations, as in norm.h; NULL: one process */
+    void *reduce_context;
+    int rank, ranks;
+} pass;
+
+/* Rows of `samples` samples (sentences, images) with `length` rows each, as normalization sites of
+ * this pass take them: valid where mask [samples, length] is 1 (NULL: everywhere). Lives as long as
+ * the tape's step; NULL and a failure of the tape when out of memory. */
+norm_rows *pass_rows(pass *p, int64_t samples, int64_t length, const uint8_t *mask);
+
+#endif

@@ -1,0 +1,75 @@
+/* task.h -- tasks: one file task_*.c and one row of the table each. A task says what is learnt from
+ * a batch and how well: the loss of a model's output, metrics, how a split is evaluated. */
+#ifndef STATNET_TASK_H
+#define STATNET_TASK_H
+
+#include "statnet/data.h"
+#include "statnet/models.h"
+#include "statnet/npz.h"
+
+enum { TASK_METRICS = 8, TASK_ARRAYS = 8, TASK_TEXT = 256 };
+
+/* Which of two values of a metric is better. */
+typedef enum { BETTER_LESS = -1, BETTER_NEITHER, BETTER_MORE } task_better;
+
+/* A number of an evaluation. Called valid_NAME, test_NAME; with the statistics of each batch
+ * instead of the running ones NAME_batch behind that. */
+typedef struct task_metric {
+    const char *name, *unit;
+    const char *definition; /* without the split, which stands in front of it */
+    task_better better;
+} task_metric;
+
+typedef struct task_options {
+    double label_smoothing; /* NaN: the task's */
+    smoothing_form smoothing;
+} task_options;
+
+/* An array of a batch, for programs that check us from outside. */
+typedef struct task_array {
+    const char *name;
+    npz_array array;
+} task_array;
+
+typedef struct task_row {
+    task id;
+    const char *name;    /* "pairs": as run files and tables say it */
+    const char *takes;   /* "sentence pairs": what models and data of this task are about */
+    const char *summary; /* one line for `statrec list tasks` */
+    double label_smoothing;
+    task_metric metric[TASK_METRICS]; /* name NULL ends */
+    data_shape example;               /* any shape: for models that are only looked at */
+    /* Summed loss of the model's output for a batch, count 1; *sum is filled. */
+    tensor *(*loss)(const task_options *o, const pass *p, tensor *output,
+                    cross_entropy_report *sum);
+    /* value [metrics] from the sums of all batches of a split; NaN where nothing was counted. */
+    void (*measure)(const cross_entropy_report *sum, double *value);
+    /* One line on the result of a split, without an end of line. */
+    void (*describe)(const cross_entropy_report *sum, const char *split, char text[TASK_TEXT]);
+    /* Arrays of a batch; their number. Data are the batch's. */
+    int (*arrays)(const batch *b, task_array array[TASK_ARRAYS]);
+} task_row;
+
+const task_row *task_at(int i); /* NULL past the end */
+const task_row *task_of(task id);
+int task_metrics(const task_row *row);
+
+/* SR_USAGE when a model cannot learn from data of this shape. */
+sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *why);
+
+/* Forward pass and loss: summed over the batch's tokens, count 1, with gradients of its own; NULL
+ * after a failure, which the tape keeps. *sum (may be NULL) also holds the normalizations'
+ * penalties, in `loss`. */
+tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p,
+                  cross_entropy_report *sum);
+
+/* Sums over a split, without dropout, gradients and changes of state. mode: NORM_RUNNING, or
+ * NORM_BATCH for the statistics of each batch. The tape is reset. */
+sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
+                        data_split split, norm_mode mode, cross_entropy_report *sum,
+                        sr_failure *why);
+
+/* "valid", "test", "train". */
+const char *task_split_name(data_split split);
+
+#endif

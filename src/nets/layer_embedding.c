@@ -1,0 +1,58 @@
+/* layer_embedding.c -- word embedding with sinusoidal positions (docs/models.md 2.1):
+ *
+ *   x[s, i] = drop(sqrt(d) E[token[s, i]] + P[position i])      padding has no position
+ *
+ * E ~ N(0, 1/d), the row of <pad> zero; it may serve as the output matrix too.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "site_layers.h"
+
+embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
+                               int64_t longest, double dropout) {
+    const int64_t count = longest + TOKEN_PAD + 2; /* positions begin behind <pad>'s number */
+    embedding_layer e = {.dropout = dropout};
+    e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, 1 / sqrt((double)d));
+    e.positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
+    e.positions.value = malloc((size_t)(count * d) * sizeof(real));
+    if (!e.weight || !e.positions.value) return e;
+    for (int64_t k = 0; k < d; k++) e.weight->value[TOKEN_PAD * d + k] = 0;
+    op_embedding_positions(e.positions.value, count, d, TOKEN_PAD);
+    return e;
+}
+
+void embedding_free(embedding_layer *e) {
+    free(e->positions.value);
+    e->positions.value = NULL;
+}
+
+tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
+                        int64_t length) {
+    const double scale = sqrt((double)e->positions.dim[1]);
+    tensor *x = op_embedding(t, e->weight, token, count, length, scale, &e->positions, TOKEN_PAD);
+    return op_dropout(t, x, e->dropout);
+}
+
+/* [d] mean over n rows of P[position]; the words of a sentence come first, its padding has none. */
+static double *mean_position(const embedding_layer *e, tape *t, int64_t count, int64_t length,
+                             const uint8_t *mask, int64_t n) {
+    const int64_t d = e->positions.dim[1];
+    double *mean = tape_alloc(t, (size_t)d * sizeof *mean);
+    for (int64_t k = 0; mean && k < d; k++) mean[k] = 0;
+    for (int64_t i = 0; mean && i < length; i++) {
+        const real *here = e->positions.value + (TOKEN_PAD + 1 + i) * d;
+        int64_t words = 0;
+        for (int64_t s = 0; s < count; s++) words += mask[s * length + i] != 0;
+        for (int64_t k = 0; k < d; k++) mean[k] += (double)words / (double)n * (double)here[k];
+    }
+    return mean;
+}
+
+norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int64_t length,
+                          const uint8_t *mask, bool count_padding) {
+    norm_rows *r = pass_rows(p, count, length, count_padding ? NULL : mask);
+    if (!r) return NULL;
+    r->position_mean = mean_position(e, p->tape, count, length, mask, r->valid ? r->valid : 1);
+    return r->position_mean ? r : NULL;
+}

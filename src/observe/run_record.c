@@ -1,0 +1,228 @@
+/* run_record.c -- a training run's file: its options, steps, evaluations and embedding. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run_record.h"
+#include "statnet/svd.h"
+
+/* -- opening and closing */
+
+static sr_recorder *create_recorder(const run_record_options *o, const char *model_name,
+                                    sr_failure *why) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    sr_options s = SR_OPTIONS_DEFAULT;
+    s.force = o->force;
+    s.program = "statrec train";
+    s.version = STATREC_VERSION;
+    s.command = o->command;
+    s.config = o->config;
+    s.host = host;
+    s.git = o->git;
+    s.model = model_name;
+    s.data = o->data;
+    s.task = o->task;
+    s.loss_reduction = "sum";
+    s.seed = o->seed;
+    s.threads = o->threads;
+    s.scalars = o->scalars;
+    s.vectors = o->vectors;
+    s.vectors_every = o->vectors_every;
+    s.planned_steps = o->steps;
+    s.spectra = o->scalars && o->spectra_every > 0;
+    s.planned_spectra = s.spectra ? o->updates / o->spectra_every : 0;
+    s.final = o->scalars && o->final;
+    s.size_limit = o->size_limit;
+    s.flush_steps = o->flush_steps;
+    s.flush_seconds = o->flush_seconds;
+    return sr_create(o->path, &s, why);
+}
+
+static sr_status observe_batch(model *m, const run_record_options *o, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < m->sites && status == SR_OK; i++)
+        if (hooks_match(o->sites, m->site[i]->name))
+            status = norm_site_observe_batch(m->site[i], o->observe_alpha, why);
+    return status;
+}
+
+static sr_status declare(run_record *r, const run_record_options *o, sr_failure *why) {
+    model *m = r->model;
+    if (o->observe_batch && observe_batch(m, o, why) != SR_OK) return why->status;
+    if (o->scalars || o->vectors) {
+        r->hooks = hooks_create(m, r->recorder, o->sites, o->vectors, why);
+        if (!r->hooks) return why->status;
+    }
+    if (m->embedding) {
+        sr_add_embedding(r->recorder, "tokens", m->embedding->dim[0], m->embedding->dim[1]);
+        sr_set_embedding_method(r->recorder, "tokens", SVD_METHOD);
+    }
+    const sr_failure *f = sr_failed(r->recorder);
+    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
+}
+
+run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why) {
+    run_record *r = calloc(1, sizeof *r);
+    if (!r) {
+        sr_fail(why, SR_MEMORY, "out of memory for a run file");
+        return NULL;
+    }
+    r->model = m;
+    r->recorder = create_recorder(o, m->row->name, why);
+    if (r->recorder && declare(r, o, why) == SR_OK) return r;
+    run_record_abandon(r);
+    return NULL;
+}
+
+static void forget(run_record *r) {
+    hooks_free(r->hooks);
+    free(r);
+}
+
+sr_status run_record_close(run_record *r, const char *status, const char *reason,
+                           const char *digest, sr_failure *why) {
+    if (!r) return SR_OK;
+    const sr_finish finish = {.status = status, .reason = reason, .weights_digest = digest};
+    sr_status closed = sr_close(r->recorder, &finish, why);
+    forget(r);
+    return closed;
+}
+
+void run_record_abandon(run_record *r) {
+    if (!r) return;
+    if (r->recorder) sr_abandon(r->recorder);
+    forget(r);
+}
+
+int64_t run_record_projected_bytes(const run_record *r) {
+    return r ? sr_projected_bytes(r->recorder) : 0;
+}
+
+int64_t run_record_vectors_every(const run_record *r) {
+    return r ? sr_vectors_every(r->recorder) : 0;
+}
+
+/* -- a step */
+
+void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
+    if (!r) return;
+    sr_begin_step(r->recorder, step);
+    if (r->hooks) hooks_want_spectra(r->hooks, spectra);
+}
+
+void run_record_end_step(run_record *r, const run_step *row) {
+    if (!r) return;
+    const sr_step s = {row->update, row->tokens, row->epoch, row->loss, row->lr, row->grad_norm};
+    sr_end_step(r->recorder, &s);
+}
+
+void run_record_look_at_rows(run_record *r, bool look) {
+    if (r && r->hooks) hooks_look_at_rows(r->hooks, look);
+}
+
+const char *run_record_nonfinite(run_record *r, const char **what) {
+    return r && r->hooks ? hooks_nonfinite(r->hooks, what) : NULL;
+}
+
+double run_record_seconds(run_record *r) {
+    return r && r->hooks ? hooks_seconds(r->hooks) : 0;
+}
+
+const sr_failure *run_record_observer_failed(const run_record *r) {
+    return r && r->hooks ? hooks_failure(r->hooks) : NULL;
+}
+
+const sr_failure *run_record_failed(const run_record *r) {
+    return r ? sr_failed(r->recorder) : NULL;
+}
+
+/* -- beside the steps */
+
+static int find_eval(const char *name) {
+#define EVAL_NAME(name, ...) #name,
+    static const char *const names[] = {SR_EVALS(EVAL_NAME)};
+    for (int i = 0; i < SR_EVAL_COUNT; i++)
+        if (!strcmp(names[i], name)) return i;
+    return -1;
+}
+
+void run_record_eval(run_record *r, int64_t step, double epoch, const char *const *name,
+                     const double *value, int count) {
+    double row[SR_EVAL_COUNT];
+    if (!r) return;
+    for (int i = 0; i < SR_EVAL_COUNT; i++) row[i] = NAN;
+    row[SR_EVAL_epoch] = epoch;
+    for (int i = 0; i < count; i++)
+        if (find_eval(name[i]) >= 0) row[find_eval(name[i])] = value[i];
+    sr_put_eval(r->recorder, step, row);
+}
+
+/* The double build's weights as float; the float build's as they are. */
+static sr_status embedding_values(const tensor *e, double *value, sr_failure *why) {
+#ifdef REAL_DOUBLE
+    float *narrow = malloc((size_t)e->count * sizeof *narrow);
+    if (!narrow) return sr_fail(why, SR_MEMORY, "out of memory for the embedding");
+    for (int64_t i = 0; i < e->count; i++) narrow[i] = (float)e->value[i];
+    sr_status status = svd_singular_values(narrow, e->dim[0], e->dim[1], value, why);
+    free(narrow);
+    return status;
+#else
+    return svd_singular_values(e->value, e->dim[0], e->dim[1], value, why);
+#endif
+}
+
+sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why) {
+    const tensor *e = r ? r->model->embedding : NULL;
+    if (!e) return SR_OK;
+    int64_t count = e->dim[0] < e->dim[1] ? e->dim[0] : e->dim[1];
+    double *value = malloc((size_t)count * sizeof *value);
+    if (!value)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld singular values", (long long)count);
+    sr_status status = embedding_values(e, value, why);
+    if (status == SR_OK) sr_put_singular_values(r->recorder, "tokens", step, value);
+    free(value);
+    return status;
+}
+
+/* -- state */
+
+static sr_status visit_shadow(const norm_site *s, state_visit_fn *visit, void *context,
+                              sr_failure *why) {
+    const norm_shadow *shadow = s->shadow;
+    double *const value[] = {shadow->mu, shadow->sigma2, shadow->psi2};
+    static const char *const names[] = {"mu", "sigma2", "psi2"};
+    sr_status status = SR_OK;
+    for (int i = 0; i < 3 && status == SR_OK; i++) {
+        char name[2 * PARAM_NAME];
+        snprintf(name, sizeof name, "%s.observed.%s", s->name, names[i]);
+        const npz_array a = {NPZ_FLOAT64, 1, {s->features}, value[i]};
+        if (value[i]) status = visit(context, &(state_item){STATE_OBSERVER, name, a}, why);
+    }
+    return status;
+}
+
+static sr_status visit_position(const run_record *r, int i, state_visit_fn *visit, void *context,
+                                sr_failure *why) {
+    char name[2 * PARAM_NAME];
+    const norm_site *s = r->model->site[i];
+    double *value = hooks_position(r->hooks, i);
+    if (!value) return SR_OK;
+    snprintf(name, sizeof name, "%s.observed.position", s->name);
+    const npz_array a = {NPZ_FLOAT64, 1, {s->features}, value};
+    return visit(context, &(state_item){STATE_OBSERVER, name, a}, why);
+}
+
+sr_status run_record_state_each(run_record *r, state_visit_fn *visit, void *context,
+                                sr_failure *why) {
+    sr_status status = SR_OK;
+    if (!r || !r->hooks) return SR_OK;
+    for (int i = 0; i < r->model->sites && status == SR_OK; i++) {
+        if (r->model->site[i]->shadow)
+            status = visit_shadow(r->model->site[i], visit, context, why);
+        if (status == SR_OK) status = visit_position(r, i, visit, context, why);
+    }
+    return status;
+}

@@ -1,0 +1,14 @@
+/* run_record.h -- what the files of src/observe know of a run's record. */
+#ifndef OBSERVE_RUN_RECORD_H
+#define OBSERVE_RUN_RECORD_H
+
+#include "hooks.h"
+#include "statnet/observe.h"
+
+struct run_record {
+    sr_recorder *recorder;
+    model *model;
+    hooks *hooks; /* NULL unless sites are recorded */
+};
+
+#endif

@@ -1,0 +1,39 @@
+/* task_images.c -- classes of images: softmax cross entropy. */
+#include <stdio.h>
+
+#include "task_rows.h"
+
+static tensor *images_loss(const task_options *o, const pass *p, tensor *output,
+                           cross_entropy_report *sum) {
+    return op_cross_entropy(p->tape, output, p->batch->label, -1, -1,
+                            task_smoothing(o, &task_images), o->smoothing, sum);
+}
+
+static void images_describe(const cross_entropy_report *sum, const char *split,
+                            char text[TASK_TEXT]) {
+    double value[TASK_METRICS];
+    task_measure_cross_entropy(sum, value);
+    snprintf(text, TASK_TEXT, "%s accuracy: %.2f %% of %lld images (running statistics)", split,
+             value[METRIC_ACCURACY], (long long)sum->tokens);
+}
+
+static int images_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
+    const npz_type type = sizeof(real) == sizeof(double) ? NPZ_FLOAT64 : NPZ_FLOAT32;
+    array[0] = (task_array){
+        "image", {type, 4, {b->count, b->height, b->width, b->channels}, (void *)b->image}};
+    array[1] = (task_array){"label", {NPZ_INT32, 1, {b->count}, (void *)b->label}};
+    return 2;
+}
+
+const task_row task_images = {
+    .id = TASK_IMAGES,
+    .name = "images",
+    .takes = "images",
+    .summary = "one class per image, cross entropy",
+    .metric = {CROSS_ENTROPY_METRICS("image")},
+    .example = {.task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10},
+    .loss = images_loss,
+    .measure = task_measure_cross_entropy,
+    .describe = images_describe,
+    .arrays = images_arrays,
+};

@@ -1,0 +1,48 @@
+/* task_pairs.c -- sentence pairs: label-smoothed cross entropy over the target's tokens, </s> and
+ * <unk> counted (docs/models.md 2.5). */
+#include <math.h>
+#include <stdio.h>
+
+#include "task_rows.h"
+
+static tensor *pairs_loss(const task_options *o, const pass *p, tensor *output,
+                          cross_entropy_report *sum) {
+    return op_cross_entropy(p->tape, output, p->batch->target_out, TOKEN_PAD, TOKEN_UNK,
+                            task_smoothing(o, &task_pairs), o->smoothing, sum);
+}
+
+static void pairs_describe(const cross_entropy_report *sum, const char *split,
+                           char text[TASK_TEXT]) {
+    double value[TASK_METRICS];
+    task_measure_cross_entropy(sum, value);
+    const double ppl = value[METRIC_PPL];
+    snprintf(text, TASK_TEXT,
+             "%s perplexity: %.*g per target token (%lld tokens, </s> and <unk> counted, %.2f %% "
+             "are <unk>; running statistics)",
+             split, ppl < 1e6 ? 6 : 3, ppl, (long long)sum->tokens,
+             100 * (double)sum->unknown / (double)sum->tokens);
+}
+
+static int pairs_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
+    const int64_t n = b->count, s = b->source_length, t = b->target_length;
+    array[0] = (task_array){"source", {NPZ_INT32, 2, {n, s}, (void *)b->source}};
+    array[1] = (task_array){"source_mask", {NPZ_UINT8, 2, {n, s}, (void *)b->source_mask}};
+    array[2] = (task_array){"target_in", {NPZ_INT32, 2, {n, t}, (void *)b->target_in}};
+    array[3] = (task_array){"target_out", {NPZ_INT32, 2, {n, t}, (void *)b->target_out}};
+    array[4] = (task_array){"target_mask", {NPZ_UINT8, 2, {n, t}, (void *)b->target_mask}};
+    return 5;
+}
+
+const task_row task_pairs = {
+    .id = TASK_PAIRS,
+    .name = "pairs",
+    .takes = "sentence pairs",
+    .summary = "target sentences given their sources, label-smoothed cross entropy",
+    .label_smoothing = 0.1,
+    .metric = {CROSS_ENTROPY_METRICS("token")},
+    .example = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 64},
+    .loss = pairs_loss,
+    .measure = task_measure_cross_entropy,
+    .describe = pairs_describe,
+    .arrays = pairs_arrays,
+};

@@ -1,0 +1,25 @@
+/* task_rows.h -- the rows that the task files give to the table, and what they share. */
+#ifndef TASK_TASK_ROWS_H
+#define TASK_TASK_ROWS_H
+
+#include "statnet/task.h"
+
+extern const task_row task_images, task_pairs;
+
+/* The smoothing in use. */
+double task_smoothing(const task_options *o, const task_row *row);
+
+/* Metrics of cross entropy, which every task with logits has: loss, nll, ppl, accuracy, in this
+ * order; what: "token" or "image". */
+#define CROSS_ENTROPY_METRICS(what)                                                                \
+    {"loss", "nats per token or image", "loss per " what ", with smoothing", BETTER_LESS},         \
+        {"nll", "nats per token or image",                                                         \
+         "negative log-likelihood per " what ", without smoothing", BETTER_LESS},                  \
+        {"ppl", "1", "exp of the negative log-likelihood", BETTER_LESS}, {                         \
+        "accuracy", "percent", "targets with the largest logit", BETTER_MORE                       \
+    }
+enum { METRIC_LOSS, METRIC_NLL, METRIC_PPL, METRIC_ACCURACY };
+
+void task_measure_cross_entropy(const cross_entropy_report *sum, double *value);
+
+#endif

@@ -1,0 +1,48 @@
+/* tasks_table.c -- the table of tasks and what all of them share. */
+#include <math.h>
+
+#include "task_rows.h"
+
+static const task_row *const rows[] = {&task_images, &task_pairs};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+const task_row *task_at(int i) {
+    return i >= 0 && i < ROWS ? rows[i] : NULL;
+}
+
+const task_row *task_of(task id) {
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i]->id == id) return rows[i];
+    return NULL;
+}
+
+int task_metrics(const task_row *row) {
+    int count = 0;
+    while (count < TASK_METRICS && row->metric[count].name) count++;
+    return count;
+}
+
+const char *task_split_name(data_split split) {
+    static const char *const names[] = {
+        [SPLIT_TRAIN] = "train", [SPLIT_VALID] = "valid", [SPLIT_TEST] = "test"};
+    return names[split];
+}
+
+sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *why) {
+    if (m->task == shape->task) return SR_OK;
+    return sr_fail(why, SR_USAGE, "model %s takes %s, the data are %s", m->name,
+                   task_of(m->task)->takes, task_of(shape->task)->takes);
+}
+
+double task_smoothing(const task_options *o, const task_row *row) {
+    return isnan(o->label_smoothing) ? row->label_smoothing : o->label_smoothing;
+}
+
+void task_measure_cross_entropy(const cross_entropy_report *sum, double *value) {
+    const double n = (double)sum->tokens;
+    value[METRIC_LOSS] = sum->loss / n;
+    value[METRIC_NLL] = sum->nll / n;
+    value[METRIC_PPL] = exp(value[METRIC_NLL]);
+    value[METRIC_ACCURACY] = 100 * (double)sum->correct / n;
+}

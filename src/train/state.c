@@ -1,0 +1,97 @@
+/* state.c -- the one list of what a run's future depends on, besides its configuration and data. */
+#include <stdio.h>
+
+#include "trainer.h"
+
+enum { STATE_NAME = 2 * PARAM_NAME };
+
+static const npz_type real_type = sizeof(real) == sizeof(double) ? NPZ_FLOAT64 : NPZ_FLOAT32;
+
+typedef struct walk {
+    state_visit_fn *visit;
+    void *context;
+    sr_failure *why;
+    sr_status status; /* of the first visit that failed: the rest is left out */
+} walk;
+
+static void visit(walk *w, state_kind kind, const char *name, npz_array array) {
+    const state_item item = {kind, name, array};
+    if (w->status == SR_OK) w->status = w->visit(w->context, &item, w->why);
+}
+
+static void visit_number(walk *w, const char *name, npz_type type, void *data) {
+    visit(w, STATE_PROGRESS, name, (npz_array){.type = type, .data = data});
+}
+
+static npz_array shaped_like(const tensor *t, real *data) {
+    npz_array a = {.type = real_type, .rank = t->rank, .data = data};
+    for (int i = 0; i < t->rank; i++) a.dim[i] = t->dim[i];
+    return a;
+}
+
+static void visit_parameters(const params *p, walk *w) {
+    for (int i = 0; i < p->count; i++)
+        visit(w, STATE_PARAMETER, p->item[i]->name,
+              shaped_like(&p->item[i]->t, p->item[i]->t.value));
+}
+
+/* [features], or [rows, features]. */
+static npz_array running_value(const norm_site *s, int k) {
+    const bool rows = s->state_count[k] != s->features;
+    npz_array a = {.type = NPZ_FLOAT64, .rank = rows ? 2 : 1, .data = s->state[k]};
+    if (rows) a.dim[0] = s->state_count[k] / s->features;
+    a.dim[a.rank - 1] = s->features;
+    return a;
+}
+
+static void visit_running(const norm_site *s, walk *w) {
+    char name[STATE_NAME];
+    for (int k = 0; k < NORM_STATE_MAX; k++) {
+        if (!s->state[k]) continue;
+        snprintf(name, sizeof name, "%s.%s", s->name, s->method->state[k].name);
+        visit(w, STATE_RUNNING, name, running_value(s, k));
+    }
+}
+
+static void visit_slots(const param *p, walk *w) {
+    char name[STATE_NAME];
+    for (int k = 0; k < 2; k++) {
+        if (!p->slot[k]) continue;
+        snprintf(name, sizeof name, "%s.slot%d", p->name, k);
+        visit(w, STATE_OPTIMIZER, name, shaped_like(&p->t, p->slot[k]));
+    }
+}
+
+/* Warm-ups count calls. */
+static void visit_calls(norm_site *s, walk *w) {
+    char name[STATE_NAME];
+    snprintf(name, sizeof name, "%s.calls", s->name);
+    visit_number(w, name, NPZ_INT64, &s->calls);
+}
+
+static void visit_progress(trainer *r, walk *w) {
+    train_result *result = r->result;
+    visit_number(w, "steps", NPZ_INT64, &result->steps);
+    visit_number(w, "updates", NPZ_INT64, &result->updates);
+    visit_number(w, "skipped", NPZ_INT64, &result->skipped);
+    visit_number(w, "accumulated", NPZ_INT64, &r->accumulated);
+    visit_number(w, "accumulated_tokens", NPZ_INT64, &r->accumulated_tokens);
+    visit_number(w, "data_epoch", NPZ_INT64, &r->data_epoch);
+    visit_number(w, "data_batch", NPZ_INT64, &r->data_batch);
+    visit_number(w, "loss_sum", NPZ_FLOAT64, &r->loss_sum);
+    visit_number(w, "loss_tokens", NPZ_INT64, &r->loss_tokens);
+    visit_number(w, "lr", NPZ_FLOAT64, &r->lr);
+    visit_number(w, "random_key", NPZ_INT64, &r->random.key);
+}
+
+sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why) {
+    walk w = {visitor, context, why, SR_OK};
+    model *m = r->model;
+    visit_parameters(&m->params, &w);
+    for (int i = 0; i < m->sites; i++) visit_running(m->site[i], &w);
+    for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
+    for (int i = 0; i < m->sites; i++) visit_calls(m->site[i], &w);
+    visit_progress(r, &w);
+    if (w.status == SR_OK) w.status = run_record_state_each(r->record, visitor, context, why);
+    return w.status;
+}

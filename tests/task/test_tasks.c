@@ -1,0 +1,143 @@
+/* test_tasks.c -- what a task's row says: metrics of known sums, the line on a result, arrays of a
+ * batch, the smoothing in use, which models fit which data. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "statnet/task.h"
+
+static int metric_of(const task_row *row, const char *name) {
+    for (int i = 0; i < task_metrics(row); i++)
+        if (!strcmp(row->metric[i].name, name)) return i;
+    fail_msg("task %s has no metric %s", row->name, name);
+    return -1;
+}
+
+static void rows_are_whole(void **state) {
+    (void)state;
+    const task_row *row;
+    int count = 0;
+    for (; (row = task_at(count)); count++) {
+        assert_ptr_equal(task_of(row->id), row);
+        assert_true(row->example.task == row->id && task_metrics(row) > 0);
+        assert_true(row->name && row->takes && row->summary);
+        for (int i = 0; i < task_metrics(row); i++) {
+            assert_true(row->metric[i].unit && row->metric[i].definition);
+            assert_int_equal(metric_of(row, row->metric[i].name), i);
+        }
+    }
+    assert_int_equal(count, 2);
+    assert_string_equal(task_split_name(SPLIT_VALID), "valid");
+    assert_string_equal(task_split_name(SPLIT_TEST), "test");
+}
+
+static void measures(void **state) {
+    (void)state;
+    const cross_entropy_report sum = {
+        .loss = 12, .nll = 8, .tokens = 4, .correct = 3, .unknown = 1};
+    for (int i = 0; task_at(i); i++) {
+        const task_row *row = task_at(i);
+        double value[TASK_METRICS];
+        row->measure(&sum, value);
+        assert_true(value[metric_of(row, "loss")] == 3);
+        assert_true(value[metric_of(row, "nll")] == 2);
+        assert_true(fabs(value[metric_of(row, "ppl")] - exp(2)) < 1e-14);
+        assert_true(value[metric_of(row, "accuracy")] == 75);
+        assert_int_equal(row->metric[metric_of(row, "loss")].better, BETTER_LESS);
+        assert_int_equal(row->metric[metric_of(row, "ppl")].better, BETTER_LESS);
+        assert_int_equal(row->metric[metric_of(row, "accuracy")].better, BETTER_MORE);
+    }
+}
+
+/* The unsmoothed likelihood decides what is told, and it is called by its split. */
+static void describes(void **state) {
+    (void)state;
+    const cross_entropy_report sum = {
+        .loss = 40, .nll = 4 * log(2), .tokens = 4, .correct = 3, .unknown = 1};
+    char text[TASK_TEXT];
+    task_of(TASK_PAIRS)->describe(&sum, "validation", text);
+    assert_non_null(strstr(text, "validation perplexity: 2 per target token (4 tokens, "));
+    assert_non_null(strstr(text, "25.00 % are <unk>"));
+    task_of(TASK_IMAGES)->describe(&sum, "test", text);
+    assert_string_equal(text, "test accuracy: 75.00 % of 4 images (running statistics)");
+}
+
+static void arrays(void **state) {
+    (void)state;
+    const int32_t source[6] = {0}, target[8] = {0}, label[2] = {0};
+    const uint8_t mask[8] = {0};
+    const real image[2 * 3 * 4 * 5] = {0};
+    task_array a[TASK_ARRAYS];
+    const batch pairs = {.task = TASK_PAIRS,
+                         .count = 2,
+                         .source_length = 3,
+                         .target_length = 4,
+                         .source = source,
+                         .target_in = target,
+                         .target_out = target,
+                         .source_mask = mask,
+                         .target_mask = mask};
+    assert_int_equal(task_of(TASK_PAIRS)->arrays(&pairs, a), 5);
+    assert_ptr_equal(a[0].array.data, source);
+    assert_true(npz_count(&a[0].array) == 6 && npz_count(&a[4].array) == 8);
+    const batch images = {.task = TASK_IMAGES,
+                          .count = 2,
+                          .height = 3,
+                          .width = 4,
+                          .channels = 5,
+                          .image = image,
+                          .label = label};
+    assert_int_equal(task_of(TASK_IMAGES)->arrays(&images, a), 2);
+    assert_true(npz_count(&a[0].array) == 120 && a[0].array.dim[3] == 5);
+}
+
+/* Summed loss of one row of equal logits, with the task's smoothing or a given one: ln V whatever
+ * the mass is spread on, so the row's logits differ in one place. */
+static double loss_of(const task_row *row, double smoothing) {
+    sr_failure why = {0};
+    int32_t target = 2;
+    const batch b = {.task = row->id, .count = 1, .label = &target, .target_out = &target};
+    tape *t = tape_create(1, &why);
+    assert_non_null(t);
+    tape_reset(t, rng_create(1), true, true);
+    tensor *logits = tape_tensor(t, 2, (int64_t[]){1, 5});
+    for (int i = 0; i < 5; i++) logits->value[i] = i == 2;
+    const task_options o = {.label_smoothing = smoothing};
+    const pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
+    cross_entropy_report sum;
+    const tensor *loss = row->loss(&o, &p, logits, &sum);
+    assert_non_null(loss);
+    const double value = (double)loss->value[0];
+    tape_free(t);
+    return value;
+}
+
+/* nll = ln(4 + e) - 1; smoothed by eps over all of V classes: + eps (1 - 1/V). */
+static void smoothing(void **state) {
+    (void)state;
+    const double nll = log(4 + exp(1)) - 1;
+    assert_true(fabs(loss_of(task_of(TASK_IMAGES), NAN) - nll) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_PAIRS), NAN) - (nll + 0.1 * 0.8)) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_PAIRS), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_IMAGES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
+}
+
+static void models_and_data(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const model_row *m = model_find("resnet20");
+    check_ok(task_check(m, &task_of(TASK_IMAGES)->example, &why), &why);
+    assert_int_equal(task_check(m, &task_of(TASK_PAIRS)->example, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "model resnet20 takes images, the data are sentence pairs");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_whole), cmocka_unit_test(measures),
+        cmocka_unit_test(describes),      cmocka_unit_test(arrays),
+        cmocka_unit_test(smoothing),      cmocka_unit_test(models_and_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
