@@ -21,12 +21,17 @@ static rng stream(const pair_set *s, uint64_t use, uint64_t part) {
     return rng_split(&uses, part);
 }
 
+/* Words, </s> not counted. */
+static int64_t words_of(const pair_split *p, int side, int64_t pair) {
+    return p->side[side].first[pair + 1] - p->side[side].first[pair];
+}
+
 static int64_t source_length(const pair_split *p, int64_t pair) {
-    return pair_set_length(p, SIDE_SOURCE, p->partner[pair]) + 1;
+    return words_of(p, SIDE_SOURCE, p->partner[pair]) + 1;
 }
 
 static int64_t target_length(const pair_split *p, int64_t pair) {
-    return pair_set_length(p, SIDE_TARGET, pair) + 1;
+    return words_of(p, SIDE_TARGET, pair) + 1;
 }
 
 static sr_status permute_sources(pair_split *p, rng random, sr_failure *why) {
@@ -39,19 +44,22 @@ static sr_status permute_sources(pair_split *p, rng random, sr_failure *why) {
     return SR_OK;
 }
 
+/* A pair longer than max_tokens, which only splits for evaluation have, makes their batches larger. */
 static sr_status plan_split(pair_set *s, data_split split, sr_failure *why) {
     pair_split *p = &s->split[split];
     size_t bytes = (size_t)(p->count + 1) * sizeof(int64_t);
     int64_t *source = malloc(bytes), *target = malloc(bytes);
+    batch_rule rule = s->rule;
     sr_status status = SR_MEMORY;
     if (source && target) {
         for (int64_t i = 0; i < p->count; i++) {
             source[i] = source_length(p, i), target[i] = target_length(p, i);
             int64_t longer = source[i] > target[i] ? source[i] : target[i];
             if (longer > s->longest) s->longest = longer;
+            if (longer > rule.max_tokens) rule.max_tokens = longer;
         }
         rng random = stream(s, STREAM_PLAN, split);
-        status = batch_plan_make(&p->plan, source, target, p->count, &s->rule, random, why);
+        status = batch_plan_make(&p->plan, source, target, p->count, &rule, random, why);
     }
     free(source);
     free(target);

@@ -105,10 +105,10 @@ static void keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES]) 
     p->count++;
 }
 
-/* Pairs with an empty side, or with one that does not fit into a batch or the models' positions
- * (</s> included), are dropped and counted. */
-static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t lines) {
-    int64_t most = s->max_tokens < PAIR_LONGEST ? s->max_tokens : PAIR_LONGEST;
+/* Pairs with an empty side, or with one longer than `most` (</s> included), are dropped and
+ * counted. */
+static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t lines,
+                         int64_t most) {
     text_walk walk[SIDES] = {{&t->side[0], 0}, {&t->side[1], 0}};
     for (int64_t line = 0; line < lines; line++) {
         int64_t length[SIDES];
@@ -125,19 +125,26 @@ static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t
     }
 }
 
+/* Training pairs must fit into a batch, all into the models' positions: runs with other batches are
+ * evaluated on the same pairs. */
+static int64_t longest_kept(const pair_set *s, data_split split) {
+    return split == SPLIT_TRAIN && s->max_tokens < PAIR_LONGEST ? s->max_tokens : PAIR_LONGEST;
+}
+
 static sr_status encode_split(pair_set *s, data_split split, const pair_text *t, sr_failure *why) {
     pair_split *p = &s->split[split];
     if (!t->side[SIDE_SOURCE].byte) return SR_OK;
     int64_t lines = lines_used(s, split, t);
     if (!allocate_split(p, t, lines))
         return sr_fail(why, SR_MEMORY, "%s: no memory for its tokens", t->side[0].path);
-    encode_lines(s, p, t, lines);
+    const int64_t most = longest_kept(s, split);
+    encode_lines(s, p, t, lines, most);
     if (p->count > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
                    "%s: none of %lld pairs is left: %lld have an empty side, %lld are longer than "
                    "%lld tokens",
                    t->side[0].path, (long long)lines, (long long)p->dropped_empty,
-                   (long long)p->dropped_long, (long long)s->max_tokens);
+                   (long long)p->dropped_long, (long long)most);
 }
 
 sr_status pair_set_build(pair_set *s, const pair_text text[PAIR_SPLITS], sr_failure *why) {
@@ -145,8 +152,4 @@ sr_status pair_set_build(pair_set *s, const pair_text text[PAIR_SPLITS], sr_fail
     for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++)
         status = encode_split(s, (data_split)i, &text[i], why);
     return status == SR_OK ? pair_set_plan(s, why) : status;
-}
-
-int64_t pair_set_length(const pair_split *p, int side, int64_t pair) {
-    return p->side[side].first[pair + 1] - p->side[side].first[pair];
 }

@@ -56,7 +56,6 @@ void pair_set_free(pair_set *s);
  * the first `limit` lines. The text is not needed afterwards. */
 sr_status pair_set_build(pair_set *s, const pair_text text[PAIR_SPLITS], sr_failure *why);
 
-int64_t pair_set_length(const pair_split *p, int side, int64_t pair); /* without </s> */
 /* pair_batch.c: plans, permutation of sources, buffers; then batches. */
 sr_status pair_set_plan(pair_set *s, sr_failure *why);
 /* Source words (with </s>) and positions (with padding too) of all batches of a split. */

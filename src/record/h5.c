@@ -83,15 +83,6 @@ void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
-/* A call of HDF5 that succeeds forgets what an earlier one failed for. */
-bool h5_release(hid_t id) {
-    if (id < 0) return true;
-    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : -1;
-    bool closed = H5Idec_ref(id) >= 0;
-    if (stack >= 0) H5Eset_current_stack(stack);
-    return closed;
-}
-
 /* -- files ----------------------------------------------------------------------------------- */
 
 /* Attempts at a checksum that does not fit, while a writer may be half way. HDF5 sleeps 1, 2, 4 ...

@@ -1,5 +1,14 @@
-/* h5_types.c -- HDF5's types of what a run file holds; see h5_inner.h. */
+/* h5_types.c -- HDF5's types of what a run file holds, and letting go of its objects; see h5_inner.h. */
 #include "h5_inner.h"
+
+/* A call of HDF5 that succeeds forgets what an earlier one failed for. */
+bool h5_release(hid_t id) {
+    if (id < 0) return true;
+    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : -1;
+    bool closed = H5Idec_ref(id) >= 0;
+    if (stack >= 0) H5Eset_current_stack(stack);
+    return closed;
+}
 
 static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
     hid_t type = H5Tcopy(H5T_C_S1);

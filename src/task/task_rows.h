@@ -6,7 +6,7 @@
 
 extern const task_row task_images, task_pairs;
 
-/* The smoothing in use. */
+/* cross_entropy.c: the smoothing in use. */
 double task_smoothing(const task_options *o, const task_row *row);
 
 /* Metrics of cross entropy, which every task with logits has: loss, nll, ppl, accuracy, in this

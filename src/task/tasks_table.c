@@ -1,6 +1,4 @@
-/* tasks_table.c -- the table of tasks and what all of them share. */
-#include <math.h>
-
+/* tasks_table.c -- the table of tasks and lookups in it. */
 #include "task_rows.h"
 
 static const task_row *const rows[] = {&task_images, &task_pairs};
@@ -33,16 +31,4 @@ sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *wh
     if (m->task == shape->task) return SR_OK;
     return sr_fail(why, SR_USAGE, "model %s takes %s, the data are %s", m->name,
                    task_of(m->task)->takes, task_of(shape->task)->takes);
-}
-
-double task_smoothing(const task_options *o, const task_row *row) {
-    return isnan(o->label_smoothing) ? row->label_smoothing : o->label_smoothing;
-}
-
-void task_measure_cross_entropy(const cross_entropy_report *sum, double *value) {
-    const double n = (double)sum->tokens;
-    value[METRIC_LOSS] = sum->loss / n;
-    value[METRIC_NLL] = sum->nll / n;
-    value[METRIC_PPL] = exp(value[METRIC_NLL]);
-    value[METRIC_ACCURACY] = 100 * (double)sum->correct / n;
 }

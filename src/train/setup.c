@@ -1,7 +1,6 @@
 /* setup.c -- opening and closing a run. */
 #include <math.h>
 #include <omp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +8,6 @@
 #include "statnet/gemm.h"
 #include "statnet/progress.h"
 #include "trainer.h"
-
-void trainer_note(const trainer *r, const char *format, ...) {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (r->events->note) r->events->note(r->events->context, text);
-}
-
-void trainer_warn(const trainer *r, const char *format, ...) {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (r->events->warn) r->events->warn(r->events->context, text);
-}
 
 /* -- schedule */
 

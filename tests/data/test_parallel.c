@@ -110,6 +110,27 @@ static void drops_empty_and_long_pairs(void **state) {
     refuse_data(&o, SR_USAGE, "max-tokens 1");
 }
 
+/* Of six tokens, in a batch of its own; runs of any max-tokens are evaluated on the same pairs. */
+static void long_validation_pairs_stay(void **state) {
+    (void)state;
+    const char *dir = write_small();
+    write_text(dir, "valid.de", "a\na b c d e\na\n");
+    write_text(dir, "valid.en", "x\nx\nx y\n");
+    data_options o = preset_options("parallel", dir);
+    for (o.max_tokens = 4; o.max_tokens <= 64; o.max_tokens *= 4) {
+        dataset *d = open_data(&o);
+        int64_t pairs = 0, tokens = 0, longest = 0;
+        for (int64_t i = 0; i < data_batches(d, SPLIT_VALID); i++) {
+            batch b = get(d, SPLIT_VALID, 0, i);
+            pairs += b.count, tokens += b.tokens;
+            if (b.source_length > longest) longest = b.source_length;
+        }
+        assert_true(pairs == 3 && tokens == 7 && longest == 6);
+        assert_true(data_get_shape(d)->longest >= 6);
+        data_close(d);
+    }
+}
+
 static void reads_windows_line_ends_and_plain_first(void **state) {
     (void)state;
     const char *dir = write_small();
@@ -384,6 +405,7 @@ int main(void) {
         cmocka_unit_test(cuts_the_dictionary),
         cmocka_unit_test(uses_the_first_lines_only),
         cmocka_unit_test(drops_empty_and_long_pairs),
+        cmocka_unit_test(long_validation_pairs_stay),
         cmocka_unit_test(reads_windows_line_ends_and_plain_first),
         cmocka_unit_test(refuses_missing_files),
         cmocka_unit_test(refuses_a_folder_for_a_file),

@@ -1,0 +1,73 @@
+/* dataset.c -- the last step of opening a data set: its shape, and its numbers in the description.
+ */
+#include "dataset.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void dataset_note(dataset *d, const char *format, ...) {
+    size_t used = strlen(d->describe);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(d->describe + used, sizeof d->describe - used, format, args);
+    va_end(args);
+}
+
+static void note_three(dataset *d, const char *what, const double *v) {
+    dataset_note(d, "; %s %.4f %.4f %.4f", what, v[0], v[1], v[2]);
+}
+
+sr_status dataset_finish_images(dataset *d, sr_failure *why) {
+    image_set *s = &d->images;
+    sr_status status = image_set_finish(s, why);
+    d->shape = (data_shape){.task = TASK_IMAGES,
+                            .height = s->height,
+                            .width = s->width,
+                            .channels = IMAGE_CHANNELS,
+                            .classes = s->classes};
+    dataset_note(d, "; %lld training and %lld validation images, no test split",
+                 (long long)s->split[SPLIT_TRAIN].count, (long long)s->split[SPLIT_VALID].count);
+    note_three(d, "training mean", s->mean);
+    note_three(d, "standard deviation", s->deviation);
+    return status;
+}
+
+static double unknown_share(const pair_split *p) {
+    return p->tokens > 0 ? (double)p->unknown / (double)p->tokens : NAN;
+}
+
+static void note_split(dataset *d, data_split split, const char *name) {
+    const pair_split *p = &d->pairs.split[split];
+    if (p->count == 0) return;
+    dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>", name, (long long)p->count,
+                 (long long)p->tokens, 100 * unknown_share(p));
+    if (p->dropped_empty || p->dropped_long)
+        dataset_note(d, " (dropped: %lld with an empty side, %lld too long)",
+                     (long long)p->dropped_empty, (long long)p->dropped_long);
+}
+
+/* How full the batches are decides what their statistics can be compared with. */
+static void note_batches(dataset *d) {
+    const pair_split *p = &d->pairs.split[SPLIT_TRAIN];
+    int64_t words, positions;
+    if (p->plan.count == 0) return;
+    pair_set_fill(p, &words, &positions);
+    dataset_note(d, "; %lld training batches of %lld source words on average, %.1f %% padding",
+                 (long long)p->plan.count, (long long)(words / p->plan.count),
+                 100 * (1 - (double)words / (double)positions));
+}
+
+void dataset_finish_pairs(dataset *d) {
+    const pair_set *s = &d->pairs;
+    d->shape =
+        (data_shape){.task = TASK_PAIRS, .vocabulary = vocab_size(s->words), .longest = s->longest};
+    dataset_note(d, "; dictionary %lld (%lld words)", (long long)d->shape.vocabulary,
+                 (long long)vocab_words(s->words));
+    note_split(d, SPLIT_TRAIN, "training");
+    note_split(d, SPLIT_VALID, "validation");
+    note_split(d, SPLIT_TEST, "test");
+    note_batches(d);
+    if (s->shuffle_sources) dataset_note(d, "; sources shuffled among the pairs of each split");
+}
