@@ -28,27 +28,16 @@
 
 #include "statnet/analysis.h"
 #include "statnet/globs.h"
+#include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])
 
 static double tid_mean(const vector_row *r) {
-    double difference = 0, sigma2 = 0;
-    for (int64_t k = 0; k < r->width; k++) {
-        const double delta = V(r, mu_B)[k] - V(r, mu)[k];
-        difference += delta * delta;
-        sigma2 += V(r, sigma2)[k];
-    }
-    return sqrt(difference / sigma2);
+    return sr_tid_mean(V(r, mu_B), V(r, mu), V(r, sigma2), r->width);
 }
 
 static double tid_var(const vector_row *r) {
-    double difference = 0, sigma2 = 0;
-    for (int64_t k = 0; k < r->width; k++) {
-        const double delta = sqrt(V(r, sigma2_B)[k]) - sqrt(V(r, sigma2)[k]);
-        difference += delta * delta;
-        sigma2 += V(r, sigma2)[k];
-    }
-    return sqrt(difference / sigma2);
+    return sr_tid_var(V(r, sigma2_B), V(r, sigma2), r->width);
 }
 
 static double tid_total(const vector_row *r) {

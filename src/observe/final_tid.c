@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "run_record.h"
+#include "statrec/moments.h"
 
 /* Sums of one site. */
 typedef struct tid_sum {
@@ -34,16 +35,8 @@ static bool has_running(const norm_site *s) {
 /* Takes the statistics of one batch [d] into the sums. */
 static void add_statistics(tid_sum *t, int64_t d, const double *mu_B, const double *sigma2_B,
                            const double *mu, const double *sigma2) {
-    double mean = 0, var = 0, sigma = 0;
-    for (int64_t k = 0; k < d; k++) {
-        double m = mu_B[k] - mu[k];
-        double s = sqrt(sigma2_B[k]) - sqrt(sigma2[k]);
-        mean += m * m;
-        var += s * s;
-        sigma += sigma2[k];
-    }
-    t->mean += sqrt(mean / sigma);
-    t->var += sqrt(var / sigma);
+    t->mean += sr_tid_mean(mu_B, mu, sigma2, d);
+    t->var += sr_tid_var(sigma2_B, sigma2, d);
     t->batches++;
 }
 

@@ -106,6 +106,14 @@ static double length(const double *a, int64_t d) {
     return sqrt(sum);
 }
 
+double sr_tid_mean(const double *mu_B, const double *mu, const double *sigma2, int64_t d) {
+    return distance(mu_B, mu, d) / length_of_root(sigma2, d);
+}
+
+double sr_tid_var(const double *sigma2_B, const double *sigma2, int64_t d) {
+    return distance_root(sigma2_B, sigma2, d) / length_of_root(sigma2, d);
+}
+
 /* ||gamma / sqrt(statistic + eps) * sum / n * sqrt(Q)||_2 / d; Q = 1 unless `with_q`. */
 static double part_of_gradient(const double *gamma, const double *statistic, const double *sum,
                                int64_t d, double eps, int64_t rows, bool with_q) {
