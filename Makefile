@@ -151,6 +151,7 @@ check: ## install what is missing, build, run all quick tests (under 3 minutes)
 	$(Q)$(MAKE) --no-print-directory check-installed
 check-installed:
 	$(Q)sh tests/layers.sh
+	$(Q)sh tests/citations.sh
 	$(Q)$(MAKE) --no-print-directory MODE=release all unit
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double

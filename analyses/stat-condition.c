@@ -1,5 +1,5 @@
 /* Condition numbers of site inputs and of their gradients (Regularized BN, NeurIPS 2022, slides;
- * norms.md 18.4), from the recorded spectra (statrec train --spectra-every N).
+ * docs/norms.md 18.4), from the recorded spectra (statrec train --spectra-every N).
  *
  * X [N, d]: the tensor that a site normalises, valid rows, not centred, or dL/dX;
  * sigma_1 >= ... >= sigma_d its singular values, m = ceil(p d):

@@ -1,5 +1,5 @@
 /* Distribution over features of gamma / psi_B (PowerNorm, ICML 2020, figure 7 and Lemma 2;
- * norms.md 18.5).
+ * docs/norms.md 18.5).
  *
  *     ratio_k = |gamma_k| / sqrt(psi2_B[k] + eps),  k = 1 .. d
  *

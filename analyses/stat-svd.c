@@ -1,4 +1,4 @@
-/* Singular values of the embedding matrix (PowerNorm, ICML 2020, figure 6; norms.md 18.7).
+/* Singular values of the embedding matrix (PowerNorm, ICML 2020, figure 6; docs/norms.md 18.7).
  *
  * For each recorded matrix: sigma_1 >= sigma_2 >= ... >= sigma_d, and sigma_i / sigma_1. Default:
  * the last recorded step of every embedding; --all: every recorded step. The values are in the run

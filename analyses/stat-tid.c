@@ -1,4 +1,4 @@
-/* Training-inference discrepancy (Regularized BN, NeurIPS 2022, section 3; norms.md 18.3).
+/* Training-inference discrepancy (Regularized BN, NeurIPS 2022, section 3; docs/norms.md 18.3).
  *
  * Per step, with running values from before their update and roots without eps:
  *

@@ -3,7 +3,7 @@
 
     bench_torch.py resnet20 | transformer [--threads 2] [--rounds 9] [--steps 5] [--batch 128]
 
-resnet20     ResNet20 as in reference models.md 1.1 (BN, option-A shortcuts), a batch of 128 images
+resnet20     ResNet20 as in docs/models.md 1.1 (BN, option-A shortcuts), a batch of 128 images
              32x32x3, cross entropy, SGD with momentum 0.9 and weight decay 1e-4; channels_last.
 transformer  the mini encoder-decoder: pre-norm LN, d 128, FFN 256, 4 heads, 3+3 layers, vocabulary
              4000 with shared embedding, dropout 0, 1024 target tokens (32 pairs of 32), label

@@ -1,4 +1,4 @@
-/* batch_plan.h -- which pairs go into which batch (models.md 2.7). */
+/* batch_plan.h -- which pairs go into which batch (docs/models.md 2.7). */
 #ifndef STATNET_BATCH_PLAN_H
 #define STATNET_BATCH_PLAN_H
 

@@ -33,7 +33,7 @@ layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch);
 /* k x k convolution without bias. -> weight */
 tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k, layer_init init);
 
-/* Multi-head attention with its four projections (models.md 2.3). */
+/* Multi-head attention with its four projections (docs/models.md 2.3). */
 typedef struct attention_layer {
     linear_layer q, k, v, o;
     int heads;

@@ -2,8 +2,8 @@
  *
  * A method (norm_method) is a file of mathematics on plain arrays: forward, backward, the
  * persistent vectors it wants, its citation. norm.c does for all of them what is not mathematics:
- * valid rows, parameters, tape, layer scale, observers. Formulas and names: reference norms.md
- * (quoted by section in each method's file).
+ * valid rows, parameters, tape, layer scale, observers. Formulas and names:
+ * docs/norms.md, cited by section in each method's file.
  *
  * Contract for padded rows: the layer behaves as if the valid rows had been gathered into an
  * n x d matrix, normalised and scattered back; y and dx are 0 in padded rows. n = 0: y and dx are
@@ -79,7 +79,7 @@ typedef struct norm_rows {
                               row is its own sample */
     int64_t samples;
     norm_mode mode;
-    double tokens;   /* token count that the loss will be divided by (norms.md 11, 14) */
+    double tokens;   /* token count that the loss will be divided by (docs/norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
     /* [features] mean over the valid rows of the position encoding that the model added to them;
      * NULL: none. For observers of the sites that have takes_positions. */

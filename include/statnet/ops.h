@@ -23,13 +23,13 @@ tensor *op_dropout(tape *t, tensor *x, double p);
 
 /* Rows of table [V, d] by number: y[b,i] = scale * table[token[b*T+i]] + position_table[pos], where
  * positions [P, d] may be NULL and pos = pad for pad tokens, else pad + 1 + (number of non-pad
- * tokens before it in its sentence) (models.md 2.2). The pad row of the table gets no gradient.
- * token [B*T] must stay until backward. -> [B, T, d]. */
+ * tokens before it in its sentence) (docs/models.md 2.2). The pad row of the table gets no
+ * gradient. token [B*T] must stay until backward. -> [B, T, d]. */
 tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, int64_t T,
                      double scale, const tensor *positions, int32_t pad);
 
 /* Fills value [count x d] with sinusoidal positions, halves not interleaved, frequency
- * exp(-i ln(10000)/(d/2-1)), row `pad` zero (models.md 2.2). */
+ * exp(-i ln(10000)/(d/2-1)), row `pad` zero (docs/models.md 2.2). */
 void op_embedding_positions(real *value, int64_t count, int64_t d, int32_t pad);
 
 /* Over the last dimension. */
@@ -42,7 +42,7 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const 
                      bool causal, double p);
 
 typedef enum {
-    SMOOTHING_ALL,   /* form 0: eps/V on every class, target included (models.md 2.5) */
+    SMOOTHING_ALL,   /* form 0: eps/V on every class, target included (docs/models.md 2.5) */
     SMOOTHING_OTHERS /* form 1: eps/(V-1) on the other classes (later fairseq) */
 } smoothing_form;
 
@@ -64,8 +64,9 @@ tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t
  * Ho = (H + 2 pad - kh)/stride + 1. No bias. */
 tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad);
 
-/* Option-A shortcut (models.md 1.1): every stride-th row and column from index 0, channels zero
- * padded to `channels`, half in front and half behind. stride 1 and equal channels: returns x. */
+/* Option-A shortcut (docs/models.md 1.1): every stride-th row and column from index 0, channels
+ * zero padded to `channels`, half in front and half behind. stride 1 and equal channels: returns x.
+ */
 tensor *op_shortcut(tape *t, tensor *x, int stride, int64_t channels);
 
 /* Mean over all positions: [N, H, W, C] -> [N, C]. */

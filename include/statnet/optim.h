@@ -1,5 +1,5 @@
 /* optim.h -- optimizers (one file optim_*.c and one table row each), learning rate schedules and
- * the norm of all gradients. Formulas: models.md 9. */
+ * the norm of all gradients. Formulas: docs/models.md 9. */
 #ifndef STATNET_OPTIM_H
 #define STATNET_OPTIM_H
 

@@ -1,4 +1,4 @@
-/* vocab.h -- a dictionary of words, made from counts (models.md 10.4).
+/* vocab.h -- a dictionary of words, made from counts (docs/models.md 10.4).
  *
  * Ids: the four specials of batch.h, then words by count descending, ties by string ascending
  * (bytes of UTF-8, the order of code points), then filler madeupword0000 ... up to a multiple of 8.

@@ -25,7 +25,7 @@ void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t cha
                       int64_t inner, const uint8_t *valid, const double *center,
                       const double *scale, double *sum_g, double *sum_gx, double *sum_gg);
 
-/* ||a - b||_2 / d, and the same of the roots. norms.md 18.1 */
+/* ||a - b||_2 / d, and the same of the roots. docs/norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);
 double sr_dist_root(const double *a, const double *b, int64_t d);
 /* Training-inference discrepancy ([RBN]), sigma without eps; norms.md 18.3:

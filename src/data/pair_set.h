@@ -8,7 +8,7 @@
 #include "statnet/text.h"
 #include "statnet/vocab.h"
 
-enum { PAIR_SPLITS = 3, PAIR_LONGEST = 1024 /* positions of the models (models.md 2.7) */ };
+enum { PAIR_SPLITS = 3, PAIR_LONGEST = 1024 /* positions of the models (docs/models.md 2.7) */ };
 enum { SIDE_SOURCE, SIDE_TARGET, SIDES };
 
 /* The text of one split: line i of one side belongs to line i of the other. */

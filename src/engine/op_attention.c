@@ -1,6 +1,6 @@
 /* op_attention.c -- scaled dot-product attention by heads (Vaswani et al., NeurIPS 2017,
- * section 3.2; models.md 2.3), without the projections and without the factor on q, which are the
- * caller's.
+ * section 3.2; docs/models.md 2.3), without the projections and without the factor on q, which are
+ * the caller's.
  *
  * Per sentence b and head h (columns h dh .. of q, k, v; dh = d/heads):
  *   S = q k^T                        [Tq, Tk]; hidden keys -inf

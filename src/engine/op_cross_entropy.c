@@ -1,4 +1,4 @@
-/* op_cross_entropy.c -- softmax cross entropy with label smoothing, summed (models.md 2.5).
+/* op_cross_entropy.c -- softmax cross entropy with label smoothing, summed (docs/models.md 2.5).
  *
  * Row r with logits x [V] and target t, p = softmax(x):
  *   m = max_v x_v,  s = sum_v exp(x_v - m),  -log p_v = m - x_v + log s

@@ -1,4 +1,4 @@
-/* op_embedding.c -- rows of a table by number, with sinusoidal positions (models.md 2.2).
+/* op_embedding.c -- rows of a table by number, with sinusoidal positions (docs/models.md 2.2).
  *
  *   y[b,i,:] = scale table[token[b,i],:] + position_table[pos(b,i),:]
  *   pos(b,i) = pad                                           for pad tokens

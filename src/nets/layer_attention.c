@@ -1,4 +1,4 @@
-/* layer_attention.c -- multi-head attention (models.md 2.3):
+/* layer_attention.c -- multi-head attention (docs/models.md 2.3):
  *
  *   q = (x Wq^T + bq) / sqrt(d/heads)    k = m Wk^T + bk    v = m Wv^T + bv
  *   y = Attention(q, k, v) Wo^T + bo

@@ -1,5 +1,5 @@
 /* layer_basic_block.c -- ResNet's basic block with option-A shortcuts (He et al., CVPR 2016;
- * models.md 1.1):
+ * docs/models.md 1.1):
  *
  *   h = relu(norm1(conv1(x)));  y = relu(norm2(conv2(h)) + shortcut(x))
  *

@@ -1,5 +1,5 @@
 /* layer_decoder.c -- the decoder layer of a transformer: causal self-attention, cross-attention to
- * the encoder's result, FFN (models.md 2.3). */
+ * the encoder's result, FFN (docs/models.md 2.3). */
 #include "site_layers.h"
 
 decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i) {

@@ -1,4 +1,5 @@
-/* layer_encoder.c -- the encoder layer of a transformer: self-attention, FFN (models.md 2.3). */
+/* layer_encoder.c -- the encoder layer of a transformer: self-attention, FFN (docs/models.md 2.3).
+ */
 #include "site_layers.h"
 
 encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int i) {

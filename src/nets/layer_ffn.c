@@ -1,5 +1,5 @@
 /* layer_ffn.c -- position-wise feed-forward block: W2 drop(relu(W1 x + b1)) + b2. Xavier weights,
- * zero biases (models.md 2.4). */
+ * zero biases (docs/models.md 2.4). */
 #include <stdio.h>
 
 #include "statnet/layers.h"

@@ -1,5 +1,5 @@
 /* layer_residual.c -- what the encoder and the decoder layer of a transformer share: the residual
- * branch around a sublayer f and the place of its norm n (models.md 2.3),
+ * branch around a sublayer f and the place of its norm n (docs/models.md 2.3),
  *
  *   pre   x + drop(f(n(x)))       post   n(x + drop(f(x)))
  *

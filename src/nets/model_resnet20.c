@@ -1,4 +1,4 @@
-/* model_resnet20.c -- ResNet20 for 32x32 images (He et al., CVPR 2016; models.md 1.1).
+/* model_resnet20.c -- ResNet20 for 32x32 images (He et al., CVPR 2016; docs/models.md 1.1).
  *
  *   stem: conv 3x3 -> 16, norm, relu
  *   3 stages x 3 blocks, 16/32/64 filters, first block of stages 2 and 3 with stride 2

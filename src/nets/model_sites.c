@@ -121,14 +121,14 @@ sr_status model_check_norm_params(const model *m, const model_options *o, sr_fai
 }
 
 /* The 0.95 in a method's row is the value of the text releases; a model of other origin says its
- * own (norms.md 2). */
+ * own (docs/norms.md 2). */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method) {
     const bool own = m->row->alpha > 0 && method->alpha == 0.95;
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
 /* The method's presets with what the options set. A layer scale that METHOD+ls or pn-released asks
- * for has as many groups as there are heads (norms.md 12, 13), one in an image network. */
+ * for has as many groups as there are heads (docs/norms.md 12, 13), one in an image network. */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             bool layer_scale, norm_options *n, sr_failure *why) {
     *n = norm_options_preset(method);

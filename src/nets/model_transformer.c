@@ -1,4 +1,4 @@
-/* model_transformer.c -- encoder-decoder transformer as in fairseq (models.md 2).
+/* model_transformer.c -- encoder-decoder transformer as in fairseq (docs/models.md 2).
  *
  *   one embedding E for source, target and output (layer_embedding.c)
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c

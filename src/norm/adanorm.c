@@ -1,4 +1,4 @@
-/* adanorm.c -- AdaNorm (Xu et al., NeurIPS 2019; norms.md section 6).
+/* adanorm.c -- AdaNorm (Xu et al., NeurIPS 2019; docs/norms.md 6).
  *
  * Per row over its d features, g = dL/dz, y the output of LayerNorm-simple:
  *

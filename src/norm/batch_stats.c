@@ -1,6 +1,6 @@
 /* batch_stats.c -- the common part of the methods whose statistics are taken over the valid rows of
- * a batch (norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of valid
- * rows of all processes, xhat = (x - center)/s, and s is the method's divisor.
+ * a batch (docs/norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of
+ * valid rows of all processes, xhat = (x - center)/s, and s is the method's divisor.
  *
  * mean over rows of the row norm of the scale statistic's part of dx (18.2), divided by d:
  *

@@ -1,4 +1,4 @@
-/* bn.c -- batch normalization (Ioffe and Szegedy, ICML 2015; norms.md section 2).
+/* bn.c -- batch normalization (Ioffe and Szegedy, ICML 2015; docs/norms.md 2).
  *
  * Per feature over the n valid rows, g = dL/dy:
  *

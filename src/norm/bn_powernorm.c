@@ -1,5 +1,5 @@
 /* bn_powernorm.c -- the BN baseline of the PowerNorm release, its option "batch"
- * (sIncerass/powernorm; norms.md section 2).
+ * (sIncerass/powernorm; docs/norms.md 2).
  *
  * V = the n valid rows, A = all rows, N = |A|; u = layer scale of x with one group in all rows
  * (norm.c, option layer_scale); g = dL/dy:

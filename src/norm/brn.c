@@ -1,4 +1,4 @@
-/* brn.c -- batch renormalization (Ioffe, NeurIPS 2017; norms.md section 15).
+/* brn.c -- batch renormalization (Ioffe, NeurIPS 2017; docs/norms.md 15).
  *
  * Per feature over the n valid rows, mu and sigma running values from before this call, g = dL/dy:
  *

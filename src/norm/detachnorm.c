@@ -1,4 +1,4 @@
-/* detachnorm.c -- DetachNorm (Xu et al., NeurIPS 2019; norms.md section 5): the forward pass of
+/* detachnorm.c -- DetachNorm (Xu et al., NeurIPS 2019; docs/norms.md 5): the forward pass of
  * LayerNorm-simple, with statistics taken for constants in the backward pass.
  *
  * Per row over its d features, g = dL/dy, y = (x - mean[x])/s:

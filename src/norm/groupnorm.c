@@ -1,4 +1,4 @@
-/* groupnorm.c -- group normalization (Wu and He, ECCV 2018; norms.md section 8).
+/* groupnorm.c -- group normalization (Wu and He, ECCV 2018; docs/norms.md 8).
  *
  * Mean and biased variance over all valid rows of one sample and the d/G features of one group;
  * formulas, shapes and what is kept: samples.c. For images a sample is an image, for text every

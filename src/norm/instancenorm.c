@@ -1,5 +1,4 @@
-/* instancenorm.c -- instance normalization (Ulyanov, Vedaldi and Lempitsky, 2016; norms.md section
- * 9).
+/* instancenorm.c -- instance normalization (Ulyanov, Vedaldi and Lempitsky, 2016; docs/norms.md 9).
  *
  * GroupNorm with as many groups as features: mean and biased variance of each feature over the
  * valid rows of one sample (an image, a sentence). A sample with one valid row gives y = beta and

@@ -1,4 +1,4 @@
-/* layer_scale.c -- layer scale, and group scale with more than one group (norms.md section 13;
+/* layer_scale.c -- layer scale, and group scale with more than one group (docs/norms.md 13;
  * Shen et al., ICML 2020, appendix).
  *
  * Each row of d features is cut into G consecutive groups of w = d/G. Per row and group:

@@ -1,4 +1,4 @@
-/* ln.c -- layer normalization (Ba, Kiros and Hinton, 2016; norms.md section 3).
+/* ln.c -- layer normalization (Ba, Kiros and Hinton, 2016; docs/norms.md 3).
  *
  * Per row over its d features, g = dL/dy, q = gamma g:
  *

@@ -1,4 +1,4 @@
-/* ln_simple.c -- LayerNorm-simple (Xu et al., NeurIPS 2019; norms.md section 4): layer
+/* ln_simple.c -- LayerNorm-simple (Xu et al., NeurIPS 2019; docs/norms.md 4): layer
  * normalization without gain and bias.
  *
  * Per row over its d features, g = dL/dy:

@@ -1,5 +1,5 @@
-/* mabn.c -- moving average batch normalization as released (Yan et al., ICLR 2020; norms.md section
- * 16).
+/* mabn.c -- moving average batch normalization as released (Yan et al., ICLR 2020;
+ * docs/norms.md 16).
  *
  * Per feature over the n valid rows, c counts calls from 1, K = buffer, W = warmup, g = dL/dy:
  *

@@ -1,4 +1,4 @@
-/* none.c -- no normalization: y = x, dx = dy, no parameters, no state (norms.md section 1).
+/* none.c -- no normalization: y = x, dx = dy, no parameters, no state (docs/norms.md 1).
  *
  * x, y, dy, dx [rows, d]; nothing is kept. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* norm_weight.c -- weight centralization (Yan et al., ICLR 2020: part of MABN; norms.md 16).
+/* norm_weight.c -- weight centralization (Yan et al., ICLR 2020: part of MABN; docs/norms.md 16).
  *
  * w [outputs, ...] with m numbers per output unit:
  *

@@ -1,5 +1,5 @@
 /* pn.c -- PowerNorm as the paper defines it (Shen et al., ICML 2020, Definition 3, equations 10
- * and 13; norms.md section 11).
+ * and 13; docs/norms.md 11).
  *
  * Per feature over the n valid rows, t counts calls, g = dL/dy, q = gamma g:
  *

@@ -1,5 +1,5 @@
-/* pn_released.c -- PowerNorm as its authors' code computes it (sIncerass/powernorm; norms.md
- * section 12).
+/* pn_released.c -- PowerNorm as its authors' code computes it (sIncerass/powernorm;
+ * docs/norms.md 12).
  *
  * V = the n valid rows, A = all rows, u = layer scale of x in all rows (norm.c, option layer_scale:
  * groups = attention heads), c counts training calls from 1, W = warmup, g = dL/dy. nu =

@@ -1,4 +1,4 @@
-/* pnv.c -- PN-V (Shen et al., ICML 2020, Definition 1; norms.md section 10).
+/* pnv.c -- PN-V (Shen et al., ICML 2020, Definition 1; docs/norms.md 10).
  *
  * BN without the mean: per feature over the n valid rows, g = dL/dy,
  *

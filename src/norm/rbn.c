@@ -1,4 +1,4 @@
-/* rbn.c -- regularized batch normalization (Wang, Wu and Huang, NeurIPS 2022; norms.md section 14).
+/* rbn.c -- regularized batch normalization (Wang, Wu and Huang, NeurIPS 2022; docs/norms.md 14).
  *
  * The forward pass is BN (bn.c). To the loss of the step is added, per layer,
  *

@@ -1,5 +1,5 @@
 /* rbn_released.c -- regularized BN, and masked BN with zero weights, as the RBN code computes them
- * (norms.md section 14).
+ * (docs/norms.md 14).
  *
  * V = the n valid rows, A = all rows, x = 0 in padded rows, q = gamma g, g = dL/dy:
  *

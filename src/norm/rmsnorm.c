@@ -1,4 +1,4 @@
-/* rmsnorm.c -- RMSNorm (Zhang and Sennrich, NeurIPS 2019; norms.md section 7).
+/* rmsnorm.c -- RMSNorm (Zhang and Sennrich, NeurIPS 2019; docs/norms.md 7).
  *
  * Per row over its d features, g = dL/dy, q = gamma g, r2 = mean[x^2]:
  *

@@ -1,5 +1,5 @@
 /* rows.c -- layer normalization and its relatives: every row by itself over its d features, no
- * state, the same in training and inference (norms.md sections 3 to 7).
+ * state, the same in training and inference (docs/norms.md 3-7).
  *
  *     forward   u = x - mean[x] (or x)    v = sum[u^2]/(d - ddof)
  *               s = sqrt(v + eps) or sqrt(v) + eps    xhat = u/s

@@ -1,5 +1,4 @@
-/* samples.c -- statistics over the rows of one sample and a group of features (norms.md sections 8
- * and 9).
+/* samples.c -- statistics over the rows of one sample and a group of features (docs/norms.md 8, 9).
  *
  * d features are cut into G consecutive groups of w = d/G. For one sample with r valid rows and one
  * group, m = r w values, g = dL/dy, q = gamma g:

@@ -1,5 +1,5 @@
 /* shadow.c -- what would BN do here? The statistics of bn.c and pnv.c at a site whose method uses
- * others or none, taken beside it and without changing it (norms.md sections 2, 10, 18).
+ * others or none, taken beside it and without changing it (docs/norms.md 2, 10, 18).
  *
  * Per feature over the n valid rows of the x that the method sees (behind a layer scale), g = dL/dy
  * as it arrives at the site:

@@ -1,4 +1,4 @@
-/* sync.c -- merging the statistics of processes (norms.md section 17).
+/* sync.c -- merging the statistics of processes (docs/norms.md 17).
  *
  * Process r has n_r valid rows (0 is allowed), their mean and M2_r = sum (x - mean_r)^2:
  *

@@ -1,4 +1,4 @@
-/* final_tid.c -- the training-inference discrepancy over a last pass (norms.md 18.3 (b)).
+/* final_tid.c -- the training-inference discrepancy over a last pass (docs/norms.md 18.3 (b)).
  *
  * After training mu and sigma2 are frozen; training batches pass once more in the order of the next
  * epoch, with dropout as in training, every normalization in NORM_BATCH mode, without a backward

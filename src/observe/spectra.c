@@ -1,4 +1,4 @@
-/* spectra.c -- singular values of the rows that a normalization sees (norms.md 18.4).
+/* spectra.c -- singular values of the rows that a normalization sees (docs/norms.md 18.4).
  *
  * X [N, d], the N valid rows, not centred: roots of the eigenvalues of X^T X, summed in double
  * (svd.h), descending. Values under about 5e-7 of the largest are rounding errors, values past the

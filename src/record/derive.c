@@ -1,5 +1,5 @@
-/* derive.c -- the scalars of statrec/format.h that follow from a site's vectors (norms.md 18.1
- * to 18.3).
+/* derive.c -- the scalars of statrec/format.h that follow from a site's vectors
+ * (docs/norms.md 18.1-18.3).
  *
  *   dist(a, b) = ||a - b||_2 / d
  *   tid_mean = ||mu_B - mu||_2 / ||sigma||_2     tid_var = ||sigma_B - sigma||_2 / ||sigma||_2
@@ -15,7 +15,7 @@
  *          c_sig = gamma / s * sum_gx / n          g_sigma2 = sqrt(sum c_sig^2 Q) / d
  *   PSI    c_psi = gamma / s * sum_gx / n          g_psi2   = sqrt(sum c_psi^2 Q) / d
  *   PN     |nu| / psi * sqrt(Gamma_t)              g_psi2   = its Euclidean norm / d,
- *          psi = sqrt(psi2 + eps): what PN subtracts instead (norms.md 11, 18.2)
+ *          psi = sqrt(psi2 + eps): what PN subtracts instead (docs/norms.md 11, 18.2)
  *
  * Where batch statistics are only observed, sum_g and sum_gx are those of SIGMA's xhat whatever the
  * family: c_mu and c_sig as above, and with psi = sqrt(psi2_B + eps), s = sqrt(sigma2_B + eps)
@@ -23,7 +23,7 @@
  *          c_psi = gamma / psi * sum g (x/psi) / n,    sum g x = s sum_gx + mu_B sum_g
  *
  * Exact with eps inside the root. BRN at r != 1 and MABN with its averaged divisor differ by the
- * factors of norms.md 15 and 16, which are not among the vectors: hosts put those scalars
+ * factors of docs/norms.md 15, 16, which are not among the vectors: hosts put those scalars
  * themselves. Without gamma: gamma = 1.
  */
 #include <math.h>

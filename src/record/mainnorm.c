@@ -4,7 +4,7 @@
 
 #include "reader.h"
 
-/* Releases of which a layer scale is a part (norms.md 2 and 12). */
+/* Releases of which a layer scale is a part (docs/norms.md 2, 12). */
 static const char *const with_scale[] = {"pn-released", "bn-powernorm"};
 
 void reader_call_site(sr_run_site *site) {

@@ -176,7 +176,7 @@ const option_table train_options = {rows, sizeof rows / sizeof rows[0]};
 static const train_recipe recipes[] = {
     {"transformer", "", "data", "synth-pairs"},
     {"transformer", "", "norm", "ln"},
-    {"transformer", "", "optimizer", "adam-fairseq"}, /* models.md 2.6 */
+    {"transformer", "", "optimizer", "adam-fairseq"}, /* docs/models.md 2.6 */
     {"transformer", "", "lr-scheduler", "inverse_sqrt"},
     {"transformer", "", "warmup-init-lr", "1e-7"},
     {"transformer", "", "warmup-updates", "8000"},
@@ -185,7 +185,7 @@ static const train_recipe recipes[] = {
     {"transformer", "transformer_iwslt_de_en", "lr", "0.0005"},
     {"transformer", "transformer_big", "lr", "0.003"},
     {"transformer", "transformer_big", "weight-decay", "0"},
-    {"transformer", "mini", "lr", "0.002"}, /* models.md 11.3 */
+    {"transformer", "mini", "lr", "0.002"}, /* docs/models.md 11.3 */
     {"transformer", "mini", "warmup-updates", "400"},
     {"transformer", "mini", "max-tokens", "2048"},
 };

@@ -2,8 +2,8 @@
  *
  * A step is one forward and backward pass; update-freq steps make an update. Gradients are those of
  * the SUMMED loss; they are divided by the number of tokens of all the update's steps just before
- * the optimizer sees them (models.md 2.5, 9.4), so statistics that a normalization takes of its
- * gradient do not depend on the batch's size.
+ * the optimizer sees them (docs/models.md 2.5, 9.4), so statistics that a normalization takes of
+ * its gradient do not depend on the batch's size.
  */
 #include <math.h>
 #include <string.h>

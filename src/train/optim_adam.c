@@ -1,4 +1,4 @@
-/* optim_adam.c -- Adam in the three forms that occur in the sources (models.md 9.1).
+/* optim_adam.c -- Adam in the three forms that occur in the sources (docs/models.md 9.1).
  *
  *   m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  c1 = 1 - b1^t,  c2 = 1 - b2^t
  *   adam          g = grad scale + wd p         p -= lr/c1 m / (sqrt(v)/sqrt(c2) + eps)

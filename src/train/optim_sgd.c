@@ -1,4 +1,4 @@
-/* optim_sgd.c -- stochastic gradient descent with momentum (models.md 9.1), as PyTorch's SGD:
+/* optim_sgd.c -- stochastic gradient descent with momentum (docs/models.md 9.1), as PyTorch's SGD:
  *
  *   g = grad scale + wd p;  buf = g at the first update, then mom buf + g;  p -= lr buf
  *   Nesterov: p -= lr (g + mom buf)

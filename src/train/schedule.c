@@ -1,4 +1,4 @@
-/* schedule.c -- learning rate of update u + 1 (models.md 9.2).
+/* schedule.c -- learning rate of update u + 1 (docs/models.md 9.2).
  *
  *   warm-up       u < W:  init + u (lr - init)/W, for every kind
  *   fixed         lr

@@ -1,5 +1,5 @@
 /* Programs against recorded.h5, and by hand what needs no file: |gamma|/psi_B with negative gains
- * (norms.md 18.5), and the TID that RBN's release logs (18.3). */
+ * (docs/norms.md 18.5), and the TID that RBN's release logs (18.3). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

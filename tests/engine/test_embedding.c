@@ -1,5 +1,5 @@
-/* op_embedding and its sinusoidal positions against models.md 2.2 and the shared vectors; the pad
- * row; wrong arguments. */
+/* op_embedding and its sinusoidal positions against docs/models.md 2.2 and the shared vectors; the
+ * pad row; wrong arguments. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Parameter counts and site names of the models (models.md 1.1, 2.1). */
+/* Parameter counts and site names of the models (docs/models.md 1.1, 2.1). */
 #include <math.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ static void norm_parameters(void **state) {
     model_free(m);
 }
 
-/* What the releases always have in front (norms.md 2 and 12), and --layer-scale over it. */
+/* What the releases always have in front (docs/norms.md 2, 12), and --layer-scale over it. */
 static void own_layer_scales(void **state) {
     (void)state;
     const struct {

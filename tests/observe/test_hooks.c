@@ -167,8 +167,8 @@ static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     near(c, "g_sigma2", 0, scalar(f, "g_sigma2", c), sqrt(g_sigma2) / d, sqrt(g_sigma2_terms) / d);
 }
 
-/* Mean over the words of a batch of the sinusoids (models.md 2.2): word i of a sentence has place
- * TOKEN_PAD + 1 + i; running from 0. */
+/* Mean over the words of a batch of the sinusoids (docs/models.md 2.2): word i of a sentence has
+ * place TOKEN_PAD + 1 + i; running from 0. */
 static double position_at(int64_t place, int64_t k, int64_t d) {
     const int64_t half = d / 2;
     const double rate = exp(-(double)(k % half) * log(10000) / (double)(half - 1));

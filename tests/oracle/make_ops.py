@@ -22,7 +22,7 @@ def draw(*shape):
 
 
 def attention(name, q, k, v, heads, key_valid, causal):
-    """The formula of models.md 2.3."""
+    """The formula of docs/models.md 2.3."""
     B, Tq, d = q.shape
     Tk = k.shape[1]
     hidden = torch.zeros(B, 1, Tq, Tk, dtype=torch.bool)

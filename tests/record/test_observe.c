@@ -85,7 +85,7 @@ static void expect_dx(expected *e, sr_family family, int64_t step, int64_t k, lo
     }
 }
 
-/* One feature of one step, written as in norms.md, in long double. */
+/* One feature of one step, written as in docs/norms.md 2, 10, 18.2, in long double. */
 static void expect_feature(expected *e, running *s, sr_family family, int64_t step, int64_t k) {
     static const double gamma[WIDTH] = {1, -2, 0, 0.5, 3};
     const long double alpha = 0.75L, eps = 1e-3L;

@@ -19,7 +19,7 @@ static double square_distance(const double *a, const double *b, int64_t d, doubl
     return sum;
 }
 
-/* RBN's default, norms.md 14: beside the running values after the update. */
+/* RBN's default, docs/norms.md 14: beside the running values after the update. */
 static void add_penalty(void *context, const norm_observation *o) {
     reference *r = context;
     const norm_site *s = o->site;
