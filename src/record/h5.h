@@ -22,10 +22,10 @@ typedef enum {
     H5_UINT64,
     H5_FLOAT32,
     H5_FLOAT64,
-    H5_TEXT,            /* UTF-8; also what text of any kind is called that was read */
-    H5_TEXT_ASCII,      /* for datasets: readers without UTF-8 types (Octave) give up at the others */
-    H5_ASCII,           /* attributes of scales: null-terminated */
-    H5_SCALE_USES,      /* h5_scale_use */
+    H5_TEXT,       /* UTF-8; also what text of any kind is called that was read */
+    H5_TEXT_ASCII, /* for datasets: readers without UTF-8 types (Octave) give up at the others */
+    H5_ASCII,      /* attributes of scales: null-terminated */
+    H5_SCALE_USES, /* h5_scale_use */
     H5_REFERENCE_LISTS, /* h5_reference_list */
 } h5_type;
 

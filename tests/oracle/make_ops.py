@@ -42,7 +42,7 @@ def attention(name, q, k, v, heads, key_valid, causal):
 
 
 def main():
-    print("/* Made by make_ops.py: do not edit. */")
+    print("/* Made by make_ops.py: do not edit. */\n/* clang-format off */")
     valid = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 1, 0, 0]]).bool()
     attention("attention_masked", draw(2, 3, 8), draw(2, 5, 8), draw(2, 5, 8), 2, valid, False)
     attention("attention_causal", draw(1, 4, 6), draw(1, 4, 6), draw(1, 4, 6), 3, None, True)

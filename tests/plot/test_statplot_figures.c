@@ -101,7 +101,7 @@ static int write_runs(void **state) {
         {"other.h5", "b", {"bn", "bn"}, "norm = bn\nplacement = pre\n", 1, 90, {0, 0}, 1},
         {"wild.h5", "a", {"bn", "bn"}, "norm = bn\nplacement = pre\nlr = 9\n", NAN, NAN, {0, 0}, 1},
     };
-    static const short_run replicate[] = {
+    const short_run replicate[] = {
         {"seed2.h5", "a", {"bn", "bn"}, run[2].config, 3.25, 66, {0.25, 0.105}, 2},
         {"seed3.h5", "a", {"bn", "bn"}, run[2].config, 3, 66, {0.25, 0.145}, 3},
     };
