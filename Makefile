@@ -32,12 +32,13 @@ CLOSURE_TEST_norm := norm engine record base
 CLOSURE_TEST_nets := task data nets norm engine base
 CLOSURE_TEST_observe := $(CLOSURE_train)
 
-OPT_release := -O3 -g -DNDEBUG
-OPT_debug   := -O1 -g3
-OPT_asan    := -O1 -g3 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-OPT_double  := -O2 -g -DREAL_DOUBLE
+OPT_release  := -O3 -g -DNDEBUG
+OPT_debug    := -O1 -g3
+OPT_asan     := -O1 -g3 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_double   := -O2 -g -DREAL_DOUBLE
+OPT_coverage := -O1 -g -DNDEBUG --coverage
 ifeq ($(OPT_$(MODE)),)
-$(error MODE is one of release, debug, asan, double; got '$(MODE)')
+$(error MODE is one of release, debug, asan, double, coverage; got '$(MODE)')
 endif
 ifeq ($(MODE),double)
 override DNNL := 0
@@ -167,6 +168,14 @@ unit-double: $(DOUBLE_TESTS)
 	$(Q)sh tests/run_unit.sh $(DOUBLE_TESTS)
 .PHONY: unit-double
 
+coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
+	$(Q)$(MAKE) --no-print-directory MODE=coverage all tests
+	$(Q)find build/coverage -name '*.gcda' -delete
+	$(Q)status=0; $(MAKE) --no-print-directory MODE=coverage unit || status=1; \
+	sh tests/run_cli.sh build/coverage || status=1; \
+	sh tests/coverage.sh build/coverage && exit $$status
+.PHONY: coverage
+
 check-vectors: $(BUILD)/tests/norm/test_vectors ## VECTORS=DIR: check every vector file of DIR
 	$(Q)$(BUILD)/tests/norm/test_vectors $(VECTORS)
 .PHONY: check-vectors
@@ -198,6 +207,10 @@ demo: ## install what is missing, build, train both demo models, draw fig2 and f
 	$(Q)sh sample_runs/demo.sh build/release/bin
 .PHONY: demo
 
+lint: ## clang-format, clang and shellcheck over all files; tools that are missing are named
+	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
+.PHONY: lint
+
 format: ## reformat every C file
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 .PHONY: format
@@ -220,7 +233,7 @@ clean: ## remove build/ and demo/
 .PHONY: install uninstall clean
 
 help: ## print this list
-	@printf 'usage: make [MODE=release|debug|asan|double] [DNNL=0] [V=1] TARGET\n\n'
+	@printf 'usage: make [MODE=release|debug|asan|double|coverage] [DNNL=0] [V=1] TARGET\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 .PHONY: help FORCE
 FORCE:

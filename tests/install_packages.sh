@@ -1,15 +1,17 @@
 #!/bin/sh
-# usage: install_packages.sh build|check
-# Installs the Debian packages that are missing for building, or for building and `make check`. Says
-# what it installs; says and does nothing when nothing is missing.
+# usage: install_packages.sh build|check|lint
+# Installs the Debian packages that are missing for building, for that and `make check`, or for that and
+# `make lint`. Says what it installs; says and does nothing when nothing is missing.
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev gnuplot-nox"
 check="libcmocka-dev hdf5-tools python3 python3-h5py"
+lint="clang-format clang libomp-dev shellcheck"
 
 case ${1-} in
 build) wanted=$build ;;
 check) wanted="$build $check" ;;
+lint) wanted="$build $check $lint" ;;
 *)
-    echo "usage: install_packages.sh build|check" >&2
+    echo "usage: install_packages.sh build|check|lint" >&2
     exit 2
     ;;
 esac
@@ -19,6 +21,8 @@ stand_ins() {
     case $1 in
     gnuplot-nox) echo "gnuplot-qt gnuplot-x11" ;;
     pkg-config) echo "pkgconf" ;;
+    clang-format) echo "clang-format-14" ;;
+    libomp-dev) echo "libomp-14-dev" ;;
     esac
 }
 
@@ -47,6 +51,10 @@ is_there() {
     hdf5-tools) command -v h5dump ;;
     python3) command -v python3 ;;
     python3-h5py) python3 -c 'import h5py' ;;
+    clang-format) command -v clang-format-14 || command -v clang-format ;;
+    clang) command -v clang ;;
+    libomp-dev) CC=clang has_header omp.h ;;
+    shellcheck) command -v shellcheck ;;
     esac >/dev/null 2>&1
 }
 

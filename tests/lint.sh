@@ -1,0 +1,77 @@
+#!/bin/sh
+# usage: lint.sh [FLAG...]
+# Checks every C file with clang-format and, with the compiler flags given, with clang, and every shell
+# script with shellcheck. Exit status 1 after a finding. A tool that is missing is skipped, and said so;
+# `tests/install_packages.sh lint` installs them.
+top=$(dirname "$0")/..
+cd "$top" || exit 1
+jobs=${JOBS:-$(nproc 2>/dev/null || echo 1)}
+format=14 # releases of clang-format differ in what they write
+faults=0
+
+skip() {
+    echo "lint: skipped: $*"
+}
+
+# ended STATUS TEXT: what a tool came to.
+ended() {
+    if [ "$1" -eq 0 ]; then echo "lint: $2"; else
+        echo "lint: $2: FAILED"
+        faults=1
+    fi
+}
+
+files_in() {
+    find src include analyses bench tests sample_runs plots -type f "$@" 2>/dev/null | LC_ALL=C sort
+}
+
+number_of() {
+    printf '%s\n' "$1" | wc -l
+}
+
+# The first number with a point of what TOOL --version says.
+version_of() {
+    "$1" --version | grep -o '[0-9][0-9]*\.[0-9.]*' | head -n 1
+}
+
+check_format() {
+    tool=$(command -v clang-format-$format || command -v clang-format) ||
+        { skip "clang-format is not installed"; return; }
+    version=$(version_of "$tool")
+    case $version in
+    $format.*) ;;
+    *) skip "clang-format $version; the files are in the form of release $format"; return ;;
+    esac
+    files=$(files_in -name '*.[ch]')
+    printf '%s\n' "$files" | xargs -P "$jobs" -n 32 "$tool" --dry-run -Werror
+    ended $? "clang-format $version: $(number_of "$files") files"
+}
+
+# clang warns of fields that a row of a table leaves out, which gcc does not: they are zero on purpose.
+check_clang() {
+    [ $# -gt 0 ] || { skip "clang: no flags given; use make lint"; return; }
+    command -v clang >/dev/null || { skip "clang is not installed"; return; }
+    echo '#include <omp.h>' | clang -fopenmp -E - >/dev/null 2>&1 ||
+        { skip "clang has no omp.h (libomp-dev)"; return; }
+    files=$(files_in -name '*.c')
+    printf '%s\n' "$files" |
+        xargs -P "$jobs" -n 16 clang -fsyntax-only -Werror "$@" -Wno-missing-field-initializers
+    ended $? "clang $(version_of clang): $(number_of "$files") files"
+}
+
+# Cases of tests/cli are read by run_cli.sh, which sets their variables, and many begin with small.sh.
+check_shell() {
+    command -v shellcheck >/dev/null || { skip "shellcheck is not installed"; return; }
+    scripts=$(files_in -name '*.sh' ! -path 'tests/cli/*'; echo .ci/run)
+    cases=$(files_in -path 'tests/cli/*' \( -name cmd -o -name '*.sh' \))
+    status=0
+    printf '%s\n' "$scripts" | xargs shellcheck || status=1
+    printf '%s\n' "$cases" | xargs shellcheck -s sh -e SC1091,SC2154 || status=1
+    ended $status "shellcheck $(version_of shellcheck): $(number_of "$scripts
+$cases") scripts"
+}
+
+check_format
+check_clang "$@"
+check_shell
+exit $faults
