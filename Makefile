@@ -160,7 +160,15 @@ check-installed:
 check-all: check ## everything of check, and the same tests under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
 	$(Q)sh tests/run_cli.sh build/asan
-.PHONY: check check-installed check-all
+# For every submission: the rooms whose tests are quick, without those that run whole programs.
+check-asan: ## the quicker half of the test programs under the address sanitizer
+	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
+.PHONY: check check-installed check-all check-asan
+
+QUICK_TESTS := $(foreach l,base engine norm nets data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS)))
+unit-quick: $(QUICK_TESTS)
+	$(Q)sh tests/run_unit.sh $(QUICK_TESTS)
+.PHONY: unit-quick
 
 # Only the layers that compute in `real` have something to say in the double build.
 DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/tests/nets/%,$(TESTS))
@@ -225,6 +233,7 @@ install: all ## copy programs, library, headers and plots under DESTDIR/PREFIX
 	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(DESTDIR)$(PREFIX)/share/statrec/plots
 	install -m 644 $(wildcard sample_runs/*.h5) $(DESTDIR)$(PREFIX)/share/statrec/sample_runs
 	printf 'prefix=%s\nName: statrec\nDescription: recorder for normalization statistics\nVersion: %s\nLibs: -L$${prefix}/lib -lstatrec\nCflags: -I$${prefix}/include\n' '$(PREFIX)' '$(VERSION)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
+	@echo 'built for $(if $(filter native,$(ARCH)),processors like that of this machine alone (ARCH=native; other machines: ARCH=x86-64-v2),ARCH=$(ARCH)); before linking with libstatrec.so, ldconfig or an rpath: docs/install.md'
 uninstall: ## remove what install copied
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
 	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec
@@ -233,8 +242,8 @@ clean: ## remove build/ and demo/
 .PHONY: install uninstall clean
 
 help: ## print this list
-	@printf 'usage: make [MODE=release|debug|asan|double|coverage] [DNNL=0] [V=1] TARGET\n\n'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@printf 'usage: make [MODE=release|debug|asan|double|coverage] [ARCH=native] [DNNL=0] [V=1] TARGET\n\n'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/' | expand -t 18
 .PHONY: help FORCE
 FORCE:
 
