@@ -55,8 +55,7 @@ static double least(const double *x) {
     return best;
 }
 
-/* -- plain traffic --------------------------------------------------------------------------------
- */
+/* -- plain traffic ----------------------------------------------------------------------------- */
 
 enum { BLOCK = 4096 };
 
@@ -103,8 +102,7 @@ static double plain_backward(bench *b, const set *s, bool twice) {
     return now(b) - start;
 }
 
-/* -- the layer ------------------------------------------------------------------------------------
- */
+/* -- the layer --------------------------------------------------------------------------------- */
 
 /* Method functions directly: the same calls as norm_apply makes, on buffers of ours. */
 static void time_layer(bench *b, const set *s, double *forward, double *backward) {

@@ -213,8 +213,7 @@ sr_status parts_add(parts *p, double x, const double *value, sr_failure *why);
 sr_status parts_end(parts *p, sr_failure *why);
 void parts_free(parts *p);
 
-/* -- one row per step: analysis_steps.c ----------------------------------------------------------
- */
+/* -- one row per step: analysis_steps.c -------------------------------------------------------- */
 
 typedef struct step_table {
     const run_set *set;

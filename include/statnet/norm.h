@@ -129,8 +129,7 @@ void norm_options_format(const norm_options *o, const norm_method *m, char *text
 /* Place of a parameter in norm_options.param, or -1. */
 int norm_param_find(const norm_method *m, const char *name);
 
-/* -- one call of one layer ----------------------------------------------------------------------
- */
+/* -- one call of one layer --------------------------------------------------------------------- */
 
 typedef struct norm_call {
     const norm_rows *rows;
@@ -195,8 +194,7 @@ struct norm_method {
 const norm_method *norm_find(const char *name); /* NULL when unknown */
 const norm_method *norm_at(int i);              /* i-th row of the table; NULL past the end */
 
-/* -- a layer -------------------------------------------------------------------------------------
- */
+/* -- a layer ----------------------------------------------------------------------------------- */
 
 typedef struct norm_site norm_site;
 

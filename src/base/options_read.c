@@ -234,8 +234,7 @@ sr_status options_read_file(option_table table, void *values, const char *path, 
     return status;
 }
 
-/* -- the copy of all values ----------------------------------------------------------------------
- */
+/* -- the copy of all values -------------------------------------------------------------------- */
 
 static bool needs_quotes(const char *text) {
     size_t length = strlen(text);

@@ -198,8 +198,7 @@ static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, c
     return SR_OK;
 }
 
-/* -- one call -----------------------------------------------------------------------------------
- */
+/* -- one call ---------------------------------------------------------------------------------- */
 
 /* `pieces` pieces of one plan. The pointers below `pieces` are parts of the conv_plans' memory. */
 typedef struct job {

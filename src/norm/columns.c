@@ -67,8 +67,7 @@ double *columns_scratch(const columns *m) {
     return m->room ? m->room : tape_alloc(m->tape, (size_t)count * sizeof *m->room);
 }
 
-/* -- moments ------------------------------------------------------------------------------------
- */
+/* -- moments ----------------------------------------------------------------------------------- */
 
 /* sums of deviations and their squares of `count` (1 or 2) times 8 columns; x, shift, s1, s2 point
  * at the first of them. */
@@ -181,8 +180,7 @@ sr_status columns_moments(const columns *m, const real *x, double *mean, double 
     return SR_OK;
 }
 
-/* -- gradient sums ------------------------------------------------------------------------------
- */
+/* -- gradient sums ----------------------------------------------------------------------------- */
 
 /* Sums of g and g (x - center), as add_deviations. */
 WIDE_INLINE void add_products(const strip *s, int count, const real *x, const real *g,

@@ -46,8 +46,7 @@ static inline bool next_strip(const columns *m, piece *p, int64_t most, strip *s
     return s->rows > 0;
 }
 
-/* -- values behind a layer scale -----------------------------------------------------------------
- */
+/* -- values behind a layer scale --------------------------------------------------------------- */
 
 /* 1/s of two times eight columns: factor[j][unit of the row]; NULL without a layer scale. */
 typedef struct tile_factors {

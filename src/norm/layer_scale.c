@@ -20,8 +20,7 @@
 #include "columns.h"
 #include "wide.h"
 
-/* -- forward -------------------------------------------------------------------------------------
- */
+/* -- forward ----------------------------------------------------------------------------------- */
 
 static void make_one(const layer_scale *s, int64_t w, int64_t q) {
     const real *x = s->x + q * w;
@@ -50,8 +49,7 @@ static void apply_one(const layer_scale *s, int64_t w, int64_t q) {
     for (int64_t k = 0; k < w; k++) u[k] = (real)((double)x[k] * s->inverse[q]);
 }
 
-/* -- backward ------------------------------------------------------------------------------------
- */
+/* -- backward ---------------------------------------------------------------------------------- */
 
 /* product: sum of du x */
 WIDE_INLINE void backward_unit(const layer_scale *s, int64_t w, int64_t q, double product) {
@@ -86,8 +84,7 @@ static void backward_eight(const layer_scale *s, int64_t w, int64_t q) {
         backward_units(s, w, q);
 }
 
-/* -- the rows of a pass --------------------------------------------------------------------------
- */
+/* -- the rows of a pass ------------------------------------------------------------------------ */
 
 typedef void visit_units(const layer_scale *s, int64_t w, int64_t q);
 

@@ -17,8 +17,7 @@ typedef struct applied {
     shadow_call *shadow; /* or NULL */
 } applied;
 
-/* -- rows ----------------------------------------------------------------------------------------
- */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode) {
     *r = (norm_rows){.rows = rows, .valid = rows, .mode = mode};
@@ -53,8 +52,7 @@ static void zero_padded(const norm_call *c, real *y) {
     }
 }
 
-/* -- forward -------------------------------------------------------------------------------------
- */
+/* -- forward ----------------------------------------------------------------------------------- */
 
 /* Nothing to normalise, in any process (releases do not synchronise). */
 static bool empty(const norm_site *s, const norm_call *c) {
@@ -176,8 +174,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     return SR_OK;
 }
 
-/* -- backward ------------------------------------------------------------------------------------
- */
+/* -- backward ---------------------------------------------------------------------------------- */
 
 /* Adds the sums of this call to the gradient of gain or bias. */
 static void add_parameter_gradient(tape *t, tensor *p, const double *sum) {
@@ -253,8 +250,7 @@ static void norm_backward(tape *t, const tape_node *node) {
     add_parameter_gradient(t, a->site->beta, a->call.dbeta);
 }
 
-/* -- the op --------------------------------------------------------------------------------------
- */
+/* -- the op ------------------------------------------------------------------------------------ */
 
 static sr_status check_input(const norm_site *s, tape *t, const tensor *x, const norm_rows *rows) {
     if (tensor_features(x) == s->features && tensor_rows(x) == rows->rows &&

@@ -97,8 +97,7 @@ static double divisor(const norm_call *c, const row_rule *rule, double deviation
     return rule->eps_outside ? deviation + eps : sqrt(deviation * deviation + eps);
 }
 
-/* -- forward -------------------------------------------------------------------------------------
- */
+/* -- forward ----------------------------------------------------------------------------------- */
 
 size_t rows_kept_bytes(const norm_call *c) {
     return (size_t)(2 * c->rows->valid) * sizeof(double);
@@ -153,8 +152,7 @@ sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *
     return SR_OK;
 }
 
-/* -- backward ------------------------------------------------------------------------------------
- */
+/* -- backward ---------------------------------------------------------------------------------- */
 
 static inline double row_xhat(const row_view *r, int64_t k) {
     return ((double)r->x[k] - r->mean) * r->inverse;
@@ -328,8 +326,7 @@ static void observe_row(const norm_call *c, const row_rule *rule, const row_view
     sum[ROW_DIRECT2] += square_of(of_q, r->d) / (s * s);
 }
 
-/* -- a piece of the rows ------------------------------------------------------------------------
- */
+/* -- a piece of the rows ----------------------------------------------------------------------- */
 
 /* Rows first .. end-1: dx, and the piece's sums [2 d + ROW_SCALARS + d of scratch]. */
 static void piece_backward(const norm_call *c, const row_rule *rule, const real *x, const real *dy,

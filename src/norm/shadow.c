@@ -46,8 +46,7 @@ struct shadow_call {
     norm_options options;
 };
 
-/* -- the site ------------------------------------------------------------------------------------
- */
+/* -- the site ---------------------------------------------------------------------------------- */
 
 /* What the method does not already have as BN and PN-V would. */
 static uint32_t missing_vectors(const norm_method *m) {
@@ -80,8 +79,7 @@ uint32_t norm_site_vectors(const norm_site *s) {
     return s->method->vectors | (s->shadow ? s->shadow->vectors : 0);
 }
 
-/* -- one call ------------------------------------------------------------------------------------
- */
+/* -- one call ---------------------------------------------------------------------------------- */
 
 static batch_kept *start_kept(shadow_call *k) {
     size_t bytes = batch_kept_bytes(&k->call);

@@ -69,8 +69,7 @@ static void moments_of_columns(tile *t, const float *x, int64_t rows, int64_t ch
     if (n > 0) add_block(t, row, n, width);
 }
 
-/* -- features outermost or in the middle (inner > 1)
- * ----------------------------------------------- */
+/* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
 
 /* One run of at most RUN values of one feature. Returns how many of them are valid. */
 static int64_t add_run(tile *t, const float *x, const uint8_t *valid, int64_t length) {

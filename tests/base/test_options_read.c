@@ -3,8 +3,7 @@
 
 #include "options_fixture.h"
 
-/* -- command line --------------------------------------------------------------------------------
- */
+/* -- command line ------------------------------------------------------------------------------ */
 
 enum { ARGUMENTS = 16 };
 
@@ -171,8 +170,7 @@ static void over_long_names_are_cut(void **state) {
     check_failure(&l.why, SR_USAGE, "unknown option '-aaa");
 }
 
-/* -- config files
- * ---------------------------------------------------------------------------------- */
+/* -- config files ------------------------------------------------------------------------------ */
 
 static void config_lines(void **state) {
     (void)state;

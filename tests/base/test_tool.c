@@ -78,8 +78,7 @@ static void error_and_warning_lines(void **state) {
     assert_string_equal(c.err, "statrec train: warning: 3 rows lost\nstatrec train: bad thing\n");
 }
 
-/* -- standard output -----------------------------------------------------------------------------
- */
+/* -- standard output --------------------------------------------------------------------------- */
 
 static int print_and_finish(void *context) {
     int *count = context;
@@ -150,8 +149,7 @@ static void closed_pipe_is_one_line(void **state) {
     assert_string_equal(c.err, "statrec train: standard output: Broken pipe\n");
 }
 
-/* -- the command line
- * ------------------------------------------------------------------------------ */
+/* -- the command line -------------------------------------------------------------------------- */
 
 static void help_is_found(void **state) {
     (void)state;
@@ -193,8 +191,7 @@ static void commands_survive_a_shell(void **state) {
     assert_string_equal(got, "a b|c'd|`e`|\\|$f|");
 }
 
-/* -- nearest name
- * ----------------------------------------------------------------------------------- */
+/* -- nearest name ------------------------------------------------------------------------------ */
 
 static void nearest_names(void **state) {
     (void)state;
@@ -240,8 +237,7 @@ static void nearest_of_long_names(void **state) {
     assert_ptr_equal(tool_nearest(longer, names, 2), longer);
 }
 
-/* -- signals
- * ------------------------------------------------------------------------------------------ */
+/* -- signals ----------------------------------------------------------------------------------- */
 
 static int first_signal(void *context) {
     tool_catch_signals();

@@ -50,8 +50,7 @@ static tensor *run(tape *t, const problem *c, tensor *const *in, const real *dy)
     return y;
 }
 
-/* -- the plain form, one query at a time --------------------------------------------------------
- */
+/* -- the plain form, one query at a time ------------------------------------------------------- */
 
 typedef struct plain {
     double *y, *d[INPUTS];
@@ -141,8 +140,7 @@ static void check_problem(const problem *c) {
     inputs_free(in);
 }
 
-/* -- tests --------------------------------------------------------------------------------------
- */
+/* -- tests ------------------------------------------------------------------------------------- */
 
 static void plain_loops(void **state) {
     (void)state;

@@ -147,8 +147,7 @@ static void test_pn_released(void **state) {
     pair_free(p);
 }
 
-/* -- the penalty of RBN
- * ------------------------------------------------------------------------------ */
+/* -- the penalty of RBN ------------------------------------------------------------------------ */
 
 /* Penalty of one training pass with these running values; its gradient in dx (dy = 0). */
 static double penalty_of(layer *l, tape *t, const real *x, double tokens, real *dx) {
@@ -231,8 +230,7 @@ static void test_rbn_preset(void **state) {
     pair_free(p);
 }
 
-/* -- weights in front of MABN
- * -------------------------------------------------------------------------- */
+/* -- weights in front of MABN ------------------------------------------------------------------ */
 
 static tensor *centralized(tape *t, tensor *const *in, void *context) {
     return norm_weight(context, t, in[0]);

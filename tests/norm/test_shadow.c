@@ -129,8 +129,7 @@ static void statistics(void **state) {
     }
 }
 
-/* -- the layer itself ---------------------------------------------------------------------------
- */
+/* -- the layer itself -------------------------------------------------------------------------- */
 
 typedef struct outcome {
     real y[ROWS * WIDTH], dx[ROWS * WIDTH], gamma[WIDTH], beta[WIDTH];
@@ -178,8 +177,7 @@ static void same_bytes(void **state) {
     }
 }
 
-/* -- against layers that use the statistics ------------------------------------------------------
- */
+/* -- against layers that use the statistics ---------------------------------------------------- */
 
 typedef struct kept {
     double stat[NORM_VECTOR_COUNT][WIDTH];
@@ -254,8 +252,7 @@ static void like_pnv(void **state) {
     check_near_double("sum_gx of pnv", own, plain.stat[NORM_sum_gx], WIDTH, 1e-10, 1e-9);
 }
 
-/* -- one layer in two processes ------------------------------------------------------------------
- */
+/* -- one layer in two processes ---------------------------------------------------------------- */
 
 enum { RANKS = 2 };
 
@@ -357,8 +354,7 @@ static void synchronised(void **state) {
     }
 }
 
-/* -- what moves the running values ---------------------------------------------------------------
- */
+/* -- what moves the running values ------------------------------------------------------------- */
 
 static void only_training_moves(void **state) {
     (void)state;

@@ -90,8 +90,7 @@ static void compare_number(vector_case *c, const char *name, double got) {
     vector_compare(c, name, 0, &got, 1);
 }
 
-/* -- tid
- * -------------------------------------------------------------------------------------------- */
+/* -- tid --------------------------------------------------------------------------------------- */
 
 static void run_tid(vector_case *c) {
     static const struct {
@@ -127,8 +126,7 @@ static void run_tid(vector_case *c) {
     /* tid_*_batchscale and tid_var_of_variances are readings of other codes, not recorded here. */
 }
 
-/* -- singular values
- * ---------------------------------------------------------------------------------- */
+/* -- singular values --------------------------------------------------------------------------- */
 
 /* Singular values of in/NAME, descending. */
 static double *singular_values(vector_case *c, const char *name, int64_t rows) {
@@ -179,8 +177,7 @@ static void run_embedding(vector_case *c) {
     vector_compare(c, "normalised", 0, scaled, c->d);
 }
 
-/* -- Theorem 1
- * ----------------------------------------------------------------------------------------- */
+/* -- Theorem 1 --------------------------------------------------------------------------------- */
 
 /* Means that are zero by analysis: the file allows 1e-37, a measured one has the rounding of its d
  * terms, none of them above sqrt(d * variance). */
@@ -241,8 +238,7 @@ static void run_theorem1(vector_case *c) {
     run_theorem_case(c, "detach-std", 'd', x, g, c->B, d);
 }
 
-/* -- gradient norms
- * -------------------------------------------------------------------------------------- */
+/* -- gradient norms ---------------------------------------------------------------------------- */
 
 static void derive(const vector_case *c, const seen *s, sr_family family, double *scalar) {
     const double *vector[SR_VECTOR_COUNT] = {NULL};
@@ -328,8 +324,7 @@ static void run_gnorm(vector_case *c) {
                        s.scalar[NORM_SCALAR_g_psi2_rowmean]);
 }
 
-/* -- Lemma 2
- * ---------------------------------------------------------------------------------------------- */
+/* -- Lemma 2 ----------------------------------------------------------------------------------- */
 
 static void run_lemma2(vector_case *c) {
     const double *x = vector_read(c, "in/x", NULL), *dy = vector_read(c, "in/dy", NULL);

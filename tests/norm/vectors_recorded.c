@@ -59,8 +59,7 @@ static int64_t row_mean(const context *x, norm_scalar s) {
     return 1;
 }
 
-/* -- distances
- * --------------------------------------------------------------------------------------- */
+/* -- distances --------------------------------------------------------------------------------- */
 
 /* ||f(batch) - f(running)||, f the root or nothing; running before or after the update. */
 static double distance(const context *x, norm_vector batch, const double *running, bool root) {
@@ -121,8 +120,7 @@ static int64_t recorded_distance(const context *x, const char *name) {
     return 0;
 }
 
-/* -- rows
- * --------------------------------------------------------------------------------------------- */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 /* Mean and biased variance of every row of dx or of g, as recorded or written by the layer. */
 static int64_t recorded_row_moments(const context *x, const char *name) {
@@ -154,8 +152,7 @@ static int64_t recorded_row(const context *x, const char *name) {
     return x->c->B;
 }
 
-/* -- the names
- * ------------------------------------------------------------------------------------------ */
+/* -- the names --------------------------------------------------------------------------------- */
 
 static int64_t recorded_vector(const context *x, const char *name) {
     const vector_step *t = x->step;
@@ -182,9 +179,7 @@ static int64_t recorded_norm(const context *x, const char *name) {
     return 0;
 }
 
-/* -- pn
- * -------------------------------------------------------------------------------------------------
- */
+/* -- pn ---------------------------------------------------------------------------------------- */
 
 /* nu/psi, psi of the divisor that pn used. */
 static int64_t nu_coefficients(const context *x, bool rms) {
@@ -221,8 +216,7 @@ static int64_t recorded_pn(const context *x, const char *name) {
     return 0;
 }
 
-/* -- brn, mabn
- * ------------------------------------------------------------------------------------------ */
+/* -- brn, mabn --------------------------------------------------------------------------------- */
 
 static double clip(double x, double low, double high) {
     return fmin(fmax(x, low), high);
@@ -272,9 +266,7 @@ static int64_t recorded_correction(const context *x, const char *name) {
     return x->c->d;
 }
 
-/* -- rbn
- * -------------------------------------------------------------------------------------------------
- */
+/* -- rbn --------------------------------------------------------------------------------------- */
 
 /* Running value that the penalty uses. */
 static const double *penalty_state(const context *x, const char *name) {

@@ -63,8 +63,7 @@ static void add_batch_statistics(vector_step *o, const norm_call *c, const real 
     }
 }
 
-/* -- what the layer says --------------------------------------------------------------------------
- */
+/* -- what the layer says ----------------------------------------------------------------------- */
 
 static void take_stats(vector_step *o, const norm_call *c) {
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
@@ -91,8 +90,7 @@ static void backward_seen(void *context, const norm_observation *o) {
     if (!strcmp(r->setup->method->name, "none")) add_batch_statistics(&r->out, o->call, o->x);
 }
 
-/* -- one step of one rank
- * -------------------------------------------------------------------------- */
+/* -- one step of one rank ---------------------------------------------------------------------- */
 
 static void gather(const rank_run *r, const double *from, real *to) {
     int64_t d = r->c->d;
@@ -179,8 +177,7 @@ static void *infer(void *context) {
     return NULL;
 }
 
-/* -- several ranks
- * ---------------------------------------------------------------------------------- */
+/* -- several ranks ----------------------------------------------------------------------------- */
 
 static void each_rank(rank_run *r, int ranks, void *(*f)(void *)) {
     if (ranks == 1) {
@@ -309,8 +306,7 @@ static void join_ranks(const rank_run *r, int ranks, vector_step *whole) {
                    (size_t)r->site.state_count[v] * sizeof(double));
 }
 
-/* -- comparing
- * --------------------------------------------------------------------------------------- */
+/* -- comparing --------------------------------------------------------------------------------- */
 
 /* rec_shard_X: what each rank had by itself. */
 static bool compare_shards(vector_case *c, const rank_run *r, int ranks, const char *name,
