@@ -1,16 +1,25 @@
 /* record.h -- write a run file (statrec/format.h) from any training loop.
  *
+ *   sr_failure why = {0};
  *   sr_options o = SR_OPTIONS_DEFAULT;
- *   o.program = "mytrainer"; o.planned_steps = 1000;
+ *   o.program = "mytrainer";
+ *   o.planned_steps = steps;
  *   sr_recorder *r = sr_create("run.h5", &o, &why);
- *   int site = sr_add_site(r, &(sr_site){.name = "encoder.0.norm1", .norm = "bn", .kind =
- * "encoder", .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95}); for (...) {
+ *   sr_site norm1 = {.name = "encoder.0.norm1", .norm = "bn", .kind = "encoder",
+ *                    .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95};
+ *   int site = sr_add_site(r, &norm1);
+ *   for (int64_t step = 1; step <= steps; step++) {
  *       sr_begin_step(r, step);
- *       sr_observe_forward(r, site, &x); ... sr_observe_backward(r, site, &dy);    (raw tensors)
- *    or sr_put_rows(r, site, n); sr_put_vector(r, site, SR_mu_B, mu_B); ...          (ready
- * statistics) sr_end_step(r, &row);
+ *       sr_observe_forward(r, site, &x, gamma);     either raw tensors:
+ *       sr_observe_backward(r, site, &dy);          the recorder takes the statistics
+ *       sr_put_rows(r, site, n);                    or statistics that the host has
+ *       sr_put_vector(r, site, SR_mu_B, mu_B);      already, vector by vector
+ *       sr_step row = {.update = step, .tokens = n, .epoch = NAN, .loss = loss, .lr = lr,
+ *                      .grad_norm = NAN};
+ *       sr_end_step(r, &row);
  *   }
- *   if (sr_close(r, &finish, &why) != SR_OK) ...
+ *   sr_finish finish = {.status = "complete"};
+ *   if (sr_close(r, &finish, &why) != SR_OK) fprintf(stderr, "%s\n", why.text);
  *
  * The recorder never prints, never exits and never stops its host: the first failure is kept,
  * later calls do nothing and return it, sr_close reports it. Sites are declared before the first
@@ -38,7 +47,9 @@ typedef struct sr_recorder sr_recorder;
 typedef struct sr_options {
     size_t size; /* sizeof(sr_options): lets the struct grow */
     bool force;  /* replace PATH and PATH.part */
-    const char *program, *version, *command, *config, *host, *git, *model, *data, *task;
+    const char *program, *version, *command, *config, *host, *git, *model, *data;
+    const char *task; /* what the model does: "images" classifies images, "pairs" translates
+                                   sentence pairs; a host's own word for anything else */
     const char *loss_reduction; /* "sum" or "mean": of the loss whose gradient sites see */
     const char *parent;         /* "file step" a resumed run continues, or "" */
     uint64_t seed;
@@ -63,9 +74,13 @@ typedef struct sr_options {
     }
 
 typedef struct sr_site {
-    const char *name, *norm, *kind;
-    sr_family family;
-    int width, depth;
+    const char *name, *norm; /* "encoder.0.norm1"; its method, as in `statrec list norms` */
+    const char *kind;        /* part of the model that it sits in: "conv", "encoder", "decoder"; a
+                                host's own word for others. Result tables tell the decoder's
+                                normalization from the model's by it */
+    sr_family family;        /* which statistics the method divides by (statrec/format.h) */
+    int width;               /* features d */
+    int depth;         /* place in the order of the forward pass, from 0; another for each site */
     int layer_scale;   /* groups, 0 = none */
     double eps, alpha; /* alpha weighs the OLD running value; NaN where there is none */
 } sr_site;
@@ -104,8 +119,10 @@ sr_status sr_set_observed(sr_recorder *r, int site);
 int64_t sr_projected_bytes(const sr_recorder *r);
 int64_t sr_vectors_every(const sr_recorder *r);
 
-/* step: unique and increasing. True in *vectors (may be NULL) when this step's vectors are kept. */
+/* Begins a forward and backward pass. step: unique and increasing. */
 sr_status sr_begin_step(sr_recorder *r, int64_t step);
+/* Whether the vectors of the step that has begun are kept; where they are not, a host need not put
+ * any. False outside of a step. */
 bool sr_wants_vectors(const sr_recorder *r);
 
 /* Ready statistics of the current step. value [width of the site], double. Scalars of SR_SCALARS
