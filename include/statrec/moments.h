@@ -28,7 +28,7 @@ void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t cha
 /* ||a - b||_2 / d, and the same of the roots. docs/norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);
 double sr_dist_root(const double *a, const double *b, int64_t d);
-/* Training-inference discrepancy ([RBN]), sigma without eps; norms.md 18.3:
+/* Training-inference discrepancy ([RBN]), sigma without eps; docs/norms.md 18.3:
  * ||mu_B - mu||_2 / ||sigma||_2 and ||sigma_B - sigma||_2 / ||sigma||_2. */
 double sr_tid_mean(const double *mu_B, const double *mu, const double *sigma2, int64_t d);
 double sr_tid_var(const double *sigma2_B, const double *sigma2, int64_t d);
