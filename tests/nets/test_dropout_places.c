@@ -24,11 +24,11 @@ static void keep(void *context, const norm_observation *o) {
     for (int i = 0; i < NUMBERS; i++) f->x[o->site->depth][i] = (double)o->x[i];
 }
 
-static fixture *make(double residual, double attention, double relu) {
+/* NaN: what the preset says. */
+static fixture *make(const char *preset, double residual, double attention, double relu) {
     fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     model_options o = {.name = "transformer",
-                       .preset = "mini",
                        .placement = "pre",
                        .norm = "ln",
                        .decoder_norm = "ln",
@@ -44,6 +44,7 @@ static fixture *make(double residual, double attention, double relu) {
                        .decoder_layers = 1,
                        .seed = 1};
     data_shape shape = {.task = TASK_PAIRS, .vocabulary = WORDS, .longest = LENGTH};
+    snprintf(o.preset, sizeof o.preset, "%s", preset);
     sr_failure why = {0};
     f->m = model_create(&o, &shape, &why);
     if (!f->m) fail_msg("%s", why.text);
@@ -141,7 +142,7 @@ static const double *difference(const fixture *f, int after, int before) {
 static void embedding(void **state) {
     (void)state;
     const double p = 0.25;
-    fixture *f = make(p, 0, 0);
+    fixture *f = make("mini", p, 0, 0);
     double whole[NUMBERS], ratio[2][NUMBERS];
     forward(f, false);
     memcpy(whole, f->x[ENCODER_1], sizeof whole);
@@ -156,15 +157,13 @@ static void embedding(void **state) {
 }
 
 /* x + drop(f): f = 1 is seen whole or not at all and x is untouched, behind every sublayer. */
-static void residual(void **state) {
-    (void)state;
+static void check_residual(const char *preset, double option, double p) {
     static const int pair[][2] = {{ENCODER_2, ENCODER_1},
                                   {ENCODER_END, ENCODER_2},
                                   {DECODER_2, DECODER_1},
                                   {DECODER_3, DECODER_2},
                                   {DECODER_END, DECODER_3}};
-    const double p = 0.25;
-    fixture *f = make(p, 0, 0);
+    fixture *f = make(preset, option, 0, 0);
     constant_sublayers(f, 1);
     forward(f, true);
     for (int i = 0; i < 5; i++)
@@ -175,10 +174,8 @@ static void residual(void **state) {
 }
 
 /* The inner layer of the FFN is relu(1) and its outer one the identity. */
-static void inner(void **state) {
-    (void)state;
-    const double p = 0.4;
-    fixture *f = make(0, 0, p);
+static void check_inner(const char *preset, double option, double p) {
+    fixture *f = make(preset, 0, 0, option);
     constant_sublayers(f, 0);
     set(f, ".in.weight", 0, false);
     set(f, ".in.bias", 1, false);
@@ -191,27 +188,28 @@ static void inner(void **state) {
     fixture_free(f);
 }
 
-/* Queries are 0 and all values 1: attention averages LENGTH ones, the share p of which is dropped, so
- * that its result is a multiple of 1/(LENGTH (1-p)), the same in all columns. */
-static void check_weights(const char *what, const double *x, double p) {
-    double dropped = 0;
+/* Queries are 0 and all values 1: attention averages as many ones as a query has keys, the share p
+ * of which is dropped, so that its result is a multiple of 1/(keys (1-p)), the same in all columns.
+ * Causal: query i has i + 1 keys. */
+static void check_weights(const char *what, const double *x, bool causal, double p) {
+    double dropped = 0, weights = 0;
     bool differ = false;
     for (int i = 0; i < NUMBERS; i++) {
-        double kept = x[i] * LENGTH * (1 - p);
+        int keys = causal ? i / WIDTH % LENGTH + 1 : LENGTH;
+        double kept = x[i] * keys * (1 - p);
         if (fabs(kept - round(kept)) > 1e-4) fail_msg("%s [%d]: %g", what, i, x[i]);
         if (i % WIDTH && fabs(x[i] - x[i - 1]) > 1e-5) fail_msg("%s: columns differ", what);
-        dropped += (LENGTH - kept) / LENGTH / NUMBERS;
+        dropped += (keys - kept) / WIDTH;
+        weights += (double)keys / WIDTH;
         differ = differ || fabs(x[i] - x[0]) > 1e-3;
     }
-    if (!differ) fail_msg("%s: every row loses the same", what);
-    if (fabs(dropped - p) > 5 * sqrt(p * (1 - p) / (COUNT * LENGTH * LENGTH)))
-        fail_msg("%s: a share of %g dropped, not %g", what, dropped, p);
+    if (p > 0 && !differ) fail_msg("%s: every row loses the same", what);
+    if (fabs(dropped / weights - p) > 5 * sqrt(p * (1 - p) / weights) + 1e-6)
+        fail_msg("%s: a share of %g dropped, not %g", what, dropped / weights, p);
 }
 
-static void attention(void **state) {
-    (void)state;
-    const double p = 0.25;
-    fixture *f = make(0, p, 0);
+static void check_attention(const char *preset, double option, double p) {
+    fixture *f = make(preset, 0, option, 0);
     constant_sublayers(f, 0);
     set(f, ".q.weight", 0, false);
     set(f, ".q.bias", 0, false);
@@ -219,16 +217,51 @@ static void attention(void **state) {
     set(f, ".v.bias", 1, false);
     set(f, ".o.weight", 0, true);
     forward(f, true);
-    check_weights("encoder", difference(f, ENCODER_2, ENCODER_1), p);
-    check_weights("decoder, cross", difference(f, DECODER_3, DECODER_2), p);
+    check_weights("encoder", difference(f, ENCODER_2, ENCODER_1), false, p);
+    check_weights("decoder, self", difference(f, DECODER_2, DECODER_1), true, p);
+    check_weights("decoder, cross", difference(f, DECODER_3, DECODER_2), false, p);
     forward(f, false);
+    assert_true(zeros(difference(f, DECODER_2, DECODER_1), 1) == 0);
     assert_true(zeros(difference(f, ENCODER_2, ENCODER_1), 1) == 0);
     assert_true(zeros(difference(f, DECODER_3, DECODER_2), 1) == 0);
     fixture_free(f);
 }
 
+static void residual(void **state) {
+    (void)state;
+    check_residual("mini", 0.25, 0.25);
+}
+
+static void inner(void **state) {
+    (void)state;
+    check_inner("mini", 0.4, 0.4);
+}
+
+static void attention(void **state) {
+    (void)state;
+    check_attention("mini", 0.25, 0.25);
+}
+
+/* models.md 2.1 and 11.3. */
+static void presets(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        double residual, attention, relu;
+    } row[] = {{"mini", 0.1, 0, 0},
+               {"transformer", 0.1, 0, 0},
+               {"transformer_iwslt_de_en", 0.3, 0.1, 0.1},
+               {"transformer_big", 0.3, 0.1, 0.1}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        check_residual(row[i].name, NAN, row[i].residual);
+        check_attention(row[i].name, NAN, row[i].attention);
+        check_inner(row[i].name, NAN, row[i].relu);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(embedding), cmocka_unit_test(residual),
-                                       cmocka_unit_test(inner), cmocka_unit_test(attention)};
+                                       cmocka_unit_test(inner), cmocka_unit_test(attention),
+                                       cmocka_unit_test(presets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
