@@ -1,0 +1,155 @@
+/* The learning rate of whole runs, from the options to the run file, against its formulas worked out
+ * by hand (models.md 9.2); and how long a run is. */
+#include <math.h>
+#include <string.h>
+
+#include "../check.h"
+#include "small_run.h"
+
+enum { UPDATES = 6 };
+
+/* 3 batches an epoch, 2 epochs; lr 0.8 */
+static void expect(const char *const *more, const double want[UPDATES]) {
+    const char *args[32] = {"--lr", "0.8", "--epochs", "2", "--warmup-updates", "0"};
+    double lr[UPDATES];
+    train_result r;
+    int n = 6;
+    for (; more[n - 6]; n++) args[n] = more[n - 6];
+    small_write_pairs(6);
+    sr_runfile *f = small_run(args, NULL, &r);
+    assert_int_equal(sr_run_get_info(f)->steps, UPDATES);
+    small_steps(f, "lr", UPDATES, lr);
+    check_near_double(more[1], lr, want, UPDATES, 1e-12, 0);
+    sr_run_close(f);
+}
+
+static void fixed(void **state) {
+    (void)state;
+    expect((const char *const[]){"--lr-scheduler", "fixed", "--lr-factor", "0.5", NULL},
+           (const double[]){0.8, 0.8, 0.8, 0.8, 0.8, 0.8});
+    /* update u + 1 at u < 4: 0.4 + u (0.8 - 0.4)/4 */
+    expect((const char *const[]){"--lr-scheduler", "fixed", "--warmup-updates", "4",
+                                 "--warmup-init-lr", "0.4", NULL},
+           (const double[]){0.4, 0.5, 0.6, 0.7, 0.8, 0.8});
+}
+
+static void inverse_sqrt(void **state) {
+    (void)state;
+    expect((const char *const[]){"--lr-scheduler", "inverse_sqrt", NULL},
+           (const double[]){0.8, 0.8, 0.8 / sqrt(2), 0.8 / sqrt(3), 0.8 / 2, 0.8 / sqrt(5)});
+    expect((const char *const[]){"--lr-scheduler", "inverse_sqrt", "--warmup-updates", "2",
+                                 "--warmup-init-lr", "0", NULL},
+           (const double[]){0, 0.4, 0.8, 0.8 * sqrt(2.0 / 3), 0.8 * sqrt(0.5), 0.8 * sqrt(0.4)});
+}
+
+/* cos(pi u/6); the warm-up does not shift it: at its end the rate falls from lr to the curve. */
+static void cosine(void **state) {
+    (void)state;
+    const double a = 0.4, c = sqrt(3) / 2;
+    expect((const char *const[]){"--lr-scheduler", "cosine", NULL},
+           (const double[]){0.8, a * (1 + c), a * 1.5, a, a * 0.5, a * (1 - c)});
+    expect((const char *const[]){"--lr-scheduler", "cosine", "--warmup-updates", "2",
+                                 "--warmup-init-lr", "0.2", NULL},
+           (const double[]){0.2, 0.5, a * 1.5, a, a * 0.5, a * (1 - c)});
+}
+
+/* With --max-steps the curve ends there: cos(pi u/4) */
+static void cosine_to_max_steps(void **state) {
+    (void)state;
+    const char *const args[] = {"--lr",
+                                "0.8",
+                                "--lr-scheduler",
+                                "cosine",
+                                "--warmup-updates",
+                                "0",
+                                "--epochs",
+                                "2",
+                                "--max-steps",
+                                "4",
+                                NULL};
+    const double want[4] = {0.8, 0.4 * (1 + sqrt(0.5)), 0.4, 0.4 * (1 - sqrt(0.5))};
+    double lr[4];
+    train_result r;
+    small_write_pairs(6);
+    sr_runfile *f = small_run(args, NULL, &r);
+    assert_int_equal(sr_run_get_info(f)->steps, 4);
+    small_steps(f, "lr", 4, lr);
+    check_near_double("lr", lr, want, 4, 1e-12, 0);
+    sr_run_close(f);
+}
+
+/* At a milestone the factor is there: in updates made, or in epochs, fractions of one too. */
+static void step(void **state) {
+    (void)state;
+    expect((const char *const[]){"--lr-scheduler", "step", "--lr-steps", "2,5", "--lr-steps-in",
+                                 "updates", "--lr-factor", "0.5", NULL},
+           (const double[]){0.8, 0.8, 0.4, 0.4, 0.4, 0.2});
+    expect((const char *const[]){"--lr-scheduler", "step", "--lr-steps", "1", "--lr-factor", "0.25",
+                                 NULL},
+           (const double[]){0.8, 0.8, 0.8, 0.2, 0.2, 0.2});
+    expect((const char *const[]){"--lr-scheduler", "step", "--lr-steps", "0.5,1.5", NULL},
+           (const double[]){0.8, 0.8, 0.08, 0.08, 0.08, 0.008});
+    expect((const char *const[]){"--lr-scheduler", "step", NULL},
+           (const double[]){0.8, 0.8, 0.8, 0.8, 0.8, 0.8});
+}
+
+/* A milestone inside the warm-up has been passed at its end. */
+static void milestone_in_warmup(void **state) {
+    (void)state;
+    expect((const char *const[]){"--lr-scheduler", "step", "--lr-steps", "1", "--lr-steps-in",
+                                 "updates", "--warmup-updates", "2", "--warmup-init-lr", "0", NULL},
+           (const double[]){0, 0.4, 0.08, 0.08, 0.08, 0.08});
+}
+
+static void no_milestone(void **state) {
+    (void)state;
+    const char *const wrong[] = {"0", "-1", "2,x", "2;3", "nan"};
+    small_write_pairs(6);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const args[] = {"--lr-scheduler", "step", "--lr-steps", wrong[i], NULL};
+        static train_config c;
+        train_events silent = {0};
+        train_result r;
+        sr_failure why = {0};
+        small_parse(&c, args);
+        assert_int_equal(train_run(&c, "test", &silent, &r, &why), SR_USAGE);
+        check_failure(&why, SR_USAGE, "is not a list of positive numbers");
+    }
+}
+
+/* Updates and passes of 3 batches an epoch. */
+static void lengths(void **state) {
+    (void)state;
+    static const struct {
+        const char *epochs, *update_freq, *max_steps;
+        int updates, steps;
+    } row[] = {{"2", "1", "0", 6, 6},   {"2", "2", "0", 4, 6}, {"2", "5", "0", 2, 6},
+               {"2", "3", "0", 2, 6},   {"2", "2", "3", 3, 5}, {"2", "2", "2", 2, 3},
+               {"1", "1", "100", 3, 3}, {"9", "2", "1", 1, 2}};
+    small_write_pairs(6);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *const args[] = {"--epochs",
+                                    row[i].epochs,
+                                    "--update-freq",
+                                    row[i].update_freq,
+                                    strcmp(row[i].max_steps, "0") ? "--max-steps" : NULL,
+                                    row[i].max_steps,
+                                    NULL};
+        train_result r;
+        sr_runfile *f = small_run(args, NULL, &r);
+        assert_int_equal(r.updates, row[i].updates);
+        assert_int_equal(r.steps, row[i].steps);
+        assert_int_equal(sr_run_get_info(f)->steps, row[i].steps);
+        assert_string_equal(sr_run_get_info(f)->status, "complete");
+        sr_run_close(f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed),        cmocka_unit_test(inverse_sqrt),
+        cmocka_unit_test(cosine),       cmocka_unit_test(cosine_to_max_steps),
+        cmocka_unit_test(step),         cmocka_unit_test(milestone_in_warmup),
+        cmocka_unit_test(no_milestone), cmocka_unit_test(lengths)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
