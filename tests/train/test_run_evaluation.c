@@ -1,0 +1,192 @@
+/* What a run says of itself: which passes belong to which update and epoch, when it evaluates, what
+ * an evaluation counts, and how it ends. */
+#include <math.h>
+#include <string.h>
+
+#include "../check.h"
+#include "small_run.h"
+
+enum { MOST = 16 };
+
+/* Everything that the loop told. */
+typedef struct told {
+    train_eval eval[MOST];
+    train_progress progress[MOST];
+    int evals, passes, stop_after; /* passes; 0: never */
+} told;
+
+static void hear_eval(void *context, const train_eval *e) {
+    told *t = context;
+    assert_true(t->evals < MOST);
+    t->eval[t->evals++] = *e;
+}
+
+static void hear_progress(void *context, const train_progress *p) {
+    told *t = context;
+    assert_true(t->passes < MOST);
+    t->progress[t->passes++] = *p;
+}
+
+static bool stop(void *context) {
+    const told *t = context;
+    return t->stop_after && t->passes >= t->stop_after;
+}
+
+static sr_runfile *run(told *t, const char *const *more, train_result *r) {
+    train_events events = {
+        .context = t, .eval = hear_eval, .progress = hear_progress, .stop = stop};
+    return small_run(more, &events, r);
+}
+
+/* 3 batches an epoch, two passes an update: the third is an update of its own. */
+static void passes_updates_epochs(void **state) {
+    (void)state;
+    const char *const args[] = {"--epochs",
+                                "2",
+                                "--update-freq",
+                                "2",
+                                "--lr-scheduler",
+                                "fixed",
+                                "--lr",
+                                "0.01",
+                                "--warmup-updates",
+                                "3",
+                                "--warmup-init-lr",
+                                "0.001",
+                                "--validate-interval-updates",
+                                "1",
+                                NULL};
+    const double epoch[6] = {0, 1.0 / 3, 2.0 / 3, 1, 4.0 / 3, 5.0 / 3};
+    const int64_t update[6] = {1, 1, 2, 3, 3, 4};
+    const double ends[4] = {2.0 / 3, 1, 5.0 / 3, 2}, after[4] = {2, 3, 5, 6};
+    const double lr[4] = {0.001, 0.004, 0.007, 0.01};
+    double got[6], loss[6];
+    int64_t number[6];
+    told t = {.evals = 0};
+    train_result r;
+    sr_failure why = {0};
+    small_write_pairs(6);
+    sr_runfile *f = run(&t, args, &r);
+    assert_int_equal(r.updates, 4);
+    small_steps(f, "epoch", 6, got);
+    check_near_double("epoch", got, epoch, 6, 1e-12, 0);
+    small_steps(f, "loss", 6, loss);
+    check_ok(sr_run_step_ints(f, "update", 0, 6, number, &why), &why);
+    for (int i = 0; i < 6; i++) assert_int_equal(number[i], update[i]);
+    small_evals(f, "epoch", 4, got);
+    check_near_double("epoch of evaluations", got, ends, 4, 1e-12, 0);
+    small_evals(f, "step", 4, got);
+    check_near_double("step of evaluations", got, after, 4, 0, 0);
+    assert_int_equal(t.evals, 4);
+    for (int i = 0; i < 4; i++) {
+        check_near_double("epoch told", &t.eval[i].epoch, &ends[i], 1, 1e-12, 0);
+        check_near_double("lr told", &t.eval[i].lr, &lr[i], 1, 1e-12, 0);
+        assert_int_equal(t.eval[i].update, i + 1);
+        assert_int_equal(t.eval[i].step, (int64_t)after[i]);
+    }
+    assert_int_equal(t.passes, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(t.progress[i].updates, 4);
+        assert_int_equal(t.progress[i].update, i == 0 || i == 3 ? update[i] - 1 : update[i]);
+        assert_int_equal(t.progress[i].tokens, 8);
+        assert_true(t.progress[i].loss == loss[i]);
+        check_near_double("epoch of the progress", &t.progress[i].epoch, &epoch[i], 1, 1e-12, 0);
+    }
+    sr_run_close(f);
+}
+
+/* After every second update, the epochs (4 updates) and the last update. */
+static void evaluations(void **state) {
+    (void)state;
+    static const struct {
+        const char *interval, *max_steps;
+        int count, update[6];
+    } row[] = {{"100", "9", 3, {4, 8, 9}},
+               {"3", "9", 5, {3, 4, 6, 8, 9}},
+               {"2", "8", 4, {2, 4, 6, 8}},
+               {"100", "3", 1, {3}}};
+    small_write_pairs(8);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *const args[] = {"--validate-interval-updates", row[i].interval, "--max-steps",
+                                    row[i].max_steps, NULL};
+        told t = {.evals = 0};
+        train_result r;
+        sr_run_close(run(&t, args, &r));
+        assert_int_equal(t.evals, row[i].count);
+        for (int k = 0; k < t.evals; k++) assert_int_equal(t.eval[k].update, row[i].update[k]);
+        assert_int_equal(r.last.update, row[i].update[t.evals - 1]);
+    }
+}
+
+/* Learnt by heart: q is a, seldom b, and </s> follows both. Of the validation pairs q a and q b three
+ * targets of four are what the model says. */
+static void accuracy(void **state) {
+    (void)state;
+    const char *const args[] = {"--optimizer",
+                                "adam",
+                                "--lr-scheduler",
+                                "fixed",
+                                "--lr",
+                                "0.01",
+                                "--warmup-updates",
+                                "0",
+                                "--weight-decay",
+                                "0",
+                                "--epochs",
+                                "150",
+                                "--record",
+                                "none",
+                                NULL};
+    told t = {.evals = 0};
+    train_events events = {.context = &t};
+    train_result r;
+    static train_config c;
+    sr_failure why = {0};
+    small_write("q\nq\nq\nq\n", "a\nb\na\na\n", "q\nq\n", "a\nb\n");
+    small_parse(&c, args);
+    *c.output = 0;
+    check_ok(train_run(&c, "test", &events, &r, &why), &why);
+    assert_int_equal(r.last.tokens, 4);
+    assert_int_equal(r.last.unknown, 0);
+    assert_true(r.last.accuracy == 75);
+    small_write("q\nr\n", "a\nb\n", "r\nq\n", "b\na\n");
+    check_ok(train_run(&c, "test", &events, &r, &why), &why);
+    assert_true(r.last.accuracy == 100);
+    assert_true(r.last.nll < 0.2 && r.last.nll < r.last.loss);
+    small_write("q\nr\n", "a\nb\n", "q r\nr\n", "unheard a\nso\n");
+    check_ok(train_run(&c, "test", &events, &r, &why), &why);
+    assert_int_equal(r.last.tokens, 5);
+    assert_int_equal(r.last.unknown, 2);
+}
+
+/* Stopped between passes, in the middle of an update: a whole file that says so. */
+static void interruption(void **state) {
+    (void)state;
+    for (int passes = 1; passes <= 5; passes += 2) {
+        const char *const args[] = {"--epochs", "3", "--update-freq", "2", "--final-tid", "--norm",
+                                    "bn",       NULL};
+        told t = {.stop_after = passes};
+        train_result r;
+        sr_failure why = {0};
+        int64_t batches;
+        double value[SR_FINAL_COUNT][32], *final[SR_FINAL_COUNT];
+        for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = value[i];
+        small_write_pairs(6);
+        sr_runfile *f = run(&t, args, &r);
+        assert_true(r.interrupted);
+        assert_int_equal(r.steps, passes);
+        assert_int_equal(sr_run_get_info(f)->steps, passes);
+        assert_string_equal(sr_run_get_info(f)->status, "interrupted");
+        assert_string_equal(sr_run_get_info(f)->reason, "signal");
+        check_ok(sr_run_final(f, &batches, final, &why), &why);
+        assert_true(batches <= 0);
+        sr_run_close(f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(passes_updates_epochs),
+                                       cmocka_unit_test(evaluations), cmocka_unit_test(accuracy),
+                                       cmocka_unit_test(interruption)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
