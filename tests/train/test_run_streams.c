@@ -1,0 +1,175 @@
+/* What a seed decides: dropout, weights and data each for itself, new dropout masks in every pass of
+ * an update; and that a skipped update does not count for Adam. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "small_run.h"
+
+enum { PASSES = 6 };
+
+typedef struct losses {
+    double pass[PASSES];
+} losses;
+
+/* Three times the same batch in each of two epochs, without learning: only masks and weights can
+ * make a difference. */
+static losses same_batches(const char *dropout, const char *kind, int64_t seed, int64_t weights) {
+    const char *const args[] = {
+        "--lr",  "0", "--warmup-init-lr", "0", "--epochs", "2", "--update-freq", "3", kind,
+        dropout, NULL};
+    static train_config c;
+    train_result r;
+    losses l;
+    small_write("a b c\na b c\na b c\na b c\na b c\na b c\n",
+                "x y z\nx y z\nx y z\nx y z\nx y z\nx y z\n", NULL, NULL);
+    small_parse(&c, args);
+    c.seed = seed;
+    c.model.seed = (uint64_t)weights;
+    sr_runfile *f = small_train(&c, NULL, &r);
+    assert_int_equal(sr_run_get_info(f)->steps, PASSES);
+    assert_int_equal((int64_t)sr_run_get_info(f)->seed, seed);
+    small_steps(f, "loss", PASSES, l.pass);
+    sr_run_close(f);
+    return l;
+}
+
+static bool differ(double a, double b) {
+    return fabs(a - b) > 1e-5 * fabs(a);
+}
+
+static void masks(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"--dropout", "--attention-dropout", "--relu-dropout"};
+    for (int k = 0; k < 3; k++) {
+        losses without = same_batches("0", kinds[k], 1, 1),
+               other = same_batches("0", kinds[k], 2, 1), one = same_batches("0.3", kinds[k], 1, 1),
+               again = same_batches("0.3", kinds[k], 1, 1),
+               two = same_batches("0.3", kinds[k], 2, 1);
+        for (int i = 0; i < PASSES; i++) {
+            assert_true(without.pass[i] == without.pass[0] && without.pass[i] == other.pass[i]);
+            assert_true(one.pass[i] == again.pass[i]);
+            assert_true(differ(one.pass[i], two.pass[i]));
+            for (int j = 0; j < i; j++) assert_true(differ(one.pass[i], one.pass[j]));
+        }
+    }
+}
+
+static void weights(void **state) {
+    (void)state;
+    losses a = same_batches("0", "--dropout", 1, 1), b = same_batches("0", "--dropout", 1, 2);
+    assert_true(differ(a.pass[0], b.pass[0]));
+}
+
+/* The batches of an epoch are the same, in an order of its own, of the seed's; --seed reaches weights
+ * and data. */
+static void order(void **state) {
+    (void)state;
+    double loss[3][16];
+    bool epochs_differ = false, seeds_differ = false;
+    for (int run = 0; run < 3; run++) {
+        const char *const args[] = {"--lr", "0",      "--warmup-init-lr",   "0", "--epochs",
+                                    "2",    "--seed", run == 1 ? "2" : "1", NULL};
+        static train_config c;
+        train_result r;
+        small_write_pairs(16);
+        small_parse(&c, args);
+        assert_int_equal(c.data.seed, run == 1 ? 2 : 1);
+        assert_int_equal(c.model.seed, run == 1 ? 2 : 1);
+        c.model.seed = 1;
+        if (run == 2) c.data.batching[0] = 0, strcpy(c.data.batching, "sorted");
+        sr_runfile *f = small_train(&c, NULL, &r);
+        small_steps(f, "loss", 16, loss[run]);
+        sr_run_close(f);
+        double sum[2] = {0, 0};
+        for (int i = 0; i < 16; i++) sum[i / 8] += loss[run][i];
+        assert_true(fabs(sum[0] - sum[1]) < 1e-5 * sum[0]);
+    }
+    for (int i = 0; i < 8; i++) {
+        epochs_differ = epochs_differ || differ(loss[0][i], loss[0][8 + i]);
+        seeds_differ = seeds_differ || differ(loss[0][i], loss[1][i]);
+        assert_false(differ(loss[2][i], loss[2][8 + i])); /* sorted: always the same */
+    }
+    assert_true(epochs_differ && seeds_differ);
+}
+
+/* -- Adam's count */
+
+enum { SIDE = 32, RECORD = 1 + 3 * SIDE * SIDE };
+
+/* Two images: one of bytes 0 and 200, one of 100 everywhere, which is their mean exactly, so that
+ * after normalisation it is nothing at all. */
+static void write_images(void) {
+    static unsigned char byte[2 * RECORD];
+    char path[4096];
+    for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+        byte[1 + i] = (i / 3 + i / 97) % 2 ? 200 : 0;
+        byte[RECORD + 1 + i] = 100;
+    }
+    for (int c = 0; c < 3; c++) { /* as many of one as of the other in every channel */
+        int high = 0;
+        for (int i = 0; i < SIDE * SIDE; i++) high += byte[1 + c * SIDE * SIDE + i] == 200;
+        for (int i = 0; high != SIDE * SIDE / 2; i++) {
+            unsigned char *b = &byte[1 + c * SIDE * SIDE + i];
+            if (high > SIDE * SIDE / 2 && *b) *b = 0, high--;
+            if (high < SIDE * SIDE / 2 && !*b) *b = 200, high++;
+        }
+    }
+    snprintf(path, sizeof path, "%s/data_batch_1.bin", check_temporary());
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(byte, 1, sizeof byte, f), sizeof byte);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Gradient norms of four updates and the stem's gains before each. */
+static void run_images(const char *seed, double norm[4], float gamma[4 * 16]) {
+    const char *const args[] = {"--model=resnet20",
+                                "--preset=",
+                                "--norm=bn",
+                                "--norm-eps=0",
+                                "--data=cifar10",
+                                "--batch-size=1",
+                                "--no-augment",
+                                "--optimizer=adam",
+                                "--lr-scheduler=fixed",
+                                "--warmup-updates=0",
+                                "--lr=0.01",
+                                "--weight-decay=0",
+                                "--epochs=2",
+                                "--record=all",
+                                "--record-sites=stem",
+                                "--seed",
+                                seed,
+                                NULL};
+    train_result r;
+    sr_failure why = {0};
+    sr_runfile *f = small_run(args, NULL, &r);
+    small_steps(f, "grad_norm", 4, norm);
+    check_ok(sr_run_vector(f, "gamma", 0, 0, 4, gamma, &why), &why);
+    sr_run_close(f);
+}
+
+/* BN without eps divides nothing by zero in the second image, whose updates are skipped. The first
+ * update that is made has t = 1, with which Adam moves every weight by lr, up or down. */
+static void skipped_updates_do_not_count(void **state) {
+    (void)state;
+    static const char *const seeds[] = {"1", "2", "3", "4", "5", "6", "7", "8"};
+    double norm[4] = {0};
+    float gamma[4 * 16];
+    write_images();
+    for (int i = 0; i < 8 && !isnan(norm[0]); i++) run_images(seeds[i], norm, gamma);
+    assert_true(isnan(norm[0]) && isfinite(norm[1])); /* one of the seeds begins with it */
+    for (int k = 0; k < 16; k++) {
+        assert_true(gamma[k] == 1 && gamma[16 + k] == 1);
+        assert_true(fabs(fabs((double)gamma[32 + k] - 1) - 0.01) < 1e-6);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(masks), cmocka_unit_test(weights),
+                                       cmocka_unit_test(order),
+                                       cmocka_unit_test(skipped_updates_do_not_count)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
