@@ -60,16 +60,23 @@ static double learning_rate(const train_config *c, int64_t u, double epoch) {
 }
 
 static double sgd(const optim_options *o, double p, double g, double lr, double *buffer) {
-    *buffer = o->momentum * *buffer + g + o->weight_decay * p;
-    return p - lr * *buffer;
+    g += o->weight_decay * p;
+    *buffer = o->momentum * *buffer + g;
+    return p - lr * (o->nesterov ? g + o->momentum * *buffer : *buffer);
 }
 
-static double adam(const optim_options *o, double p, double g, double lr, int64_t t, double *m,
+/* adam decays through g, the others beside it; adam-fairseq compares eps with the uncorrected root.
+ */
+static double adam(const train_config *c, double p, double g, double lr, int64_t t, double *m,
                    double *v) {
+    const optim_options *o = &c->optim;
+    bool beside = strcmp(c->optimizer, "adam"), fairseq = !strcmp(c->optimizer, "adam-fairseq");
+    if (!beside) g += o->weight_decay * p;
     *m = o->beta1 * *m + (1 - o->beta1) * g;
     *v = o->beta2 * *v + (1 - o->beta2) * g * g;
     double c1 = 1 - pow(o->beta1, (double)t), c2 = 1 - pow(o->beta2, (double)t);
-    return p - lr * o->weight_decay * p - lr * sqrt(c2) / c1 * *m / (sqrt(*v) + o->eps);
+    double eps = fairseq ? o->eps / sqrt(c2) : o->eps;
+    return p - (beside ? lr * o->weight_decay * p : 0) - lr * *m / c1 / (sqrt(*v / c2) + eps);
 }
 
 static double mean_norm(const reference *r) {
@@ -90,10 +97,10 @@ static void update(reference *r, reference_pass *p, double epoch) {
         tensor *x = &r->m->params.item[i]->t;
         for (int64_t j = 0; j < x->count; j++) {
             double g = factor * r->sum[i][j] / (double)r->tokens, value = (double)x->value[j];
-            x->value[j] = (real)(strcmp(c->optimizer, "sgd")
-                                     ? adam(&c->optim, value, g, p->lr, r->updates, &r->first[i][j],
-                                            &r->second[i][j])
-                                     : sgd(&c->optim, value, g, p->lr, &r->first[i][j]));
+            x->value[j] =
+                (real)(strcmp(c->optimizer, "sgd")
+                           ? adam(c, value, g, p->lr, r->updates, &r->first[i][j], &r->second[i][j])
+                           : sgd(&c->optim, value, g, p->lr, &r->first[i][j]));
             r->sum[i][j] = 0;
         }
     }

@@ -39,7 +39,7 @@ typedef struct reference {
 } reference;
 
 /* Runs what the trainer would run of this configuration; fails the test when it cannot. Restrictions:
- * no dropout; sgd without Nesterov, or adam-fairseq; scheduler step with one milestone. */
+ * no dropout; scheduler step with one milestone. */
 void reference_run(reference *r, const train_config *c);
 void reference_free(reference *r);
 

@@ -264,6 +264,49 @@ static void adam_with_milestone(void **state) {
     reference_free(&r);
 }
 
+/* The other optimizers, told from each other by a decay and an eps that weigh. */
+static void more_optimizers(void **state) {
+    (void)state;
+    static const char *const kinds[][4] = {{"sgd", "--nesterov", "--lr", "0.1"},
+                                           {"adam", "--no-nesterov", "--lr", "0.01"},
+                                           {"adamw", "--no-nesterov", "--lr", "0.01"}};
+    for (int i = 0; i < 3; i++) {
+        const char *const *k = kinds[i];
+        const char *const args[] = {SMALL,
+                                    "--epochs",
+                                    "1",
+                                    "--norm",
+                                    "ln",
+                                    "--optimizer",
+                                    k[0],
+                                    k[1],
+                                    k[2],
+                                    k[3],
+                                    "--lr-scheduler",
+                                    "step",
+                                    "--lr-steps",
+                                    "9",
+                                    "--warmup-updates",
+                                    "0",
+                                    "--momentum",
+                                    "0.7",
+                                    "--adam-beta1",
+                                    "0.6",
+                                    "--adam-beta2",
+                                    "0.8",
+                                    "--adam-eps",
+                                    "0.003",
+                                    "--weight-decay",
+                                    "0.05",
+                                    "-o",
+                                    run_path("more.h5"),
+                                    NULL};
+        static reference r;
+        sr_run_close(compare(args, &r));
+        reference_free(&r);
+    }
+}
+
 /* One update of a few images: deep in the network more would say how roundings grow. */
 static void images(void **state) {
     (void)state;
@@ -298,8 +341,8 @@ static void images(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sgd_with_clipping),
-                                       cmocka_unit_test(images),
-                                       cmocka_unit_test(adam_with_milestone)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sgd_with_clipping), cmocka_unit_test(images),
+        cmocka_unit_test(adam_with_milestone), cmocka_unit_test(more_optimizers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
