@@ -118,6 +118,43 @@ static void evaluations(void **state) {
     }
 }
 
+/* Spectra of the embedding: after every N-th update and once at the end. */
+static void embedding(void **state) {
+    (void)state;
+    static const struct {
+        const char *every, *update_freq, *max_steps;
+        int count, step[6];
+    } row[] = {{NULL, "1", "6", 1, {6}},   {"4", "1", "6", 2, {4, 6}},
+               {"3", "1", "6", 2, {3, 6}}, {"1", "2", "4", 4, {2, 3, 5, 6}},
+               {"9", "1", "2", 1, {2}},    {"2", "2", "3", 2, {3, 5}}};
+    small_write_pairs(6);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *const args[] = {"--epochs",
+                                    "2",
+                                    "--update-freq",
+                                    row[i].update_freq,
+                                    "--max-steps",
+                                    row[i].max_steps,
+                                    row[i].every ? "--svd-every" : NULL,
+                                    row[i].every,
+                                    NULL};
+        sr_run_embedding e;
+        sr_failure why = {0};
+        train_result r;
+        sr_runfile *f = small_run(args, NULL, &r);
+        check_ok(sr_run_get_embedding(f, "tokens", &e, &why), &why);
+        assert_int_equal(e.records, row[i].count);
+        for (int k = 0; k < row[i].count; k++) {
+            int64_t step;
+            double value[16];
+            check_ok(sr_run_singular_values(f, "tokens", k, &step, value, &why), &why);
+            assert_int_equal(step, row[i].step[k]);
+            assert_true(value[0] > value[15] && value[15] > 0);
+        }
+        sr_run_close(f);
+    }
+}
+
 /* Learnt by heart: q is a, seldom b, and </s> follows both. Of the validation pairs q a and q b three
  * targets of four are what the model says. */
 static void accuracy(void **state) {
@@ -186,7 +223,7 @@ static void interruption(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(passes_updates_epochs),
-                                       cmocka_unit_test(evaluations), cmocka_unit_test(accuracy),
-                                       cmocka_unit_test(interruption)};
+                                       cmocka_unit_test(evaluations), cmocka_unit_test(embedding),
+                                       cmocka_unit_test(accuracy), cmocka_unit_test(interruption)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
