@@ -1,2 +1,6 @@
 exit 1
 statrec train: run.h5.part: .*: File too large
+it stopped
+exit 1
+statrec train: run.h5.part: .*: File too large
+400 steps
