@@ -1,0 +1,149 @@
+/* The recording options, from the command line to what stands in the run file. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "small_run.h"
+
+enum { STEPS = 6, SITES = 7, NOTES = 4096 };
+
+/* All notes, one a line. */
+static void hear_note(void *context, const char *text) {
+    char *notes = context;
+    size_t used = strlen(notes);
+    snprintf(notes + used, NOTES - used, "%s\n", text);
+}
+
+static sr_runfile *run(const char *const *more, char notes[NOTES], train_result *r) {
+    const train_events events = {.context = notes, .note = notes ? hear_note : NULL};
+    const char *args[32] = {"--epochs", "2", "--norm", "bn"};
+    for (int i = 0; more[i]; i++) args[4 + i] = more[i];
+    if (notes) *notes = 0;
+    small_write_pairs(6);
+    return small_run(args, &events, r);
+}
+
+/* 0: at no step */
+static void vectors(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *value;
+        int count, step[STEPS];
+    } row[] = {{"--record", "scalars", 0, {0}},
+               {"--record", "all", 6, {1, 2, 3, 4, 5, 6}},
+               {"--vectors-every", "2", 3, {2, 4, 6}},
+               {"--vectors-every", "4", 1, {4}},
+               {"--vectors-every", "0", 0, {0}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *const args[] = {"--record", "all", row[i].key, row[i].value, NULL};
+        train_result r;
+        sr_failure why = {0};
+        sr_runfile *f = run(args, NULL, &r);
+        int64_t step[STEPS];
+        assert_int_equal(sr_run_get_info(f)->vectors, row[i].count);
+        if (row[i].count) check_ok(sr_run_vector_steps(f, 0, row[i].count, step, &why), &why);
+        for (int k = 0; k < row[i].count; k++) assert_int_equal(step[k], row[i].step[k]);
+        sr_run_close(f);
+    }
+}
+
+/* Left to itself, a file above the limit has vectors more seldom; passes count, not updates. */
+static void projection(void **state) {
+    (void)state;
+    static const char *const freq[] = {"1", "3"}, *const steps[] = {" 60 steps", " 180 steps"};
+    char notes[NOTES];
+    for (int i = 0; i < 2; i++) {
+        const char *const args[] = {"--record",
+                                    "all",
+                                    "--epochs",
+                                    "60",
+                                    "--max-steps",
+                                    "60",
+                                    "--size-limit",
+                                    "150000",
+                                    "--update-freq",
+                                    freq[i],
+                                    "--flush-steps",
+                                    "17",
+                                    "--flush-seconds",
+                                    "3.5",
+                                    NULL};
+        train_result r;
+        int every = 0;
+        sr_runfile *f = run(args, notes, &r);
+        const char *vectors = strstr(notes, "vectors every ");
+        assert_true(vectors && sscanf(vectors, "vectors every %d steps", &every) == 1);
+        assert_true(every > 1);
+        assert_int_equal(sr_run_get_info(f)->vectors, r.steps / every);
+        assert_non_null(strstr(notes, steps[i]));
+        assert_non_null(strstr(notes, "a crash loses at most 17 steps or 3.5 s"));
+        sr_run_close(f);
+    }
+}
+
+/* What a file says of the run and of its sites. */
+static void identity(void **state) {
+    (void)state;
+    const char *const args[] = {"--seed",
+                                "7",
+                                "--threads",
+                                "2",
+                                "--norm-eps",
+                                "1e-3",
+                                "--norm-alpha",
+                                "0.75",
+                                "--norm-at",
+                                "encoder.0.norm2=bn+ls",
+                                "--layer-scale",
+                                "4",
+                                NULL};
+    train_result r;
+    sr_runfile *f = run(args, NULL, &r);
+    const sr_run_info *i = sr_run_get_info(f);
+    assert_string_equal(i->model, "transformer");
+    assert_string_equal(i->data, "parallel");
+    assert_string_equal(i->task, "pairs");
+    assert_string_equal(i->command, "test");
+    assert_string_equal(i->weights_digest, r.digest);
+    assert_int_equal(i->seed, 7);
+    assert_int_equal(i->threads, 2);
+    assert_int_equal(i->sites, SITES);
+    for (int k = 0; k < SITES; k++) {
+        const sr_run_site *s = sr_run_get_site(f, k);
+        const bool encoder = k < 3;
+        assert_string_equal(s->kind, encoder ? "encoder" : "decoder");
+        assert_string_equal(s->norm, encoder ? "bn" : "ln");
+        assert_int_equal(s->depth, k);
+        assert_int_equal(s->width, 16);
+        assert_int_equal(s->layer_scale, 4);
+        assert_true(s->eps == 1e-3);
+        assert_true(encoder ? s->alpha == 0.75 : isnan(s->alpha));
+    }
+    sr_run_close(f);
+}
+
+/* Sites by their names, and nothing of the others. */
+static void sites(void **state) {
+    (void)state;
+    const char *const args[] = {"--record-sites", "*.norm2,decoder.0.c*", NULL};
+    train_result r;
+    sr_runfile *f = run(args, NULL, &r);
+    assert_int_equal(sr_run_get_info(f)->sites, 2);
+    assert_string_equal(sr_run_get_site(f, 0)->name, "encoder.0.norm2");
+    assert_string_equal(sr_run_get_site(f, 1)->name, "decoder.0.cross");
+    sr_run_close(f);
+    const char *const wrong[] = {"--record-sites", "*.norm2,decoder.0.d*", NULL};
+    static train_config c;
+    train_events silent = {0};
+    sr_failure why = {0};
+    small_parse(&c, wrong);
+    assert_int_equal(train_run(&c, "test", &silent, &r, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "'decoder.0.d*' matches no site");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors), cmocka_unit_test(projection),
+                                       cmocka_unit_test(identity), cmocka_unit_test(sites)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
