@@ -206,9 +206,30 @@ static void put_small_step(sr_recorder *r, int step) {
 
 void write_small_run(const char *path, int up_to, bool whole) {
     sr_recorder *r = create(path, "toy", "numbers", 7);
-    sr_add_site(r, &(sr_site){"stem", "bn", "conv", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
-    sr_add_site(r, &(sr_site){"mid", "pnv", "conv", SR_FAMILY_PSI, 1, 2, 0, 0, 0.9});
-    sr_add_site(r, &(sr_site){"top", "ln", "conv", SR_FAMILY_ROW, 3, 3, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "stem",
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1,
+                              .alpha = 0.9});
+    sr_add_site(r, &(sr_site){.name = "mid",
+                              .norm = "pnv",
+                              .kind = "conv",
+                              .family = SR_FAMILY_PSI,
+                              .width = 1,
+                              .depth = 2,
+                              .eps = 0,
+                              .alpha = 0.9});
+    sr_add_site(r, &(sr_site){.name = "top",
+                              .norm = "ln",
+                              .kind = "conv",
+                              .family = SR_FAMILY_ROW,
+                              .width = 3,
+                              .depth = 3,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     assert_int_equal(sr_add_embedding(r, "word", 4, 2), SR_OK);
     assert_int_equal(sr_set_embedding_method(r, "word", "by hand"), SR_OK);
     for (int step = 1; step <= up_to; step++) {
@@ -231,8 +252,14 @@ void write_small_run(const char *path, int up_to, bool whole) {
 
 void write_ln_run(const char *path) {
     sr_recorder *r = create(path, "toy", "numbers", 7);
-    sr_add_site(r,
-                &(sr_site){"encoder.0.norm1", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+                              .norm = "ln",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_ROW,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
@@ -285,9 +312,22 @@ void write_noisy_run(const noisy_run *run) {
     sr_recorder *r = create(run->path, run->model, run->data, 1);
     uint32_t state = 42;
     assert_true(run->width <= 512);
-    sr_add_site(
-        r, &(sr_site){run->site, run->norm, "conv", SR_FAMILY_SIGMA, run->width, 1, 0, 1e-5, 0.9});
-    sr_add_site(r, &(sr_site){"late", "pnv", "conv", SR_FAMILY_PSI, run->width, 2, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = run->site,
+                              .norm = run->norm,
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = run->width,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
+    sr_add_site(r, &(sr_site){.name = "late",
+                              .norm = "pnv",
+                              .kind = "conv",
+                              .family = SR_FAMILY_PSI,
+                              .width = run->width,
+                              .depth = 2,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     assert_int_equal(sr_add_embedding(r, "word", 9, 3), SR_OK);
     for (int step = 1; step <= run->steps; step++) {
         sr_begin_step(r, step);

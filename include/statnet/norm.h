@@ -49,7 +49,10 @@
     X(direct_norm)      /* ||gamma/s g||_F: dx if the statistics did not depend on x */            \
     X(dx_norm_bn)       /* observed sites: the same two if bn stood there */                       \
     X(direct_norm_bn)                                                                              \
-    X(row_free_var) /* LN family: D/s^2, dx if mean and deviation were constants */
+    X(row_free_var) /* LN family: D/s^2, dx if mean and deviation were constants */                \
+    X(g_mu)     /* NORM_FAMILY_OWN alone: root mean square over valid rows of the part of dx */    \
+    X(g_sigma2) /* that flows through this statistic, divided by d */                              \
+    X(g_psi2)
 
 #define NORM_ENUM_VECTOR(name) NORM_##name,
 #define NORM_ENUM_SCALAR(name) NORM_SCALAR_##name,
@@ -161,6 +164,23 @@ typedef struct norm_state_row {
 
 enum { NORM_STATE_MAX = 4 };
 
+/* Which formulas give the parts of dx that flow through the statistics of a batch (g_mu, g_sigma2,
+ * g_psi2; norms.md 18.2) from the vectors that a method leaves. They take the vectors at their word:
+ * another divisor, another xhat in sum_gx or another backward pass is another family. n valid rows,
+ * sums over them. */
+typedef enum {
+    NORM_FAMILY_NONE, /* nothing normalises */
+    /* dx = gamma/s (g - sum_g/n - xhat sum_gx/n), xhat = (x - mu_B)/s, s = sqrt(sigma2_B + eps) */
+    NORM_FAMILY_SIGMA,
+    /* dx = gamma/s (g - xhat sum_gx/n), xhat = x/s, s = sqrt(psi2_B + eps) */
+    NORM_FAMILY_PSI,
+    /* dx = (gamma g - nu xhat)/s, xhat = x/s, s = sqrt(psi2 + eps): both running values */
+    NORM_FAMILY_PN,
+    NORM_FAMILY_ROW, /* statistics of rows or samples: no part of dx flows through a batch */
+    /* none of these: the method leaves g_mu, g_sigma2, g_psi2 of what it uses among its scalars */
+    NORM_FAMILY_OWN,
+} norm_family;
+
 #define NORM_BIT(name)        (1u << NORM_##name)
 #define NORM_SCALAR_BIT(name) (1u << NORM_SCALAR_##name)
 
@@ -168,14 +188,18 @@ struct norm_method {
     const char *name;     /* "bn" */
     const char *citation; /* "Ioffe and Szegedy, ICML 2015" */
     const char *axis;     /* what a statistic is taken over: "batch" "row" "sample" "-" */
-    const char *summary;  /* one line for `statrec list norms` */
-    bool affine;          /* has gamma and beta */
-    bool centralize;      /* wants norm_weight on the weights in front of it (MABN) */
+    norm_family family;
+    /* NORM_BITs of mu, sigma2, psi2: what it normalises with, over the axis, and of these what its
+     * backward pass takes for constants. Over a batch the running values in `vectors` are of them. */
+    uint32_t uses, constants;
+    const char *summary; /* one line for `statrec list norms` */
+    bool affine;         /* has gamma and beta */
+    bool centralize;     /* wants norm_weight on the weights in front of it (MABN) */
     bool token_samples;  /* in text every token is its own sample, not every sentence (GroupNorm) */
     bool padded;         /* writes y and dx of padded rows too, as its release does */
     bool fuses_scale;    /* its passes over columns divide by norm_call.scale themselves */
     double eps, alpha;   /* presets; alpha 0 where nothing runs */
-    int64_t layer_scale; /* preset: groups of the layer scale that belongs to it */
+    int64_t layer_scale; /* preset: groups of the layer scale that is a part of it; 0: none is */
     bool scale_by_heads; /* of which it has as many as the model has attention heads */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
@@ -251,6 +275,8 @@ void norm_site_free(norm_site *s);
  * sum_gx are then those of xhat = (x - mu_B)/sqrt(sigma2_B + eps). alpha: for running values of a
  * method that has none. */
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
+/* The method that the observer looks for: its presets hold where a site's method has none. */
+const norm_method *norm_observer(void);
 /* NORM_BITs and NORM_SCALAR_BITs of the statistics that an observer of this site finds filled. */
 uint32_t norm_site_vectors(const norm_site *s);
 uint32_t norm_site_scalars(const norm_site *s);

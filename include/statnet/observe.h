@@ -21,7 +21,7 @@ typedef struct run_record_options {
     bool scalars, vectors; /* of the sites; neither: the run's steps and evaluations alone */
     const char *sites;     /* globs separated by commas; one that matches no site is refused */
     bool observe_batch;    /* what bn and pnv would find at each of them, with this alpha */
-    double observe_alpha;  /* for methods that have none */
+    double observe_alpha;  /* for methods that have none, that of the observer */
     int64_t vectors_every, size_limit, flush_steps;
     int64_t steps, updates; /* planned */
     int64_t spectra_every;  /* updates; 0: none are recorded */

@@ -11,6 +11,48 @@
 #define SR_FORMAT_NAME    "statrec-run"
 #define SR_FORMAT_VERSION 1
 
+/* X(name, size, definition): text of /sites, [S] of so many bytes, in the order of the forward
+ * pass. */
+#define SR_SITE_TEXTS(X)                                                                           \
+    X(name, SR_NAME_SIZE, "site, in the order of the forward pass")                                \
+    X(norm, SR_NAME_SIZE, "normalization method of the site")                                      \
+    X(kind, SR_KIND_SIZE, "where the site sits")
+
+/* The same, of what the method is. Files written before these were there lack all of them, family
+ * and layer_scale_own too. */
+#define SR_METHOD_TEXTS(X)                                                                         \
+    X(axis, SR_KIND_SIZE,                                                                          \
+      "what the method takes its statistics over: batch, row or sample; -: it takes none")         \
+    X(uses, SR_KIND_SIZE,                                                                          \
+      "which of mu, sigma2, psi2 over the axis it normalises with, separated by commas")           \
+    X(constants, SR_KIND_SIZE, "those of uses that its backward pass takes for constants")
+
+/* X(name, definition): int32 [S] under /sites. The first files of this version lack observed. */
+#define SR_SITE_INTS(X)                                                                            \
+    X(offset, "first column of the site in /vectors")                                              \
+    X(width, "columns of the site in /vectors: features d")                                        \
+    X(depth, "place of the site in the forward pass")                                              \
+    X(layer_scale, "groups of a layer scale in front of the method; 0 = none")                     \
+    X(observed, "1: batch statistics are observed beside the method; 0: only what it uses")        \
+    X(layer_scale_own, "1: the layer scale is a part of the method; 0: it is not")
+
+/* X(name, definition): float64 [S] under /sites. */
+#define SR_SITE_REALS(X)                                                                           \
+    X(eps, "added to the statistic under the root")                                                \
+    X(alpha, "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch")
+
+/* X(NAME, name, definition): sr_family, and as text in /sites/family: which formulas for the parts
+ * of dx (g_mu, g_sigma2, g_psi2 of /scalars) hold at a site. */
+#define SR_FAMILIES(X)                                                                             \
+    X(NONE, none, "no batch statistic divides")                                                    \
+    X(SIGMA, sigma, "centred, divided by sqrt(sigma2_B + eps) of the batch")                       \
+    X(PSI, psi, "divided by sqrt(psi2_B + eps) of the batch")                                      \
+    X(PN, pn, "divided by the running sqrt(psi2 + eps), nu in the backward pass")                  \
+    X(ROW, row, "statistics of rows or samples, none of the batch")                                \
+    X(OWN, own, "batch statistics in formulas of the method's own, whose g_* the host puts")
+#define SR_FAMILY_DEFINITION                                                                       \
+    "which formulas hold: sigma, psi, pn, own (batch statistics), row, none"
+
 /* X(name, definition): int64 columns of /steps. */
 #define SR_STEP_INTS(X)                                                                            \
     X(step, "forward and backward passes so far, this one included; unique, increasing")           \
@@ -130,18 +172,12 @@ typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 /* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
  * or none, and those before the first one always. */
-#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
-#define SR_VECTOR_AGES SR_position_B
-#define SR_EVAL_AGES   SR_EVAL_valid_loss_batch
+#define SR_SCALAR_AGES             SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
+#define SR_VECTOR_AGES             SR_position_B
+#define SR_EVAL_AGES               SR_EVAL_valid_loss_batch
 
-/* Which formulas of SR_SCALARS hold at a site. */
-typedef enum {
-    SR_FAMILY_NONE,  /* no batch statistic divides: rows and nonfinite only */
-    SR_FAMILY_SIGMA, /* bn, rbn, brn: centred, divided by the batch deviation */
-    SR_FAMILY_PSI,   /* pnv, mabn: divided by the root of the batch mean square */
-    SR_FAMILY_PN,    /* pn: divided by the root of the running mean square */
-    SR_FAMILY_ROW,   /* LN family */
-} sr_family;
+#define SR_ENUM_FAMILY1(name, ...) SR_FAMILY_##name,
+typedef enum { SR_FAMILIES(SR_ENUM_FAMILY1) SR_FAMILY_COUNT } sr_family;
 
 enum {
     SR_NAME_SIZE = 64,

@@ -73,6 +73,7 @@ typedef struct sr_options {
         .vectors_every = -1, .size_limit = 2000000000, .flush_steps = 64, .flush_seconds = 5       \
     }
 
+/* Analyses ask for what stands here, never for the name of the norm. */
 typedef struct sr_site {
     const char *name, *norm; /* "encoder.0.norm1"; its method, as in `statrec list norms` */
     const char *kind;        /* part of the model that it sits in: "conv", "encoder", "decoder"; a
@@ -83,6 +84,10 @@ typedef struct sr_site {
     int depth;         /* place in the order of the forward pass, from 0; another for each site */
     int layer_scale;   /* groups, 0 = none */
     double eps, alpha; /* alpha weighs the OLD running value; NaN where there is none */
+    /* As in SR_METHOD_TEXTS: "batch", "mu,sigma2", "". NULL: what follows from the family, which of
+     * ROW and OWN does not tell what they use. Refused where they contradict the family. */
+    const char *axis, *uses, *constants;
+    bool layer_scale_own; /* the layer scale is a part of the method */
 } sr_site;
 
 /* Numbers of the host's own for one step; names as in SR_STEP_INTS and SR_STEP_REALS. */
@@ -145,7 +150,7 @@ typedef struct sr_tensor {
  * x is what the layer normalises. Keeps mu_B, sigma2_B, psi2_B and a copy of nothing: x must stay
  * unchanged until sr_observe_backward of the same site and step. Running statistics are kept by
  * the recorder with the site's alpha (none when it is NaN). gamma [channels] or NULL (ones). xhat
- * of sum_gx: SIGMA, ROW, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps); PN x /
+ * of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps); PN x /
  * sqrt(psi2 + eps), psi2 from before the update. */
 sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
 sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy);

@@ -26,6 +26,11 @@ typedef struct sr_run_site {
     double eps, alpha;
     int64_t observed; /* 1: batch statistics are there for comparison, the method is another's */
     char called[SR_NAME_SIZE + 4]; /* norm, or norm+ls behind a layer scale that is no part of it */
+    /* What the method is, as in SR_FAMILIES, SR_SITE_TEXTS and SR_SITE_INTS; of a file that lacks
+     * them what is known of a method of this name. */
+    sr_family family;
+    char axis[SR_KIND_SIZE], uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
+    int64_t layer_scale_own;
 } sr_run_site;
 
 typedef struct sr_run_info {
@@ -50,8 +55,19 @@ const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */
 int64_t sr_run_find_site(const sr_runfile *f, const char *name);       /* -1 when absent */
 
-/* What the first site is `called` that has a norm, and with it the run; "none" without any. */
+/* The first site that has a norm, and what it is `called`, and with it the run; NULL and "none"
+ * without any. */
+const sr_run_site *sr_run_main_site(const sr_runfile *f);
 const char *sr_run_main_norm(const sr_runfile *f);
+/* True where the method takes its statistics over the batch. */
+bool sr_run_over_batch(const sr_run_site *site);
+/* True where "mu", "sigma2" or "psi2" is among what the method uses, over whichever axis; the same
+ * of its constants. */
+bool sr_run_uses(const sr_run_site *site, const char *statistic);
+bool sr_run_is_constant(const sr_run_site *site, const char *statistic);
+/* "sigma"; and the family of a name, SR_FAMILY_COUNT when there is none. */
+const char *sr_family_name(sr_family family);
+sr_family sr_family_find(const char *name);
 
 /* True when the dataset exists (names of format.h) and holds values; every run file declares all of
  * them, and one that nobody put anything into takes no space and reads as NaN. */

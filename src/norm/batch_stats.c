@@ -124,6 +124,12 @@ void batch_tell_norms(norm_call *c, const columns_look *look) {
     c->scalar[NORM_SCALAR_direct_norm] = sqrt(look->direct2);
 }
 
+double batch_part(const norm_call *c, const double *slope, norm_vector square) {
+    double sum = 0;
+    for (int64_t j = 0; j < c->features; j++) sum += slope[j] * slope[j] * c->stat[square][j];
+    return sqrt(sum) / (double)c->features;
+}
+
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
                         const double *weight, const real *x, const real *dy, norm_scalar rowmean,
                         real *dx) {

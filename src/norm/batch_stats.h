@@ -55,6 +55,11 @@ batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool 
 /* Fills the scalars dx_norm and direct_norm of an observed call. */
 void batch_tell_norms(norm_call *c, const columns_look *look);
 
+/* Root mean square over the valid rows of ||slope (x - c)||_2, divided by d, where `square` is the
+ * statistic mean[(x - c)^2]: psi2_B for c = 0, sigma2_B for c = mu_B. For g_sigma2 and g_psi2 of
+ * NORM_FAMILY_OWN. */
+double batch_part(const norm_call *c, const double *slope, norm_vector square);
+
 /* Writes dx and, where observed, its norms; when wanted, `rowmean` = mean over rows of ||weight (x - center)||_2, divided by d;
  * weight [d] NULL: slope. */
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,

@@ -20,9 +20,10 @@
  * Transformer a residual sum stands in front of every site and no weight is centralised. Slot
  * c mod K: slot 0 is first filled at c = K.
  *
- * Recorded so that PN-V's formulas hold: gamma stands for gamma r, sum_gx for sum g z. Calls
- * outside NORM_TRAIN change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r,
- * dgamma [d].
+ * Recorded so that PN-V's formulas hold while early: gamma stands for gamma r, sum_gx for sum g z.
+ * Afterwards var and mgz are averages that are not recorded, so the part of dx that flows through
+ * the statistic is measured here, g_psi2 = ||mgz sqrt(x2)/(var + eps)||_2/d. Calls outside NORM_TRAIN
+ * change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r, dgamma [d].
  */
 #include <math.h>
 #include <string.h>
@@ -127,6 +128,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
         t.a[j] *= r[j];
         t.slope[j] *= -k->inverse[j] * k->inverse[j];
     }
+    c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
     return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_psi2_rowmean, dx);
 }
 
@@ -134,6 +136,8 @@ const norm_method norm_mabn = {
     .name = "mabn",
     .citation = "Yan et al., ICLR 2020",
     .axis = "batch",
+    .family = NORM_FAMILY_OWN,
+    .uses = NORM_BIT(psi2),
     .summary = "moving average BN: statistics averaged over the last calls, both passes",
     .affine = true,
     .fuses_scale = true,
@@ -146,7 +150,7 @@ const norm_method norm_mabn = {
     .state = {{"psi2", 1, NULL}, {"buf_x2", 0, "buffer"}, {"buf_gz", 0, "buffer"}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
                NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
-    .scalars = NORM_SCALAR_BIT(g_psi2_rowmean),
+    .scalars = NORM_SCALAR_BIT(g_psi2) | NORM_SCALAR_BIT(g_psi2_rowmean),
     .kept_bytes = kept_bytes,
     .forward = forward,
     .backward = backward,

@@ -39,6 +39,7 @@ const norm_method norm_none = {
     .name = "none",
     .citation = "-",
     .axis = "-",
+    .family = NORM_FAMILY_NONE,
     .summary = "no normalization, y = x",
     .forward = forward,
     .backward = backward,

@@ -15,7 +15,8 @@
  *
  * Differences from pn.c: warm-up, whose update is applied twice; the divisor of the backward pass
  * is the batch's even after the warm-up; padded rows are written, count in the backward averages
- * and receive gradient. W is the module's default; the release's training scripts pass the warm-up
+ * and receive gradient; g_psi2 = ||nu sqrt(v)/(sqrt(den + eps) sqrt(v + eps))||_2/d has both divisors
+ * and is measured here. W is the module's default; the release's training scripts pass the warm-up
  * of the learning rate to all layers but the last norm, here --norm-warmup. Inference:
  * gamma u/sqrt(psi2 + eps) + beta. Not synchronised. Kept: 1/sqrt(den + eps) and
  * 1/sqrt(v + eps) [d].
@@ -116,6 +117,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_psi2_rowmean] =
             look.row_norm / (double)m.rows / (double)c->features;
+    c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
     batch_tell_norms(c, &look);
     return status;
 }
@@ -124,6 +126,8 @@ const norm_method norm_pn_released = {
     .name = "pn-released",
     .citation = "Shen et al., ICML 2020, released code",
     .axis = "batch",
+    .family = NORM_FAMILY_OWN,
+    .uses = NORM_BIT(psi2),
     .summary = "PowerNorm as released: layer scale with a group a head, warm-up, padding counted",
     .affine = true,
     .padded = true,
@@ -139,7 +143,8 @@ const norm_method norm_pn_released = {
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
                NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx) | NORM_BIT(nu) |
                NORM_BIT(Gamma_t) | NORM_BIT(Lambda_t),
-    .scalars = NORM_SCALAR_BIT(g_psi2_rowmean) | NORM_SCALAR_BIT(Gamma_max),
+    .scalars =
+        NORM_SCALAR_BIT(g_psi2) | NORM_SCALAR_BIT(g_psi2_rowmean) | NORM_SCALAR_BIT(Gamma_max),
     .kept_bytes = batch_kept_bytes,
     .forward = forward,
     .backward = backward,

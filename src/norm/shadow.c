@@ -17,8 +17,8 @@
  * the start, weights, x and g would be others.
  *
  * What the method computes itself is not computed again: the batch statistics and its own running
- * values for every method over a batch, the sums for those with a running variance (bn, rbn, brn
- * and the releases: xhat is the one above, or what the release has for it). The others' sum_gx
+ * values for every method over a batch, the sums for those of NORM_FAMILY_SIGMA (xhat is the one
+ * above, or what a release has for it). The others' sum_gx
  * belongs to another xhat; for observers the shadow's takes its place, while dgamma and dbeta stay
  * the method's. A method that counts padded rows (norm_method.padded) is not synchronised, nor is
  * its shadow.
@@ -51,7 +51,11 @@ struct shadow_call {
 /* What the method does not already have as BN and PN-V would. */
 static uint32_t missing_vectors(const norm_method *m) {
     uint32_t missing = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
-    return m->vectors & NORM_BIT(sigma2) ? missing : missing | SUMS;
+    return m->family == NORM_FAMILY_SIGMA ? missing : missing | SUMS;
+}
+
+const norm_method *norm_observer(void) {
+    return &norm_bn;
 }
 
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {

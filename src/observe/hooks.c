@@ -34,13 +34,11 @@ struct hooks {
 static const sr_vector vector_of[] = {NORM_VECTORS(MAP_VECTOR)};
 static const sr_scalar scalar_of[] = {NORM_SCALARS(MAP_SCALAR)};
 
-/* Which formulas of the format hold: told by the statistics that the method declares. */
-static sr_family family_of(const norm_method *m) {
-    if (m->vectors & NORM_BIT(nu)) return SR_FAMILY_PN;
-    if (m->vectors & NORM_BIT(sigma2)) return SR_FAMILY_SIGMA;
-    if (m->vectors & NORM_BIT(psi2)) return SR_FAMILY_PSI;
-    return m->vectors & NORM_BIT(sum_g) ? SR_FAMILY_ROW : SR_FAMILY_NONE;
-}
+static const sr_family family_of[] = {
+    [NORM_FAMILY_NONE] = SR_FAMILY_NONE, [NORM_FAMILY_SIGMA] = SR_FAMILY_SIGMA,
+    [NORM_FAMILY_PSI] = SR_FAMILY_PSI,   [NORM_FAMILY_PN] = SR_FAMILY_PN,
+    [NORM_FAMILY_ROW] = SR_FAMILY_ROW,   [NORM_FAMILY_OWN] = SR_FAMILY_OWN,
+};
 
 /* The running mean starts at 0, as mu does. */
 static void hand_over_position(const hook *k, const norm_observation *o) {
@@ -134,19 +132,43 @@ static double alpha_of(const norm_site *s) {
     return s->method->alpha > 0 ? s->options.alpha : NAN;
 }
 
+/* As bits of sr_vector. */
+static uint32_t vectors_of(const norm_site *s) {
+    uint32_t vectors = 0;
+    for (int v = 0; v < NORM_VECTOR_COUNT; v++)
+        if (norm_site_vectors(s) >> v & 1) vectors |= 1u << vector_of[v];
+    return vectors;
+}
+
+/* NORM_BITs as in /sites/uses. */
+static void write_uses(uint32_t bits, char text[SR_KIND_SIZE]) {
+    snprintf(text, SR_KIND_SIZE, "%s%s%s", bits & NORM_BIT(mu) ? ",mu" : "",
+             bits & NORM_BIT(sigma2) ? ",sigma2" : "", bits & NORM_BIT(psi2) ? ",psi2" : "");
+    memmove(text, text + (*text == ','), strlen(text) + (*text != ','));
+}
+
 static int declare(sr_recorder *r, const norm_site *s) {
     const norm_shadow *shadow = s->shadow;
+    const norm_method *m = s->method;
+    char uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
+    write_uses(m->uses, uses);
+    write_uses(m->constants, constants);
     int site = sr_add_site(r, &(sr_site){
                                   .name = s->name,
-                                  .norm = s->method->name,
+                                  .norm = m->name,
                                   .kind = s->kind,
-                                  .family = family_of(s->method),
+                                  .family = family_of[m->family],
                                   .width = (int)s->features,
                                   .depth = s->depth,
                                   .layer_scale = (int)s->options.layer_scale,
                                   .eps = shadow ? shadow->eps : s->options.eps,
                                   .alpha = alpha_of(s),
+                                  .axis = m->axis,
+                                  .uses = uses,
+                                  .constants = constants,
+                                  .layer_scale_own = m->layer_scale > 0,
                               });
+    if (site >= 0) sr_expect_vectors(r, site, vectors_of(s));
     if (site >= 0 && shadow) sr_set_observed(r, site);
     return site;
 }
@@ -188,10 +210,8 @@ static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
     if (!s->takes_positions || s->options.layer_scale > 0) return SR_OK; /* mu_B is of x/s there */
     k->position = calloc((size_t)s->features, sizeof *k->position);
     if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);
-    uint32_t expected = 1u << SR_position_B | (isnan(k->alpha) ? 0 : 1u << SR_position);
-    for (int v = 0; v < NORM_VECTOR_COUNT; v++)
-        if (norm_site_vectors(s) >> v & 1) expected |= 1u << vector_of[v];
-    return sr_expect_vectors(k->owner->recorder, k->site, expected);
+    uint32_t positions = 1u << SR_position_B | (isnan(k->alpha) ? 0 : 1u << SR_position);
+    return sr_expect_vectors(k->owner->recorder, k->site, vectors_of(s) | positions);
 }
 
 static sr_status watch_sites(hooks *h, const char *patterns, bool want_rows, sr_failure *why) {

@@ -79,33 +79,30 @@ static void declare_site_texts(declaration *d, char *scratch) {
     for (int64_t i = 0; i < l->sites; i++) memcpy(scratch + i * (size), l->site[i].field, (size)); \
     declare_site_array(d, "/sites/" #field, text_type_of(scratch, (size_t)l->sites *(size)),       \
                        (size), l->sites, scratch, definition);
-    TEXTS(name, SR_NAME_SIZE, "site, in the order of the forward pass")
-    TEXTS(norm, SR_NAME_SIZE, "normalization method of the site")
-    TEXTS(kind, SR_KIND_SIZE, "where the site sits")
+    SR_SITE_TEXTS(TEXTS)
+    SR_METHOD_TEXTS(TEXTS)
 #undef TEXTS
+    memset(scratch, 0, (size_t)l->sites * SR_KIND_SIZE);
+    for (int64_t i = 0; i < l->sites; i++)
+        strcpy(scratch + i * SR_KIND_SIZE, sr_family_name(l->site[i].family));
+    declare_site_array(d, "/sites/family", H5_TEXT_ASCII, SR_KIND_SIZE, l->sites, scratch,
+                       SR_FAMILY_DEFINITION);
 }
 
-static void declare_site_ints(declaration *d, int32_t *scratch) {
+static void declare_site_numbers(declaration *d, void *scratch) {
     const run_layout *l = &d->w->layout;
-#define INTS(field, text)                                                                          \
-    for (int64_t i = 0; i < l->sites; i++) scratch[i] = (int32_t)l->site[i].field;                 \
-    declare_site_array(d, "/sites/" #field, H5_INT32, 0, l->sites, scratch, text);
-    INTS(offset, "first column of the site in /vectors")
-    INTS(width, "columns of the site in /vectors: features d")
-    INTS(depth, "place of the site in the forward pass")
-    INTS(layer_scale, "groups of a layer scale in front of the method; 0 = none")
-    INTS(observed, "1: batch statistics are observed beside the method; 0: only what it uses")
+    int32_t *whole = scratch;
+    double *real = scratch;
+#define INTS(field, definition)                                                                    \
+    for (int64_t i = 0; i < l->sites; i++) whole[i] = (int32_t)l->site[i].field;                   \
+    declare_site_array(d, "/sites/" #field, H5_INT32, 0, l->sites, whole, definition);
+#define REALS(field, definition)                                                                   \
+    for (int64_t i = 0; i < l->sites; i++) real[i] = l->site[i].field;                             \
+    declare_site_array(d, "/sites/" #field, H5_FLOAT64, 0, l->sites, real, definition);
+    SR_SITE_INTS(INTS)
+    SR_SITE_REALS(REALS)
 #undef INTS
-}
-
-static void declare_site_reals(declaration *d, double *scratch) {
-    const run_layout *l = &d->w->layout;
-    for (int64_t i = 0; i < l->sites; i++) scratch[i] = l->site[i].eps;
-    declare_site_array(d, "/sites/eps", H5_FLOAT64, 0, l->sites, scratch,
-                       "added to the statistic under the root");
-    for (int64_t i = 0; i < l->sites; i++) scratch[i] = l->site[i].alpha;
-    declare_site_array(d, "/sites/alpha", H5_FLOAT64, 0, l->sites, scratch,
-                       "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch");
+#undef REALS
 }
 
 static void declare_columns(declaration *d, int32_t *scratch) {
@@ -126,8 +123,7 @@ static void declare_sites(declaration *d) {
         return;
     }
     declare_site_texts(d, scratch);
-    declare_site_ints(d, scratch);
-    declare_site_reals(d, scratch);
+    declare_site_numbers(d, scratch);
     declare_columns(d, scratch);
     free(scratch);
 }
@@ -284,7 +280,7 @@ static const char *const root_scale[][2] = {
     {"/steps/step", "/step"}, {"/sites/depth", "/site"}, {"/sites/column_site", "/column"}};
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
-                       (int)SR_EVAL_COUNT + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT + 10 <=
+                       (int)SR_EVAL_COUNT + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT + 15 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -306,11 +302,14 @@ static void attach(scale_list *s, const run_column *c, int count, const char *ro
     for (int i = 0; i < count; i++) attach_one(s, c[i].group, c[i].name, row, column);
 }
 
+/* All but depth, which is the scale. */
 static void attach_sites(scale_list *s) {
-    static const char *const of_sites[] = {"name",        "norm", "kind",  "offset",  "width",
-                                           "layer_scale", "eps",  "alpha", "observed"};
+#define OF_SITES(field, ...) #field,
+    static const char *const of_sites[] = {SR_SITE_TEXTS(OF_SITES) SR_METHOD_TEXTS(
+        OF_SITES) SR_SITE_INTS(OF_SITES) SR_SITE_REALS(OF_SITES) "family"};
+#undef OF_SITES
     for (size_t i = 0; i < sizeof of_sites / sizeof *of_sites; i++)
-        attach_one(s, "sites", of_sites[i], "/site", NULL);
+        if (strcmp(of_sites[i], "depth") != 0) attach_one(s, "sites", of_sites[i], "/site", NULL);
 }
 
 static void attach_all(scale_list *s, const run_layout *l) {

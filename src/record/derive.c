@@ -22,9 +22,11 @@
  *
  *          c_psi = gamma / psi * sum g (x/psi) / n,    sum g x = s sum_gx + mu_B sum_g
  *
- * Exact with eps inside the root. BRN at r != 1 and MABN with its averaged divisor differ by the
- * factors of docs/norms.md 15, 16, which are not among the vectors: hosts put those scalars
- * themselves. Without gamma: gamma = 1.
+ * Exact with eps inside the root, and for a method that does what its family says: each formula
+ * takes s for the divisor, sum_gx for the sum with x/s (or (x - mu_B)/s) and the backward pass for
+ * the derivative. What differs in any of these is OWN, of which nothing is derived but distances:
+ * its host puts the g_* (MABN with its averages, PN as released with its second divisor). A factor
+ * in front, as BRN's r, may stand in gamma. Without gamma: gamma = 1.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -191,7 +193,9 @@ void sr_derive_scalars(sr_family family, int64_t d, double eps, int64_t rows,
         derive_pn(d, eps, vector, scalar);
         break;
     case SR_FAMILY_ROW:
+    case SR_FAMILY_OWN:
     case SR_FAMILY_NONE:
+    case SR_FAMILY_COUNT:
         break;
     }
 }

@@ -14,7 +14,7 @@
  *   SIGMA  direct^2 = sum_k (gamma scale)^2 E    dx^2 = direct^2 - sum_k (gamma scale)^2 (A^2 + (2 - Q) B^2)/n
  *   PSI    the same without A
  *   PN     dx^2 = direct^2 - sum_k scale^2 nu (2 gamma B - n nu Q), nu from before the update
- *   NONE   both are the root of sum_k E;  ROW: dx needs the statistics of each row, NaN
+ *   NONE   both are the root of sum_k E;  ROW, OWN: dx needs the rows, or the method: NaN
  *   observed: dx_norm_bn and direct_norm_bn by SIGMA, where that is not the family
  *
  * Kept between forward and backward: the pointer to x, and center and scale of xhat.
@@ -163,7 +163,7 @@ static void put_norms(sr_recorder *r, int site, const raw_state *raw, const doub
     const sr_family family = observed ? SR_FAMILY_SIGMA : r->state[site].family;
     const bool bn = observed && r->state[site].family != SR_FAMILY_SIGMA;
     double direct = 0, part = 0;
-    if (family == SR_FAMILY_ROW) return;
+    if (family == SR_FAMILY_ROW || family == SR_FAMILY_OWN) return;
     for (int64_t k = 0; k < width; k++) {
         double a = raw->work[GAIN * width + k] * raw->work[SCALE * width + k];
         if (family == SR_FAMILY_NONE) a = 1;

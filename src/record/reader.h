@@ -69,6 +69,9 @@ sr_status reader_check_final(const sr_runfile *f, sr_failure *why);
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
 
+/* method.c: fills what the method is from its name, for files that do not tell. */
+void reader_guess_method(sr_run_site *site);
+
 /* mainnorm.c: fills `called` from norm and layer_scale. */
 void reader_call_site(sr_run_site *site);
 

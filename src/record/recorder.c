@@ -177,12 +177,27 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
             return sr_fail(why, SR_USAGE, "%s: a site name with control characters", r->path);
     if (s->width < 1 || r->width + s->width > INT32_MAX)
         return sr_fail(why, SR_USAGE, "%s: site %s: width %d", r->path, s->name, s->width);
-    if ((unsigned)s->family > SR_FAMILY_ROW)
+    if ((unsigned)s->family >= SR_FAMILY_COUNT)
         return sr_fail(why, SR_USAGE, "%s: site %s: family %d", r->path, s->name, (int)s->family);
+    sr_run_site method;
+    if (!recorder_take_method(&method, s))
+        return sr_fail(why, SR_USAGE,
+                       "%s: site %s: axis '%.32s', uses '%.32s', constants '%.32s' do not go with "
+                       "family %s",
+                       r->path, s->name, s->axis ? s->axis : "", s->uses ? s->uses : "",
+                       s->constants ? s->constants : "", sr_family_name(s->family));
     for (int64_t i = 0; i < r->sites; i++)
         if (strcmp(r->site[i].name, s->name) == 0)
             return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
     return SR_OK;
+}
+
+/* Distances follow from what is used, in whichever formula. */
+static uint32_t scalars_of(const sr_run_site *s) {
+    const bool sigma = sr_run_uses(s, "mu") || sr_run_uses(s, "sigma2");
+    if (s->family != SR_FAMILY_OWN) return run_family_scalars(s->family);
+    return run_family_scalars(SR_FAMILY_NONE) | (sigma ? run_family_scalars(SR_FAMILY_SIGMA) : 0) |
+           (sr_run_uses(s, "psi2") ? run_family_scalars(SR_FAMILY_PSI) : 0);
 }
 
 int sr_add_site(sr_recorder *r, const sr_site *s) {
@@ -198,9 +213,10 @@ int sr_add_site(sr_recorder *r, const sr_site *s) {
     strncpy(at->name, s->name, sizeof at->name - 1);
     strncpy(at->norm, s->norm ? s->norm : "", sizeof at->norm - 1);
     strncpy(at->kind, s->kind ? s->kind : "", sizeof at->kind - 1);
+    recorder_take_method(at, s);
     r->state[r->sites] = (site_state){.family = s->family, .rows = -1};
     r->expected[r->sites] = run_family_vectors(s->family);
-    r->expected_scalars[r->sites] = run_family_scalars(s->family);
+    r->expected_scalars[r->sites] = scalars_of(at);
     r->width += s->width;
     return (int)r->sites++;
 }

@@ -76,4 +76,8 @@ sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f);
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
 sr_status naming_publish(sr_recorder *r, sr_failure *why);
 
+/* method.c: what the method of a site is, as the host says it or as it follows from the family.
+ * False when it contradicts the family. */
+bool recorder_take_method(sr_run_site *to, const sr_site *s);
+
 #endif

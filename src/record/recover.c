@@ -344,7 +344,12 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
                         .depth = (int)s->depth,
                         .layer_scale = (int)s->layer_scale,
                         .eps = s->eps,
-                        .alpha = s->alpha};
+                        .alpha = s->alpha,
+                        .family = s->family,
+                        .axis = s->axis,
+                        .uses = s->uses,
+                        .constants = s->constants,
+                        .layer_scale_own = s->layer_scale_own != 0};
         int added = sr_add_site(r, &site);
         if (added >= 0 && s->observed) sr_set_observed(r, added);
     }

@@ -186,20 +186,43 @@ static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_
     return status;
 }
 
+/* Older files do not tell what their methods are. */
+static bool tells_methods(const sr_runfile *f) {
+#define HAS(field, ...) h5_has(f->file, "/sites/" #field) ||
+    return SR_METHOD_TEXTS(HAS) h5_has(f->file, "/sites/family");
+#undef HAS
+}
+
+static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
+    int64_t count = f->info.sites;
+    sr_status status = read_array(f, "/sites/family", H5_TEXT, SR_KIND_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        char name[SR_KIND_SIZE] = "";
+        memcpy(name, scratch + i * SR_KIND_SIZE, SR_KIND_SIZE - 1);
+        f->site[i].family = sr_family_find(name);
+        if (f->site[i].family == SR_FAMILY_COUNT)
+            status = sr_fail(why, SR_FORMAT, "%s: /sites/family: '%s' at site %lld is none",
+                             f->path, name, (long long)i);
+    }
+    return status;
+}
+
 static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) {
     int64_t count = f->info.sites;
-    sr_status status = read_array(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        memcpy(f->site[i].name, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
-    if (status == SR_OK)
-        status = read_array(f, "/sites/norm", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        memcpy(f->site[i].norm, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
-    if (status == SR_OK)
-        status = read_array(f, "/sites/kind", H5_TEXT, SR_KIND_SIZE, count, scratch, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        memcpy(f->site[i].kind, scratch + i * SR_KIND_SIZE, SR_KIND_SIZE - 1);
-    return status;
+    sr_status status = SR_OK;
+#define READ(field, size, definition)                                                              \
+    if (status == SR_OK)                                                                           \
+        status = read_array(f, "/sites/" #field, H5_TEXT, size, count, scratch, why);              \
+    for (int64_t i = 0; i < count && status == SR_OK; i++)                                         \
+        memcpy(f->site[i].field, scratch + i * (size), (size)-1);
+    SR_SITE_TEXTS(READ)
+    if (!tells_methods(f)) {
+        for (int64_t i = 0; i < count; i++) reader_guess_method(&f->site[i]);
+        return status;
+    }
+    SR_METHOD_TEXTS(READ)
+#undef READ
+    return status == SR_OK ? read_families(f, scratch, why) : status;
 }
 
 static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why) {
@@ -218,6 +241,9 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     READ(alpha, H5_FLOAT64, real)
     if (h5_has(f->file, "/sites/observed")) { /* absent in the first files of this version */
         READ(observed, H5_INT32, whole)
+    }
+    if (tells_methods(f)) {
+        READ(layer_scale_own, H5_INT32, whole)
     }
 #undef READ
     for (int64_t i = 0; i < count && status == SR_OK; i++) reader_call_site(&f->site[i]);

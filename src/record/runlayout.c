@@ -38,7 +38,10 @@ uint32_t run_family_vectors(sr_family family) {
         return batch | affine | V(psi2) | V(nu) | V(Gamma_t) | V(Lambda_t);
     case SR_FAMILY_ROW:
         return affine;
+    case SR_FAMILY_OWN: /* sr_expect_vectors tells the rest */
+        return batch | affine;
     case SR_FAMILY_NONE:
+    case SR_FAMILY_COUNT:
         break;
     }
     return 0;
@@ -59,7 +62,9 @@ uint32_t run_family_scalars(sr_family family) {
     case SR_FAMILY_ROW:
         return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var) |
                C(row_exact_mean) | C(row_exact_var) | C(row_free_var);
+    case SR_FAMILY_OWN: /* those of what it uses */
     case SR_FAMILY_NONE:
+    case SR_FAMILY_COUNT:
         break;
     }
     return any;

@@ -16,7 +16,14 @@ static int write_runs(void **state) {
     o.force = true;
     sr_recorder *r = sr_create(program_file("edges.h5"), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){"top", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "top",
+                              .norm = "ln",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_ROW,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     for (int step = 1; step <= 6; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);

@@ -46,7 +46,14 @@ static sr_recorder *begin(const char *path, const int *width, int64_t every) {
     for (int i = 0; i < SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        const sr_site site = {name, "bn", "conv", SR_FAMILY_SIGMA, width[i], i, 0, 1e-5, 0.9};
+        const sr_site site = {.name = name,
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = width[i],
+                              .depth = i,
+                              .eps = 1e-5,
+                              .alpha = 0.9};
         assert_int_equal(sr_add_site(r, &site), i);
         assert_int_equal(sr_set_observed(r, i), SR_OK);
     }

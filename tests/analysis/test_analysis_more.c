@@ -65,9 +65,30 @@ static void write_final_run(const char *path) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.final = true;
     sr_recorder *r = sr_create(path, &o, &why);
-    sr_add_site(r, &(sr_site){"stem", "bn", "conv", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
-    sr_add_site(r, &(sr_site){"next", "bn", "conv", SR_FAMILY_SIGMA, 2, 2, 0, 1, 0.9});
-    sr_add_site(r, &(sr_site){"top", "ln", "conv", SR_FAMILY_ROW, 3, 3, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "stem",
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1,
+                              .alpha = 0.9});
+    sr_add_site(r, &(sr_site){.name = "next",
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 2,
+                              .eps = 1,
+                              .alpha = 0.9});
+    sr_add_site(r, &(sr_site){.name = "top",
+                              .norm = "ln",
+                              .kind = "conv",
+                              .family = SR_FAMILY_ROW,
+                              .width = 3,
+                              .depth = 3,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     sr_begin_step(r, 1);
     sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
     const double mean[] = {0.5, 0.25, NAN}, var[] = {2, 4, NAN};

@@ -116,8 +116,14 @@ static truth make_run(const made_run *run) {
     sr_options o = run_options();
     o.vectors_every = run->every;
     sr_recorder *r = run_create(program_file(run->name), o);
-    sr_add_site(
-        r, &(sr_site){"first", "bn", "encoder", SR_FAMILY_SIGMA, WIDTH, 1, 0, 1e-5, run->alpha});
+    sr_add_site(r, &(sr_site){.name = "first",
+                              .norm = "bn",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = WIDTH,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = run->alpha});
     rng random = rng_create(20261);
     double running[PARTS][WIDTH] = {{0}};
     truth t = {.startup = startup_of(run->alpha)};

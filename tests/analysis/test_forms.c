@@ -45,8 +45,13 @@ static void write_run(const plan *p) {
     o.config = p->config ? p->config : "seed = 1\nbatching = bucketed\n";
     sr_recorder *r = run_create(program_file(p->path), o);
     const sr_family family = p->observed ? SR_FAMILY_ROW : SR_FAMILY_SIGMA;
-    sr_add_site(r, &(sr_site){"a", p->observed ? "ln" : "bn", "conv", family, p->width, 0, 0, 1e-5,
-                              p->alpha > 0 ? p->alpha : 0.5});
+    sr_add_site(r, &(sr_site){.name = "a",
+                              .norm = p->observed ? "ln" : "bn",
+                              .kind = "conv",
+                              .family = family,
+                              .width = p->width,
+                              .eps = 1e-5,
+                              .alpha = p->alpha > 0 ? p->alpha : 0.5});
     if (p->observed) sr_set_observed(r, 0);
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(r, step);

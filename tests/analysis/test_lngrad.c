@@ -13,7 +13,14 @@ static void write_theorem(const char *path) {
     static const char *const norm[] = {"detach-both", "ln", "detach-mean", "detach-std"};
     sr_recorder *r = run_create(program_file(path), run_options());
     for (int i = 0; i < 4; i++)
-        sr_add_site(r, &(sr_site){norm[i], norm[i], "encoder", SR_FAMILY_ROW, 2, i, 0, 3, NAN});
+        sr_add_site(r, &(sr_site){.name = norm[i],
+                                  .norm = norm[i],
+                                  .kind = "encoder",
+                                  .family = SR_FAMILY_ROW,
+                                  .width = 2,
+                                  .depth = i,
+                                  .eps = 3,
+                                  .alpha = NAN});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         for (int i = 0; i < 4; i++) {
@@ -38,7 +45,14 @@ static void write_theorem(const char *path) {
 static void write_overflow(const char *path) {
     static const double measured[] = {2, INFINITY, NAN};
     sr_recorder *r = run_create(program_file(path), run_options());
-    sr_add_site(r, &(sr_site){"top", "ln", "encoder", SR_FAMILY_ROW, 2, 1, 0, 3, NAN});
+    sr_add_site(r, &(sr_site){.name = "top",
+                              .norm = "ln",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_ROW,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 3,
+                              .alpha = NAN});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 2);

@@ -16,7 +16,14 @@ enum { WIDTH_ROOM = 64 };
 static void write_gamma_run(const char *path, int64_t d, double eps, const double *gamma,
                             const double *psi2_B) {
     sr_recorder *r = run_create(path, run_options());
-    sr_add_site(r, &(sr_site){"norm", "pnv", "encoder", SR_FAMILY_PSI, d, 1, 0, eps, 0.95});
+    sr_add_site(r, &(sr_site){.name = "norm",
+                              .norm = "pnv",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_PSI,
+                              .width = d,
+                              .depth = 1,
+                              .eps = eps,
+                              .alpha = 0.95});
     sr_begin_step(r, 1);
     sr_put_rows(r, 0, 4);
     sr_put_vector(r, 0, SR_gamma, gamma);
@@ -76,7 +83,14 @@ static void check_tid(const oracle_file *f, int k) {
     double *mean = read_number(f, k, "out/tid_mean_batchscale", NULL),
            *var = read_number(f, k, "out/tid_var_batchscale", NULL);
     sr_recorder *r = run_create(program_file("tid.h5"), run_options());
-    sr_add_site(r, &(sr_site){"norm", "bn", "encoder", SR_FAMILY_SIGMA, d, 1, 0, 1e-5, 1});
+    sr_add_site(r, &(sr_site){.name = "norm",
+                              .norm = "bn",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = d,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 1});
     for (int64_t s = 0; s < count / d; s++) {
         sr_begin_step(r, s + 1);
         sr_put_rows(r, 0, 4);

@@ -31,8 +31,21 @@ static double constant(int step) {
 /* dist_mu of step t is t; alpha is the weight of the old running value. */
 static void write_run(const char *path, double alpha, rate_fn *rate) {
     sr_recorder *r = run_create(program_file(path), run_options());
-    sr_add_site(r, &(sr_site){"a", "bn", "conv", SR_FAMILY_SIGMA, 2, 0, 0, 1e-5, alpha});
-    sr_add_site(r, &(sr_site){"b", "ln", "conv", SR_FAMILY_ROW, 2, 1, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "a",
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .eps = 1e-5,
+                              .alpha = alpha});
+    sr_add_site(r, &(sr_site){.name = "b",
+                              .norm = "ln",
+                              .kind = "conv",
+                              .family = SR_FAMILY_ROW,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
@@ -175,7 +188,13 @@ static void the_interval_of_a_median(void **state) {
     double value[400];
     rng random = rng_create(5);
     sr_recorder *r = run_create(program_file("noise.h5"), run_options());
-    sr_add_site(r, &(sr_site){"a", "bn", "conv", SR_FAMILY_SIGMA, 2, 0, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "a",
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     for (int step = 1; step <= 400; step++) {
         value[step - 1] = 7 + rng_normal(&random);
         sr_begin_step(r, step);

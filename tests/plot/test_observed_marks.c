@@ -6,7 +6,7 @@
 #include "../programs.h"
 #include "statrec/runfile.h"
 
-static void write_run(const char *name, const char *norm, bool observed) {
+static void write_run(const char *name, const char *norm, sr_family family, bool observed) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.model = "toy";
@@ -14,7 +14,14 @@ static void write_run(const char *name, const char *norm, bool observed) {
     o.force = true;
     sr_recorder *r = sr_create(program_file(name), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    const int site = sr_add_site(r, &(sr_site){"top", norm, "x", SR_FAMILY_SIGMA, 2, 1, 0, 1, 0.9});
+    const int site = sr_add_site(r, &(sr_site){.name = "top",
+                                               .norm = norm,
+                                               .kind = "x",
+                                               .family = family,
+                                               .width = 2,
+                                               .depth = 1,
+                                               .eps = 1,
+                                               .alpha = 0.9});
     if (observed) check_ok(sr_set_observed(r, site), sr_failed(r));
     for (int step = 1; step <= 4; step++) {
         sr_begin_step(r, step);
@@ -36,32 +43,44 @@ static void write_run(const char *name, const char *norm, bool observed) {
 
 static int write_runs(void **state) {
     (void)state;
-    write_run("ln.h5", "ln", true);
-    write_run("bn.h5", "bn", true);
-    write_run("pnv.h5", "pnv", true);
-    write_run("plain.h5", "ln", false);
+    write_run("ln.h5", "ln", SR_FAMILY_ROW, true);
+    write_run("bn.h5", "bn", SR_FAMILY_SIGMA, true);
+    write_run("pnv.h5", "pnv", SR_FAMILY_PSI, true);
+    write_run("plain.h5", "ln", SR_FAMILY_ROW, false);
     return 0;
 }
 
 static void test_whose(void **state) {
     (void)state;
     static const struct {
-        const char *norm, *statistic;
+        const char *axis, *uses, *statistic;
         bool observed, want;
     } row[] = {
-        {"ln", "dist_mu", true, true},        {"ln", "dist_mu", false, false},
-        {"ln", "g_psi2", true, true},         {"ln", "row_grad_var", true, false},
-        {"ln", "nonfinite", true, false},     {"bn", "tid_var", true, false},
-        {"bn", "dist_psi2", true, true},      {"rbn-released", "g_mu", true, false},
-        {"bn-powernorm", "mu", true, false},  {"pnv", "dist_psi", true, false},
-        {"pnv", "dist_sigma2", true, true},   {"mabn", "g_psi2", true, false},
-        {"pn-released", "psi2", true, false}, {"none", "tid_mean", true, true},
+        {"row", "mu,sigma2", "dist_mu", true, true},
+        {"row", "mu,sigma2", "dist_mu", false, false},
+        {"row", "psi2", "g_psi2", true, true},
+        {"row", "mu,sigma2", "row_grad_var", true, false},
+        {"row", "mu,sigma2", "nonfinite", true, false},
+        {"batch", "mu,sigma2", "tid_var", true, false},
+        {"batch", "mu,sigma2", "mu", true, false},
+        {"batch", "mu,sigma2", "g_sigma2", true, false},
+        {"batch", "mu,sigma2", "dist_psi2", true, true},
+        {"batch", "psi2", "dist_psi", true, false},
+        {"batch", "psi2", "psi2", true, false},
+        {"batch", "psi2", "dist_sigma2", true, true},
+        {"batch", "psi2", "tid_mean", true, true},
+        {"batch", "mu", "dist_mu", true, false},
+        {"batch", "mu", "dist_sigma", true, true},
+        {"batch", "sigma2", "g_mu", true, true},
+        {"batch", "sigma2", "tid_var", true, false},
+        {"-", "", "tid_mean", true, true},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         sr_run_site site = {.observed = row[i].observed};
-        snprintf(site.norm, sizeof site.norm, "%s", row[i].norm);
+        snprintf(site.axis, sizeof site.axis, "%s", row[i].axis);
+        snprintf(site.uses, sizeof site.uses, "%s", row[i].uses);
         if (sr_run_only_observed(&site, row[i].statistic) != row[i].want)
-            fail_msg("%s at %s", row[i].statistic, row[i].norm);
+            fail_msg("%s at %s over %s", row[i].statistic, row[i].uses, row[i].axis);
     }
 }
 

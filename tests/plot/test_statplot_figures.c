@@ -60,15 +60,14 @@ static void write_run(const short_run *run) {
     bool bn[2];
     for (int s = 0; s < 2; s++) {
         bn[s] = strcmp(run->norm[s], "bn") == 0;
-        const sr_site site = {s ? "late" : "early",
-                              run->norm[s],
-                              "encoder",
-                              bn[s] ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
-                              1,
-                              s + 1,
-                              0,
-                              1e-5,
-                              bn[s] ? 0.9 : NAN};
+        const sr_site site = {.name = s ? "late" : "early",
+                              .norm = run->norm[s],
+                              .kind = "encoder",
+                              .family = bn[s] ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
+                              .width = 1,
+                              .depth = s + 1,
+                              .eps = 1e-5,
+                              .alpha = bn[s] ? 0.9 : NAN};
         sr_add_site(r, &site);
     }
     for (int step = 1; step <= 5; step++) {

@@ -93,7 +93,14 @@ static void write_toy(const toy *t) {
              (int)t->seed, t->path, t->settings);
     sr_recorder *r = create(program_file(t->path), config, "parallel", "pairs", t->seed);
     const char *site = strstr(t->settings, "final") ? "encoder.final" : "encoder.0.norm1";
-    sr_add_site(r, &(sr_site){site, "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = site,
+                              .norm = "bn",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
@@ -110,7 +117,15 @@ static const char hostile[] = "a%b_$c`d`\n\\end{document}\t|<x>~^#&{*}";
 
 static void write_foreign(const char *path, const char *data, const char *norm, double accuracy) {
     sr_recorder *r = create(program_file(path), "", data, "images", 1);
-    sr_add_site(r, &(sr_site){"stem", norm, "conv", SR_FAMILY_SIGMA, 2, 1, 4, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = "stem",
+                              .norm = norm,
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .layer_scale = 4,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     sr_begin_step(r, 1);
     run_end_step(r, 1);
     put_eval(r, 1, 1, SR_EVAL_valid_accuracy, accuracy);

@@ -26,8 +26,14 @@ static void write_toy(const toy *t) {
     o.force = true, o.final = isfinite(t->final_mean);
     sr_recorder *r = sr_create(program_file(t->path), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(
-        r, &(sr_site){"encoder.0.norm2", t->norm, "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = "encoder.0.norm2",
+                              .norm = t->norm,
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     sr_begin_step(r, 1);
     sr_put_rows(r, 0, 4);
     sr_put_scalar(r, 0, SR_SCALAR_tid_mean, 0.5);
@@ -100,8 +106,22 @@ static void write_observed(const char *path) {
     o.force = true;
     sr_recorder *r = sr_create(program_file(path), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){"early", "bn", "encoder", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
-    sr_add_site(r, &(sr_site){"late", "ln", "encoder", SR_FAMILY_SIGMA, 2, 2, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = "early",
+                              .norm = "bn",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
+    sr_add_site(r, &(sr_site){.name = "late",
+                              .norm = "ln",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 2,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     sr_begin_step(r, 1);
     for (int i = 0; i < 2; i++) {
         sr_put_scalar(r, i, SR_SCALAR_tid_mean, 0.1 * (i + 1));
@@ -144,8 +164,14 @@ static void write_stack(const char *path) {
     o.final = true;
     sr_recorder *r = run_create(program_file(path), o);
     for (int i = 0; i < 4; i++)
-        sr_add_site(r, &(sr_site){name[i], i < 3 ? "bn" : "ln", "encoder", SR_FAMILY_SIGMA, 2, i, 0,
-                                  1e-5, 0.9});
+        sr_add_site(r, &(sr_site){.name = name[i],
+                                  .norm = i < 3 ? "bn" : "ln",
+                                  .kind = "encoder",
+                                  .family = SR_FAMILY_SIGMA,
+                                  .width = 2,
+                                  .depth = i,
+                                  .eps = 1e-5,
+                                  .alpha = 0.9});
     sr_begin_step(r, 1);
     for (int i = 0; i < 4; i++) {
         sr_put_rows(r, i, 4);
@@ -193,7 +219,14 @@ static void write_norms(const char *path, const char *const *norm, int sites) {
     sr_recorder *r = sr_create(program_file(path), &o, &why);
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < sites; i++)
-        sr_add_site(r, &(sr_site){name[i], norm[i], "conv", SR_FAMILY_NONE, 2, i, 0, 1e-5, NAN});
+        sr_add_site(r, &(sr_site){.name = name[i],
+                                  .norm = norm[i],
+                                  .kind = "conv",
+                                  .family = SR_FAMILY_NONE,
+                                  .width = 2,
+                                  .depth = i,
+                                  .eps = 1e-5,
+                                  .alpha = NAN});
     sr_begin_step(r, 1);
     sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
     double eval[SR_EVAL_COUNT] = {1, 2};

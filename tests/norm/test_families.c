@@ -1,0 +1,111 @@
+/* test_families.c -- what the row of every method declares about itself fits together: family, axis,
+ * what it uses, the vectors and scalars that it leaves. Whether the formulas of the family hold is
+ * told by the numbers (tests/train/test_gradient_parts.c). */
+#include <string.h>
+
+#include "../check.h"
+#include "statnet/norm.h"
+
+#define BATCH   (NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B))
+#define RUNNING (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2))
+#define SUMS    (NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx))
+#define OF_PN   (NORM_BIT(nu) | NORM_BIT(Gamma_t) | NORM_BIT(Lambda_t))
+#define CENTRED (NORM_BIT(mu) | NORM_BIT(sigma2))
+#define PARTS   (NORM_SCALAR_BIT(g_mu) | NORM_SCALAR_BIT(g_sigma2) | NORM_SCALAR_BIT(g_psi2))
+
+/* What each family's formulas read, and what its methods use; 0: anything. */
+static const struct {
+    uint32_t vectors, uses;
+} of_family[] = {
+    [NORM_FAMILY_NONE] = {0, 0},
+    [NORM_FAMILY_SIGMA] = {NORM_BIT(sigma2_B) | SUMS, CENTRED},
+    [NORM_FAMILY_PSI] = {NORM_BIT(psi2_B) | SUMS, NORM_BIT(psi2)},
+    [NORM_FAMILY_PN] = {NORM_BIT(psi2_B) | NORM_BIT(psi2) | SUMS | OF_PN, NORM_BIT(psi2)},
+    [NORM_FAMILY_ROW] = {0, 0},
+    [NORM_FAMILY_OWN] = {BATCH | SUMS, 0},
+};
+
+static uint32_t parts_of(uint32_t uses) {
+    return (uses & NORM_BIT(mu) ? NORM_SCALAR_BIT(g_mu) : 0) |
+           (uses & NORM_BIT(sigma2) ? NORM_SCALAR_BIT(g_sigma2) : 0) |
+           (uses & NORM_BIT(psi2) ? NORM_SCALAR_BIT(g_psi2) : 0);
+}
+
+/* What of the row contradicts itself, or NULL. */
+static const char *fault_of(const norm_method *m) {
+    const norm_family f = m->family;
+    const bool batch = !strcmp(m->axis, "batch"), own = f == NORM_FAMILY_OWN;
+    const bool of_rows = !strcmp(m->axis, "row") || !strcmp(m->axis, "sample");
+    if ((unsigned)f > NORM_FAMILY_OWN) return "family";
+    if (f == NORM_FAMILY_NONE ? strcmp(m->axis, "-") != 0 || m->uses || m->vectors
+                              : !batch && !of_rows)
+        return "axis";
+    if (batch != (f != NORM_FAMILY_NONE && f != NORM_FAMILY_ROW)) return "family over this axis";
+    if ((m->uses & ~RUNNING) || (m->constants & ~m->uses)) return "uses";
+    if (f != NORM_FAMILY_NONE && !m->uses) return "uses nothing";
+    if (of_family[f].uses && m->uses != of_family[f].uses) return "uses of this family";
+    if ((m->vectors & of_family[f].vectors) != of_family[f].vectors)
+        return "vectors of this family";
+    if (f != NORM_FAMILY_PN && !own && m->vectors & OF_PN) return "vectors of pn";
+    if (!batch && m->vectors & (BATCH | RUNNING)) return "vectors of a batch";
+    if (m->vectors & RUNNING & ~m->uses) return "a running value that it does not use";
+    if ((m->scalars & PARTS) != (own ? parts_of(m->uses) : 0)) return "scalars of own formulas";
+    return NULL;
+}
+
+static void every_row(void **state) {
+    (void)state;
+    for (int i = 0; norm_at(i); i++) {
+        const char *fault = fault_of(norm_at(i));
+        if (fault) fail_msg("%s: %s", norm_at(i)->name, fault);
+    }
+}
+
+/* Rows of wrong combinations, each a changed copy of a right one. */
+static void expect_fault(const char *name, const char *fault, norm_method row) {
+    row.name = name;
+    const char *found = fault_of(&row);
+    if (!found || strcmp(found, fault)) fail_msg("%s: '%s', not '%s'", name, found, fault);
+}
+
+static norm_method with(const char *name, norm_family family, uint32_t more, uint32_t less) {
+    norm_method m = *norm_find(name);
+    m.family = family;
+    m.vectors = (m.vectors | more) & ~less;
+    return m;
+}
+
+static void wrong_rows(void **state) {
+    (void)state;
+    expect_fault("pnv as bn", "uses of this family", with("pnv", NORM_FAMILY_SIGMA, 0, 0));
+    expect_fault("pnv as pn", "vectors of this family", with("pnv", NORM_FAMILY_PN, 0, 0));
+    expect_fault("pn as pnv", "vectors of pn", with("pn", NORM_FAMILY_PSI, 0, 0));
+    expect_fault("bn as ln", "family over this axis", with("bn", NORM_FAMILY_ROW, 0, 0));
+    expect_fault("bn as none", "axis", with("bn", NORM_FAMILY_NONE, 0, 0));
+    expect_fault("ln as bn", "family over this axis", with("ln", NORM_FAMILY_SIGMA, 0, 0));
+    expect_fault("bn alone", "scalars of own formulas", with("bn", NORM_FAMILY_OWN, 0, 0));
+    expect_fault("no psi2_B", "vectors of this family",
+                 with("pnv", NORM_FAMILY_PSI, 0, NORM_BIT(psi2_B)));
+    expect_fault("no sums", "vectors of this family",
+                 with("bn", NORM_FAMILY_SIGMA, 0, NORM_BIT(sum_gx)));
+    expect_fault("two kinds", "a running value that it does not use",
+                 with("pnv", NORM_FAMILY_PSI, NORM_BIT(sigma2), 0));
+    expect_fault("ln of a batch", "vectors of a batch",
+                 with("ln", NORM_FAMILY_ROW, NORM_BIT(mu_B), 0));
+    norm_method m = with("pn-released", NORM_FAMILY_OWN, 0, 0);
+    m.scalars &= ~NORM_SCALAR_BIT(g_psi2);
+    expect_fault("no own g_psi2", "scalars of own formulas", m);
+    m = with("bn", NORM_FAMILY_SIGMA, 0, 0);
+    m.scalars |= NORM_SCALAR_BIT(g_mu);
+    expect_fault("bn with g_mu", "scalars of own formulas", m);
+    m = with("ln", NORM_FAMILY_ROW, 0, 0);
+    m.constants = NORM_BIT(psi2);
+    expect_fault("constants", "uses", m);
+    m.constants = m.uses = 0;
+    expect_fault("nothing", "uses nothing", m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row), cmocka_unit_test(wrong_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
