@@ -48,9 +48,7 @@ static void print_help(const void *self) {
            "training-inference discrepancy of the last BN layer (tid_site).\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     metrics_help(stdout);
-    printf("Normalizations with batch statistics:");
-    for (int i = 0; choice_batch_norms[i]; i++) printf(" %s", choice_batch_norms[i]);
-    printf("\n\n");
+    printf("A batch site: one whose method takes statistics over the batch (/sites/axis).\n\n");
     options_help(options, stdout);
 }
 
@@ -81,12 +79,6 @@ typedef struct result {
     int task, reference; /* numbers of a task, from 1; run, from 0 */
 } result;
 
-static bool uses_batch(const char *norm) {
-    for (int i = 0; choice_batch_norms[i]; i++)
-        if (strcmp(norm, choice_batch_norms[i]) == 0) return true;
-    return false;
-}
-
 static sr_status read_metric(const sr_runfile *run, const char *words, result *r, sr_failure *why) {
     r->metric = "-";
     r->unit = "";
@@ -114,7 +106,7 @@ static sr_status read_result(const settings *s, const sr_runfile *run, const ste
     r->info = sr_run_get_info(run);
     r->norm = sr_run_main_norm(run);
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
-        r->batch_sites += uses_batch(site->norm);
+        r->batch_sites += sr_run_over_batch(site);
     sr_status status = read_metric(run, s->metric, r, why);
     /* PN has none */
     if (status == SR_OK) status = table_tid_site(run, true, &r->tid_site, why);

@@ -17,8 +17,8 @@
  * Frobenius norm of a part, sqrt(n) d g, by that of the whole dx: neither loss, tokens, width nor
  * scale is left (analysis_forms.c).
  *
- * From /vectors only where these formulas hold as printed (bn, rbn; pnv, mabn): brn multiplies both
- * coefficients by a correction that is not stored.
+ * From /vectors only where /sites/family says that these formulas hold as printed: sigma for the
+ * first two, psi for the third. Files from before it was there say so of bn and rbn, pnv and mabn.
  */
 #include <math.h>
 
@@ -51,9 +51,9 @@ static double g_psi2(const vector_row *r) {
 #define SUMS (NEEDS(gamma) | NEEDS_ROWS)
 
 static const statistic stats[] = {
-    {"g_mu", "g_mu", NULL, SUMS | NEEDS(sum_g) | NEEDS(sigma2_B), g_mu, "bn rbn"},
-    {"g_sigma2", "g_sigma2", NULL, SUMS | NEEDS(sum_gx) | NEEDS(sigma2_B), g_sigma2, "bn rbn"},
-    {"g_psi2", "g_psi2", NULL, SUMS | NEEDS(sum_gx) | NEEDS(psi2_B), g_psi2, "pnv mabn"},
+    {"g_mu", "g_mu", NULL, SUMS | NEEDS(sum_g) | NEEDS(sigma2_B), g_mu, "sigma"},
+    {"g_sigma2", "g_sigma2", NULL, SUMS | NEEDS(sum_gx) | NEEDS(sigma2_B), g_sigma2, "sigma"},
+    {"g_psi2", "g_psi2", NULL, SUMS | NEEDS(sum_gx) | NEEDS(psi2_B), g_psi2, "psi"},
     {"g_sigma2_rowmean", "g_sigma2_rowmean", NULL, 0, NULL, NULL},
     {"g_psi2_rowmean", "g_psi2_rowmean", NULL, 0, NULL, NULL},
 };

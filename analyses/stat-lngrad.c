@@ -39,14 +39,13 @@ static const statistic stats[STATISTICS] = {
     {"free_var", "row_free_var", NULL, 0, NULL, NULL},
 };
 
-static const char *case_of(const char *norm) {
-    static const struct {
-        const char *norm, *letter;
-    } cases[] = {{"detach-both", "a"}, {"ln-simple", "b"},   {"ln", "b"},
-                 {"adanorm", "b"},     {"detach-mean", "c"}, {"detach-std", "d"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (strcmp(cases[i].norm, norm) == 0) return cases[i].letter;
-    return "-";
+/* By what the method uses of a row, and what of it its backward pass takes for a constant. */
+static const char *case_of(const sr_run_site *site) {
+    const bool mean = sr_run_is_constant(site, "mu");
+    const bool deviation = sr_run_is_constant(site, "sigma2");
+    if (strcmp(site->axis, "row") != 0 || !sr_run_uses(site, "mu") || !sr_run_uses(site, "sigma2"))
+        return "-";
+    return mean ? deviation ? "a" : "c" : deviation ? "d" : "b";
 }
 
 static void declare_columns(tsv *t) {
@@ -142,7 +141,7 @@ static void print_site(const run_set *set, const site_choice *at, gradients *g, 
     tsv_text(t, set->path[at->run]);
     tsv_text(t, site->name);
     tsv_text(t, site->norm);
-    tsv_text(t, case_of(site->norm));
+    tsv_text(t, case_of(site));
     tsv_int(t, g->steps);
     tsv_int(t, nonfinite);
     const double cell[] = {median[GRAD_MEAN], median[EXACT_MEAN], mean_diff,

@@ -31,11 +31,9 @@ pad_right = 0.62
 gap_x = 1.0
 gap_y = 0.56
 
-# What the run's own norm has is not marked as observed: bn and its relatives mu and sigma, pn and its relatives psi.
-begins(text, word) = text[1:strlen(word)] eq word
-has_sigma = begins(run_norm[1], 'bn') || begins(run_norm[1], 'rbn') || begins(run_norm[1], 'brn')
-has_psi = begins(run_norm[1], 'pn') || begins(run_norm[1], 'mabn')
-mark(name) = observed == 0 || begins(name, 'row') || (strstrt(name, 'psi') > 0 ? has_psi : has_sigma) ? '' : ' (observed)'
+# What the run's own norm uses of the batch is not marked as observed.
+has(word) = strstrt(run_uses[1], word) > 0
+mark(name) = observed == 0 || name[1:3] eq 'row' || (strstrt(name, 'psi') > 0 ? has('psi2') : has('mu') || has('sigma2')) ? '' : ' (observed)'
 
 # Panels below the first row, in this order, as far as there is data.
 array map_file[8]

@@ -224,6 +224,7 @@ void write_small_run(const char *path, int up_to, bool whole) {
                               .alpha = 0.9});
     sr_add_site(r, &(sr_site){.name = "top",
                               .norm = "ln",
+                              .uses = "mu,sigma2",
                               .kind = "conv",
                               .family = SR_FAMILY_ROW,
                               .width = 3,

@@ -54,7 +54,8 @@ typedef struct statistic {
     const char *definition;                     /* NULL: that of format.h */
     unsigned needs;                             /* vectors of recompute: NEEDS(mu_B) | NEEDS(mu) */
     double (*recompute)(const vector_row *row); /* NULL: needs more than /vectors holds */
-    const char *norms; /* the formula of recompute holds at these only: "bn rbn"; NULL: at all */
+    const char
+        *family; /* recompute holds where sr_family is this alone: "sigma"; NULL: everywhere */
 } statistic;
 
 #define NEEDS(vector) (1u << SR_##vector)
@@ -118,8 +119,6 @@ typedef struct choice {
 /* words: comma-separated `word`s of stats[count]. */
 sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const char *words,
                                 sr_failure *why);
-/* Normalizations with statistics over the batch: those of `statrec list norms`; NULL at the end. */
-extern const char *const choice_batch_norms[];
 /* A site that "last-bn" may mean: batch statistics, and no final norm of a stack (NAME.final), which
  * the models of the RBN paper do not have as BN. */
 bool choice_is_bn_layer(const sr_run_site *site);

@@ -165,7 +165,7 @@ typedef struct norm_state_row {
 enum { NORM_STATE_MAX = 4 };
 
 /* Which formulas give the parts of dx that flow through the statistics of a batch (g_mu, g_sigma2,
- * g_psi2; norms.md 18.2) from the vectors that a method leaves. They take the vectors at their word:
+ * g_psi2; docs/norms.md 18.2) from the vectors that a method leaves. They take the vectors at their word:
  * another divisor, another xhat in sum_gx or another backward pass is another family. n valid rows,
  * sums over them. */
 typedef enum {

@@ -210,6 +210,7 @@ typedef struct plot_labels {
     char (*full)[128];  /* [runs] model, norm, data, seed */
     char (*norm)[80];   /* [runs] its first normalization */
     char (*task)[168];  /* [runs] model, data */
+    char (*uses)[16];   /* [runs] "mu,sigma2": what that normalization uses of the batch, or "" */
     double
         *startup; /* [runs] percent of training until running values have forgotten their start */
     char shared[128]; /* what all runs have in common: "bn" */

@@ -8,6 +8,9 @@
 
 #include "statnet/analysis.h"
 
+/* What the papers take gaps to. */
+#define TABLE_AGAINST "ln"
+
 enum {
     TABLE_PATH = 2048,
     TABLE_TEXT = 256, /* titles, lists of globs */
@@ -73,8 +76,8 @@ const char *table_quantity_name(table_quantity q);
 
 typedef struct layout_row {
     run_word label, norm, placement, suffix;
-    run_word against; /* norm that a gap is taken to */
-    table_text also;  /* other forms of the norm that may stand here */
+    run_word against; /* norm that a gap is taken to, in any form; TABLE_AGAINST unless told */
+    table_text also;    /* other forms of the norm that may stand here */
     table_quantity quantity;
 } layout_row;
 

@@ -136,17 +136,11 @@ static sr_status match_globs(site_search *s, const char *pattern, sr_failure *wh
     return SR_OK;
 }
 
-const char *const choice_batch_norms[] = {
-    "bn", "rbn", "brn", "mabn", "pnv", "pn", "pn-released", "bn-powernorm", "rbn-released", NULL};
-
 bool choice_is_bn_layer(const sr_run_site *site) {
     const size_t length = strlen(site->name);
     const bool final = (length >= 6 && strcmp(site->name + length - 6, ".final") == 0) ||
                        strcmp(site->name, "final") == 0;
-    if (site->observed) return !final;
-    for (int i = 0; choice_batch_norms[i]; i++)
-        if (strcmp(site->norm, choice_batch_norms[i]) == 0) return !final;
-    return false;
+    return (site->observed || sr_run_over_batch(site)) && !final;
 }
 
 static sr_status match_sites(site_search *s, const choice *c, const char *pattern,

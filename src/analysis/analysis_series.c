@@ -209,16 +209,10 @@ static sr_status look_at_rows(const series *s, int count, bool *recorded, sr_fai
     return status;
 }
 
-static bool word_among(const char *words, const char *word) {
-    const size_t length = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at += length)
-        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length])) return true;
-    return false;
-}
-
 /* Where batch statistics are only observed, sum_gx is that of bn's xhat. */
 static bool formula_holds(const statistic *stat, const sr_run_site *site) {
-    return !stat->norms || word_among(stat->norms, site->observed ? "bn" : site->norm);
+    const sr_family family = site->observed ? SR_FAMILY_SIGMA : site->family;
+    return !stat->family || strcmp(stat->family, sr_family_name(family)) == 0;
 }
 
 static bool vectors_there(const sr_runfile *run, unsigned needs) {

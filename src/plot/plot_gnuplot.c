@@ -82,12 +82,15 @@ static void write_array(FILE *out, const char *name, const char *part, int i, co
 
 static void write_runs(const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
-    fputs("array run_norm[runs]\narray run_task[runs]\narray run_startup[runs]\n", out);
+    fputs("array run_norm[runs]\narray run_task[runs]\narray run_uses[runs]\narray "
+          "run_startup[runs]\n",
+          out);
     for (int i = 0; i < l->runs; i++) {
         write_array(out, "run", "label", i + 1, l->label[i]);
         write_array(out, "run", "full", i + 1, l->full[i]);
         write_array(out, "run", "norm", i + 1, l->norm[i]);
         write_array(out, "run", "task", i + 1, l->task[i]);
+        write_array(out, "run", "uses", i + 1, l->uses[i]);
         fprintf(out, "run_startup[%d] = %.6g\n", i + 1, l->startup[i]);
     }
 }

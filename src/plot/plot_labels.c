@@ -12,6 +12,8 @@ enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
 typedef struct parts {
     char text[PARTS][PART]; /* model, norm, data, seed */
     char *config;           /* owned copy */
+    char norms[PART];       /* methods of all sites, each with a blank behind it */
+    char uses[SR_KIND_SIZE];
     double startup;
 } parts;
 
@@ -27,6 +29,24 @@ static double startup_percent(const sr_runfile *f) {
     return percent < 100 ? percent : 100;
 }
 
+static bool has_word(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
+    return false;
+}
+
+/* The methods of the sites, and what the first uses of a batch. */
+static void read_norms(const sr_runfile *f, parts *p) {
+    const sr_run_site *site = sr_run_main_site(f);
+    if (site && sr_run_over_batch(site)) snprintf(p->uses, sizeof p->uses, "%s", site->uses);
+    for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++) {
+        const size_t used = strlen(p->norms);
+        if (!has_word(p->norms, site->norm) && used + strlen(site->norm) + 2 <= sizeof p->norms)
+            snprintf(p->norms + used, sizeof p->norms - used, "%s ", site->norm);
+    }
+}
+
 static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
@@ -37,6 +57,7 @@ static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
     snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
     p->config = strdup(info->config ? info->config : "");
     p->startup = startup_percent(f);
+    read_norms(f, p);
     sr_run_close(f);
     return p->config ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
@@ -93,19 +114,24 @@ static bool same_option(const parts *a, const parts *b, const option_line *l) {
                      strncmp(one.value, other.value, (size_t)one.value_length) == 0);
 }
 
+/* "rbn-lambda-mean" and "rbn"; "pn-alpha-bkw" and "pn-released": the first word is the same. */
+static bool is_of(const char *line, const char *norm) {
+    const size_t first = strcspn(line, "- ");
+    return line[first] == '-' && first == strcspn(norm, "-+ ") && strncmp(line, norm, first) == 0;
+}
+
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
-static bool of_norm(const char *line) {
-    static const char *const key[] = {"norm-", "pn-", "rbn-", "adanorm-", "brn-", "mabn-"};
-    for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
-        if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
-    return false;
+static bool of_norm(const parts *p, const char *line) {
+    bool found = strncmp(line, "norm-", 5) == 0;
+    for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
+        found = is_of(line, at);
+    return found;
 }
 
 /* Bytes of "rbn-lambda-mean" that a label with "rbn" need not say again; all of norm-at. */
 static int known_part(const char *line, const char *norm) {
-    const int length = (int)strcspn(line, " "), family = (int)strcspn(line, "-");
-    if (strncmp(line, "norm-at", 7) == 0) return length;
-    return strncmp(line, norm, (size_t)family) == 0 ? family + 1 : 0;
+    if (strncmp(line, "norm-at", 7) == 0) return (int)strcspn(line, " ");
+    return is_of(line, norm) ? (int)strcspn(line, "-") + 1 : 0;
 }
 
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
@@ -139,7 +165,7 @@ static void try_option(plot_labels *l, const parts *p, int of, const option_line
         for (int k = 0; k < i; k++)
             agree = agree || (same_parts(&p[k], &p[of]) && strcmp(l->label[i], l->label[k]) == 0);
     }
-    for (int i = 0; differs && (agree || of_norm(line->key)) && i < l->runs; i++)
+    for (int i = 0; differs && (agree || of_norm(&p[of], line->key)) && i < l->runs; i++)
         if (same_parts(&p[i], &p[of])) append_option(l->label[i], sizeof l->label[i], &p[i], line);
 }
 
@@ -194,13 +220,15 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
     l->full = calloc((size_t)count, sizeof *l->full);
     l->norm = calloc((size_t)count, sizeof *l->norm);
     l->task = calloc((size_t)count, sizeof *l->task);
+    l->uses = calloc((size_t)count, sizeof *l->uses);
     l->startup = calloc((size_t)count, sizeof *l->startup);
-    const bool room = p && l->label && l->full && l->norm && l->task && l->startup;
+    const bool room = p && l->label && l->full && l->norm && l->task && l->uses && l->startup;
     sr_status status = room ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count && status == SR_OK; i++) status = read_parts(paths[i], &p[i], why);
     if (status == SR_OK) {
         for (int i = 0; i < count; i++) {
             snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
+            snprintf(l->uses[i], sizeof l->uses[i], "%s", p[i].uses);
             l->startup[i] = p[i].startup;
             snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
         }
@@ -223,6 +251,7 @@ void plot_labels_free(plot_labels *l) {
     free(l->full);
     free(l->norm);
     free(l->task);
+    free(l->uses);
     free(l->startup);
     *l = (plot_labels){0};
 }

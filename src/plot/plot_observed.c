@@ -31,10 +31,8 @@ static const char *statistic_of(const plot_table *table, int run) {
 
 /* The first normalization speaks for the run, as in its label. */
 static bool only_observed(const sr_runfile *f, const char *statistic) {
-    const sr_run_site *site;
-    for (int64_t i = 0; statistic[0] && (site = sr_run_get_site(f, i)); i++)
-        if (strcmp(site->norm, "none") != 0) return sr_run_only_observed(site, statistic);
-    return false;
+    const sr_run_site *site = sr_run_main_site(f);
+    return site && statistic[0] && sr_run_only_observed(site, statistic);
 }
 
 static void append(char text[128]) {

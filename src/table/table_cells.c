@@ -51,8 +51,8 @@ static void fill_published(const grid *g, const grid_row *row, const grid_column
 /* -- measured -------------------------------------------------------------------------------- */
 
 static bool is_reference(const run_identity *r, const run_identity *of, const char *against) {
-    const size_t length = strlen(against);
-    return strncmp(r->norm, against, length) == 0 && (!r->norm[length] || r->norm[length] == '/') &&
+    const size_t length = strcspn(r->norm, "/"); /* behind it are forms */
+    return strlen(against) == length && memcmp(r->norm, against, length) == 0 &&
            strcmp(r->task, of->task) == 0 && strcmp(r->placement, of->placement) == 0;
 }
 
@@ -93,7 +93,7 @@ static sr_status measure_gap(const grid *g, const run_identity *r, const char *a
 static sr_status measure(const grid *g, const run_identity *r, const grid_row *row,
                          table_quantity quantity, const char *metric, measurement *m,
                          sr_failure *why) {
-    const char *against = row->of >= 0 ? g->layout.row[row->of].against : "ln";
+    const char *against = row->of >= 0 ? g->layout.row[row->of].against : TABLE_AGAINST;
     measurement tid[2];
     *m = (measurement){MEASURED_NONE, NAN};
     if (quantity == SHOW_METRIC) return table_run_measure(r, metric, g->pick, m, why);

@@ -70,7 +70,7 @@ static sr_status read_row(layout *t, const table_lines *l, sr_failure *why) {
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     t->row = grown;
     layout_row *r = &grown[t->rows++];
-    *r = (layout_row){.quantity = SHOW_METRIC, .against = "ln"};
+    *r = (layout_row){.quantity = SHOW_METRIC, .against = TABLE_AGAINST};
     snprintf(r->label, sizeof r->label, "%s", l->cell[LABEL]);
     snprintf(r->placement, sizeof r->placement, "%s", t->placement);
     const field fields[] = {FIELD("norm", r->norm),           FIELD("also", r->also),
