@@ -77,7 +77,7 @@ const char *table_quantity_name(table_quantity q);
 typedef struct layout_row {
     run_word label, norm, placement, suffix;
     run_word against; /* norm that a gap is taken to, in any form; TABLE_AGAINST unless told */
-    table_text also;    /* other forms of the norm that may stand here */
+    table_text also;  /* other forms of the norm that may stand here */
     table_quantity quantity;
 } layout_row;
 
