@@ -59,5 +59,6 @@ sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index,
 const char *data_name(int i); /* NULL past the end */
 const char *data_summary(int i);
 task data_task(int i);
+bool data_reads_files(const char *name); /* from a directory, not generated */
 
 #endif

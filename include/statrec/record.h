@@ -96,6 +96,11 @@ typedef struct sr_step {
     double epoch, loss, lr, grad_norm;
 } sr_step;
 
+/* What sr_create would refuse about the path now, for hosts that load data first: PATH or PATH.part
+ * exists (SR_EXISTS; with force, only what is no regular file), or its directory is missing or takes
+ * no files (SR_IO). Changes nothing. */
+sr_status sr_check_path(const char *path, bool force, sr_failure *why);
+
 /* Refuses an existing PATH or PATH.part (SR_EXISTS) unless force. NULL on failure. */
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why);
 

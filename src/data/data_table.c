@@ -1,19 +1,21 @@
 /* data_table.c -- the table of data sets and the functions of data.h, which choose by task. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "dataset.h"
 
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
-     TASK_IMAGES, cifar10_open},
+     TASK_IMAGES, true, cifar10_open},
     {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz, one joint dictionary",
-     TASK_PAIRS, parallel_open},
+     TASK_PAIRS, true, parallel_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
-     TASK_IMAGES, synth_images_open},
+     TASK_IMAGES, false, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
-     TASK_PAIRS, synth_pairs_open},
+     TASK_PAIRS, false, synth_pairs_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -35,9 +37,24 @@ static const dataset_row *find_row(const char *name) {
     return NULL;
 }
 
+bool data_reads_files(const char *name) {
+    const dataset_row *row = find_row(name);
+    return row && row->files;
+}
+
+/* A missing directory is another mistake than one without the files. */
+static sr_status check_directory(const char *dir, sr_failure *why) {
+    struct stat s;
+    if (!*dir) return SR_OK;
+    int wrong = stat(dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+    if (wrong != ENOENT && wrong != ENOTDIR) return SR_OK; /* reading tells */
+    return sr_fail(why, SR_IO, "%s: %s", dir, strerror(wrong));
+}
+
 static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
     if (o->limit < 0) return sr_fail(why, SR_USAGE, "limit %lld is negative", (long long)o->limit);
     d->row = find_row(o->name);
+    if (d->row && d->row->files && check_directory(o->dir, why) != SR_OK) return SR_IO;
     if (d->row) return d->row->open(d, o, why);
     sr_status status = sr_fail(why, SR_USAGE, "no data set is called '%s'", o->name);
     sr_hint(why, "`statrec list data` names them");

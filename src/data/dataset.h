@@ -13,6 +13,7 @@ enum { DATA_DESCRIBE = 4096 };
 typedef struct dataset_row {
     const char *name, *summary;
     task task;
+    bool files; /* read from --data-dir */
     sr_status (*open)(dataset *d, const data_options *o, sr_failure *why);
 } dataset_row;
 

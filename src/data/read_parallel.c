@@ -63,6 +63,8 @@ static sr_status check_languages(const data_options *o, sr_failure *why) {
     if (!*o->source || !*o->target)
         return sr_fail(why, SR_USAGE, "%s is not given: files are PREFIX.LANG",
                        *o->source ? "target" : "source");
+    if (!strcmp(o->source, o->target))
+        return sr_fail(why, SR_USAGE, "source and target are one language, '%.40s'", o->source);
     if (!*o->trainpref) return sr_fail(why, SR_USAGE, "trainpref is empty");
     return SR_OK;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* renameat2 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,25 +17,63 @@ static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
     return status;
 }
 
+/* `size` bytes hold path.part. */
+static void part_of(const char *path, char *part, size_t size) {
+    snprintf(part, size, "%s.part", path);
+}
+
+/* PATH when it is there and may not be replaced. */
+static sr_status check_old(const char *path, bool force, sr_failure *why) {
+    struct stat s;
+    if (lstat(path, &s) != 0) return SR_OK;
+    if (S_ISDIR(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: is a directory", path);
+    if (!force) return refuse(path, "another name, or --force to replace it", why);
+    if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: not a regular file", path);
+    return SR_OK;
+}
+
+/* Whether PATH.part can be made: its directory is there and takes files. */
+static sr_status check_directory(const char *path, const char *part, sr_failure *why) {
+    const char *slash = strrchr(path, '/');
+    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
+    char directory[PATH_MAX];
+    struct stat s;
+    snprintf(directory, sizeof directory, "%.*s", length, slash ? path : ".");
+    int wrong = stat(directory, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+    if (!wrong && access(directory, W_OK | X_OK) != 0) wrong = errno;
+    return wrong ? sr_fail(why, SR_IO, "%s: create: %s", part, strerror(wrong)) : SR_OK;
+}
+
+sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
+    char part[PATH_MAX];
+    struct stat s;
+    if (!path || !*path) return sr_fail(why, SR_USAGE, "no path for the run file");
+    if (strlen(path) + sizeof ".part" > sizeof part)
+        return sr_fail(why, SR_USAGE, "%.80s...: the path is longer than %d bytes", path,
+                       PATH_MAX - (int)sizeof ".part");
+    part_of(path, part, sizeof part);
+    sr_status status = check_old(path, force, why);
+    if (status != SR_OK) return status;
+    if (lstat(part, &s) != 0) return check_directory(path, part, why);
+    if (!force)
+        return refuse(part, "an unfinished run: `statrec recover` saves it, --force replaces it",
+                      why);
+    return S_ISDIR(s.st_mode) ? sr_fail(why, SR_EXISTS, "%s: is a directory", part)
+                              : check_directory(path, part, why);
+}
+
 /* Fills r->path and r->part; refuses or makes room for what is there. */
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     size_t length = strlen(path);
+    sr_status status = sr_check_path(path, r->options.force, why);
+    if (status != SR_OK) return status;
     r->path = malloc(length + 1), r->part = malloc(length + sizeof ".part");
     if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
     memcpy(r->path, path, length + 1);
-    memcpy(r->part, path, length);
-    memcpy(r->part + length, ".part", sizeof ".part");
+    part_of(path, r->part, length + sizeof ".part");
     struct stat s;
-    if (lstat(path, &s) == 0) {
-        if (!r->options.force) return refuse(path, "another name, or --force to replace it", why);
-        if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: not a regular file", path);
-        r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
-    }
-    if (lstat(r->part, &s) != 0) return SR_OK;
-    if (!r->options.force)
-        return refuse(r->part, "an unfinished run: `statrec recover` saves it, force replaces it",
-                      why);
-    if (unlink(r->part) == 0) return SR_OK;
+    if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
+    if (unlink(r->part) == 0 || errno == ENOENT) return SR_OK;
     return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
 }
 

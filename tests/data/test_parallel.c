@@ -168,7 +168,10 @@ static void refuses_missing_files(void **state) {
     strcpy(o.source, "");
     refuse_data(&o, SR_USAGE, "source is not given");
     o = preset_options("parallel", "/nonexistent");
-    refuse_data(&o, SR_IO, "/nonexistent/train.de: No such file");
+    refuse_data(&o, SR_IO, "/nonexistent: No such file");
+    o = preset_options("parallel", dir);
+    strcpy(o.target, "de");
+    refuse_data(&o, SR_USAGE, "source and target are one language, 'de'");
 }
 
 static void refuses_a_folder_for_a_file(void **state) {
