@@ -35,7 +35,7 @@ typedef struct option {
     char letter;       /* 'o' for -o, 0 for none */
     option_type type;
     size_t offset;       /* of the value in the struct */
-    const char *preset;  /* default, as text; allowed even outside the range (0 or nan: "unset") */
+    const char *preset;  /* default, as text; outside the range (0, nan: "unset") it is allowed too */
     double low, high;    /* INT and REAL; both 0: any value */
     const char *unit;    /* "tokens", "steps", "nats" ... or "" */
     const char *choices; /* CHOICE: words separated by '|' */
@@ -73,7 +73,7 @@ sr_status options_set(option_table table, void *values, const char *key, const c
 sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
                         int *positional, sr_failure *why);
 
-/* Reads `key = value` lines. Errors carry path:line. */
+/* Reads `key = value` lines of a regular file of at most 1 MiB. Errors carry path:line. */
 sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why);
 
 /* True when the row's value differs from its default. */

@@ -53,27 +53,6 @@ static bool open_below(const option *row) {
     return row->low <= (row->type == OPTION_INT ? -0x1p63 : -INFINITY);
 }
 
-/* A bound of a whole number is written out: the seed's is 9007199254740992. */
-static void bound_text(const option *row, double bound, char *text, size_t size) {
-    snprintf(text, size, row->type == OPTION_INT ? "%.0f" : "%.15g", bound);
-}
-
-void options_range_text(const option *row, char *text, size_t size) {
-    const char *unit = row->unit && strcmp(row->unit, "1") != 0 ? row->unit : "";
-    const char *space = *unit ? " " : "";
-    char low[40], high[40];
-    bound_text(row, row->low, low, sizeof low);
-    bound_text(row, row->high, high, sizeof high);
-    if (!has_range(row) || (open_above(row) && open_below(row)))
-        snprintf(text, size, "any value");
-    else if (open_above(row))
-        snprintf(text, size, "at least %s%s%s", low, space, unit);
-    else if (open_below(row))
-        snprintf(text, size, "at most %s%s%s", high, space, unit);
-    else
-        snprintf(text, size, "%s to %s%s%s", low, high, space, unit);
-}
-
 /* True when text is one of the words of `choices`. */
 static bool has_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
@@ -131,6 +110,37 @@ static const char *parse_value(const option *row, const char *text, parsed *valu
         return strlen(text) < OPTION_TEXT_SIZE ? NULL : "is too long";
     }
     return "has no type";
+}
+
+/* A bound of a whole number is written out: the seed's is 9007199254740992. */
+static void bound_text(const option *row, double bound, char *text, size_t size) {
+    snprintf(text, size, row->type == OPTION_INT ? "%.0f" : "%.15g", bound);
+}
+
+/* A default outside the range stands for something else, as 0 for "the preset's". */
+static bool is_special_preset(const option *row) {
+    parsed preset = {0};
+    if (!has_range(row) || parse_value(row, row->preset, &preset)) return false;
+    const double v = row->type == OPTION_INT ? (double)preset.integer : preset.real;
+    return !(v >= row->low && v <= row->high);
+}
+
+void options_range_text(const option *row, char *text, size_t size) {
+    const char *unit = row->unit && strcmp(row->unit, "1") != 0 ? row->unit : "";
+    const char *space = *unit ? " " : "";
+    char low[40], high[40];
+    bound_text(row, row->low, low, sizeof low);
+    bound_text(row, row->high, high, sizeof high);
+    if (!has_range(row) || (open_above(row) && open_below(row)))
+        snprintf(text, size, "any value");
+    else if (open_above(row))
+        snprintf(text, size, "at least %s%s%s", low, space, unit);
+    else if (open_below(row))
+        snprintf(text, size, "at most %s%s%s", high, space, unit);
+    else
+        snprintf(text, size, "%s to %s%s%s", low, high, space, unit);
+    const size_t used = strlen(text);
+    if (is_special_preset(row)) snprintf(text + used, size - used, ", or %s", row->preset);
 }
 
 /* The default may lie outside the range (0 or nan for "what the model says"), so a value equal to

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "options_internal.h"
 
@@ -191,7 +192,7 @@ static sr_status take_line(option_table table, void *values, char *line, const c
     char *value = skip_blanks(equals + 1);
     if (*value == '"') {
         const char *wrong = unquote(&value);
-        if (wrong) return sr_fail(why, SR_USAGE, "%s: value of %s: %s", where, key, wrong);
+        if (wrong) return sr_fail(why, SR_USAGE, "%s: value of %.80s: %s", where, key, wrong);
     } else {
         cut_comment(value);
         cut_blanks_at_end(value);
@@ -226,7 +227,24 @@ static sr_status read_lines(option_table table, void *values, FILE *in, const ch
     return status;
 }
 
+enum { CONFIG_BYTES = 1 << 20 };
+
+/* Before it is opened: a pipe would wait for a writer, a device has no end. */
+static sr_status check_config(const char *path, sr_failure *why) {
+    struct stat s;
+    if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(s.st_mode)) return sr_fail(why, SR_IO, "%s: %s", path, strerror(EISDIR));
+    if (!S_ISREG(s.st_mode))
+        return sr_fail(why, SR_IO, "%s: not a regular file, as a config file is", path);
+    if (s.st_size > CONFIG_BYTES)
+        return sr_fail(why, SR_USAGE, "%s: %lld bytes are no config file; at most %d", path,
+                       (long long)s.st_size, CONFIG_BYTES);
+    return SR_OK;
+}
+
 sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why) {
+    sr_status checked = check_config(path, why);
+    if (checked != SR_OK) return checked;
     FILE *in = fopen(path, "r");
     if (!in) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     sr_status status = read_lines(table, values, in, path, why);

@@ -10,12 +10,29 @@
 
 /* -- messages ---------------------------------------------------------------------------------- */
 
+/* Bytes of the UTF-8 character at `at` that may go to a terminal; 0: none, as of a control character
+ * or of what is no UTF-8. */
+static int printable(const unsigned char *at) {
+    if (at[0] < 0x80) return at[0] >= ' ' && at[0] != 0x7f;
+    const int more = at[0] >= 0xc2 && at[0] < 0xe0   ? 1
+                     : at[0] >= 0xe0 && at[0] < 0xf0 ? 2
+                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 3
+                                                     : 0;
+    for (int i = 1; i <= more; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    const bool second_controls = at[0] == 0xc2 && at[1] < 0xa0;
+    return more && !second_controls ? 1 + more : 0;
+}
+
 /* A file name may hold a line break or an escape sequence; a message is one line all the same. */
 static void write_line(const tool *t, const char *label, const char *text) {
     char line[2 * SR_FAILURE_TEXT];
     snprintf(line, sizeof line, "%s: %s%s", t->name, label, text);
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    for (char *c = line; *c;) {
+        const int bytes = printable((const unsigned char *)c);
+        if (!bytes) *c = '?';
+        c += bytes ? bytes : 1;
+    }
     fflush(stdout);
     fprintf(stderr, "%s\n", line);
 }

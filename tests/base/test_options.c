@@ -259,7 +259,7 @@ static void help_text(void **state) {
               "  --any N                     a number without range (default 0)\n"
               "  --below N                   not above 0 (at most 0; default -1)\n"
               "  --lr X                      learning rate (0 to 10; default 0.1)\n"
-              "  --eps X                     nan: the method's own (0 to 1; default nan)\n"
+              "  --eps X                     nan: the method's own (0 to 1, or nan; default nan)\n"
               "  --decay X                   without range (default -0.5)\n"
               "  --[no-]augment              crop and mirror (default yes)\n"
               "\n"
@@ -299,7 +299,7 @@ static void help_breaks_long_lines(void **state) {
               "default one)\n"
               "  --whole N                   large bounds (-9007199254740992 to 9007199254740992; "
               "default 0)\n"
-              "  --broken X                  large bounds (1e-20 to 1e+20; default 0)\n");
+              "  --broken X                  large bounds (1e-20 to 1e+20, or 0; default 0)\n");
     free(text);
 }
 

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "options_fixture.h"
@@ -286,6 +287,31 @@ static void config_that_cannot_be_read(void **state) {
     why = (sr_failure){0};
     assert_int_equal(options_read_file(table, &v, check_temporary(), &why), SR_IO);
     check_failure(&why, SR_IO, ": Is a directory");
+    why = (sr_failure){0};
+    assert_int_equal(options_read_file(table, &v, "/dev/zero", &why), SR_IO);
+    assert_string_equal(why.text, "/dev/zero: not a regular file, as a config file is");
+}
+
+/* Up to 1 MiB: comments first, then one option, which is not obeyed when it lies beyond. */
+static void config_that_is_too_long(void **state) {
+    (void)state;
+    enum { MOST = 1 << 20 };
+    char *text = malloc(MOST + 1);
+    assert_non_null(text);
+    for (int more = 0; more < 2; more++) {
+        values v;
+        sr_failure why = {0};
+        options_preset(table, &v);
+        memset(text, '#', MOST + 1);
+        memcpy(text + MOST + more - 8, "\nlr = 2\n", 8);
+        write_config(text, (size_t)(MOST + more));
+        assert_int_equal(options_read_file(table, &v, config_path(), &why),
+                         more ? SR_USAGE : SR_OK);
+        assert_true(v.lr == (more ? 0.1 : 2));
+        if (more)
+            check_failure(&why, SR_USAGE, "1048577 bytes are no config file; at most 1048576");
+    }
+    free(text);
 }
 
 static void config_option_is_obeyed_where_it_stands(void **state) {
@@ -323,6 +349,7 @@ int main(void) {
         cmocka_unit_test(config_errors_name_the_line),
         cmocka_unit_test(config_with_a_zero_byte),
         cmocka_unit_test(config_that_cannot_be_read),
+        cmocka_unit_test(config_that_is_too_long),
         cmocka_unit_test(config_option_is_obeyed_where_it_stands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

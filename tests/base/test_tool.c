@@ -59,6 +59,12 @@ static void messages_are_one_line(void **state) {
     sr_fail(&why, SR_IO, "odd\nname\033[2J\x7f: caf\xc3\xa9");
     captured c = capture(report, &why, NULL);
     assert_string_equal(c.err, "statrec train: odd?name?[2J?: caf\xc3\xa9\n");
+    why = (sr_failure){0};
+    sr_fail(&why, SR_IO,
+            "\x9b[2J \xc2\x9b \xc2\xa0 \xe2\x82\xac \xe2\x82 \xff\xf0\x9f\x98\x80 \xc3");
+    c = capture(report, &why, NULL); /* control characters of eight bits, cut characters */
+    assert_string_equal(c.err,
+                        "statrec train: ?[2J ?? \xc2\xa0 \xe2\x82\xac ?? ?\xf0\x9f\x98\x80 ?\n");
 }
 
 static int error_and_warning(void *context) {
