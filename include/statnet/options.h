@@ -29,6 +29,13 @@ typedef enum {
 enum { OPTION_TEXT_SIZE = 512 };
 typedef char option_text[OPTION_TEXT_SIZE];
 
+/* When an option has an effect, as the values of the others decide. */
+typedef struct option_use {
+    const char *with; /* key of the option that decides, for messages */
+    bool (*holds)(const void *values);
+    const struct option_use *and; /* must hold as well, looked at first; NULL: nothing more */
+} option_use;
+
 typedef struct option {
     const char *group; /* heading in --help; the same pointer text for neighbours */
     const char *key;   /* "max-tokens" */
@@ -40,19 +47,21 @@ typedef struct option {
     const char *unit;    /* "tokens", "steps", "nats" ... or "" */
     const char *choices; /* CHOICE: words separated by '|' */
     const char *help;    /* one line, starts lower case, no full stop */
+    const option_use *use; /* NULL: it always has an effect */
 } option;
 
-/* Rows without a letter; `at` is the offset of the value in the struct. */
-#define TEXT_OPTION(group, key, at, preset, help)                                                  \
-    { group, key, 0, OPTION_TEXT, at, preset, 0, 0, "", "", help }
-#define CHOICE_OPTION(group, key, at, preset, words, help)                                         \
-    { group, key, 0, OPTION_CHOICE, at, preset, 0, 0, "", words, help }
-#define INT_OPTION(group, key, at, preset, low, high, unit, help)                                  \
-    { group, key, 0, OPTION_INT, at, preset, low, high, unit, "", help }
-#define REAL_OPTION(group, key, at, preset, low, high, unit, help)                                 \
-    { group, key, 0, OPTION_REAL, at, preset, low, high, unit, "", help }
-#define FLAG_OPTION(group, key, at, preset, help)                                                  \
-    { group, key, 0, OPTION_FLAG, at, preset, 0, 0, "", "", help }
+/* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help, as
+ * `.use = &of_text`. */
+#define TEXT_OPTION(group, key, at, preset, help_line, ...)                                        \
+    { group, key, 0, OPTION_TEXT, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
+#define CHOICE_OPTION(group, key, at, preset, words, help_line, ...)                               \
+    { group, key, 0, OPTION_CHOICE, at, preset, 0, 0, "", words, .help = help_line, __VA_ARGS__ }
+#define INT_OPTION(group, key, at, preset, low, high, unit, help_line, ...)                        \
+    { group, key, 0, OPTION_INT, at, preset, low, high, unit, "", .help = help_line, __VA_ARGS__ }
+#define REAL_OPTION(group, key, at, preset, low, high, unit, help_line, ...)                       \
+    { group, key, 0, OPTION_REAL, at, preset, low, high, unit, "", .help = help_line, __VA_ARGS__ }
+#define FLAG_OPTION(group, key, at, preset, help_line, ...)                                        \
+    { group, key, 0, OPTION_FLAG, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 
 typedef struct option_table {
     const option *row;
@@ -72,6 +81,21 @@ sr_status options_set(option_table table, void *values, const char *key, const c
  * `config` (letter 'c') in the table is obeyed where it stands: its file is read at that place. */
 sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
                         int *positional, sr_failure *why);
+
+/* How an option got its value. */
+typedef enum { OPTION_PRESET, OPTION_IN_FILE, OPTION_ON_LINE } option_origin;
+
+/* options_parse that also notes where each row's value came from: origin [table.count]. */
+sr_status options_parse_noting(option_table table, void *values, option_origin *origin, int argc,
+                               char **argv, int first, int *positional, sr_failure *why);
+
+/* True when the row's value has an effect. */
+bool options_has_use(const option *row, const void *values);
+
+/* Refuses the first option that was given without an effect. In a file a value is given where it
+ * differs from that in `base`: files written by options_dump may hold all rows. */
+sr_status options_check_use(option_table table, const void *values, const void *base,
+                            const option_origin *origin, sr_failure *why);
 
 /* Reads `key = value` lines of a regular file of at most 1 MiB. Errors carry path:line. */
 sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why);

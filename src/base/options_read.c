@@ -18,8 +18,18 @@ typedef struct cursor {
     void *values;
     int argc, at;
     char **argv;
+    option_origin *origin; /* NULL: nobody asks */
     sr_failure *why;
 } cursor;
+
+static sr_status read_file(option_table table, void *values, option_origin *origin,
+                           const char *path, sr_failure *why);
+
+/* `row` may be of no table that is noted. */
+static void note_origin(option_table table, option_origin *origin, const option *row,
+                        option_origin where) {
+    if (origin && row) origin[row - table.row] = where;
+}
 
 static sr_status unknown_argument(const cursor *c, const char *argument, const char *key) {
     size_t length = strcspn(key, "=");
@@ -50,12 +60,14 @@ static sr_status take_value(cursor *c, const option *row, const char *text, cons
         text = c->argv[++c->at];
     }
     sr_status status = options_set(c->table, c->values, row->key, text, where, c->why);
+    note_origin(c->table, c->origin, row, OPTION_ON_LINE);
     if (status == SR_OK && strcmp(row->key, OPTIONS_CONFIG_KEY) == 0)
-        return options_read_file(c->table, c->values, text, c->why);
+        return read_file(c->table, c->values, c->origin, text, c->why);
     return status;
 }
 
 static sr_status set_flag(const cursor *c, const option *row, bool on) {
+    note_origin(c->table, c->origin, row, OPTION_ON_LINE);
     return options_set(c->table, c->values, row->key, on ? "yes" : "no", row->key, c->why);
 }
 
@@ -102,8 +114,19 @@ static void move_to(char **argv, int at, int to) {
 
 sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
                         int *positional, sr_failure *why) {
-    cursor c = {
-        .table = table, .values = values, .argc = argc, .argv = argv, .at = first, .why = why};
+    return options_parse_noting(table, values, NULL, argc, argv, first, positional, why);
+}
+
+sr_status options_parse_noting(option_table table, void *values, option_origin *origin, int argc,
+                               char **argv, int first, int *positional, sr_failure *why) {
+    cursor c = {.table = table,
+                .values = values,
+                .argc = argc,
+                .argv = argv,
+                .at = first,
+                .origin = origin,
+                .why = why};
+    for (int i = 0; origin && i < table.count; i++) origin[i] = OPTION_PRESET;
     bool ended = false;
     *positional = 0;
     for (; c.at < argc; c.at++) {
@@ -179,8 +202,8 @@ static const char *unquote(char **text) {
 }
 
 /* Obeys one line. `where` is path:line. */
-static sr_status take_line(option_table table, void *values, char *line, const char *where,
-                           sr_failure *why) {
+static sr_status take_line(option_table table, void *values, option_origin *origin, char *line,
+                           const char *where, sr_failure *why) {
     char *key = skip_blanks(line), *equals = strchr(key, '=');
     if (!*key || *key == '#') return SR_OK;
     if (!equals || equals == key || memchr(key, '#', (size_t)(equals - key))) {
@@ -199,11 +222,12 @@ static sr_status take_line(option_table table, void *values, char *line, const c
     }
     if (strcmp(key, OPTIONS_CONFIG_KEY) == 0 && options_find(table, key))
         return sr_fail(why, SR_USAGE, "%s: a config file cannot name another config file", where);
+    note_origin(table, origin, options_find(table, key), OPTION_IN_FILE);
     return options_set(table, values, key, value, where, why);
 }
 
-static sr_status read_lines(option_table table, void *values, FILE *in, const char *path,
-                            sr_failure *why) {
+static sr_status read_lines(option_table table, void *values, option_origin *origin, FILE *in,
+                            const char *path, sr_failure *why) {
     char *line = NULL, where[512];
     size_t room = 0;
     ssize_t length;
@@ -218,7 +242,7 @@ static sr_status read_lines(option_table table, void *values, FILE *in, const ch
         if (length && line[length - 1] == '\n') line[--length] = 0;
         if (length && line[length - 1] == '\r') line[--length] = 0;
         bool marked = number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0;
-        status = take_line(table, values, line + (marked ? 3 : 0), where, why);
+        status = take_line(table, values, origin, line + (marked ? 3 : 0), where, why);
         errno = 0;
     }
     free(line);
@@ -242,14 +266,19 @@ static sr_status check_config(const char *path, sr_failure *why) {
     return SR_OK;
 }
 
-sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why) {
+static sr_status read_file(option_table table, void *values, option_origin *origin,
+                           const char *path, sr_failure *why) {
     sr_status checked = check_config(path, why);
     if (checked != SR_OK) return checked;
     FILE *in = fopen(path, "r");
     if (!in) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    sr_status status = read_lines(table, values, in, path, why);
+    sr_status status = read_lines(table, values, origin, in, path, why);
     fclose(in);
     return status;
+}
+
+sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why) {
+    return read_file(table, values, NULL, path, why);
 }
 
 /* -- the copy of all values -------------------------------------------------------------------- */

@@ -140,7 +140,7 @@ static int list_sites(const tool *t) {
     train_config c;
     int positional = 0;
     sr_failure why = {0};
-    char none[] = "--record=none";
+    char none[] = "--output=none"; /* a run would want one */
     char *argv[512];
     if (t->argc + 1 > 512) return tool_error(t, TOOL_USAGE, "too many arguments");
     argv[0] = none;

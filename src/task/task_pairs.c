@@ -38,6 +38,7 @@ const task_row task_pairs = {
     .name = "pairs",
     .takes = "sentence pairs",
     .summary = "target sentences given their sources, label-smoothed cross entropy",
+    .text = true,
     .label_smoothing = 0.1,
     .metric = {CROSS_ENTROPY_METRICS("token")},
     .example = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 64},

@@ -3,22 +3,22 @@
 #include <string.h>
 
 #include "statnet/tool.h"
-#include "statnet/train.h"
+#include "trainer.h"
 
-#define AT(field)                             offsetof(train_config, field)
-#define TEXT(group, key, field, preset, help) TEXT_OPTION(group, key, AT(field), preset, help)
-#define CHOICE(group, key, field, preset, words, help)                                             \
-    CHOICE_OPTION(group, key, AT(field), preset, words, help)
-#define INT(group, key, field, preset, low, high, unit, help)                                      \
-    INT_OPTION(group, key, AT(field), preset, low, high, unit, help)
-#define REAL(group, key, field, preset, low, high, unit, help)                                     \
-    REAL_OPTION(group, key, AT(field), preset, low, high, unit, help)
-#define FLAG(group, key, field, preset, help) FLAG_OPTION(group, key, AT(field), preset, help)
+#define AT(field)                            offsetof(train_config, field)
+#define TEXT(group, key, field, preset, ...) TEXT_OPTION(group, key, AT(field), preset, __VA_ARGS__)
+#define CHOICE(group, key, field, preset, words, ...)                                              \
+    CHOICE_OPTION(group, key, AT(field), preset, words, __VA_ARGS__)
+#define INT(group, key, field, preset, low, high, unit, ...)                                       \
+    INT_OPTION(group, key, AT(field), preset, low, high, unit, __VA_ARGS__)
+#define REAL(group, key, field, preset, low, high, unit, ...)                                      \
+    REAL_OPTION(group, key, AT(field), preset, low, high, unit, __VA_ARGS__)
+#define FLAG(group, key, field, preset, ...) FLAG_OPTION(group, key, AT(field), preset, __VA_ARGS__)
 
-#define MODEL                                 "Model"
-#define DATA                                  "Data"
-#define TRAIN                                 "Training"
-#define RECORD                                "Recording"
+#define MODEL                                "Model"
+#define DATA                                 "Data"
+#define TRAIN                                "Training"
+#define RECORD                               "Recording"
 
 #define NORM_PARAM(id, key, param, help)                                                           \
     TEXT(MODEL, key, model.norm_param[MODEL_NORM_PARAM_##id], "",                                  \
@@ -26,14 +26,118 @@
 
 enum { BIG = 1 << 30 };
 
+/* -- when an option has an effect: names of the models and data sets are known by then */
+
+static bool is_text(const void *values) {
+    const train_config *c = values;
+    return task_of(model_find(c->model.name)->task)->text;
+}
+
+static bool is_images(const void *values) {
+    return !is_text(values);
+}
+
+static bool reads_files(const void *values) {
+    const train_config *c = values;
+    return data_reads_files(c->data.name);
+}
+
+static bool is_smoothed(const void *values) {
+    const train_config *c = values;
+    return isnan(c->label_smoothing) ? is_text(values) : c->label_smoothing > 0;
+}
+
+static bool is_sgd(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->optimizer, "sgd");
+}
+
+static bool is_adam(const void *values) {
+    return !is_sgd(values);
+}
+
+static bool has_momentum(const void *values) {
+    const train_config *c = values;
+    return c->optim.momentum > 0;
+}
+
+static bool is_stepped(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->scheduler, "step");
+}
+
+static bool has_milestones(const void *values) {
+    const train_config *c = values;
+    return *c->lr_steps;
+}
+
+static bool warms_up(const void *values) {
+    const train_config *c = values;
+    return c->warmup_updates > 0;
+}
+
+static bool has_run_file(const void *values) {
+    const train_config *c = values;
+    return *c->output;
+}
+
+static bool has_dump(const void *values) {
+    const train_config *c = values;
+    return *c->dump_weights || *c->dump_batches;
+}
+
+static bool has_any_file(const void *values) {
+    return has_run_file(values) || has_dump(values);
+}
+
+static bool records_sites(const void *values) {
+    const train_config *c = values;
+    return strcmp(c->record, "none") != 0;
+}
+
+static bool records_vectors(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->record, "all");
+}
+
+static bool spaces_vectors(const void *values) {
+    const train_config *c = values;
+    return c->vectors_every < 0;
+}
+
+static bool has_final_pass(const void *values) {
+    const train_config *c = values;
+    return c->final_tid;
+}
+
+static const option_use of_text = {"model", is_text, NULL}, of_images = {"model", is_images, NULL},
+                        of_files = {"data", reads_files, NULL},
+                        of_text_files = {"data", reads_files, &of_text},
+                        of_smoothing = {"label-smoothing", is_smoothed, NULL},
+                        of_sgd = {"optimizer", is_sgd, NULL},
+                        of_momentum = {"momentum", has_momentum, &of_sgd},
+                        of_adam = {"optimizer", is_adam, NULL},
+                        of_steps = {"lr-scheduler", is_stepped, NULL},
+                        of_milestones = {"lr-steps", has_milestones, &of_steps},
+                        of_warmup = {"warmup-updates", warms_up, NULL},
+                        of_run_file = {"output", has_run_file, NULL},
+                        of_any_file = {"output", has_any_file, NULL},
+                        of_embedding = {"model", is_text, &of_run_file},
+                        of_sites = {"record", records_sites, NULL},
+                        of_vectors = {"record", records_vectors, NULL},
+                        of_spacing = {"vectors-every", spaces_vectors, &of_vectors},
+                        of_final = {"final-tid", has_final_pass, &of_sites},
+                        of_dump = {"dump-weights", has_dump, NULL};
+
 static const option rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
-    TEXT(MODEL, "preset", model.preset, "", "sizes of a transformer, see `statrec list models`"),
+    TEXT(MODEL, "preset", model.preset, "", "sizes of a transformer, see `statrec list models`",
+         .use = &of_text),
     TEXT(MODEL, "norm", model.norm, "bn",
          "normalization of all sites; of a transformer: of its encoder; METHOD+ls: behind a layer "
          "scale"),
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
-         "normalization of a transformer's decoder"),
+         "normalization of a transformer's decoder", .use = &of_text),
     TEXT(MODEL, "norm-at", model.norm_at, "",
          "normalization by site, as in 'encoder.0.*=bn,encoder.*=ln': first match wins"),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
@@ -42,53 +146,66 @@ static const option rows[] = {
          "weight of the OLD running value; nan: the method's (0.95, for images 0.9)"),
     INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
         "layer scale in front of every normalization; 0: where METHOD+ls or the method has one"),
-    MODEL_NORM_PARAMS(NORM_PARAM)
-        INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's"),
+    MODEL_NORM_PARAMS(NORM_PARAM) INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "",
+                                      "width d; 0: the preset's", .use = &of_text),
     INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",
-        "inner width of the FFN; 0: the preset's"),
-    INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's"),
-    INT(MODEL, "encoder-layers", model.encoder_layers, "0", 1, 64, "", "0: the preset's"),
-    INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "", "0: the preset's"),
+        "inner width of the FFN; 0: the preset's", .use = &of_text),
+    INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's",
+        .use = &of_text),
+    INT(MODEL, "encoder-layers", model.encoder_layers, "0", 1, 64, "", "0: the preset's",
+        .use = &of_text),
+    INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "", "0: the preset's",
+        .use = &of_text),
     CHOICE(MODEL, "placement", model.placement, "", "pre|post",
-           "where norms stand; empty: the preset's"),
-    REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "",
-         "residual dropout; nan: the preset's"),
+           "where norms stand; empty: the preset's", .use = &of_text),
+    REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",
+         .use = &of_text),
     REAL(MODEL, "attention-dropout", model.attention_dropout, "nan", 0, 0.99, "",
-         "nan: the preset's"),
-    REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's"),
+         "nan: the preset's", .use = &of_text),
+    REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's",
+         .use = &of_text),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
-         "text: control experiment, padded rows take part in every normalization"),
+         "text: control experiment, padded rows take part in every normalization", .use = &of_text),
     CHOICE(MODEL, "init", model.init, "he", "he|pytorch",
            "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
-           "by default, uniform within 1/sqrt(fan_in)"),
+           "by default, uniform within 1/sqrt(fan_in)",
+           .use = &of_images),
     REAL(MODEL, "label-smoothing", label_smoothing, "nan", 0, 0.99, "",
          "nan: 0 for images, 0.1 for text"),
     CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",
-           "smoothing mass on all classes (eps/V) or on the others (eps/(V-1))"),
+           "smoothing mass on all classes (eps/V) or on the others (eps/(V-1))",
+           .use = &of_smoothing),
 
     TEXT(DATA, "data", data.name, "synth-images", "data set, see `statrec list data`"),
-    TEXT(DATA, "data-dir", data.dir, "", "directory of its files"),
-    INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "images", "images per step"),
-    FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror"),
+    TEXT(DATA, "data-dir", data.dir, "", "directory of its files", .use = &of_files),
+    INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "images", "images per step",
+        .use = &of_images),
+    FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror",
+         .use = &of_images),
     INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
-        "padded tokens of the longer side per step"),
+        "padded tokens of the longer side per step", .use = &of_text),
     CHOICE(DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
            "what max-tokens counts: padded positions, or words and </s> alone: then it bounds the "
-           "rows of a batch whatever --batching, but neither its padding nor its memory"),
+           "rows of a batch whatever --batching, but neither its padding nor its memory",
+           .use = &of_text),
     CHOICE(
         DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
         "text: pairs of like length together, batches in random order; the same, shortest first; "
-        "pairs drawn at random"),
+        "pairs drawn at random",
+        .use = &of_text),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
-        "joint dictionary, specials included; 0: every word"),
-    TEXT(DATA, "source", data.source, "de", "source language: the files' suffix"),
-    TEXT(DATA, "target", data.target, "en", "target language"),
-    TEXT(DATA, "trainpref", data.trainpref, "train",
-         "files PREFIX.LANG[.gz] of the training pairs"),
-    TEXT(DATA, "validpref", data.validpref, "valid", "of the validation pairs"),
-    TEXT(DATA, "testpref", data.testpref, "test", "of the test pairs (may be absent)"),
+        "joint dictionary, specials included; 0: every word", .use = &of_text),
+    TEXT(DATA, "source", data.source, "de", "source language: the files' suffix",
+         .use = &of_text_files),
+    TEXT(DATA, "target", data.target, "en", "target language", .use = &of_text_files),
+    TEXT(DATA, "trainpref", data.trainpref, "train", "files PREFIX.LANG[.gz] of the training pairs",
+         .use = &of_text_files),
+    TEXT(DATA, "validpref", data.validpref, "valid", "of the validation pairs",
+         .use = &of_text_files),
+    TEXT(DATA, "testpref", data.testpref, "test", "of the test pairs (may be absent)",
+         .use = &of_text_files),
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
-         "control experiment: sources permuted among the pairs"),
+         "control experiment: sources permuted among the pairs", .use = &of_text),
     INT(DATA, "limit", data.limit, "0", 1, BIG, "records", "first training records only; 0: all"),
 
     CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",
@@ -96,17 +213,19 @@ static const option rows[] = {
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
     CHOICE(TRAIN, "lr-scheduler", scheduler, "step", "fixed|step|cosine|inverse_sqrt",
            "course of the learning rate after the warm-up"),
-    TEXT(TRAIN, "lr-steps", lr_steps, "", "step: milestones, as in 6,9"),
-    CHOICE(TRAIN, "lr-steps-in", lr_steps_in, "epochs", "epochs|updates", "unit of the milestones"),
-    REAL(TRAIN, "lr-factor", lr_factor, "0.1", 0, 1, "", "step: factor at each milestone"),
+    TEXT(TRAIN, "lr-steps", lr_steps, "", "step: milestones, as in 6,9", .use = &of_steps),
+    CHOICE(TRAIN, "lr-steps-in", lr_steps_in, "epochs", "epochs|updates", "unit of the milestones",
+           .use = &of_milestones),
+    REAL(TRAIN, "lr-factor", lr_factor, "0.1", 0, 1, "", "step: factor at each milestone",
+         .use = &of_milestones),
     INT(TRAIN, "warmup-updates", warmup_updates, "0", 0, BIG, "updates", "linear warm-up; 0: none"),
-    REAL(TRAIN, "warmup-init-lr", warmup_init, "0", 0, 1e6, "",
-         "learning rate of the first update"),
-    REAL(TRAIN, "momentum", optim.momentum, "0.9", 0, 1, "", "sgd"),
-    FLAG(TRAIN, "nesterov", optim.nesterov, "no", "sgd"),
-    REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, 1, "", "adam"),
-    REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, 1, "", "adam"),
-    REAL(TRAIN, "adam-eps", optim.eps, "1e-8", 0, 1, "", "adam"),
+    REAL(TRAIN, "warmup-init-lr", warmup_init, "0", 0, 1e6, "", "learning rate of the first update",
+         .use = &of_warmup),
+    REAL(TRAIN, "momentum", optim.momentum, "0.9", 0, 1, "", "sgd", .use = &of_sgd),
+    FLAG(TRAIN, "nesterov", optim.nesterov, "no", "sgd", .use = &of_momentum),
+    REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, 1, "", "adam", .use = &of_adam),
+    REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, 1, "", "adam", .use = &of_adam),
+    REAL(TRAIN, "adam-eps", optim.eps, "1e-8", 0, 1, "", "adam", .use = &of_adam),
     REAL(TRAIN, "weight-decay", optim.weight_decay, "1e-4", 0, 1, "", "on every parameter"),
     REAL(TRAIN, "clip-norm", clip_norm, "0", 0, 1e9, "",
          "bound of the global gradient norm; 0: off"),
@@ -125,34 +244,39 @@ static const option rows[] = {
     INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",
         "0: every core; the result does not depend on it"),
 
-    {RECORD, "output", 'o', OPTION_TEXT, AT(output), "", 0, 0, "", "", "run file to write"},
-    FLAG(RECORD, "force", force, "no", "replace an existing run file or dump"),
+    {RECORD, "output", 'o', OPTION_TEXT, AT(output), "", 0, 0, "", "", .help = "run file to write"},
+    FLAG(RECORD, "force", force, "no", "replace an existing run file or dump", .use = &of_any_file),
     CHOICE(RECORD, "record", record, "all", "none|scalars|all",
            "per site and step: nothing, scalars, scalars and vectors"),
     TEXT(RECORD, "record-sites", record_sites, "*",
-         "sites to record: patterns with * and ?, as in stem,stage1.*"),
+         "sites to record: patterns with * and ?, as in stem,stage1.*", .use = &of_sites),
     CHOICE(RECORD, "observe", observe, "none", "none|batch",
            "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
-           "the training stays the same"),
+           "the training stays the same",
+           .use = &of_sites),
     INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
         "spacing of vectors; -1: every step while the file stays under size-limit, else spaced; 0: "
-        "never"),
+        "never",
+        .use = &of_vectors),
     INT(RECORD, "size-limit", size_limit, "2000000000", 1, 9007199254740992.0, "bytes",
-        "projected size that spaces the vectors"),
+        "projected size that spaces the vectors", .use = &of_spacing),
     INT(RECORD, "spectra-every", spectra_every, "0", 0, BIG, "updates",
         "singular values of every recorded site's input and of its gradient, in the first pass of "
-        "every N-th update; 0: never"),
+        "every N-th update; 0: never",
+        .use = &of_sites),
     FLAG(RECORD, "final-tid", final_tid, "no",
          "after training: training batches once more with frozen running values, for the final "
-         "train-inference discrepancy"),
+         "train-inference discrepancy",
+         .use = &of_sites),
     INT(RECORD, "final-batches", final_batches, "0", 0, BIG, "batches",
-        "final-tid: so many batches; 0: all of an epoch"),
+        "final-tid: so many batches; 0: all of an epoch", .use = &of_final),
     INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
-        "singular values of the word embedding every N updates; 0: at the end only"),
+        "singular values of the word embedding every N updates; 0: at the end only",
+        .use = &of_embedding),
     INT(RECORD, "flush-steps", flush_steps, "64", 1, BIG, "steps",
-        "rows at most that a crash can lose"),
-    REAL(RECORD, "flush-seconds", flush_seconds, "5", 0, 86400, "s",
-         "time at most between flushes"),
+        "rows at most that a crash can lose", .use = &of_run_file),
+    REAL(RECORD, "flush-seconds", flush_seconds, "5", 0, 86400, "s", "time at most between flushes",
+         .use = &of_run_file),
     TEXT(
         RECORD, "dump-weights", dump_weights, "",
         "NumPy archive (.npz) of weights and running values, before the first step and after every "
@@ -160,11 +284,11 @@ static const option rows[] = {
     TEXT(RECORD, "dump-batches", dump_batches, "",
          "NumPy archive (.npz) of the batches of these steps, with loss and learning rate"),
     INT(RECORD, "dump-steps", dump_steps, "1", 1, 1000, "steps",
-        "of --dump-weights and --dump-batches, which stay in memory for so long"),
+        "of --dump-weights and --dump-batches, which stay in memory for so long", .use = &of_dump),
     CHOICE(RECORD, "on-write-error", on_write_error, "stop", "stop|continue",
-           "when the run file cannot be written; exit status 1 either way"),
+           "when the run file cannot be written; exit status 1 either way", .use = &of_run_file),
     {RECORD, "config", 'c', OPTION_TEXT, AT(conf), "", 0, 0, "", "",
-     "file of `key = value` lines, obeyed where it stands"},
+     .help = "file of `key = value` lines, obeyed where it stands"},
     FLAG(RECORD, "quiet", quiet, "no", "no progress line"),
     FLAG(RECORD, "profile", profile, "no", "print where the time went"),
 };
@@ -263,11 +387,6 @@ static sr_status check_names(const train_config *c, sr_failure *why) {
 }
 
 static sr_status check_dumps(const train_config *c, sr_failure *why) {
-    if (!*c->dump_weights && !*c->dump_batches && c->dump_steps != 1)
-        return sr_fail(why, SR_USAGE,
-                       "--dump-steps %lld has nothing to dump without --dump-weights or "
-                       "--dump-batches",
-                       (long long)c->dump_steps);
     if (*c->dump_weights && !strcmp(c->dump_weights, c->dump_batches))
         return sr_fail(why, SR_USAGE, "--dump-weights and --dump-batches are one file, '%s'",
                        c->dump_weights);
@@ -279,25 +398,10 @@ static sr_status check_dumps(const train_config *c, sr_failure *why) {
 static sr_status check_together(const train_config *c, sr_failure *why) {
     if (!*c->output && strcmp(c->record, "none"))
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
-    if (!strcmp(c->observe, "batch") && !strcmp(c->record, "none"))
-        return sr_fail(why, SR_USAGE, "--observe batch has nothing to observe with --record none");
-    if (*c->lr_steps && strcmp(c->scheduler, "step"))
-        return sr_fail(why, SR_USAGE, "--lr-steps '%s' has no meaning for --lr-scheduler %s",
-                       c->lr_steps, c->scheduler);
+    schedule milestones = {0};
+    sr_status status = trainer_read_milestones(&milestones, c->lr_steps, why);
+    if (status != SR_OK) return status;
     return check_dumps(c, why);
-}
-
-/* A control of one task says nothing about the other. */
-static sr_status check_task(const train_config *c, sr_failure *why) {
-    const bool images = !strcmp(task_of(model_find(c->model.name)->task)->name, "images");
-    const char *of_text = c->model.count_padding                    ? "count-padding"
-                          : strcmp(c->data.batching, "bucketed")    ? "batching"
-                          : strcmp(c->data.max_tokens_of, "padded") ? "max-tokens-of"
-                                                                    : NULL;
-    const char *of_images = strcmp(c->model.init, "he") ? "init" : NULL;
-    const char *wrong = images ? of_text : of_images;
-    if (!wrong) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--%s has no meaning for --model %s", wrong, c->model.name);
 }
 
 static void copy_seed_and_forms(train_config *c) {
@@ -313,13 +417,16 @@ sr_status train_config_parse(train_config *c, int argc, char **argv, int first, 
     sr_status status = options_parse(train_options, c, argc, argv, first, positional, why);
     if (status != SR_OK) return status;
     model_options wanted = c->model;
+    train_config base;
+    option_origin origin[sizeof rows / sizeof rows[0]];
     options_preset(train_options, c);
     status = apply_recipe(c, &wanted, why);
+    base = *c;
     if (status == SR_OK)
-        status = options_parse(train_options, c, argc, argv, first, positional, why);
+        status = options_parse_noting(train_options, c, origin, argc, argv, first, positional, why);
     if (status == SR_OK) status = check_names(c, why);
+    if (status == SR_OK) status = options_check_use(train_options, c, &base, origin, why);
     if (status == SR_OK) status = check_together(c, why);
-    if (status == SR_OK) status = check_task(c, why);
     copy_seed_and_forms(c);
     return status;
 }

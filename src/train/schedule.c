@@ -7,8 +7,9 @@
  *   inverse-sqrt  lr sqrt(W/u); without warm-up lr/sqrt(u)
  */
 #include <math.h>
+#include <stdlib.h>
 
-#include "statnet/optim.h"
+#include "trainer.h"
 
 static double step_lr(const schedule *s, int64_t u, double epoch) {
     double at = s->milestone_updates ? (double)u : epoch, lr = s->lr;
@@ -36,4 +37,22 @@ double schedule_lr(const schedule *s, int64_t u, double epoch) {
         break;
     }
     return s->lr;
+}
+
+sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why) {
+    for (const char *at = text; *at;) {
+        char *end;
+        double value = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(value > 0))
+            return sr_fail(why, SR_USAGE,
+                           "--lr-steps: '%s' is not a list of positive numbers as in 6,9", text);
+        if (s->milestones == SCHEDULE_STEPS_MAX)
+            return sr_fail(why, SR_USAGE, "--lr-steps: '%s' has more than %d milestones", text,
+                           SCHEDULE_STEPS_MAX);
+        if (s->milestones && value <= s->milestone[s->milestones - 1])
+            return sr_fail(why, SR_USAGE, "--lr-steps: '%s' does not ascend", text);
+        s->milestone[s->milestones++] = value;
+        at = *end ? end + 1 : end;
+    }
+    return SR_OK;
 }

@@ -11,22 +11,6 @@
 
 /* -- schedule */
 
-static sr_status read_milestones(schedule *s, const char *text, sr_failure *why) {
-    for (const char *at = text; *at;) {
-        char *end;
-        double value = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(value > 0))
-            return sr_fail(why, SR_USAGE,
-                           "--lr-steps: '%s' is not a list of positive numbers as in 6,9", text);
-        if (s->milestones == SCHEDULE_STEPS_MAX)
-            return sr_fail(why, SR_USAGE, "--lr-steps: '%s' has more than %d milestones", text,
-                           SCHEDULE_STEPS_MAX);
-        s->milestone[s->milestones++] = value;
-        at = *end ? end + 1 : end;
-    }
-    return SR_OK;
-}
-
 static sr_status open_schedule(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     static const char *const kinds[] = {"fixed", "step", "cosine", "inverse_sqrt"};
@@ -38,7 +22,7 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
                              .milestone_updates = !strcmp(c->lr_steps_in, "updates")};
     for (int i = 0; i < 4; i++)
         if (!strcmp(kinds[i], c->scheduler)) r->schedule.kind = (schedule_kind)i;
-    return read_milestones(&r->schedule, c->lr_steps, why);
+    return trainer_read_milestones(&r->schedule, c->lr_steps, why);
 }
 
 /* -- data, model, optimizer */
@@ -60,6 +44,22 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     return SR_OK;
 }
 
+/* An option that no site's method obeys is a mistake. */
+static sr_status check_norm_options(const trainer *r, sr_failure *why) {
+    const model_options *o = &r->config->model;
+    bool eps = !strcmp(r->config->observe, "batch"), alpha = eps;
+    for (int i = 0; i < r->model->sites; i++) {
+        const norm_site *s = r->model->site[i];
+        eps |= s->method->eps > 0 || s->options.layer_scale > 0;
+        alpha |= s->method->alpha > 0;
+    }
+    if (!isnan(o->norm_eps) && !eps)
+        return sr_fail(why, SR_USAGE, "--norm-eps: no site's normalization has this parameter");
+    if (!isnan(o->norm_alpha) && !alpha)
+        return sr_fail(why, SR_USAGE, "--norm-alpha: no site's normalization has this parameter");
+    return SR_OK;
+}
+
 static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
@@ -74,7 +74,8 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     if (!r->optimizer) return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", c->optimizer);
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
                  (long long)params_total(&r->model->params), r->model->sites, r->threads);
-    return params_slots(&r->model->params, r->optimizer->slots, why);
+    sr_status status = check_norm_options(r, why);
+    return status == SR_OK ? params_slots(&r->model->params, r->optimizer->slots, why) : status;
 }
 
 /* -- run file */

@@ -42,6 +42,9 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why);
  * record's failure when that was SR_OK. */
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
 
+/* Appends the milestones of "6,9", positive and ascending (schedule.c). */
+sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why);
+
 /* An evaluation of a split; recorded and told. */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 

@@ -276,13 +276,13 @@ static void help_breaks_long_lines(void **state) {
     (void)state;
     static const option wide[] = {
         {"G", "a-key-that-is-longer-than-the-column", 0, OPTION_INT, 0, "4", 0, 0, "seconds", NULL,
-         "short"},
+         .help = "short"},
         {"G", "words", 0, OPTION_CHOICE, 0, "one", 0, 0, "",
          "one|two|three|four|five|six|seven|eight",
-         "a help text that leaves no room for the words behind it"},
+         .help = "a help text that leaves no room for the words behind it"},
         {"G", "whole", 0, OPTION_INT, 0, "0", -9007199254740992.0, 9007199254740992.0, "", NULL,
-         "large bounds"},
-        {"G", "broken", 0, OPTION_REAL, 0, "0", 1e-20, 1e20, "", NULL, "large bounds"},
+         .help = "large bounds"},
+        {"G", "broken", 0, OPTION_REAL, 0, "0", 1e-20, 1e20, "", NULL, .help = "large bounds"},
     };
     char *text = NULL;
     size_t size = 0;
@@ -303,6 +303,66 @@ static void help_breaks_long_lines(void **state) {
     free(text);
 }
 
+/* -- options without effect --------------------------------------------------------------------
+ */
+
+typedef struct used {
+    bool on;
+    int64_t count, size;
+    option_text conf;
+} used;
+
+static bool is_on(const void *v) {
+    return ((const used *)v)->on;
+}
+
+static bool has_count(const void *v) {
+    return ((const used *)v)->count > 1;
+}
+
+static const option_use of_on = {"on", is_on, NULL}, of_count = {"count", has_count, &of_on};
+static const option used_rows[] = {
+    FLAG_OPTION("G", "on", offsetof(used, on), "no", "the switch"),
+    INT_OPTION("G", "count", offsetof(used, count), "1", 1, 9, "", "how many", .use = &of_on),
+    INT_OPTION("G", "size", offsetof(used, size), "4", 1, 9, "", "how large", .use = &of_count),
+    {"G", "config", 'c', OPTION_TEXT, offsetof(used, conf), "", 0, 0, "", "", .help = "a file"},
+};
+static const option_table used_table = {used_rows, sizeof used_rows / sizeof used_rows[0]};
+
+static void refused_use(const char *message, int argc, const char *const *argv) {
+    char *copy[8];
+    option_origin origin[sizeof used_rows / sizeof used_rows[0]];
+    int positional;
+    sr_failure why = {0};
+    used v, base;
+    for (int i = 0; i < argc; i++) copy[i] = (char *)(uintptr_t)argv[i];
+    options_preset(used_table, &v);
+    base = v;
+    check_ok(options_parse_noting(used_table, &v, origin, argc, copy, 0, &positional, &why), &why);
+    options_check_use(used_table, &v, &base, origin, &why);
+    assert_string_equal(why.text, message);
+}
+
+#define REFUSED_USE(message, ...)                                                                  \
+    refused_use(message, (int)(sizeof(const char *[]){__VA_ARGS__} / sizeof(char *)),              \
+                (const char *const[]){__VA_ARGS__})
+
+static void use_is_checked(void **state) {
+    (void)state;
+    REFUSED_USE("--count has no effect without --on", "--count", "3");
+    REFUSED_USE("--count has no effect without --on", "--count", "1", "--no-on");
+    REFUSED_USE("", "--count", "3", "--on");
+    REFUSED_USE("--size has no effect without --on", "--size", "3");
+    REFUSED_USE("--size has no effect with --count 1", "--size", "3", "--on");
+    REFUSED_USE("", "--size", "3", "--on", "--count", "2");
+    write_config("count = 1\n", 10);
+    REFUSED_USE("", "-c", config_path());
+    REFUSED_USE("--count has no effect without --on", "-c", config_path(), "--count", "1");
+    write_config("count = 2\n", 10);
+    REFUSED_USE("--count has no effect without --on", "-c", config_path());
+    REFUSED_USE("", "-c", config_path(), "--on");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(preset_fills_every_row),    cmocka_unit_test(changed_follows_the_value),
@@ -310,7 +370,7 @@ int main(void) {
         cmocka_unit_test(long_text_is_refused),      cmocka_unit_test(reals_round_trip),
         cmocka_unit_test(dump_round_trips),          cmocka_unit_test(dump_of_the_defaults),
         cmocka_unit_test(dump_of_the_longest_texts), cmocka_unit_test(help_text),
-        cmocka_unit_test(help_breaks_long_lines),
+        cmocka_unit_test(help_breaks_long_lines),    cmocka_unit_test(use_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,7 +144,7 @@ static void options(void **state) {
     sr_failure why = {0};
     const char *const nothing[] = {"--observe", "batch", "--record", "none", NULL};
     assert_true(parse(&c, nothing, &why) != SR_OK);
-    check_failure(&why, SR_USAGE, "--observe batch");
+    check_failure(&why, SR_USAGE, "--observe has no effect with --record none");
     why = (sr_failure){0};
     const char *const unknown[] = {"--observe", "rows", "-o", "x", NULL};
     assert_true(parse(&c, unknown, &why) != SR_OK);
