@@ -18,9 +18,10 @@ start() {
     file=$1
     shift
     : >run.out # the loop below may look before the background process has made it
-    # A shell starts background programs with SIGINT ignored, and so may whoever runs the tests.
-    # shellcheck disable=SC2086 # a list of words
-    env --default-signal=INT statrec train $small --max-steps 100000000 --epochs 1000000 \
+    # A shell starts background programs with SIGINT ignored, and so may whoever runs the tests, as nohup
+    # does with SIGHUP. A case that wants a signal ignored says so in $signals.
+    # shellcheck disable=SC2086 # lists of words
+    env ${signals:---default-signal=INT,TERM,HUP} statrec train $small --max-steps 100000000 --epochs 1000000 \
         --record scalars --flush-steps 8 --validate-interval-updates 20 -o "$file" "$@" >>run.out 2>run.err &
     run=$!
     tries=0
