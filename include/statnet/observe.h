@@ -29,6 +29,8 @@ typedef struct run_record_options {
     bool final; /* a final pass will be made */
 } run_record_options;
 
+/* SR_OK when a run file can be made at this path; nothing is made yet. */
+sr_status run_record_check_path(const char *path, bool force, sr_failure *why);
 /* Creates the file, declares and observes the sites. NULL on failure. The model outlives it. */
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why);
 /* Stops observing and finishes the file; frees it always. status: "complete", "interrupted" or

@@ -23,7 +23,10 @@ typedef struct tool {
  * why->status: 2 for SR_USAGE, else 1. */
 int tool_report(const tool *t, const sr_failure *why);
 
-/* The same for a message of the tool's own. Returns `exit_status`. */
+/* Prints `name: hint: text` to stderr. */
+void tool_hint(const tool *t, const char *text);
+
+/* As tool_report, for a message of the tool's own. Returns `exit_status`. */
 int tool_error(const tool *t, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_warn(const tool *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

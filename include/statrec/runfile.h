@@ -41,15 +41,22 @@ typedef struct sr_run_info {
     int threads;
     int64_t sites, width;          /* S, W */
     int64_t steps, vectors, evals; /* readable rows T, V, E */
-    const char *status;            /* "running" "complete" "interrupted" "failed" */
+    const char *status; /* "running" "complete" "interrupted" "failed"; "damaged": unreadable */
     const char *reason, *weights_digest, *finished;
     double wall_seconds;
     int64_t spectra; /* rows of /spectra, P */
 } sr_run_info;
 
 /* path; when it does not exist, path.part. A file that is growing has the rows it had when it was
- * opened. NULL and *why on failure. Free with sr_run_close. */
+ * opened. NULL and *why on failure. Free with sr_run_close.
+ *
+ * Damage of one dataset, or of what is told about the run, does not hinder the rest: texts are then
+ * "" and numbers NaN, 0 or -1, and reading that dataset fails and names it. Only what says that it
+ * is a run file and the names and widths of the sites must be whole. */
 sr_runfile *sr_run_open(const char *path, sr_failure *why);
+/* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. Raw values carry no
+ * checksum, and columns of /scalars and /vectors are looked at when they are read. */
+const char *sr_run_damage(const sr_runfile *f, int i);
 void sr_run_close(sr_runfile *f);
 const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */
@@ -70,7 +77,8 @@ const char *sr_family_name(sr_family family);
 sr_family sr_family_find(const char *name);
 
 /* True when the dataset exists (names of format.h) and holds values; every run file declares all of
- * them, and one that nobody put anything into takes no space and reads as NaN. */
+ * them, and one that nobody put anything into takes no space and reads as NaN. Also true of one that
+ * is damaged: reading it tells. */
 bool sr_run_has_scalar(const sr_runfile *f, const char *name);
 bool sr_run_has_vector(const sr_runfile *f, const char *name);
 bool sr_run_has_eval(const sr_runfile *f, const char *name);
@@ -156,18 +164,30 @@ sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const valu
                        sr_failure *why);
 
 /* Walks the whole file: every dataset present, of its declared type and shape, steps increasing,
- * vector steps among steps, counts consistent, status complete. First fault in *why. */
+ * steps of vectors and spectra among them, counts consistent, status complete. First fault in *why.
+ */
 sr_status sr_run_check(const char *path, sr_failure *why);
+/* The same, and every fault is told as it is found; the first one is also in *why. */
+typedef void sr_tell_fn(void *context, const sr_failure *fault);
+sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why);
 
 typedef struct sr_recovery {
     int64_t steps, vectors, evals;                /* rows copied */
     int64_t lost_steps, lost_vectors, lost_evals; /* rows present or counted but unreadable */
 } sr_recovery;
+/* rows: how many of a dataset ("/steps/loss") could not be read, or -1 where it has none; their
+ * values are NaN or -1 in the new file. */
+typedef void sr_lost_fn(void *context, const char *dataset, int64_t rows, const char *reason);
 
 /* Copies the readable rows of `broken` into the new file `path`, status "interrupted". up_to_step
- * < 0: all; else only rows with step <= up_to_step. */
+ * < 0: all; else only rows with step <= up_to_step. A row is lost when its step cannot be read; what
+ * else cannot be read of it is left out. */
 sr_status sr_run_recover(const char *broken, const char *path, bool force, int64_t up_to_step,
                          sr_recovery *result, sr_failure *why);
+/* The same, and what is left out of rows that are not lost is told. */
+sr_status sr_run_recover_telling(const char *broken, const char *path, bool force,
+                                 int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
+                                 void *context, sr_failure *why);
 
 #ifdef __cplusplus
 }

@@ -227,6 +227,13 @@ static sr_status note_short_passes(const sr_runfile *run, const char *path, tsv 
     return status;
 }
 
+/* A note that cannot be made is no reason to have no table: its column is not the table's. */
+static sr_status without_note(const sr_failure *why_not, tsv *table, sr_failure *why) {
+    if (why_not->status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", why_not->text);
+    if (why_not->status != SR_OK) tsv_note(table, "warning", "%s", why_not->text);
+    return SR_OK;
+}
+
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
                        const char *phase_word, tsv *table, sr_failure *why) {
     sr_status status = SR_OK;
@@ -236,9 +243,11 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
         status = window_make(&(*windows)[r], set->run[r], set->path[r], startup, phase_word, why);
         if (status != SR_OK || !table) continue;
         window_describe(&(*windows)[r], set->path[r], table);
-        if (strcmp(phase_word, "all") == 0)
-            status = note_phases(set->run[r], set->path[r], table, why);
-        if (status == SR_OK) status = note_short_passes(set->run[r], set->path[r], table, why);
+        sr_failure phases = {0}, passes = {0};
+        if (strcmp(phase_word, "all") == 0) note_phases(set->run[r], set->path[r], table, &phases);
+        note_short_passes(set->run[r], set->path[r], table, &passes);
+        status = without_note(&phases, table, why);
+        if (status == SR_OK) status = without_note(&passes, table, why);
     }
     return status;
 }

@@ -39,8 +39,12 @@ static void write_line(const tool *t, const char *label, const char *text) {
 
 int tool_report(const tool *t, const sr_failure *why) {
     write_line(t, "", why->text[0] ? why->text : sr_status_name(why->status));
-    if (why->hint[0]) write_line(t, "hint: ", why->hint);
+    if (why->hint[0]) tool_hint(t, why->hint);
     return why->status == SR_USAGE ? TOOL_USAGE : TOOL_FAILED;
+}
+
+void tool_hint(const tool *t, const char *text) {
+    write_line(t, "hint: ", text);
 }
 
 int tool_error(const tool *t, int exit_status, const char *format, ...) {

@@ -11,17 +11,24 @@ static int print_help(void) {
         "Reads every value of each file and checks that all datasets are there with their types\n"
         "and shapes, that steps increase and those of vectors and spectra are among them, that\n"
         "singular values descend, that rows and counts agree, and that the run ended as\n"
-        "complete. Prints one line per file.\n"
+        "complete. Prints one line per file, or one for each fault.\n"
         "\n"
         "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");
     return TOOL_DONE;
 }
 
+static void report_fault(void *context, const sr_failure *fault) {
+    sr_failure line = *fault;
+    line.hint[0] = 0; /* once, behind all of them */
+    tool_report(context, &line);
+}
+
 /* "FILE: complete" on standard output, or what is wrong on standard error. */
 static int check_file(const tool *t, const char *path) {
     sr_failure why = {0};
-    if (sr_run_check(path, &why) != SR_OK) {
-        tool_report(t, &why);
+    tool named = *t;
+    if (sr_run_check_all(path, report_fault, &named, &why) != SR_OK) {
+        if (why.hint[0]) tool_hint(t, why.hint);
         return TOOL_FAILED;
     }
     tsv_escape(stdout, path);

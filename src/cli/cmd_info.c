@@ -27,10 +27,11 @@ static int print_help(void) {
         "\n"
         "Prints what a run file holds: status, origin, readable rows, last evaluations, sites\n"
         "and recorded statistics. RUN.h5.part is taken where there is no RUN.h5. A file that is\n"
-        "still being written, or whose writer died, is read up to its last flush.\n"
+        "still being written, or whose writer died, is read up to its last flush; of a damaged\n"
+        "one, what can be read is printed, and what cannot is named.\n"
         "\n");
     options_help(info_options, stdout);
-    printf("\nExit status: 0 readable, 1 not readable, 2 usage.\n");
+    printf("\nExit status: 0 readable, 1 not readable or damaged, 2 usage.\n");
     return TOOL_DONE;
 }
 
@@ -161,7 +162,7 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
     for (int k = 0; k < SR_EVAL_COUNT; k++) {
         bool any = false;
         if (!sr_run_has_eval(f, names[k])) continue;
-        if (sr_run_eval(f, names[k], first, count, value, why) != SR_OK) return;
+        if (sr_run_eval(f, names[k], first, count, value, why) != SR_OK) continue;
         for (int64_t i = 0; i < count; i++) any |= !isnan(value[i]);
         if (!any) continue;
         printf("  %-16s", names[k]);
@@ -298,19 +299,36 @@ static void print_names(const sr_runfile *f, const char *group,
     puts(any ? "" : "none");
 }
 
+/* Prints what a part failed for, unless opening the file met it already, or an earlier part. */
+static void print_damage(const sr_runfile *f, sr_failure *part, sr_failure *first) {
+    const char *known;
+    bool told = part->status == SR_OK || strcmp(part->text, first->text) == 0;
+    for (int i = 0; !told && (known = sr_run_damage(f, i)); i++) told = !strcmp(known, part->text);
+    if (!told) print_text("damaged", part->text);
+    sr_fail(first, part->status, "%s", part->text);
+    *part = (sr_failure){0};
+}
+
+/* All that can be read; *why keeps the first thing that cannot. */
 static void print_run(const sr_runfile *f, sr_failure *why) {
+    sr_failure part = {0};
+    const char *damage;
     print_text("file", sr_run_get_info(f)->path);
-    print_status(f, why);
+    for (int i = 0; (damage = sr_run_damage(f, i)); i++) {
+        print_text("damaged", damage);
+        sr_fail(why, SR_FORMAT, "%s", damage);
+    }
+    print_status(f, &part), print_damage(f, &part, why);
     print_origin(f);
-    print_steps(f, why);
-    print_vectors(f, why);
-    print_evals(f, why);
+    print_steps(f, &part), print_damage(f, &part, why);
+    print_vectors(f, &part), print_damage(f, &part, why);
+    print_evals(f, &part), print_damage(f, &part, why);
     print_sites(f);
     print_names(f, "scalars", sr_run_has_scalar);
     print_names(f, "vectors", sr_run_has_vector);
     print_names(f, "embeddings", NULL);
-    print_spectra(f, why);
-    print_final(f, why);
+    print_spectra(f, &part), print_damage(f, &part, why);
+    print_final(f, &part), print_damage(f, &part, why);
 }
 
 int cmd_info(const tool *t) {
@@ -330,5 +348,7 @@ int cmd_info(const tool *t) {
         print_run(f, &why);
     }
     sr_run_close(f);
-    return why.status == SR_OK ? TOOL_DONE : tool_report(t, &why);
+    if (why.status == SR_OK) return TOOL_DONE;
+    if (why.status == SR_FORMAT) sr_hint(&why, "`statrec check` lists all that is damaged");
+    return tool_report(t, &why);
 }

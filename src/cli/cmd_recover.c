@@ -32,10 +32,12 @@ static int print_help(void) {
     printf(
         "usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
         "\n"
-        "Copies every row that can be read from a run file whose writer was killed, or that was\n"
-        "damaged, into a new file of status \"interrupted\", and says what was lost. "
-        "BROKEN.h5.part\n"
-        "is taken where there is no BROKEN.h5. The broken file is not changed.\n"
+        "Copies every dataset and row that can be read from a run file whose writer was killed, "
+        "or\n"
+        "that was damaged, into a new file of status \"interrupted\", and says what was lost: "
+        "rows\n"
+        "whose step cannot be read, and values of other damaged datasets, which are left empty.\n"
+        "BROKEN.h5.part is taken where there is no BROKEN.h5. The broken file is not changed.\n"
         "\n");
     options_help(recover_options, stdout);
     printf("\nExit status: 0 a new file was written, 1 failed, 2 usage.\n");
@@ -44,6 +46,18 @@ static int print_help(void) {
 
 static void print_count(const char *what, int64_t copied, int64_t lost) {
     printf("%-12s %lld copied, %lld lost\n", what, (long long)copied, (long long)lost);
+}
+
+/* "/steps/loss   20 rows unreadable: FILE: /steps/loss: damaged: ..." */
+static void print_lost(void *context, const char *dataset, int64_t rows, const char *reason) {
+    (void)context;
+    tsv_escape(stdout, dataset);
+    if (rows >= 0)
+        printf("  %lld row%s unreadable: ", (long long)rows, rows == 1 ? "" : "s");
+    else
+        printf("  unreadable: ");
+    tsv_escape(stdout, reason);
+    putchar('\n');
 }
 
 int cmd_recover(const tool *t) {
@@ -57,8 +71,8 @@ int cmd_recover(const tool *t) {
         return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
-    if (sr_run_recover(t->argv[2], values.output, values.force, values.up_to_step, &count, &why) !=
-        SR_OK)
+    if (sr_run_recover_telling(t->argv[2], values.output, values.force, values.up_to_step, &count,
+                               print_lost, NULL, &why) != SR_OK)
         return tool_report(t, &why);
     print_count("steps", count.steps, count.lost_steps);
     print_count("vectors", count.vectors, count.lost_vectors);

@@ -10,6 +10,10 @@
 
 /* -- opening and closing */
 
+sr_status run_record_check_path(const char *path, bool force, sr_failure *why) {
+    return sr_check_path(path, force, why);
+}
+
 static sr_recorder *create_recorder(const run_record_options *o, const char *model_name,
                                     sr_failure *why) {
     char host[256] = "";

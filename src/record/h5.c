@@ -61,9 +61,10 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
                        : r.system == EEXIST ? SR_EXISTS
                        : r.system           ? SR_IO
                                             : otherwise;
-    return sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
-                   *file || *name ? ": " : "", status == SR_FORMAT ? "damaged: " : "", action,
-                   r.text);
+    sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
+            *file || *name ? ": " : "", status == SR_FORMAT ? "damaged: " : "", action, r.text);
+    if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies what is readable");
+    return status;
 }
 
 void h5_unquiet(h5_errors q) {
@@ -292,6 +293,15 @@ int64_t h5_stored_bytes(h5_id set) {
     hsize_t bytes = H5Dget_storage_size(set);
     h5_unquiet(q);
     return bytes > INT64_MAX ? 0 : (int64_t)bytes;
+}
+
+int64_t h5_stored_bytes_or(h5_id set, sr_failure *why) {
+    h5_errors q = h5_quiet();
+    H5Eclear2(H5E_DEFAULT); /* its result does not tell nothing from a failure */
+    hsize_t bytes = H5Dget_storage_size(set);
+    bool ok = bytes <= INT64_MAX && H5Eget_num(H5E_DEFAULT) == 0;
+    sr_status status = h5_end(q, ok, why, SR_FORMAT, set, NULL, "read the index of chunks");
+    return status == SR_OK ? (int64_t)bytes : -1;
 }
 
 /* Chunks of a dataset in the order of their rows. */

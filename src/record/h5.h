@@ -98,6 +98,8 @@ sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why);
 /* Rows and columns of a chunk; 0 where there is none. */
 void h5_get_chunk(h5_id set, int64_t chunk[2]);
 int64_t h5_stored_bytes(h5_id set);
+/* The same; -1 and *why where the index of its chunks cannot be read. */
+int64_t h5_stored_bytes_or(h5_id set, sr_failure *why);
 /* Of the first `rows` those before the first chunk that does not lie within `end` bytes: in an
  * unfinished file HDF5 reads what was cut off as zeros. */
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end);

@@ -30,6 +30,12 @@ typedef struct reader_shelf {
     int next;             /* place of the next column that is not there */
 } reader_shelf;
 
+/* Something that was found damaged when the file was opened. */
+typedef struct reader_damage {
+    struct reader_damage *next;
+    char text[SR_FAILURE_TEXT];
+} reader_damage;
+
 typedef struct reader_names {
     char (*name)[SR_NAME_SIZE]; /* [count] */
     int count;
@@ -45,11 +51,17 @@ struct sr_runfile {
     reader_names names[READER_GROUPS];
     reader_text **texts; /* head of a list: a cache behind const */
     reader_shelf *shelf; /* the same */
-    int64_t committed[COMMITTED_COUNT], extent_least[COMMITTED_COUNT], extent_most[COMMITTED_COUNT];
+    reader_damage *damage;
+    int64_t committed[COMMITTED_COUNT]; /* -1: unreadable */
+    int64_t extent_least[COMMITTED_COUNT], extent_most[COMMITTED_COUNT]; /* of readable columns */
+    int64_t stored_most[COMMITTED_COUNT]; /* rows that the best column has space for */
 };
 
 /* rawfile.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
 sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
+/* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
+ * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
+sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);

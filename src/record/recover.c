@@ -1,6 +1,7 @@
 /* recover.c -- copies the readable rows of a run file into a recorder that has not begun: for a
- * broken file, and for a run that goes on from a checkpoint. Rows are read in batches; a batch that
- * cannot be read is tried again row by row, so that damage costs the rows it touches. */
+ * broken file, and for a run that goes on from a checkpoint. Columns are read in batches of rows; a batch
+ * that cannot be read is tried again row by row, so that damage costs what it touches: values of one
+ * column in some rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,25 @@
 
 enum { STEP_BATCH = 64, VECTOR_BYTES = 1 << 20 };
 
+/* A dataset of which something could not be read. */
+typedef struct missed {
+    struct missed *next;
+    char dataset[2 * SR_NAME_SIZE];
+    int64_t rows; /* -1: it has none */
+    char reason[SR_FAILURE_TEXT];
+} missed;
+
+struct copy_losses {
+    missed *first;
+    int count;
+};
+
 typedef struct copier {
     sr_recorder *r;
     sr_runfile *f;
     int64_t up_to;
     sr_recovery count;
+    copy_losses *losses;
 
     int64_t *step_int[RUN_STEP_INTS]; /* [STEP_BATCH] */
     double *step_real[RUN_STEP_REALS];
@@ -26,6 +41,38 @@ typedef struct copier {
     int64_t *vector_step;                            /* [vector_room] */
     float *vector[SR_VECTOR_COUNT]; /* [vector_room, W]; NULL where there are none */
 } copier;
+
+/* -- losses ---------------------------------------------------------------------------------- */
+
+void copy_missed(copy_losses *l, const char *group, const char *name, int64_t rows,
+                 const sr_failure *why) {
+    char dataset[2 * SR_NAME_SIZE];
+    missed **at = &l->first;
+    snprintf(dataset, sizeof dataset, "/%.*s%s%.*s", SR_NAME_SIZE - 2, group, *name ? "/" : "",
+             SR_NAME_SIZE - 1, name);
+    while (*at && strcmp((*at)->dataset, dataset) != 0) at = &(*at)->next;
+    if (*at && rows < 0) return; /* told row by row */
+    if (!*at) {
+        *at = calloc(1, sizeof **at);
+        if (!*at) return;
+        memcpy((*at)->dataset, dataset, sizeof dataset);
+        memcpy((*at)->reason, why->text, sizeof why->text);
+        l->count++;
+    }
+    (*at)->rows += rows;
+}
+
+static void tell_losses(const copy_losses *l, sr_lost_fn *tell, void *context) {
+    for (const missed *m = l->first; m && tell; m = m->next)
+        tell(context, m->dataset, m->rows, m->reason);
+}
+
+static void free_losses(copy_losses *l) {
+    for (missed *m = l->first, *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+}
 
 /* -- memory ---------------------------------------------------------------------------------- */
 
@@ -63,33 +110,74 @@ static void copier_free(copier *c) {
     sr_run_close(c->f);
 }
 
-/* -- vectors --------------------------------------------------------------------------------- */
+/* -- columns --------------------------------------------------------------------------------- */
 
-static bool load_vectors(copier *c, int64_t first, int64_t count) {
-    bool ok = sr_run_vector_steps(c->f, first, count, c->vector_step, NULL) == SR_OK;
-    for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
-        if (c->vector[v])
-            ok = sr_run_vector(c->f, run_vectors[v].name, -1, first, count, c->vector[v], NULL) ==
-                 SR_OK;
-    c->vector_first = first, c->vector_count = ok ? count : 0;
-    return ok;
+/* Rows of any column, as wide as the file has them. */
+static sr_status read_any(const copier *c, const run_column *k, int64_t first, int64_t count,
+                          void *to, sr_failure *why) {
+    if (k == &run_vector_step) return sr_run_vector_steps(c->f, first, count, to, why);
+    if (k->type == H5_INT64) return sr_run_step_ints(c->f, k->name, first, count, to, why);
+    if (k->type == H5_FLOAT64) return sr_run_step_reals(c->f, k->name, first, count, to, why);
+    if (strcmp(k->group, "scalars") == 0)
+        return sr_run_scalar(c->f, k->name, -1, first, count, to, why);
+    return sr_run_vector(c->f, k->name, -1, first, count, to, why);
 }
 
-/* Makes row `at` of /vectors readable from memory; false when it is lost. */
-static bool hold_vectors(copier *c, int64_t at) {
-    if (at >= c->vector_first && at < c->vector_first + c->vector_count) return true;
-    int64_t left = c->f->info.vectors - at;
-    if (load_vectors(c, at, left < c->vector_room ? left : c->vector_room)) return true;
-    return load_vectors(c, at, 1);
+static void fill(const run_column *k, int64_t columns, void *to) {
+    for (int64_t i = 0; i < columns; i++) {
+        if (k->type == H5_INT64) ((int64_t *)to)[i] = -1;
+        if (k->type == H5_FLOAT64) ((double *)to)[i] = NAN;
+        if (k->type == H5_FLOAT32) ((float *)to)[i] = NAN;
+    }
+}
+
+/* A row of vectors may be whole at other sites. */
+static void read_sites(const copier *c, const run_column *k, int64_t row, float *to) {
+    for (int64_t i = 0; i < c->f->info.sites; i++) {
+        const sr_run_site *s = &c->f->site[i];
+        if (sr_run_vector(c->f, k->name, i, row, 1, to + s->offset, NULL) != SR_OK)
+            fill(k, s->width, to + s->offset);
+    }
+}
+
+/* What cannot be read becomes NaN or -1. columns: of the dataset. */
+static void read_what_is_whole(copier *c, const run_column *k, int64_t columns, int64_t first,
+                               int64_t count, void *to) {
+    const int64_t row = columns * (k->type == H5_FLOAT32 ? 4 : 8);
+    if (read_any(c, k, first, count, to, NULL) == SR_OK) return;
+    for (int64_t i = 0; i < count; i++) {
+        sr_failure why = {0};
+        char *at = (char *)to + i * row;
+        if (read_any(c, k, first + i, 1, at, &why) == SR_OK) continue;
+        copy_missed(c->losses, k->group, k->name, 1, &why);
+        if (k->type == H5_FLOAT32 && strcmp(k->group, "vectors") == 0)
+            read_sites(c, k, first + i, (float *)at);
+        else
+            fill(k, columns, at);
+    }
+}
+
+/* -- vectors --------------------------------------------------------------------------------- */
+
+/* Makes row `at` of /vectors readable from memory. */
+static void hold_vectors(copier *c, int64_t at) {
+    if (at >= c->vector_first && at < c->vector_first + c->vector_count) return;
+    const int64_t left = c->f->info.vectors - at;
+    c->vector_first = at, c->vector_count = left < c->vector_room ? left : c->vector_room;
+    read_what_is_whole(c, &run_vector_step, 1, at, c->vector_count, c->vector_step);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (c->vector[v])
+            read_what_is_whole(c, &run_vectors[v], c->f->info.width, at, c->vector_count,
+                               c->vector[v]);
 }
 
 /* Advances *at to the row of `step`; rows that belong to no copied step are lost. */
 static bool find_vectors(copier *c, int64_t step, int64_t *at) {
     for (; *at < c->f->info.vectors; ++*at) {
-        bool held = hold_vectors(c, *at);
-        int64_t here = held ? c->vector_step[*at - c->vector_first] : -1;
-        if (held && here == step) return true;
-        if (held && here > step) return false;
+        hold_vectors(c, *at);
+        int64_t here = c->vector_step[*at - c->vector_first];
+        if (here == step) return true;
+        if (here > step) return false;
         c->count.lost_vectors++;
     }
     return false;
@@ -119,19 +207,14 @@ static sr_status copy_vector_row(copier *c, int64_t at) {
 
 /* -- steps ----------------------------------------------------------------------------------- */
 
-static bool load_steps(copier *c, int64_t first, int64_t count) {
-    bool ok = true;
-    for (int i = 0; i < RUN_STEP_INTS && ok; i++)
-        ok = sr_run_step_ints(c->f, run_step_ints[i].name, first, count, c->step_int[i], NULL) ==
-             SR_OK;
-    for (int i = 0; i < RUN_STEP_REALS && ok; i++)
-        ok = sr_run_step_reals(c->f, run_step_reals[i].name, first, count, c->step_real[i], NULL) ==
-             SR_OK;
-    for (int i = 0; i < SR_SCALAR_COUNT && ok; i++)
+static void load_steps(copier *c, int64_t first, int64_t count) {
+    for (int i = 0; i < RUN_STEP_INTS; i++)
+        read_what_is_whole(c, &run_step_ints[i], 1, first, count, c->step_int[i]);
+    for (int i = 0; i < RUN_STEP_REALS; i++)
+        read_what_is_whole(c, &run_step_reals[i], 1, first, count, c->step_real[i]);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++)
         if (c->scalar[i])
-            ok = sr_run_scalar(c->f, run_scalars[i].name, -1, first, count, c->scalar[i], NULL) ==
-                 SR_OK;
-    return ok;
+            read_what_is_whole(c, &run_scalars[i], c->f->info.sites, first, count, c->scalar[i]);
 }
 
 static sr_status copy_scalars(copier *c, int64_t row) {
@@ -153,7 +236,7 @@ static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
     double reals[RUN_STEP_REALS];
     for (int i = 0; i < RUN_STEP_INTS; i++) ints[i] = c->step_int[i][row];
     for (int i = 0; i < RUN_STEP_REALS; i++) reals[i] = c->step_real[i][row];
-    if (ints[0] <= r->step) { /* damaged: steps increase */
+    if (ints[0] <= r->step) { /* unreadable, or damaged: steps increase */
         c->count.lost_steps++;
         return SR_OK;
     }
@@ -172,17 +255,14 @@ static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
 
 static sr_status copy_steps(copier *c) {
     int64_t total = c->f->info.steps, vector_at = 0;
-    for (int64_t at = 0; at < total;) {
-        int64_t count = total - at < STEP_BATCH ? total - at : STEP_BATCH;
-        bool loaded = load_steps(c, at, count);
-        if (!loaded) count = 1, loaded = load_steps(c, at, 1);
-        for (int64_t i = 0; i < count && loaded; i++) {
+    for (int64_t at = 0, count; at < total; at += count) {
+        count = total - at < STEP_BATCH ? total - at : STEP_BATCH;
+        load_steps(c, at, count);
+        for (int64_t i = 0; i < count; i++) {
             if (c->up_to >= 0 && c->step_int[0][i] > c->up_to) return SR_OK;
             sr_status status = copy_step(c, i, &vector_at);
             if (status != SR_OK) return status;
         }
-        if (!loaded) c->count.lost_steps++;
-        at += count;
     }
     if (c->up_to < 0) c->count.lost_vectors += c->f->info.vectors - vector_at;
     return SR_OK;
@@ -190,20 +270,26 @@ static sr_status copy_steps(copier *c) {
 
 /* -- evaluations and embeddings -------------------------------------------------------------- */
 
+/* A value of an evaluation, NaN where it cannot be read. */
+static double read_eval(copier *c, const run_column *k, int64_t at) {
+    double value = NAN;
+    sr_failure why = {0};
+    if (sr_run_eval(c->f, k->name, at, 1, &value, &why) == SR_OK) return value;
+    copy_missed(c->losses, k->group, k->name, 1, &why);
+    return NAN;
+}
+
 static sr_status copy_evals(copier *c) {
     for (int64_t at = 0; at < c->f->info.evals; at++) {
-        double step, value[SR_EVAL_COUNT];
-        bool ok = sr_run_eval(c->f, "step", at, 1, &step, NULL) == SR_OK;
-        for (int i = 0; i < SR_EVAL_COUNT && ok; i++) {
-            value[i] = NAN;
-            if (reader_has_column(c->f, &run_evals[i]))
-                ok = sr_run_eval(c->f, run_evals[i].name, at, 1, &value[i], NULL) == SR_OK;
-        }
-        if (ok && c->up_to >= 0 && step > (double)c->up_to) break;
-        if (!ok || step < (double)c->r->eval_step) {
+        double value[SR_EVAL_COUNT], step = read_eval(c, &run_eval_step, at);
+        if (c->up_to >= 0 && step > (double)c->up_to) break;
+        if (isnan(step) || step < (double)c->r->eval_step) {
             c->count.lost_evals++;
             continue;
         }
+        for (int i = 0; i < SR_EVAL_COUNT; i++)
+            value[i] =
+                reader_has_column(c->f, &run_evals[i]) ? read_eval(c, &run_evals[i], at) : NAN;
         sr_status status = sr_put_eval(c->r, (int64_t)step, value);
         if (status != SR_OK) return status;
         c->count.evals++;
@@ -221,7 +307,11 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
     sr_status status = SR_OK;
     for (int64_t i = 0; i < from.records && status == SR_OK; i++) {
         int64_t step;
-        if (sr_run_singular_values(c->f, e->name, i, &step, value, NULL) != SR_OK) continue;
+        sr_failure lost = {0};
+        if (sr_run_singular_values(c->f, e->name, i, &step, value, &lost) != SR_OK) {
+            copy_missed(c->losses, "embeddings", e->name, 1, &lost);
+            continue;
+        }
         if (step < 0 || (c->up_to >= 0 && step > c->up_to)) continue;
         status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
     }
@@ -236,8 +326,8 @@ static sr_status copy_all(copier *c) {
     if (status == SR_OK) status = copy_evals(c);
     for (int i = 0; i < c->r->embeddings && status == SR_OK; i++)
         status = copy_embedding(c, &c->r->embedding[i]);
-    if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to);
-    if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f);
+    if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to, c->losses);
+    if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f, c->losses);
     if (status == SR_OK) status = sr_flush(c->r);
     if (c->up_to >= 0) return status;
     const sr_run_info *info = &c->f->info;
@@ -245,7 +335,7 @@ static sr_status copy_all(copier *c) {
     int64_t *lost[COMMITTED_COUNT] = {&c->count.lost_steps, &c->count.lost_vectors,
                                       &c->count.lost_evals};
     for (int i = 0; i < COMMITTED_COUNT; i++) {
-        int64_t claimed = c->f->committed[i];
+        int64_t claimed = c->f->committed[i]; /* -1: unreadable */
         if (c->f->extent_most[i] > claimed) claimed = c->f->extent_most[i];
         *lost[i] += claimed - read[i];
     }
@@ -266,8 +356,11 @@ static sr_status compare_sites(copier *c) {
         bool found = false;
         sr_run_embedding e = {0};
         sr_failure why = {0};
-        if (sr_run_get_embedding(f, name, &e, &why) != SR_OK && why.status == SR_MEMORY)
-            return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
+        if (sr_run_get_embedding(f, name, &e, &why) != SR_OK) {
+            if (why.status == SR_MEMORY) return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
+            copy_missed(c->losses, "embeddings", name, -1, &why);
+            continue;
+        }
         for (int k = 0; k < r->embeddings && !found; k++)
             found = strcmp(r->embedding[k].name, name) == 0 && r->embedding[k].rows == e.rows &&
                     r->embedding[k].cols == e.cols;
@@ -278,18 +371,41 @@ static sr_status compare_sites(copier *c) {
                    f->path, r->path);
 }
 
-sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                       struct sr_recovery *result) {
+/* What opening met and copying rows did not: what the file says of itself, columns without rows. */
+static void miss_what_opening_missed(const copier *c) {
+    const char *text;
+    const size_t prefix = strlen(c->f->path) + sizeof ": " - 1;
+    for (int i = 0; (text = sr_run_damage(c->f, i)); i++) {
+        sr_failure why = {0};
+        char name[SR_NAME_SIZE] = "";
+        if (strlen(text) > prefix) snprintf(name, sizeof name, "%s", text + prefix);
+        name[strcspn(name, ":")] = '\0';
+        sr_fail(&why, SR_FORMAT, "%s", text);
+        copy_missed(c->losses, name + (*name == '/'), "", -1, &why);
+    }
+}
+
+static sr_status copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
+                           sr_recovery *result, copy_losses *losses) {
     if (!r || r->failure.status != SR_OK) return recorder_check(r);
     if (r->started)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
-    copier c = {.r = r, .up_to = up_to_step};
+    copier c = {.r = r, .up_to = up_to_step, .losses = losses};
     c.f = sr_run_open(from, &r->failure);
     if (!c.f) return recorder_check(r);
     if (compare_sites(&c) == SR_OK) copy_all(&c);
+    miss_what_opening_missed(&c);
     if (result) *result = c.count;
     copier_free(&c);
     return recorder_check(r);
+}
+
+sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
+                       struct sr_recovery *result) {
+    copy_losses losses = {NULL, 0};
+    sr_status status = copy_rows(r, from, up_to_step, result, &losses);
+    free_losses(&losses);
+    return status;
 }
 
 /* Refuses to write over the file that is read, whichever of the two names it would take. */
@@ -356,15 +472,21 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
     const char *name;
     for (int i = 0; (name = sr_run_name(f, "embeddings", i)); i++) {
         sr_run_embedding e;
-        if (sr_run_get_embedding(f, name, &e, &r->failure) == SR_OK)
-            sr_add_embedding(r, name, e.rows, e.cols);
+        sr_failure why = {0};
+        if (sr_run_get_embedding(f, name, &e, &why) != SR_OK) { /* copying tells */
+            if (why.status == SR_MEMORY) sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
+            continue;
+        }
+        sr_add_embedding(r, name, e.rows, e.cols);
         sr_set_embedding_method(r, name, e.method);
     }
 }
 
-sr_status sr_run_recover(const char *broken, const char *path, bool force, int64_t up_to_step,
-                         sr_recovery *result, sr_failure *why) {
+sr_status sr_run_recover_telling(const char *broken, const char *path, bool force,
+                                 int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
+                                 void *context, sr_failure *why) {
     sr_recovery count = {0};
+    copy_losses losses = {NULL, 0};
     sr_failure own = {0};
     if (!why) why = &own;
     sr_runfile *f = sr_run_open(broken, why);
@@ -372,14 +494,24 @@ sr_status sr_run_recover(const char *broken, const char *path, bool force, int64
     if (f && check_target(f->path, path, why) == SR_OK) r = create_like(f, path, force, why);
     sr_status status = why->status;
     if (r) {
-        char reason[SR_REASON_SIZE];
+        char reason[SR_REASON_SIZE], more[48] = "";
         add_sites_like(r, f);
-        sr_copy_rows(r, f->path, up_to_step, &count);
-        snprintf(reason, sizeof reason, "recovered from %.200s: %lld steps lost", f->path,
-                 (long long)count.lost_steps);
+        copy_rows(r, f->path, up_to_step, &count, &losses);
+        if (losses.count)
+            snprintf(more, sizeof more, ", %d damaged dataset%s", losses.count,
+                     losses.count > 1 ? "s" : "");
+        snprintf(reason, sizeof reason, "recovered from %.180s: %lld steps lost%s", f->path,
+                 (long long)count.lost_steps, more);
         status = sr_close(r, &(sr_finish){.status = "interrupted", .reason = reason}, why);
+        if (status == SR_OK) tell_losses(&losses, tell, context);
     }
+    free_losses(&losses);
     sr_run_close(f);
     if (result) *result = count;
     return status;
+}
+
+sr_status sr_run_recover(const char *broken, const char *path, bool force, int64_t up_to_step,
+                         sr_recovery *result, sr_failure *why) {
+    return sr_run_recover_telling(broken, path, force, up_to_step, result, NULL, NULL, why);
 }

@@ -7,11 +7,22 @@
 
 #include "reader.h"
 
+#define RECOVER_HINT "`statrec recover` copies what is readable"
+
 enum { BATCH_BYTES = 1 << 20 };
+
+/* A fault that was told. */
+typedef struct fault {
+    struct fault *next;
+    sr_failure why;
+} fault;
 
 typedef struct walk {
     const sr_runfile *f;
-    sr_failure *why;
+    sr_failure *why; /* of what is looked at now; see met() */
+    sr_tell_fn *tell;
+    void *context;
+    fault *first, **last;
     void *memory; /* BATCH_BYTES, or one row when that is more */
     size_t memory_bytes;
 } walk;
@@ -20,53 +31,67 @@ static sr_status damaged(const walk *w, const char *path, const char *what) {
     return sr_fail(w->why, SR_FORMAT, "%s: %s: %s", w->f->path, path, what);
 }
 
+/* Behind every look: tells the fault that it found, once, and makes room for the next. */
+static void met(walk *w) {
+    const sr_failure why = *w->why;
+    *w->why = (sr_failure){0};
+    if (why.status == SR_OK) return;
+    for (const fault *k = w->first; k; k = k->next)
+        if (strcmp(k->why.text, why.text) == 0) return;
+    fault *own = calloc(1, sizeof *own);
+    if (w->tell) w->tell(w->context, &why);
+    if (!own) return; /* it was told */
+    own->why = why;
+    *w->last = own, w->last = &own->next;
+}
+
 /* Reads every counted row of one column. */
-static sr_status read_column(const walk *w, const run_column *c, int64_t rows, bool exact) {
+static void read_column(walk *w, const run_column *c, int64_t rows, bool exact) {
     h5_id set;
     h5_shape shape;
     sr_status status = reader_open_column(w->f, c, &set, &shape, w->why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK) {
+        met(w);
+        return;
+    }
     char path[2 * SR_NAME_SIZE];
     snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
     if (exact && shape.dims[0] != rows) status = damaged(w, path, "rows that are not counted");
     int64_t columns = shape.rank == 2 ? shape.dims[1] : 1;
     size_t element = c->type == H5_FLOAT32 ? 4 : 8;
     int64_t batch = (int64_t)(w->memory_bytes / element) / (columns > 0 ? columns : 1);
-    for (int64_t at = 0; at < rows && status == SR_OK && h5_stored_bytes(set) > 0; at += batch) {
+    /* of a file that was cut the index may be gone, and all rows that are counted are there */
+    const bool stored = h5_stored_bytes_or(set, w->f->cut_at ? NULL : w->why) > 0;
+    for (int64_t at = 0; at < rows && status == SR_OK && stored; at += batch) {
         h5_rows part = {at, rows - at < batch ? rows - at : batch, 0, columns, columns};
         status = h5_read_rows(set, &part, c->type, w->memory, w->why);
     }
     h5_close_dataset(set);
-    return status;
+    met(w);
 }
 
 /* All of a group's columns, or (optional) none. */
-static sr_status read_group(const walk *w, const run_column *c, int count, int64_t rows, bool exact,
-                            bool optional) {
-    sr_status status = SR_OK;
-    if (optional && !reader_has_column(w->f, &c[0])) {
-        char path[2 * SR_NAME_SIZE];
-        snprintf(path, sizeof path, "/%s/%s", c[0].group, c[0].name);
-        for (int i = 1; i < count && status == SR_OK; i++)
-            if (reader_has_column(w->f, &c[i])) status = damaged(w, path, "missing");
-        return status;
+static void read_group(walk *w, const run_column *c, int count, int64_t rows, bool exact,
+                       bool optional) {
+    char path[2 * SR_NAME_SIZE];
+    bool none = optional && !reader_has_column(w->f, &c[0]);
+    snprintf(path, sizeof path, "/%s/%s", c[0].group, c[0].name);
+    for (int i = 0; i < count; i++) {
+        if (!none) read_column(w, &c[i], rows, exact);
+        if (none && reader_has_column(w->f, &c[i])) damaged(w, path, "missing");
+        met(w);
     }
-    for (int i = 0; i < count && status == SR_OK; i++) status = read_column(w, &c[i], rows, exact);
-    return status;
 }
 
 /* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last ends.
  * always: the first age is never missing. */
-static sr_status read_ages(const walk *w, const run_column *c, const int *first, int ages,
-                           int64_t rows, bool exact, bool always) {
-    sr_status status = SR_OK;
-    for (int i = 0; i < ages && status == SR_OK; i++)
-        status =
-            read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, i > 0 || !always);
-    return status;
+static void read_ages(walk *w, const run_column *c, const int *first, int ages, int64_t rows,
+                      bool exact, bool always) {
+    for (int i = 0; i < ages; i++)
+        read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, i > 0 || !always);
 }
 
-static sr_status read_statistics(const walk *w, bool exact) {
+static void read_statistics(walk *w, bool exact) {
     static const int scalar[] = {0, SR_SCALAR_AGES, SR_SCALAR_COUNT},
                      vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT},
                      eval[] = {0, SR_EVAL_AGES, SR_EVAL_COUNT};
@@ -76,12 +101,11 @@ static sr_status read_statistics(const walk *w, bool exact) {
         EVAL = sizeof eval / sizeof *eval - 1
     };
     const sr_run_info *info = &w->f->info;
-    sr_status status = read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact, false);
-    if (status == SR_OK) status = read_group(w, &run_vector_step, 1, info->vectors, exact, false);
-    if (status == SR_OK)
-        status = read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact, false);
-    if (status == SR_OK) status = read_group(w, &run_eval_step, 1, info->evals, exact, false);
-    return status == SR_OK ? read_ages(w, run_evals, eval, EVAL, info->evals, exact, true) : status;
+    read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact, false);
+    read_group(w, &run_vector_step, 1, info->vectors, exact, false);
+    read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact, false);
+    read_group(w, &run_eval_step, 1, info->evals, exact, false);
+    read_ages(w, run_evals, eval, EVAL, info->evals, exact, true);
 }
 
 static int64_t *read_steps(const walk *w, const char *group, int64_t rows) {
@@ -98,23 +122,35 @@ static int64_t *read_steps(const walk *w, const char *group, int64_t rows) {
     return NULL;
 }
 
+/* Steps of vectors increase and are among step [count]. */
+static void check_vector_steps(walk *w, const int64_t *step, int64_t count) {
+    const int64_t rows = w->f->info.vectors;
+    int64_t *vector = read_steps(w, "vectors", rows);
+    sr_status status = vector ? SR_OK : w->why->status;
+    for (int64_t i = 0, at = 0; i < rows && status == SR_OK; i++) {
+        while (at < count && step[at] < vector[i]) at++;
+        if (at == count || step[at] != vector[i] || (i > 0 && vector[i] <= vector[i - 1]))
+            status = damaged(w, "/vectors/step", "not increasing, or not among the steps");
+    }
+    free(vector);
+    met(w);
+}
+
 /* Steps increase; steps of vectors and of spectra increase and are among them. */
-static sr_status check_steps(const walk *w, bool exact) {
+static void check_steps(walk *w, bool exact) {
     const sr_run_info *info = &w->f->info;
     int64_t *step = read_steps(w, "steps", info->steps);
-    int64_t *vector = step ? read_steps(w, "vectors", info->vectors) : NULL;
-    sr_status status = vector ? SR_OK : w->why->status;
+    sr_status status = step ? SR_OK : w->why->status;
     for (int64_t i = 0; i < info->steps && status == SR_OK; i++)
         if (step[i] < 0 || (i > 0 && step[i] <= step[i - 1]))
             status = damaged(w, "/steps/step", "not increasing");
-    for (int64_t i = 0, at = 0; i < info->vectors && status == SR_OK; i++) {
-        while (at < info->steps && step[at] < vector[i]) at++;
-        if (at == info->steps || step[at] != vector[i] || (i > 0 && vector[i] <= vector[i - 1]))
-            status = damaged(w, "/vectors/step", "not increasing, or not among the steps");
+    met(w);
+    if (step) { /* else every step of these would seem to be missing */
+        check_vector_steps(w, step, info->steps);
+        reader_check_spectra(w->f, step, info->steps, exact, w->why);
+        met(w);
     }
-    if (status == SR_OK) status = reader_check_spectra(w->f, step, info->steps, exact, w->why);
-    free(step), free(vector);
-    return status;
+    free(step);
 }
 
 static sr_status check_evals(const walk *w) {
@@ -149,10 +185,10 @@ static sr_status check_columns_of_sites(const walk *w) {
     return status;
 }
 
-static sr_status check_embeddings(const walk *w) {
-    sr_status status = SR_OK;
+static void check_embeddings(walk *w) {
     const char *name;
-    for (int i = 0; status == SR_OK && (name = sr_run_name(w->f, "embeddings", i)); i++) {
+    for (int i = 0; (name = sr_run_name(w->f, "embeddings", i)); i++) {
+        sr_status status = SR_OK;
         sr_run_embedding e;
         int64_t step;
         char path[2 * SR_NAME_SIZE];
@@ -168,8 +204,8 @@ static sr_status check_embeddings(const walk *w) {
             last = step;
         }
         free(value);
+        met(w);
     }
-    return status;
 }
 
 static sr_status check_state(const walk *w) {
@@ -181,41 +217,69 @@ static sr_status check_state(const walk *w) {
     sr_status status = sr_fail(w->why, SR_STATE, "%s: %s, %lld steps readable%s%s", w->f->path,
                                w->f->unfinished ? "unfinished" : info->status,
                                (long long)info->steps, *info->reason ? ": " : "", info->reason);
-    if (w->f->unfinished) sr_hint(w->why, "`statrec recover` copies what is readable");
+    if (w->f->unfinished) sr_hint(w->why, "%s", RECOVER_HINT);
     return status;
 }
 
-static sr_status walk_file(const walk *w) {
+static void tell_of_opening(walk *w) {
+    const char *text;
+    for (int i = 0; (text = sr_run_damage(w->f, i)); i++) {
+        sr_fail(w->why, SR_FORMAT, "%s", text);
+        met(w);
+    }
+}
+
+static void walk_file(walk *w) {
     const sr_run_info *info = &w->f->info;
     bool exact = !w->f->unfinished && strcmp(info->status, "running") != 0;
-    sr_status status = read_group(w, run_step_ints, RUN_STEP_INTS, info->steps, exact, false);
-    if (status == SR_OK)
-        status = read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
-    if (status == SR_OK) status = read_statistics(w, exact);
-    if (status == SR_OK) status = check_steps(w, exact);
-    if (status == SR_OK) status = check_evals(w);
-    if (status == SR_OK) status = check_columns_of_sites(w);
-    if (status == SR_OK) status = check_embeddings(w);
-    if (status == SR_OK) status = reader_check_final(w->f, w->why);
-    return status == SR_OK ? check_state(w) : status;
+    tell_of_opening(w);
+    read_group(w, run_step_ints, RUN_STEP_INTS, info->steps, exact, false);
+    read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
+    read_statistics(w, exact);
+    check_steps(w, exact);
+    check_evals(w), met(w);
+    check_columns_of_sites(w), met(w);
+    check_embeddings(w);
+    reader_check_final(w->f, w->why), met(w);
+    check_state(w), met(w);
+}
+
+static void check_open(walk *w) {
+    w->memory_bytes = 8 * (size_t)w->f->info.width;
+    if (w->memory_bytes < BATCH_BYTES) w->memory_bytes = BATCH_BYTES;
+    w->memory = malloc(w->memory_bytes);
+    if (w->memory)
+        walk_file(w);
+    else
+        sr_fail(w->why, SR_MEMORY, "%s: %zu bytes", w->f->path, w->memory_bytes);
+    free(w->memory);
+}
+
+/* The first fault; what is damaged may be recovered. */
+static sr_status keep_first(const walk *w, sr_failure *why) {
+    if (!w->first) return SR_OK;
+    sr_failure first = w->first->why;
+    if (first.status == SR_FORMAT && w->f) sr_hint(&first, "%s", RECOVER_HINT);
+    if (why && why->status == SR_OK) *why = first;
+    return first.status;
+}
+
+sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why) {
+    sr_failure own = {0};
+    sr_runfile *f = sr_run_open(path, &own);
+    walk w = {.f = f, .why = &own, .tell = tell, .context = context};
+    w.last = &w.first;
+    if (f) check_open(&w);
+    met(&w);
+    sr_status status = keep_first(&w, why);
+    for (fault *k = w.first, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    sr_run_close(f);
+    return status;
 }
 
 sr_status sr_run_check(const char *path, sr_failure *why) {
-    sr_failure own = {0};
-    sr_runfile *f = sr_run_open(path, &own);
-    if (f) {
-        walk w = {f, &own, NULL, 8 * (size_t)f->info.width};
-        if (w.memory_bytes < BATCH_BYTES) w.memory_bytes = BATCH_BYTES;
-        w.memory = malloc(w.memory_bytes);
-        if (w.memory) {
-            if (walk_file(&w) == SR_FORMAT)
-                sr_hint(&own, "`statrec recover` copies what is readable");
-        } else {
-            sr_fail(&own, SR_MEMORY, "%s: %zu bytes", f->path, w.memory_bytes);
-        }
-        free(w.memory);
-        sr_run_close(f);
-    }
-    if (own.status != SR_OK && why && why->status == SR_OK) *why = own;
-    return own.status;
+    return sr_run_check_all(path, NULL, NULL, why);
 }

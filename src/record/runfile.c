@@ -13,6 +13,30 @@ const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "ev
 
 enum { SITES_MAX = 1 << 20, NAMES_MAX = 4096 };
 
+/* -- damage ---------------------------------------------------------------------------------- */
+
+sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why) {
+    if (own->status == SR_OK) return SR_OK;
+    reader_damage **last = &f->damage;
+    const bool damage = own->status == SR_FORMAT || own->status == SR_IO;
+    if (!damage || f->cut_at) {
+        sr_fail(why, own->status, "%s", own->text);
+        sr_hint(why, "%s", own->hint);
+        return own->status;
+    }
+    while (*last) last = &(*last)->next;
+    *last = calloc(1, sizeof **last);
+    if (!*last) return sr_fail(why, SR_MEMORY, "%s: list of damages", f->path);
+    memcpy((*last)->text, own->text, sizeof own->text);
+    return SR_OK;
+}
+
+const char *sr_run_damage(const sr_runfile *f, int i) {
+    const reader_damage *d = f->damage;
+    while (d && i-- > 0) d = d->next;
+    return d && i < 0 ? d->text : NULL;
+}
+
 /* -- datasets -------------------------------------------------------------------------------- */
 
 /* cache: as h5_open_dataset takes it. */
@@ -91,46 +115,51 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-static sr_status read_root(sr_runfile *f, sr_failure *why) {
-    sr_status status = check_format(f, why);
-    sr_run_info *info = &f->info;
-#define READ(name)                                                                                 \
-    if (status == SR_OK) {                                                                         \
-        void *text = NULL;                                                                         \
-        status = h5_get_attribute(f->file, "/", #name, H5_TEXT, &text, NULL, why);                 \
-        info->name = text;                                                                         \
-    }
-    RUN_TEXTS(READ)
-#undef READ
-    int64_t threads = 0;
-    if (status == SR_OK)
-        status = h5_get_attribute(f->file, "/", "seed", H5_UINT64, NULL, &info->seed, why);
-    if (status == SR_OK)
-        status = h5_get_attribute(f->file, "/", "threads", H5_INT64, NULL, &threads, why);
-    info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
+/* A text of the root; "" where it is damaged. malloc'd. */
+static sr_status read_text(sr_runfile *f, const char *name, const char **at, sr_failure *why) {
+    void *text = NULL;
+    sr_failure own = {0};
+    h5_get_attribute(f->file, "/", name, H5_TEXT, &text, NULL, &own);
+    sr_status status = reader_forgive(f, &own, why);
+    if (status == SR_OK && !text && !(text = calloc(1, 1)))
+        status = sr_fail(why, SR_MEMORY, "%s: attribute %s", f->path, name);
+    *at = text;
     return status;
 }
 
-/* One fixed-length text of /state, NUL-terminated. */
-static sr_status read_state_text(sr_runfile *f, const char *path, size_t size, const char **text,
-                                 sr_failure *why) {
+static sr_status read_root(sr_runfile *f, sr_failure *why) {
+    sr_status status = check_format(f, why);
+    sr_run_info *info = &f->info;
+    sr_failure seed = {0}, other = {0};
+#define READ(name)                                                                                 \
+    if (status == SR_OK) status = read_text(f, #name, &info->name, why);
+    RUN_TEXTS(READ)
+#undef READ
+    int64_t threads = 0;
+    if (status != SR_OK) return status;
+    h5_get_attribute(f->file, "/", "seed", H5_UINT64, NULL, &info->seed, &seed);
+    h5_get_attribute(f->file, "/", "threads", H5_INT64, NULL, &threads, &other);
+    info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
+    status = reader_forgive(f, &seed, why);
+    return status == SR_OK ? reader_forgive(f, &other, why) : status;
+}
+
+/* One fixed-length text of /state, NUL-terminated; `otherwise` where it is damaged. */
+static sr_status read_state_text(sr_runfile *f, const char *path, size_t size,
+                                 const char *otherwise, const char **text, sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    sr_status status = reader_open(f, path, H5_TEXT, 0, 0, &set, &shape, why);
-    if (status != SR_OK) return status;
+    sr_failure own = {0};
     char *field = calloc(size + 1, 1);
-    if (!field) {
-        status = sr_fail(why, SR_MEMORY, "%s: %s", f->path, path);
-    } else if (shape.text != size) {
+    if (!(*text = field)) return sr_fail(why, SR_MEMORY, "%s: %s", f->path, path);
+    sr_status status = reader_open(f, path, H5_TEXT, 0, 0, &set, &shape, &own);
+    if (status == SR_OK && shape.text != size)
         status =
-            sr_fail(why, SR_FORMAT, "%s: %s: %zu bytes, not %zu", f->path, path, shape.text, size);
-    } else {
-        status = h5_read_all(set, H5_TEXT, size, field, why);
-    }
+            sr_fail(&own, SR_FORMAT, "%s: %s: %zu bytes, not %zu", f->path, path, shape.text, size);
+    if (status == SR_OK) status = h5_read_all(set, H5_TEXT, size, field, &own);
     h5_close_dataset(set);
-    if (status != SR_OK) free(field), field = NULL;
-    *text = field;
-    return status;
+    if (status != SR_OK) snprintf(field, size, "%s", otherwise);
+    return reader_forgive(f, &own, why);
 }
 
 static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void *value,
@@ -143,31 +172,39 @@ static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void
     return status;
 }
 
+static sr_status read_committed(sr_runfile *f, int which, sr_failure *why) {
+    char path[64];
+    sr_failure own = {0};
+    int64_t count = -1;
+    snprintf(path, sizeof path, "/state/%s", run_committed_names[which]);
+    sr_status status = read_number(f, path, H5_INT64, &count, &own);
+    if (status == SR_OK && count < 0)
+        sr_fail(&own, SR_FORMAT, "%s: %s: %lld", f->path, path, (long long)count);
+    f->committed[which] = own.status == SR_OK ? count : -1;
+    return reader_forgive(f, &own, why);
+}
+
 static sr_status read_state(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
     sr_status status = SR_OK;
-    for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "/state/%s", run_committed_names[i]);
-        status = read_number(f, path, H5_INT64, &f->committed[i], why);
-        if (status == SR_OK && f->committed[i] < 0)
-            status =
-                sr_fail(why, SR_FORMAT, "%s: %s: %lld", f->path, path, (long long)f->committed[i]);
-    }
+    sr_failure own = {0};
+    for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++) status = read_committed(f, i, why);
     if (status == SR_OK)
-        status = read_state_text(f, "/state/status", SR_STATUS_SIZE, &info->status, why);
-    if (status == SR_OK && !*info->status)
+        status = read_state_text(f, "/state/status", SR_STATUS_SIZE, "damaged", &info->status, why);
+    if (status == SR_OK && !*info->status) /* every writer's is at least "running" */
         status = sr_fail(why, SR_FORMAT, "%s: /state/status: empty", f->path);
     if (status == SR_OK)
-        status = read_state_text(f, "/state/reason", SR_REASON_SIZE, &info->reason, why);
+        status = read_state_text(f, "/state/reason", SR_REASON_SIZE, "", &info->reason, why);
     if (status == SR_OK)
-        status = read_state_text(f, "/state/finished", RUN_FINISHED_SIZE, &info->finished, why);
+        status = read_state_text(f, "/state/finished", RUN_FINISHED_SIZE, "", &info->finished, why);
     if (status == SR_OK)
-        status =
-            read_state_text(f, "/state/weights_digest", SR_DIGEST_SIZE, &info->weights_digest, why);
-    if (status == SR_OK)
-        status = read_number(f, "/state/wall_seconds", H5_FLOAT64, &info->wall_seconds, why);
-    return status;
+        status = read_state_text(f, "/state/weights_digest", SR_DIGEST_SIZE, "",
+                                 &info->weights_digest, why);
+    if (status != SR_OK) return status;
+    info->wall_seconds = NAN;
+    if (read_number(f, "/state/wall_seconds", H5_FLOAT64, &info->wall_seconds, &own) != SR_OK)
+        info->wall_seconds = NAN;
+    return reader_forgive(f, &own, why);
 }
 
 /* -- /sites ---------------------------------------------------------------------------------- */
@@ -199,8 +236,9 @@ static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
         char name[SR_KIND_SIZE] = "";
         memcpy(name, scratch + i * SR_KIND_SIZE, SR_KIND_SIZE - 1);
-        f->site[i].family = sr_family_find(name);
-        if (f->site[i].family == SR_FAMILY_COUNT)
+        const sr_family family = sr_family_find(name);
+        f->site[i].family = family == SR_FAMILY_COUNT ? SR_FAMILY_NONE : family;
+        if (family == SR_FAMILY_COUNT)
             status = sr_fail(why, SR_FORMAT, "%s: /sites/family: '%s' at site %lld is none",
                              f->path, name, (long long)i);
     }
@@ -209,12 +247,17 @@ static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
 
 static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) {
     int64_t count = f->info.sites;
-    sr_status status = SR_OK;
+    sr_status status = read_array(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        memcpy(f->site[i].name, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
 #define READ(field, size, definition)                                                              \
-    if (status == SR_OK)                                                                           \
-        status = read_array(f, "/sites/" #field, H5_TEXT, size, count, scratch, why);              \
-    for (int64_t i = 0; i < count && status == SR_OK; i++)                                         \
-        memcpy(f->site[i].field, scratch + i * (size), (size)-1);
+    if (status == SR_OK && strcmp(#field, "name") != 0) {                                          \
+        sr_failure own = {0};                                                                      \
+        read_array(f, "/sites/" #field, H5_TEXT, size, count, scratch, &own);                      \
+        for (int64_t i = 0; i < count && own.status == SR_OK; i++)                                 \
+            memcpy(f->site[i].field, scratch + i * (size), (size)-1);                              \
+        status = reader_forgive(f, &own, why);                                                     \
+    }
     SR_SITE_TEXTS(READ)
     if (!tells_methods(f)) {
         for (int64_t i = 0; i < count; i++) reader_guess_method(&f->site[i]);
@@ -222,7 +265,9 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
     }
     SR_METHOD_TEXTS(READ)
 #undef READ
-    return status == SR_OK ? read_families(f, scratch, why) : status;
+    sr_failure families = {0};
+    if (status == SR_OK) read_families(f, scratch, &families);
+    return status == SR_OK ? reader_forgive(f, &families, why) : status;
 }
 
 static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why) {
@@ -233,24 +278,33 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
 #define READ(field, type, from)                                                                    \
     if (status == SR_OK) status = read_array(f, "/sites/" #field, type, 0, count, scratch, why);   \
     for (int64_t i = 0; i < count && status == SR_OK; i++) f->site[i].field = from[i];
+#define READ_IF_WHOLE(field, type, from, otherwise)                                                \
+    if (status == SR_OK) {                                                                         \
+        sr_failure own = {0};                                                                      \
+        read_array(f, "/sites/" #field, type, 0, count, scratch, &own);                            \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            f->site[i].field = own.status == SR_OK ? from[i] : (otherwise);                        \
+        status = reader_forgive(f, &own, why);                                                     \
+    }
     READ(offset, H5_INT32, whole)
     READ(width, H5_INT32, whole)
-    READ(depth, H5_INT32, whole)
-    READ(layer_scale, H5_INT32, whole)
-    READ(eps, H5_FLOAT64, real)
-    READ(alpha, H5_FLOAT64, real)
+    READ_IF_WHOLE(depth, H5_INT32, whole, i)
+    READ_IF_WHOLE(layer_scale, H5_INT32, whole, 0)
+    READ_IF_WHOLE(eps, H5_FLOAT64, real, NAN)
+    READ_IF_WHOLE(alpha, H5_FLOAT64, real, NAN)
     if (h5_has(f->file, "/sites/observed")) { /* absent in the first files of this version */
-        READ(observed, H5_INT32, whole)
+        READ_IF_WHOLE(observed, H5_INT32, whole, 0)
     }
     if (tells_methods(f)) {
-        READ(layer_scale_own, H5_INT32, whole)
+        READ_IF_WHOLE(layer_scale_own, H5_INT32, whole, 0)
     }
 #undef READ
+#undef READ_IF_WHOLE
     for (int64_t i = 0; i < count && status == SR_OK; i++) reader_call_site(&f->site[i]);
     return status;
 }
 
-static sr_status check_sites(const sr_runfile *f, sr_failure *why) {
+static sr_status check_sites(sr_runfile *f, sr_failure *why) {
     int64_t at = 0;
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
@@ -260,6 +314,7 @@ static sr_status check_sites(const sr_runfile *f, sr_failure *why) {
                            (long long)s->width);
         at += s->width;
     }
+    if (f->info.width < 0) f->info.width = at; /* /sites/column_site is damaged */
     if (at == f->info.width) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /sites/column_site has %lld columns, the sites %lld",
                    f->path, (long long)f->info.width, (long long)at);
@@ -282,8 +337,11 @@ static sr_status read_length(sr_runfile *f, const char *path, h5_type type, int6
 static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
     sr_status status = read_length(f, "/sites/name", H5_TEXT, SITES_MAX, &info->sites, why);
-    if (status == SR_OK)
-        status = read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, why);
+    sr_failure own = {0};
+    if (status == SR_OK &&
+        read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, &own) != SR_OK)
+        info->width = -1;
+    if (status == SR_OK) status = reader_forgive(f, &own, why);
     if (status != SR_OK) return status;
     char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
     f->site = calloc((size_t)info->sites + 1, sizeof *f->site);
@@ -298,22 +356,36 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
 
 /* -- how many rows --------------------------------------------------------------------------- */
 
-/* Takes one column's extent into account; `filled` columns hold a value in every row. */
+/* Rows that a filled column, one with a value in every row, has space for, to *stored. */
+static sr_status check_stored(sr_runfile *f, const run_column *c, h5_id set, int64_t rows,
+                              int64_t *stored, sr_failure *why) {
+    const int64_t bytes = h5_stored_bytes_or(set, why);
+    *stored = bytes < 0 ? 0 : bytes / 8;
+    if (bytes < 0) return why->status;
+    if (*stored >= rows) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /%s/%s: damaged: %lld of %lld rows are stored", f->path,
+                   c->group, c->name, (long long)*stored, (long long)rows);
+}
+
+/* Takes one column's extent into account. An extent may claim anything, allocated space cannot: no
+ * more rows are readable than the best of the filled columns has space for. */
 static sr_status count_column(sr_runfile *f, const run_column *c, int which, bool filled,
                               sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    sr_status status = reader_open_column(f, c, &set, &shape, why);
-    if (status != SR_OK) return status;
-    int64_t rows = shape.dims[0];
+    sr_failure own = {0};
+    sr_status status = reader_open_column(f, c, &set, &shape, &own);
+    if (status != SR_OK) return reader_forgive(f, &own, why);
+    int64_t rows = shape.dims[0], stored = 0, claimed = f->committed[which];
     if (rows > f->extent_most[which]) f->extent_most[which] = rows;
     if (f->cut_at) rows = h5_whole_rows(set, rows, f->cut_at);
     if (rows < f->extent_least[which]) f->extent_least[which] = rows;
-    /* an extent may claim anything; allocated space cannot */
-    int64_t stored = filled ? h5_stored_bytes(set) / 8 : INT64_MAX;
-    if (stored < f->extent_least[which]) f->extent_least[which] = stored;
+    if (filled && claimed < 0) claimed = rows;
+    if (filled) check_stored(f, c, set, rows < claimed ? rows : claimed, &stored, &own);
+    if (stored > f->stored_most[which]) f->stored_most[which] = stored;
+    if (filled && f->cut_at && stored < f->extent_least[which]) f->extent_least[which] = stored;
     h5_close_dataset(set);
-    return SR_OK;
+    return f->cut_at ? SR_OK : reader_forgive(f, &own, why);
 }
 
 static sr_status count_columns(sr_runfile *f, const run_column *c, int count, int which,
@@ -325,13 +397,15 @@ static sr_status count_columns(sr_runfile *f, const run_column *c, int count, in
 }
 
 static int64_t readable(const sr_runfile *f, int which) {
-    int64_t a = f->committed[which], b = f->extent_least[which];
-    return a < b ? a : b;
+    int64_t rows = f->extent_least[which];
+    if (f->stored_most[which] < rows) rows = f->stored_most[which];
+    return f->committed[which] >= 0 && f->committed[which] < rows ? f->committed[which] : rows;
 }
 
 /* The committed counts were read before: a writer that goes on only makes extents longer. */
 static sr_status count_rows(sr_runfile *f, sr_failure *why) {
-    for (int i = 0; i < COMMITTED_COUNT; i++) f->extent_least[i] = INT64_MAX, f->extent_most[i] = 0;
+    for (int i = 0; i < COMMITTED_COUNT; i++)
+        f->extent_least[i] = INT64_MAX, f->extent_most[i] = f->stored_most[i] = 0;
     sr_status status = SR_OK;
     for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
         status = count_column(f, &run_step_ints[i], COMMITTED_STEPS, true, why);
@@ -373,12 +447,13 @@ static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
     char name[SR_NAME_SIZE];
     int64_t count = 0;
     if (!h5_has(f->file, "/embeddings")) return SR_OK;
-    sr_status status = h5_count_members(f->file, "/embeddings", &count, why);
+    sr_failure own = {0};
+    sr_status status = h5_count_members(f->file, "/embeddings", &count, &own);
     for (int64_t i = 0; i < count && i < NAMES_MAX && status == SR_OK; i++) {
-        status = h5_member(f->file, "/embeddings", i, name, sizeof name, why);
-        if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, why);
+        status = h5_member(f->file, "/embeddings", i, name, sizeof name, &own);
+        if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, &own);
     }
-    return status;
+    return reader_forgive(f, &own, why);
 }
 
 static sr_status read_names(sr_runfile *f, sr_failure *why) {
@@ -471,6 +546,10 @@ void sr_run_close(sr_runfile *f) {
     for (reader_text *t = *f->texts, *next; t; t = next) {
         next = t->next;
         free(t->dataset), free(t->text), free(t);
+    }
+    for (reader_damage *d = f->damage, *next; d; d = next) {
+        next = d->next;
+        free(d);
     }
     free(f->texts), free(f->shelf), free(f->site), free(f->path);
     free(f);

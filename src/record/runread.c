@@ -31,8 +31,9 @@ static const run_column *find_column(const run_column *c, int count, const char 
 static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     h5_id set;
     h5_shape shape;
-    if (!c || reader_open_column(f, c, &set, &shape, NULL) != SR_OK) return false;
-    bool has = rows == 0 || h5_stored_bytes(set) > 0;
+    if (!c) return false;
+    if (reader_open_column(f, c, &set, &shape, NULL) != SR_OK) return reader_has_column(f, c);
+    bool has = rows == 0 || h5_stored_bytes_or(set, NULL) != 0;
     h5_close_dataset(set);
     return has;
 }

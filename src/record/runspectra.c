@@ -117,23 +117,36 @@ static const run_column *column_at(int i) {
     return i == SR_SPECTRUM_COUNT ? &run_spectra_rows : &run_spectra_step;
 }
 
+/* Rows of one column at most, to *least. */
+static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t *least,
+                              sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = open_spectra(f, c, &set, &shape, why);
+    if (status != SR_OK) return status;
+    int64_t stored = c == &run_spectra_step ? h5_stored_bytes_or(set, why) / 8 : INT64_MAX;
+    if (shape.dims[0] < *least) *least = shape.dims[0];
+    if (f->cut_at) *least = h5_whole_rows(set, *least, f->cut_at);
+    if (stored < *least) *least = stored;
+    h5_close_dataset(set);
+    return why->status;
+}
+
+/* Damaged columns count for nothing, and without steps there are no rows. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
     f->info.spectra = 0;
-    if (!reader_has_column(f, &run_spectra_step)) return SR_OK;
     int64_t least = INT64_MAX;
-    for (int i = 0; i < SR_SPECTRUM_COUNT + 2; i++) {
-        h5_id set;
-        h5_shape shape;
-        sr_status status = open_spectra(f, column_at(i), &set, &shape, why);
-        if (status != SR_OK) return status;
-        int64_t stored = column_at(i) == &run_spectra_step ? h5_stored_bytes(set) / 8 : INT64_MAX;
-        if (shape.dims[0] < least) least = shape.dims[0];
-        if (f->cut_at) least = h5_whole_rows(set, least, f->cut_at);
-        if (stored < least) least = stored;
-        h5_close_dataset(set);
+    sr_status status = SR_OK;
+    if (!reader_has_column(f, &run_spectra_step)) return SR_OK;
+    for (int i = 0; i < SR_SPECTRUM_COUNT + 2 && status == SR_OK; i++) {
+        sr_failure own = {0};
+        if (count_column(f, column_at(i), &least, &own) != SR_OK &&
+            column_at(i) == &run_spectra_step)
+            least = 0;
+        status = reader_forgive(f, &own, why);
     }
-    f->info.spectra = least;
-    return SR_OK;
+    f->info.spectra = least == INT64_MAX ? 0 : least;
+    return status;
 }
 
 static sr_status read_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
@@ -315,14 +328,39 @@ sr_status reader_check_final(const sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_to) {
+/* One part of row i; the values that it leaves are NaN or -1 where it cannot be read. */
+static bool copy_part(const sr_runfile *f, const run_column *c, int64_t i, int64_t columns,
+                      void *value, copy_losses *losses) {
+    h5_rows row = {i, 1, 0, columns, columns};
+    sr_failure why = {0};
+    if (read_part(f, c, &row, value, &why) == SR_OK) return true;
+    copy_missed(losses, c->group, c->name, 1, &why);
+    for (int64_t k = 0; k < columns; k++) {
+        if (c->type == H5_INT64) ((int64_t *)value)[k] = -1;
+        if (c->type == H5_FLOAT64) ((double *)value)[k] = NAN;
+    }
+    return false;
+}
+
+/* What can be read of row i; false without its step. */
+static bool copy_what_is_whole(spectra_copy *c, const sr_runfile *f, int64_t i,
+                               copy_losses *losses) {
+    if (!copy_part(f, &run_spectra_step, i, 1, &c->step, losses)) return false;
+    copy_part(f, &run_spectra_rows, i, f->info.sites, c->rows, losses);
+    for (int k = 0; k < SR_SPECTRUM_COUNT; k++)
+        copy_part(f, &run_spectra[k], i, f->info.width, c->value[k], losses);
+    return true;
+}
+
+sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_to,
+                                copy_losses *losses) {
     spectra_copy c;
     sr_status status = SR_OK;
     if (!r->options.spectra || f->info.spectra == 0) return SR_OK;
     if (!copy_init(&c, f) || reserve_row(r) != SR_OK)
         status = sr_fail(&r->failure, SR_MEMORY, "%s: a row of spectra", f->path);
     for (int64_t i = 0, last = -1; i < f->info.spectra && status == SR_OK; i++) {
-        if (copy_read(&c, f, i, NULL) != SR_OK || c.step <= last) continue;
+        if (!copy_what_is_whole(&c, f, i, losses) || c.step <= last) continue;
         if (c.step > (up_to >= 0 ? up_to : r->step)) break; /* its step is not copied */
         last = c.step;
         begin_row(r);
@@ -335,15 +373,26 @@ sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_
     return status;
 }
 
-sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f) {
+sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, copy_losses *losses) {
     int64_t batches = -1;
     double *value[SR_FINAL_COUNT], *memory;
+    sr_failure why = {0};
     if (!r->options.final) return SR_OK;
     memory = calloc((size_t)(SR_FINAL_COUNT * r->sites) + 1, sizeof *memory);
     if (!memory) return sr_fail(&r->failure, SR_MEMORY, "%s: /final", f->path);
     for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * r->sites;
-    if (sr_run_final(f, &batches, value, NULL) == SR_OK && batches >= 0)
-        sr_put_final(r, batches, (const double *const *)value);
+    if (h5_has(f->file, "/final/batches") &&
+        read_fixed(f, "/final/batches", H5_INT64, 0, &batches, &why) != SR_OK)
+        copy_missed(losses, "final", "batches", -1, &why);
+    for (int i = 0; i < SR_FINAL_COUNT && batches >= 0; i++) {
+        char path[2 * SR_NAME_SIZE];
+        sr_failure part = {0};
+        snprintf(path, sizeof path, "/final/%s", run_finals[i].name);
+        if (read_fixed(f, path, H5_FLOAT64, 1, value[i], &part) == SR_OK) continue;
+        copy_missed(losses, "final", run_finals[i].name, -1, &part);
+        for (int64_t k = 0; k < r->sites; k++) value[i][k] = NAN;
+    }
+    if (batches >= 0) sr_put_final(r, batches, (const double *const *)value);
     free(memory);
     return recorder_check(r);
 }

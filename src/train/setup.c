@@ -142,7 +142,7 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     gemm_setup(r->threads);
     rng root = rng_create((uint64_t)c->seed);
     r->random = rng_split(&root, 1);
-    sr_status status = *c->output ? sr_check_path(c->output, c->force, why) : SR_OK;
+    sr_status status = *c->output ? run_record_check_path(c->output, c->force, why) : SR_OK;
     if (status == SR_OK) status = trainer_dump_open(r, why);
     if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);

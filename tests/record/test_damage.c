@@ -1,6 +1,7 @@
 /* test_damage.c -- truncated, altered and foreign files: one line, never a crash. HDF5's 1.10
  * format has a checksum on all metadata; raw values have none. */
 #include <hdf5.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,44 @@ static void expect_refused(const char *part, void (*spoil)(hid_t file)) {
     exercise(path);
 }
 
+typedef struct told {
+    const char *part;
+    int count, met;
+} told;
+
+static void hear_lost(void *context, const char *dataset, int64_t rows, const char *reason) {
+    told *t = context;
+    (void)dataset, (void)rows;
+    t->count++;
+    t->met += strstr(reason, t->part) != NULL;
+}
+
+/* One thing is damaged: the file opens and says so, the check too, and recover takes the rest. */
+static void expect_rest(const char *part, void (*spoil)(hid_t file)) {
+    const char *path = sample_path("odd.h5");
+    sr_failure why = {0};
+    sr_recovery count;
+    told lost = {part, 0, 0};
+    hid_t file = reopen(path);
+    spoil(file);
+    assert_true(H5Fclose(file) >= 0);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    if (!sr_run_damage(f, 0) || !strstr(sr_run_damage(f, 0), part))
+        fail_msg("'%s' is not told: %s", part, sr_run_damage(f, 0));
+    assert_null(sr_run_damage(f, 1));
+    assert_int_equal(sr_run_get_info(f)->steps, 40);
+    sr_run_close(f);
+    assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, part);
+    why = (sr_failure){0};
+    check_ok(sr_run_recover_telling(path, sample_path("rest.h5"), true, -1, &count, hear_lost,
+                                    &lost, &why),
+             &why);
+    if (lost.met == 0) fail_msg("'%s' is not among %d losses", part, lost.count);
+    exercise(path);
+}
+
 static void write_int(hid_t file, const char *name, int64_t value) {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
     assert_true(H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0);
@@ -330,21 +369,45 @@ static void test_foreign(void **state) {
     why = (sr_failure){0};
     assert_null(sr_run_open(path, &why));
     check_failure(&why, SR_FORMAT, "not a run file");
-    expect_refused("/steps/step", spoil_type);
-    expect_refused("/steps/loss", spoil_rank);
-    expect_refused("/vectors/mu", spoil_rank3);
-    expect_refused("/vectors/mu", spoil_columns);
-    expect_refused("/state/status", spoil_status);
-    expect_refused("committed_steps: -4", spoil_committed);
-    expect_refused("no dataset /steps/tokens", spoil_missing);
+    expect_rest("/steps/step", spoil_type);
+    expect_rest("/steps/loss", spoil_rank);
+    expect_rest("/vectors/mu", spoil_rank3);
+    expect_rest("/vectors/mu", spoil_columns);
+    expect_rest("/state/status", spoil_status);
+    expect_rest("committed_steps: -4", spoil_committed);
+    expect_rest("no dataset /steps/tokens", spoil_missing);
+    expect_rest("attribute model", spoil_text);
+    expect_rest("/steps/lr", spoil_link);
     expect_refused("/sites/width", spoil_sites);
     expect_refused("/sites/name", spoil_names);
     expect_refused("not a run file", spoil_format);
     expect_refused("format_version 2", spoil_version);
-    expect_refused("attribute model", spoil_text);
-    expect_refused("/state/committed_steps", spoil_group);
-    expect_refused("/steps/lr", spoil_link);
     expect_refused("/sites/name", spoil_dataset_for_group);
+}
+
+/* Without /state the rows are counted by what is there. */
+static void test_without_state(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recovery count;
+    const char *path = sample_path("stateless.h5");
+    hid_t file = reopen(path);
+    spoil_group(file);
+    assert_true(H5Fclose(file) >= 0);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    const sr_run_info *info = sr_run_get_info(f);
+    assert_string_equal(info->status, "damaged");
+    assert_true(info->steps == 40 && info->vectors == 40 && info->evals == 4);
+    assert_true(isnan(info->wall_seconds));
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+    check_ok(sr_run_recover(path, sample_path("rest.h5"), true, -1, &count, &why), &why);
+    assert_true(count.steps == 40 && count.lost_steps == 0 && count.lost_vectors == 0);
+    f = sr_run_open(sample_path("rest.h5"), &why);
+    if (!f) fail_msg("%s", why.text);
+    sample_check(f, 1, 1);
+    sr_run_close(f);
 }
 
 /* Counts that promise more rows than there are bytes are cut down to what is stored. */
@@ -490,6 +553,7 @@ int main(void) {
         cmocka_unit_test(test_truncated_unfinished),
         cmocka_unit_test(test_flipped),
         cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_without_state),
         cmocka_unit_test(test_huge_extent),
         cmocka_unit_test(test_check_finds),
         cmocka_unit_test(test_older),
