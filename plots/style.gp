@@ -79,25 +79,28 @@ plain(low, high) = low >= 0.0009 && high <= 20000
 several(e, m, short) = short ? sprintf('%g', m * 10.0**e) : (m == 1 ? '' : sprintf('%d·', m)).sprintf('10^{%d}', e)
 exponent(v) = int(floor(log10(v)))
 near(v, short) = short ? sprintf('%g', v) : sprintf('%g·10^{%d}', v / 10.0**exponent(v), exponent(v))
-# A series only where two powers of ten are in sight: gnuplot would begin it at the end of the axis. So the caller
-# unsets the tics first.
+# low and high: the ends of the axis. `unset ytics` keeps a step that an earlier panel set, and a step that is no power
+# of ten begins at the end of a logarithmic axis: `autofreq` forgets it. So does a list of labels. A series only where
+# two powers of ten are in sight, for the same reason.
 decades(low, high) = floor(log10(high)) - ceil(log10(low)) + 1
-log_tics(axis, low, high) = 'set format '.axis.' "'.(plain(low, high) ? '%g' : '10^{%L}').'"; '. \
-    (decades(low, high) > 1 ? 'set '.axis.'tics 10; ' : ''). \
+between(e) = '"" 3e'.e.' 1, "" 4e'.e.' 1, "" 6e'.e.' 1, "" 7e'.e.' 1, "" 8e'.e.' 1, "" 9e'.e.' 1'
+log_tics(axis, low, high) = 'set format '.axis.' "'.(plain(low, high) ? '%g' : '10^{%L}').'"; set '.axis.'tics autofreq; '. \
+    (decades(low, high) > 1 ? 'set '.axis.'tics 10; ' : 'set '.axis.'tics ("" 0); '). \
     (high / low > 100 ? '' : high / low > 5 ? \
-    sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))).'set '.axis. \
-    sprintf('tics add (several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e%s) }', plain(low, high), plain(low, high), \
+    sprintf('do for [e=%d:%d] { ', floor(log10(low)) - 1, ceil(log10(high))).'eval "set '.axis. \
+    sprintf('tics add (".(%d ? "" : between(e).", ")."several(e, 2, %d) 2 * 10.0**e, several(e, 5, %d) 5 * 10.0**e%s)" }', \
+            decades(low, high) > 1, plain(low, high), plain(low, high), \
             decades(low, high) > 1 ? '' : sprintf(', several(e, 1, %d) 10.0**e', plain(low, high))) : \
     sprintf('do for [n=%d:%d] { ', ceil(low / log_step(low, high)), floor(high / log_step(low, high))).'set '.axis. \
     sprintf('tics add (near(n * %.6g, %d) n * %.6g) }', log_step(low, high), plain(low, high), log_step(low, high)))
-log_step(low, high) = tic_step(1.15 * high - low / 1.15, 5)
-log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; unset ytics; '. \
-    'set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; ', low / 1.15, high * 1.15).log_tics('y', low, high)
+log_step(low, high) = tic_step(high - low, 5)
+YTICS = 'set ytics autofreq; set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; '
+log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; ', low / 1.15, high * 1.15). \
+    YTICS.log_tics('y', low / 1.15, high * 1.15)
 
 # eval axis_y('linear'|'log', positive, largest): from 0, or logarithmic from the least value above 0.
 axis_y(kind, positive, largest) = kind eq 'log' ? log_y(positive, largest) : sprintf('unset logscale y; set format y "%%h"; '. \
-    'unset ytics; set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020" %.6g; set yrange [0:%.6g] noextend', \
-    tic_step(1.06 * largest, 6), 1.06 * largest)
+    YTICS.'set ytics %.6g; set yrange [0:%.6g] noextend', tic_step(1.06 * largest, 6), 1.06 * largest)
 
 # eval STARTUP(words): in a panel whose x axis is percent of training, the part in which running values still hold what
 # they began with; words (may be '') stand in it. unset object 99; unset label 99 takes it away.
@@ -113,7 +116,7 @@ round_up(r) = step_unit(r) * (r <= 1.0001 * step_unit(r) ? 1 : r <= 2.0001 * ste
 
 # eval linear_y(low, high): linear with some room; a constant gets an axis around it.
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
-linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; set ytics %.6g; set yrange [%.6g:%.6g] noextend', \
+linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; '.YTICS.'set ytics %.6g; set yrange [%.6g:%.6g] noextend', \
     tic_step(high - low + 2 * room(low, high), 6), low - room(low, high), high + room(low, high))
 
 # -- dot plots ---------------------------------------------------------------------------------
@@ -135,15 +138,15 @@ DOT_ROOM = 'dot_longest = 1; '. \
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
     (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
-    sprintf('set xrange [%.6g:%.6g] noextend; set xtics %.6g', low - room(low, high), high + room(low, high), \
+    sprintf('unset logscale x; set format x "%%h"; set xrange [%.6g:%.6g] noextend; set xtics autofreq; set xtics %.6g', low - room(low, high), high + room(low, high), \
     tic_step(high > low ? high - low : high != 0 ? 0.2 * abs(high) : 2, 5))
-dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend; unset xtics; '. \
-    'set xtics out nomirror scale 0.5,0.25 offset 0,0.35; ', low / 1.1, high * 1.1).log_tics('x', low, high)
+dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend; ', low / 1.1, high * 1.1). \
+    log_tics('x', low / 1.1, high * 1.1)
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y.
-log_cb(low, high) = sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; unset cbtics; set cbtics scale 0.4 offset -0.8,0; ', \
-    low / 1.01, high * 1.01).log_tics('cb', low, high)
+log_cb(low, high) = sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; set cbtics scale 0.4 offset -0.8,0; ', \
+    low / 1.01, high * 1.01).log_tics('cb', low / 1.01, high * 1.01)
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \

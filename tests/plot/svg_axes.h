@@ -1,0 +1,41 @@
+/* svg_axes.h -- the numbers beside the axes of a figure that gnuplot drew as SVG. */
+#ifndef TESTS_SVG_AXES_H
+#define TESTS_SVG_AXES_H
+
+#include <stdbool.h>
+
+enum { AXES_PANELS = 200, AXES_LABELS = 4000 };
+
+typedef enum { AXIS_X, AXIS_Y, AXIS_COLOUR, AXES } svg_axis;
+
+/* What stands beside a tic: where the tic is (pixels, y downwards), and the number, where it is
+ * one. */
+typedef struct svg_label {
+    double x, y; /* of the tic, at the axis */
+    svg_axis axis;
+    char text[64];
+    bool marked, number; /* marked: has a tic, a name in a list has none */
+    double value;
+} svg_label;
+
+/* A panel as gnuplot knows it: pixels of its box, values at its ends. */
+typedef struct svg_panel {
+    double left, right, top, bottom;
+    double low[AXES], high[AXES]; /* of the colours: low > high where there are none */
+} svg_panel;
+
+typedef struct svg_figure {
+    svg_label label[AXES_LABELS];
+    svg_panel panel[AXES_PANELS];
+    int labels, panels;
+} svg_figure;
+
+/* Reads the labels of the tics out of an SVG. */
+void svg_read_labels(svg_figure *f, const char *svg);
+/* Reads lines of: GPVAL_TERM_XMIN XMAX YMIN YMAX YSIZE SCALE, GPVAL_X_MIN MAX, Y, CB. */
+void svg_read_panels(svg_figure *f, const char *lines);
+/* What is wrong with the axes: a label that is not what its place means, fewer than two numbers on
+ * an axis, a number twice, more than four digits. "" when they tell the truth. */
+const char *svg_fault(const svg_figure *f);
+
+#endif

@@ -1,0 +1,177 @@
+/* No axis of any figure lies: each label of a tic is the value that its place has. gnuplot says where
+ * the panels are and what their ends mean; what is drawn is read out of the SVG. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../programs.h"
+#include "svg_axes.h"
+
+static svg_figure figure;
+
+static bool have_gnuplot(void) {
+    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
+    print_message("skipped: gnuplot not found\n");
+    return false;
+}
+
+/* Draws the kept directory again: before each panel, and at the end, the panel before it is told. */
+static const char tell[] =
+    "d=$(sed -n 's/^statplot: kept //p' kept) && cd \"$d\" && cat >tell.gp <<'END'\n"
+    "TELL = 'if (exists(\"GPVAL_TERM_XMIN\")) { set print \"axes.txt\" append; print "
+    "GPVAL_TERM_XMIN, "
+    "GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, "
+    "GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX, GPVAL_CB_MIN, GPVAL_CB_MAX; set print }; "
+    "'\n"
+    "END\n"
+    "sed -i '/^panel(c, cs, r, rs) = /s/= /= TELL./; /^LEGEND_DRAW = /s/= /= TELL./' style.gp &&\n"
+    "sed -i \"s/^load 'style.gp'/load 'tell.gp'\\\\n&/; s/^unset output/eval TELL\\\\n&/\" "
+    "figure.gp &&\n"
+    "gnuplot -d figure.gp >&2 && cat axes.txt && echo SVG && cat figure.svg && cd .. && rm -r "
+    "\"$d\"";
+
+/* command: statplot FIGURE RUN..., in the tests' directory. */
+static const char *fault_in(const char *command) {
+    program_result r =
+        program_run("%s -o axes.svg --keep 2>kept || { cat kept >&2; exit 1; }\n%s", command, tell);
+    char *svg = strstr(r.out, "SVG\n");
+    if (r.status || !svg) fail_msg("%s: exit %d: %s", command, r.status, r.err);
+    *svg = 0;
+    figure.labels = figure.panels = 0;
+    svg_read_panels(&figure, r.out);
+    svg_read_labels(&figure, svg + 4);
+    program_free(&r);
+    if (!figure.panels) fail_msg("%s: no panel", command);
+    return svg_fault(&figure);
+}
+
+/* Says what is wrong, and goes on to the next figure. */
+static int faults(const char *command) {
+    const char *fault = fault_in(command);
+    if (!fault[0] && figure.labels < 2) fault = "no labels";
+    if (fault[0]) print_error("%s: %s\n", command, fault);
+    return fault[0] != 0;
+}
+
+/* What `statplot list` names that is no table, with the sample runs. */
+static void test_every_figure(void **state) {
+    (void)state;
+    char command[256], *rest;
+    int figures = 0, wrong = 0;
+    if (!have_gnuplot()) skip();
+    program_result r = program_run("statrec list figures | cut -f1");
+    for (char *name = strtok_r(r.out, "\n", &rest); name; name = strtok_r(NULL, "\n", &rest)) {
+        snprintf(command, sizeof command, "statplot %s", name);
+        wrong += faults(command);
+        figures++;
+    }
+    assert_int_equal(wrong, 0);
+    assert_true(figures > 20);
+    program_free(&r);
+}
+
+/* Panels with scales of their own, one after the other; choices that change an axis. */
+static void test_other_scales(void **state) {
+    (void)state;
+    static const char *const command[] = {
+        "statplot theorem1 \"$STATREC_SAMPLES\"/nlp_ln.h5",
+        "statplot theorem1 \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_ln_simple.h5",
+        "statplot theorem1 --site last",
+        "statplot overview \"$STATREC_SAMPLES\"/cv_bn.h5",
+        "statplot overview \"$STATREC_SAMPLES\"/nlp_ln.h5",
+        "statplot overview \"$STATREC_SAMPLES\"/nlp_pn.h5",
+        "statplot fig2 --axes log",
+        "statplot fig3 --axes log --loss share",
+        "statplot fair --against rows",
+        "statplot layers --stat g_mu",
+        "statplot compare --stat g_sigma2",
+        "statplot tidloss --stat tid_mean",
+    };
+    int wrong = 0;
+    if (!have_gnuplot()) skip();
+    for (size_t i = 0; i < sizeof command / sizeof command[0]; i++) wrong += faults(command[i]);
+    assert_int_equal(wrong, 0);
+}
+
+/* A template of three panels: an axis of many powers of ten, one with a linear step, and `third`. */
+static void write_template(const char *third) {
+    FILE *out = fopen(program_file("three.gp"), "w");
+    assert_non_null(out);
+    fprintf(out,
+            "#: title three\n#: runs 1 RUN.h5\n#: size 9 2\n#: table t stat-table {run}\n"
+            "set xrange [0:10]\nset multiplot\n"
+            "eval panel(1, 3, 1, 1)\neval log_y(1e-7, 1e-2)\nplot 1e-5\n"
+            "eval panel(2, 3, 1, 1)\neval linear_y(0.895, 1.002)\nplot 0.9 + 0.01 * x\n"
+            "eval panel(3, 3, 1, 1)\n%s\nplot 4e-6 + 1e-6 * x\nunset multiplot\n",
+            third);
+    assert_int_equal(fclose(out), 0);
+}
+
+#define THREE "statplot ./three.gp \"$STATREC_SAMPLES\"/nlp_ln.h5"
+
+/* The third axis holds nothing of the others: no power of ten, one, two and many in sight. */
+static void test_left_over(void **state) {
+    (void)state;
+    static const char *const third[] = {
+        "log_y(3.5e-6, 8e-6)",
+        "log_y(3.5e-6, 2.2e-5)",
+        "log_y(3.5e-6, 4e-5)",
+        "log_y(9e-7, 1.2e-5)",
+        "log_y(3.5e-6, 2e-3)",
+        "log_y(0.35, 0.8)",
+        "log_y(3e-12, 0.7)",
+        "log_y(0.00095, 15000)",
+        "log_y(3.4e-6, 3.5e-6)",
+        "log_y(3.5e-6, 3.5e-6)",
+        "linear_y(0, 1.7)",
+        "linear_y(2e-6, 2e-6)",
+        "axis_y('log', 3.5e-6, 2.2e-5)",
+        "axis_y('linear', 3.5e-6, 2.2e-5)",
+    };
+    int wrong = 0;
+    if (!have_gnuplot()) skip();
+    for (size_t i = 0; i < sizeof third / sizeof third[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "eval %s", third[i]);
+        write_template(line);
+        if (!faults(THREE)) continue;
+        print_error("%s\n", third[i]);
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* What it is for: a step that an earlier panel left behind begins at the end of the axis and is
+ * labelled by its power of ten alone. */
+static void test_finds_lies(void **state) {
+    (void)state;
+    static const char *const third[][2] = {
+        {"set logscale y; set yrange [3.5e-6:8e-5]; set format y '10^{%L}'; unset ytics; set ytics "
+         "out nomirror; "
+         "set ytics add ('10^{-5}' 1e-5)",
+         "'10^-6' is not what its place means"},
+        {"set yrange [0:2e-5]; set ytics ('0' 0, '10^{-6}' 3.5e-6, '10^{-5}' 1e-5)",
+         "'10^-6' is not what its place means"},
+        {"set yrange [0:2e-5]; set ytics ('0' 0, '0' 1e-6)", "stands twice"},
+        {"set yrange [0:2e-5]; set ytics ('10^{-5}' 1e-5)", "is the only number"},
+        {"set yrange [0:2e-5]; set ytics ('0' 0, '0.0000123456' 0.0000123456)", "too many digits"},
+        {"set yrange [0:2e-5]; unset ytics", "has no label"},
+    };
+    if (!have_gnuplot()) skip();
+    for (size_t i = 0; i < sizeof third / sizeof third[0]; i++) {
+        write_template(third[i][0]);
+        const char *fault = fault_in(THREE);
+        if (!strstr(fault, third[i][1])) fail_msg("%s: '%s'", third[i][0], fault);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_figure),
+        cmocka_unit_test(test_other_scales),
+        cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_finds_lies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
