@@ -122,6 +122,8 @@ sr_status table_run_measure(const run_identity *r, const char *metric, table_pic
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
 bool table_metric_less_is_better(const char *metric);
+/* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of `metric`. */
+bool table_metric_agrees(const char *metric, const char *papers);
 /* Recorded steps of the last tenth, at least one. */
 int64_t table_last_tenth(int64_t steps);
 /* `# steps:` lines: which steps losses and discrepancies are means over. */
@@ -146,6 +148,7 @@ sr_status table_tid(const sr_runfile *run, int64_t site, double value[2], const 
 typedef struct grid_column {
     int of; /* column of the layout, -1: a task that the layout has not */
     bool published;
+    bool other; /* stands among the others: of another task, or in another metric than the paper */
     run_word task, metric; /* of the runs */
     table_quantity quantity;
 } grid_column;

@@ -5,7 +5,8 @@
  * placement and the decoder that belong to it; else in a row of its own kind. Runs of one row and
  * task whose settings differ in more than the seed get a line each, behind one with the published
  * values. A column of the layout becomes
- * its published values and one measured column per task and metric of its runs.
+ * its published values and one measured column per task of its runs in the same metric; runs
+ * without that metric, and other tasks, have columns behind those of the paper.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -206,11 +207,14 @@ static const char *usual_metrics(const run_identity *r) {
 
 static sr_status choose_metric(const grid *g, const run_identity *r, grid_column *c,
                                sr_failure *why) {
+    c->other = c->of < 0;
     if (c->of >= 0) c->quantity = g->layout.column[c->of].quantity;
     snprintf(c->metric, sizeof c->metric, "%s", table_quantity_name(c->quantity));
     if (c->quantity != SHOW_METRIC) return SR_OK;
     const char *names = c->of < 0 ? usual_metrics(r) : g->layout.column[c->of].measured;
-    return table_run_metric(r, names, c->metric, why);
+    sr_status status = table_run_metric(r, names, c->metric, why);
+    if (c->of >= 0) c->other = !table_metric_agrees(c->metric, g->layout.column[c->of].metric);
+    return status;
 }
 
 static bool in_a_row(const grid *g, int run) {
@@ -220,7 +224,8 @@ static bool in_a_row(const grid *g, int run) {
     return false;
 }
 
-static sr_status add_measured(grid *g, int of, sr_failure *why) {
+/* other: those that stand behind the paper's columns, or the rest. */
+static sr_status add_measured(grid *g, int of, bool other, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
         const run_identity *r = &g->run[i];
@@ -228,7 +233,7 @@ static sr_status add_measured(grid *g, int of, sr_failure *why) {
         if (!grid_run_at(g, r, of) || !in_a_row(g, i)) continue;
         snprintf(c.task, sizeof c.task, "%s", r->task);
         status = choose_metric(g, r, &c, why);
-        if (status == SR_OK && c.metric[0]) status = add_column(g, c, why);
+        if (status == SR_OK && c.metric[0] && c.other == other) status = add_column(g, c, why);
     }
     return status;
 }
@@ -249,9 +254,11 @@ static sr_status add_columns(grid *g, sr_failure *why) {
         const grid_column c = {
             .of = i, .published = true, .quantity = g->layout.column[i].quantity};
         if (has_published(g, i)) status = add_column(g, c, why);
-        if (status == SR_OK) status = add_measured(g, i, why);
+        if (status == SR_OK) status = add_measured(g, i, false, why);
     }
-    return status == SR_OK ? add_measured(g, -1, why) : status;
+    for (int i = 0; i < g->layout.columns && status == SR_OK; i++)
+        status = add_measured(g, i, true, why);
+    return status == SR_OK ? add_measured(g, -1, true, why) : status;
 }
 
 /* -- all of it ------------------------------------------------------------------------------- */

@@ -25,6 +25,11 @@ bool table_metric_less_is_better(const char *metric) {
            strstr(metric, "ppl");
 }
 
+bool table_metric_agrees(const char *metric, const char *papers) {
+    const char *plain = strncmp(metric, "valid_", 6) == 0 ? metric + 6 : metric;
+    return strcmp(papers, "metric") == 0 || strcmp(plain, papers) == 0;
+}
+
 /* Every run declares all metrics: those that nobody measured are NaN. */
 static sr_status has_metric(const run_identity *r, const char *metric, bool *has, sr_failure *why) {
     const int64_t evals = r->info->evals;

@@ -12,6 +12,23 @@ static const layout_column *layout_of(const grid *g, const grid_column *c) {
     return c->of >= 0 ? &g->layout.column[c->of] : NULL;
 }
 
+static bool is_tid(table_quantity q) {
+    return q == SHOW_TID_MEAN || q == SHOW_TID_VAR || q == SHOW_TID_TOTAL;
+}
+
+/* What a column shows: a run's metric, or the paper's. */
+static const char *metric_of(const grid *g, const grid_column *c) {
+    return c->published ? layout_of(g, c)->metric : c->metric;
+}
+
+static bool less_is_better(const grid *g, const grid_column *c) {
+    return is_tid(c->quantity) || table_metric_less_is_better(metric_of(g, c));
+}
+
+static const char *arrow(const grid *g, const grid_column *c) {
+    return less_is_better(g, c) ? "↓" : "↑";
+}
+
 static void note_source(const grid *g, const grid_column *c, tsv *t) {
     const layout_column *lc = layout_of(g, c);
     const char *before = "";
@@ -53,6 +70,17 @@ static void note_left_out(const grid *g, tsv *t) {
     }
 }
 
+/* A run of the paper's task that lacks the paper's metric. */
+static void note_other_metrics(const grid *g, tsv *t) {
+    for (int k = 0; k < g->columns; k++) {
+        const grid_column *c = &g->column[k];
+        if (!c->other || c->of < 0) continue;
+        tsv_note(t, "note",
+                 "task %s has no %s, the metric of %s: its %s stands behind the paper's columns",
+                 c->task, layout_of(g, c)->metric, layout_of(g, c)->label, c->metric);
+    }
+}
+
 static void note_diverged(const grid *g, tsv *t) {
     for (int i = 0; i < g->rows; i++)
         for (int k = 0; k < g->columns; k++) {
@@ -75,10 +103,6 @@ static void note_doubts(const grid *g, tsv *t) {
         }
 }
 
-static bool is_tid(table_quantity q) {
-    return q == SHOW_TID_MEAN || q == SHOW_TID_VAR || q == SHOW_TID_TOTAL;
-}
-
 /* Which site is a run's last BN layer. */
 static void note_tid_sites(const grid *g, tsv *t) {
     bool shown = false;
@@ -96,6 +120,7 @@ static void note_tid_sites(const grid *g, tsv *t) {
 static void note_all(const grid *g, tsv *t) {
     tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
     tsv_note(t, "source", "%s", g->layout.source);
+    tsv_note(t, "definition", "behind the name of a metric: ↑ more is better, ↓ less is better");
     for (int k = 0; k < g->columns; k++)
         if (g->column[k].published) note_source(g, &g->column[k], t);
     note_doubts(g, t);
@@ -119,6 +144,7 @@ static void note_all(const grid *g, tsv *t) {
         if (g->row[i].quantity == SHOW_METRIC || g->row[i].quantity == SHOW_GAP)
             note_members(g, &g->row[i], t);
     note_left_out(g, t);
+    note_other_metrics(g, t);
     note_diverged(g, t);
 }
 
@@ -137,10 +163,11 @@ static const char *definition_of(const grid_column *c) {
     return c->metric;
 }
 
-static void declare_measured(const grid_column *c, column_name name[OF_MEASURED], tsv *t) {
-    static const char *const what[OF_MEASURED] = {"", " sd", " runs"};
+static void declare_measured(const grid *g, const grid_column *c, column_name name[OF_MEASURED],
+                             tsv *t) {
+    const char *const what[OF_MEASURED] = {arrow(g, c), "sd", "runs"};
     for (int i = 0; i < OF_MEASURED; i++)
-        snprintf(name[i], sizeof name[i], "%s %s%s", c->task, c->metric, what[i]);
+        snprintf(name[i], sizeof name[i], "%s %s %s", c->task, c->metric, what[i]);
     tsv_column(t, name[0], definition_of(c));
     tsv_column(t, name[1], "its standard deviation over the runs (n - 1); -: one run");
     tsv_column(t, name[2], "runs with a value");
@@ -152,11 +179,12 @@ static void declare_columns(const grid *g, column_name *name, tsv *t) {
     for (int k = 0; k < g->columns; k++) {
         const grid_column *c = &g->column[k];
         if (!c->published) {
-            declare_measured(c, name, t);
+            declare_measured(g, c, name, t);
             name += OF_MEASURED;
             continue;
         }
-        snprintf(*name, sizeof *name, "%s published", layout_of(g, c)->label);
+        snprintf(*name, sizeof *name, "%s published %s %s", layout_of(g, c)->label, metric_of(g, c),
+                 arrow(g, c));
         tsv_column(t, *name++, "as printed in the paper; Div.: diverged, -: none");
     }
     tsv_header(t);
@@ -199,11 +227,31 @@ typedef void escape_fn(FILE *out, const char *text);
 
 typedef struct style {
     escape_fn *escape;
-    const char *plus_minus, *none, *infinite, *math, *end_math, *dagger;
+    const char *plus_minus, *none, *infinite, *math, *end_math, *dagger, *less, *more;
 } style;
 
-static const style latex = {table_latex, " \\pm ", "--", "\\infty", "$", "$", "\\textdagger{}"};
-static const style markdown = {table_markdown, " ± ", "", "∞", "", "", "†"};
+static const style latex = {
+    .escape = table_latex,
+    .plus_minus = " \\pm ",
+    .none = "--",
+    .infinite = "\\infty",
+    .math = "$",
+    .end_math = "$",
+    .dagger = "\\textdagger{}",
+    .less = "$\\downarrow$",
+    .more = "$\\uparrow$",
+};
+static const style markdown = {
+    .escape = table_markdown,
+    .plus_minus = " ± ",
+    .none = "",
+    .infinite = "∞",
+    .math = "",
+    .end_math = "",
+    .dagger = "†",
+    .less = "↓",
+    .more = "↑",
+};
 
 static int digits_of(const grid_row *row, const grid_column *c) {
     const bool metric = row->quantity == SHOW_METRIC && c->quantity == SHOW_METRIC;
@@ -260,20 +308,23 @@ static void print_label(const grid_row *row, const style *s) {
     fputs(")", stdout);
 }
 
-static void print_heading(const grid_column *c, const style *s) {
-    if (c->published) {
-        fputs("published", stdout);
-        return;
-    }
-    s->escape(stdout, c->task);
+/* Names its metric and its direction, whichever column of the paper it stands in. */
+static void print_heading(const grid *g, const grid_column *c, const style *s) {
+    s->escape(stdout, c->published ? "published" : c->task);
     fputs(", ", stdout);
-    s->escape(stdout, c->metric);
+    s->escape(stdout, metric_of(g, c));
+    printf(" %s", less_is_better(g, c) ? s->less : s->more);
+}
+
+/* The column of the layout that it stands in; -1: behind them. */
+static int group_of(const grid_column *c) {
+    return c->other ? -1 : c->of;
 }
 
 /* Columns k .. end - 1 are of one column of the layout. */
 static int end_of_group(const grid *g, int k) {
     int end = k + 1;
-    while (end < g->columns && g->column[end].of == g->column[k].of) end++;
+    while (end < g->columns && group_of(&g->column[end]) == group_of(&g->column[k])) end++;
     return end;
 }
 
@@ -281,7 +332,8 @@ static void print_groups(const grid *g) {
     for (int k = 0, end; k < g->columns; k = end) {
         end = end_of_group(g, k);
         printf(" & \\multicolumn{%d}{c}{", end - k);
-        table_latex(stdout, g->column[k].of >= 0 ? layout_of(g, &g->column[k])->label : "others");
+        table_latex(stdout, group_of(&g->column[k]) >= 0 ? layout_of(g, &g->column[k])->label
+                                                         : "other metrics or data");
         printf("}");
     }
     printf(" \\\\\n");
@@ -295,7 +347,7 @@ static void print_headings(const grid *g) {
     printf("\n");
     for (int k = 0; k < g->columns; k++) {
         printf(" & ");
-        print_heading(&g->column[k], &latex);
+        print_heading(g, &g->column[k], &latex);
     }
     printf(" \\\\\n");
 }
@@ -327,7 +379,7 @@ static void print_latex(const grid *g) {
     for (int k = 0; k < g->columns; k++) printf("r");
     printf("}\n\\toprule\n");
     print_groups(g);
-    if (g->runs) print_headings(g);
+    print_headings(g);
     printf("\\midrule\n");
     for (int i = 0; i < g->rows; i++) {
         if (i && begins_block(g, i)) printf("\\midrule\n");
@@ -349,9 +401,9 @@ static void print_markdown(const grid *g) {
     for (int k = 0; k < g->columns; k++) {
         const grid_column *c = &g->column[k];
         printf(" ");
-        if (c->of >= 0) table_markdown(stdout, layout_of(g, c)->label);
-        if (c->of >= 0) printf(": ");
-        print_heading(c, &markdown);
+        if (group_of(c) >= 0) table_markdown(stdout, layout_of(g, c)->label);
+        if (group_of(c) >= 0) printf(": ");
+        print_heading(g, c, &markdown);
         printf(" |");
     }
     printf("\n|---|");

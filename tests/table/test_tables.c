@@ -112,6 +112,20 @@ static void write_toy(const toy *t) {
     run_finish(r);
 }
 
+/* A translation run whose evaluations have a perplexity, not BLEU. */
+static void write_perplexity(const char *path, double value) {
+    sr_recorder *r = create(program_file(path),
+                            "norm = ln\ndecoder-norm = ln\nplacement = pre\ndata-dir = "
+                            "/data/multi30k-de-en\nsource = de\ntarget = en\n",
+                            "parallel", "pairs", 1);
+    sr_add_site(r,
+                &(sr_site){"encoder.0.norm1", "ln", "encoder", SR_FAMILY_NONE, 2, 1, 0, 1e-5, NAN});
+    sr_begin_step(r, 1);
+    run_end_step(r, 1);
+    put_eval(r, 1, 3, SR_EVAL_valid_ppl, value);
+    run_finish(r);
+}
+
 /* A run of another program: no configuration, names that would break a table. */
 static const char hostile[] = "a%b_$c`d`\n\\end{document}\t|<x>~^#&{*}";
 
@@ -135,6 +149,7 @@ static void write_foreign(const char *path, const char *data, const char *norm, 
 static int write_runs(void **state) {
     (void)state;
     for (int i = 0; i < TOYS; i++) write_toy(&toys[i]);
+    write_perplexity("ppl.h5", 33);
     write_foreign("cv.h5", "cifar10", "bn", 80);
     write_foreign("evil.h5", hostile, "x$`y`&\n|\\z", 70);
     return 0;
@@ -152,9 +167,11 @@ static void check_rows(const char *command, const char *want) {
     program_free(&r);
 }
 
-#define TWO  "IWSLT14 De-En published"
-#define BLEU "multi30k-de-en bleu"
-#define HEAD "row\tsettings\t" TWO "\t" BLEU "\t" BLEU " sd\t" BLEU " runs\tWMT14 En-De published"
+#define TWO  "IWSLT14 De-En published bleu ↑"
+#define NAME "multi30k-de-en bleu"
+#define BLEU NAME " ↑"
+#define HEAD                                                                                       \
+    "row\tsettings\t" TWO "\t" BLEU "\t" NAME " sd\t" NAME " runs\tWMT14 En-De published bleu ↑"
 
 /* Best: of the second evaluation. 22 is the mean of 20 and 24, their deviation sqrt 8. */
 static void test_values(void **state) {
@@ -178,7 +195,7 @@ static void test_lines(void **state) {
     (void)state;
     check_rows("stat-table ln1.h5 unbiased.h5 bn.h5 bn-lr.h5 post.h5 pnls.h5 mixed.h5 cv.h5 "
                "--layout pn-table1",
-               HEAD "\tcifar10 valid_accuracy\tcifar10 valid_accuracy sd\tcifar10 valid_accuracy "
+               HEAD "\tcifar10 valid_accuracy ↑\tcifar10 valid_accuracy sd\tcifar10 valid_accuracy "
                     "runs\n"
                     "LN\t-\t35.5\t20\t-\t1\t29.5\t-\t-\t0\n"
                     "LN\tln/unbiased\t-\t25\t-\t1\t-\t-\t-\t0\n"
@@ -190,6 +207,43 @@ static void test_lines(void **state) {
                     "bn, post-norm\t-\t-\t17\t-\t1\t-\t-\t-\t0\n"
                     "ln with norm-at, pre-norm\tnorm-at=encoder.0.*=bn\t-\t22\t-\t1\t-\t-\t-\t0\n"
                     "bn+ls\t-\t-\t-\t-\t0\t-\t80\t-\t1\n");
+}
+
+/* Another metric than the paper's stands behind the paper's columns, and names itself and its
+ * direction; the same one stands beside the paper's. */
+static void test_other_metric(void **state) {
+    (void)state;
+    static const char said[] =
+        "# note: task multi30k-de-en has no bleu, the metric of IWSLT14 De-En: "
+        "its valid_ppl stands behind the paper's columns\n";
+    check_rows("stat-table ppl.h5 ln1.h5 --layout pn-table1",
+               HEAD "\tmulti30k-de-en valid_ppl ↓\tmulti30k-de-en valid_ppl sd\tmulti30k-de-en "
+                    "valid_ppl runs\n"
+                    "LN\t-\t35.5\t-\t-\t0\t29.5\t33\t-\t1\n"
+                    "LN\tlr=0.1\t-\t20\t-\t1\t-\t-\t-\t0\n"
+                    "BN\t-\t34.4\t-\t-\t0\t28.1\t-\t-\t0\n"
+                    "PN-V\t-\t35.5\t-\t-\t0\t28.5\t-\t-\t0\n"
+                    "PN\t-\t35.9\t-\t-\t0\t30.1\t-\t-\t0\n");
+    program_result r = program_run("stat-table ppl.h5 --layout an-table1");
+    assert_non_null(strstr(r.out, "# note: task multi30k-de-en has no bleu"));
+    check_cell(&r, 1, "multi30k-de-en valid_ppl ↓", 33);
+    program_free(&r);
+    r = program_run("stat-table ppl.h5 --layout pn-table1 --format latex");
+    assert_non_null(
+        strstr(r.out, "{c}{WMT14 En-De} & \\multicolumn{1}{c}{other metrics or data} "));
+    assert_non_null(strstr(r.out, " & multi30k-de-en, valid\\_ppl $\\downarrow$ \\\\\n"));
+    assert_non_null(strstr(r.out, "\nLN & 35.5 & 29.5 & $33.00$ \\\\\n"));
+    program_free(&r);
+    r = program_run("stat-table ppl.h5 --layout pn-table1 --format markdown");
+    assert_non_null(strstr(r.out, "bleu ↑ | multi30k-de-en, valid\\_ppl ↓ |\n"));
+    assert_null(strstr(r.out, "De-En: multi30k"));
+    program_free(&r);
+    r = program_run("stat-table ln1.h5 --layout pn-table1");
+    assert_null(strstr(r.out, "behind the paper's columns"));
+    program_free(&r);
+    r = program_run("stat-table ppl.h5 --layout pn-table1");
+    assert_non_null(strstr(r.out, said));
+    program_free(&r);
 }
 
 /* The decoder's norm belongs to a row: LN in PowerNorm's table, the encoder's in AdaNorm's. */
@@ -227,7 +281,7 @@ static void test_diverged(void **state) {
         program_run("stat-table ln1.h5 half.h5 ln1.h5 --layout pn-table1 --pick last");
     assert_int_equal(r.status, 0);
     check_cell(&r, 0, BLEU, 30);
-    check_cell(&r, 0, BLEU " runs", 2);
+    check_cell(&r, 0, NAME " runs", 2);
     assert_non_null(strstr(r.out, "LN, multi30k-de-en bleu: 1 of 3 runs diverged"));
     assert_non_null(strstr(r.out, "# note: ln1.h5 and ln1.h5 have the same seed"));
     program_free(&r);
@@ -241,22 +295,22 @@ static void test_quantities(void **state) {
     assert_int_equal(table_rows(r.out), 10);
     check_text(&r, 1, "row", "Post-BN");
     check_cell(&r, 1, BLEU, 17);
-    check_text(&r, 3, "IWSLT14 published", "1.5");
+    check_text(&r, 3, "IWSLT14 published bleu ↑", "1.5");
     check_cell(&r, 3, BLEU, 50);
-    check_text(&r, 4, "CoNLL published", "9.5");
+    check_text(&r, 4, "CoNLL published f1 ↑", "9.5");
     check_cell(&r, 4, BLEU, 25);
     check_cell(&r, 5, BLEU, 20);
-    check_text(&r, 6, "IWSLT14 published", "34.8");
+    check_text(&r, 6, "IWSLT14 published bleu ↑", "34.8");
     check_cell(&r, 8, BLEU, 2);
-    check_text(&r, 9, "IWSLT14 published", "4.6");
+    check_text(&r, 9, "IWSLT14 published bleu ↑", "4.6");
     check_cell(&r, 9, BLEU, 5);
-    check_text(&r, 9, "Yelp published", "8.6");
+    check_text(&r, 9, "Yelp published accuracy ↑", "8.6");
     assert_non_null(strstr(r.out, "# note: bn.h5: tid_* of encoder.0.norm1\n"));
     /* gaps: of the paper's values, 45.9 against 54.5 of a perplexity; of the run, 18 against 20 */
     check_text(&r, 7, "row", "Pre-BN: performance gap to Pre-LN");
-    check_text(&r, 7, "PTB published", "8.6");
-    check_text(&r, 7, "IWSLT14 published", "-0.7");
-    check_text(&r, 7, "DBPedia published", "0.0");
+    check_text(&r, 7, "PTB published ppl ↓", "8.6");
+    check_text(&r, 7, "IWSLT14 published bleu ↑", "-0.7");
+    check_text(&r, 7, "DBPedia published accuracy ↑", "0.0");
     check_cell(&r, 7, BLEU, -2);
     check_text(&r, 2, BLEU, "-"); /* no ln run is post-norm */
     program_free(&r);
@@ -268,11 +322,11 @@ static void test_gap(void **state) {
     program_result r =
         program_run("stat-table bn.h5 bn-lr.h5 ln1.h5 ln2.h5 ln-lr.h5 --layout rbn-tid");
     assert_int_equal(r.status, 0);
-    check_text(&r, 0, "WMT16 published", "38");
+    check_text(&r, 0, "WMT16 published bleu ↑", "38");
     check_text(&r, 1, "settings", "lr=0.1");
     check_cell(&r, 1, BLEU, 7);
     check_cell(&r, 2, BLEU, 5);
-    check_text(&r, 3, "WikiText-103 published", "6.8");
+    check_text(&r, 3, "WikiText-103 published ppl ↓", "6.8");
     check_cell(&r, 4, BLEU, 18 - 22);
     check_cell(&r, 5, BLEU, 19 - 40);
     assert_int_equal(table_rows(r.out), 6);
@@ -285,29 +339,30 @@ static void test_gap(void **state) {
 static void test_published_only(void **state) {
     (void)state;
     check_rows("stat-table --layout pn-table1",
-               "row\tsettings\t" TWO "\tWMT14 En-De published\nLN\t-\t35.5\t29.5\n"
+               "row\tsettings\t" TWO "\tWMT14 En-De published bleu ↑\nLN\t-\t35.5\t29.5\n"
                "BN\t-\t34.4\t28.1\nPN-V\t-\t35.5\t28.5\nPN\t-\t35.9\t30.1\n");
     program_result r = program_run("stat-table --layout an-table3");
-    check_text(&r, 3, "En-De published", "Div."); /* nan in the file */
-    check_text(&r, 3, "RT published", "77.04");
-    check_text(&r, 4, "En-De published", "-"); /* nothing minus what diverged */
-    check_text(&r, 4, "RT published", "0.38");
-    check_text(&r, 4, "enwik8 published", "-0.03"); /* less is better */
-    check_text(&r, 2, "enwik8 published", "0.00");
+    check_text(&r, 3, "En-De published bleu ↑", "Div."); /* nan in the file */
+    check_text(&r, 3, "RT published accuracy ↑", "77.04");
+    check_text(&r, 4, "En-De published bleu ↑", "-"); /* nothing minus what diverged */
+    check_text(&r, 4, "RT published accuracy ↑", "0.38");
+    check_text(&r, 4, "enwik8 published bpc ↓", "-0.03"); /* less is better */
+    check_text(&r, 2, "enwik8 published bpc ↓", "0.00");
     program_free(&r);
     r = program_run("stat-table --layout an-table2");
     check_text(&r, 2, "row", "Improvement of DetachNorm over w/o norm");
-    check_text(&r, 2, "De-En published", "-0.1");
-    check_text(&r, 4, "De-En published", "1.6");
+    check_text(&r, 2, "De-En published bleu ↑", "-0.1");
+    check_text(&r, 4, "De-En published bleu ↑", "1.6");
     program_free(&r);
     r = program_run("stat-table --layout pn-table1 --format latex");
-    assert_non_null(
-        strstr(r.out, "\\multicolumn{1}{c}{WMT14 En-De} \\\\\n\\midrule\nLN & 35.5 & 29.5 "));
+    assert_non_null(strstr(
+        r.out, " & published, bleu $\\uparrow$ & published, bleu $\\uparrow$ \\\\\n\\midrule\n"
+               "LN & 35.5 & 29.5 "));
     program_free(&r);
     r = program_run("stat-table --layout rbn-variants");
     check_text(&r, 1, "row", "Post-PN-only");
-    check_text(&r, 1, "WikiText-103 published", "inf");
-    check_text(&r, 1, "IWSLT14 published", "0");
+    check_text(&r, 1, "WikiText-103 published ppl ↓", "inf");
+    check_text(&r, 1, "IWSLT14 published bleu ↑", "0");
     program_free(&r);
     r = program_run("stat-table --layout list");
     assert_int_equal(r.status, 0);
@@ -360,7 +415,8 @@ static void test_latex(void **state) {
                         " & \\multicolumn{2}{c}{IWSLT14 De-En} & \\multicolumn{1}{c}{WMT14 En-De} "
                         "\\\\\n"
                         "\\cmidrule(lr){2-3}\\cmidrule(lr){4-4}\n"
-                        " & published & multi30k-de-en, bleu & published \\\\\n"
+                        " & published, bleu $\\uparrow$ & multi30k-de-en, bleu $\\uparrow$ & "
+                        "published, bleu $\\uparrow$ \\\\\n"
                         "\\midrule\n"
                         "LN & 35.5 & $22.00 \\pm 2.83$ (2) & 29.5 \\\\\n"
                         "BN & 34.4 & $18.00$ & 28.1 \\\\\n"
@@ -385,8 +441,9 @@ static void test_markdown(void **state) {
     assert_int_equal(r.status, 0);
     assert_string_equal(
         below(r.out, "|  |"),
-        "|  | IWSLT14 De-En: published | IWSLT14 De-En: multi30k-de-en, bleu | WMT14 En-De: "
-        "published |\n|---|---:|---:|---:|\n| LN | 35.5 | 22.00 ± 2.83 (2) | 29.5 |\n"
+        "|  | IWSLT14 De-En: published, bleu ↑ | IWSLT14 De-En: multi30k-de-en, bleu ↑ | WMT14 "
+        "En-De: "
+        "published, bleu ↑ |\n|---|---:|---:|---:|\n| LN | 35.5 | 22.00 ± 2.83 (2) | 29.5 |\n"
         "| BN | 34.4 |  | 28.1 |\n| PN-V | 35.5 |  | 28.5 |\n| PN | 35.9 |  | 30.1 |\n");
     assert_true(strncmp(r.out, "<!--\n", 5) == 0);
     const char *end = strstr(r.out, "--"); /* of the comment's begin */
@@ -423,18 +480,18 @@ static void test_own_layout(void **state) {
         "printf 'mine\\ttable\\tMy table\\tdecoder=ln\\nmine\\trow\\tours\\tnorm=bn\\n"
         "mine\\tcolumn\\tC\\ttable=-\\tmetric=bleu\\tmeasured=f1,bleu\\ttasks=*\\n' >own.tsv;"
         " stat-table bn.h5 --layout mine --layouts own.tsv",
-        "row\tsettings\t" BLEU "\t" BLEU " sd\t" BLEU " runs\nours\t-\t18\t-\t1\n");
+        "row\tsettings\t" BLEU "\t" NAME " sd\t" NAME " runs\nours\t-\t18\t-\t1\n");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_decoder),       cmocka_unit_test(test_placement),
-        cmocka_unit_test(test_diverged),      cmocka_unit_test(test_quantities),
-        cmocka_unit_test(test_gap),           cmocka_unit_test(test_published_only),
-        cmocka_unit_test(test_latex),         cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_doubtful_value),
-        cmocka_unit_test(test_own_layout),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_other_metric),   cmocka_unit_test(test_decoder),
+        cmocka_unit_test(test_placement),      cmocka_unit_test(test_diverged),
+        cmocka_unit_test(test_quantities),     cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_published_only), cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_markdown),       cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_doubtful_value), cmocka_unit_test(test_own_layout),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -60,7 +60,8 @@ static int write_runs(void **state) {
     return 0;
 }
 
-#define BLEU "two bleu"
+#define NAME "two bleu"
+#define BLEU NAME " ↑"
 
 /* Runs without `dropout` are not replicates of one that has it. */
 static void test_absent_setting(void **state) {
@@ -70,7 +71,7 @@ static void test_absent_setting(void **state) {
     check_text(&r, 1, "row", "BN");
     check_text(&r, 1, "settings", "-");
     check_cell(&r, 1, BLEU, 11);
-    check_cell(&r, 1, BLEU " runs", 2);
+    check_cell(&r, 1, NAME " runs", 2);
     check_text(&r, 2, "row", "BN");
     check_text(&r, 2, "settings", "dropout=0.5");
     check_cell(&r, 2, BLEU, 20);
