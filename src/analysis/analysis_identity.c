@@ -91,31 +91,12 @@ static void set_placement(run_identity *r) {
     snprintf(r->placement, sizeof r->placement, "%s", last ? "pre" : all ? "post" : "?");
 }
 
-enum { DIRECTORY = 2048 };
-
-static void set_task(run_identity *r) {
-    const char *config = r->info->config;
-    char directory[DIRECTORY];
-    run_word source, target, direction;
-    options_line_value(config, "data-dir", directory, sizeof directory);
-    for (size_t used = strlen(directory); used > 1 && directory[used - 1] == '/';)
-        directory[--used] = 0;
-    const char *slash = strrchr(directory, '/'), *base = slash ? slash + 1 : directory;
-    const bool named = base[0] && base[0] != '.';
-    snprintf(r->task, sizeof r->task, "%.95s", named ? base : r->info->data);
-    if (!named || strcmp(r->info->task, "pairs") != 0) return;
-    options_line_value(config, "source", source, sizeof source);
-    options_line_value(config, "target", target, sizeof target);
-    snprintf(direction, sizeof direction, "%.40s-%.40s", source, target);
-    if (source[0] && !ends_with(r->task, direction))
-        append(r->task, sizeof r->task, " ", direction);
-}
-
 void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
     *r = (run_identity){.run = run, .info = sr_run_get_info(run), .path = path};
     set_norms(r);
     set_placement(r);
-    set_task(r);
+    options_data_name(r->info->config, r->info->data, strcmp(r->info->task, "pairs") == 0, r->task,
+                      sizeof r->task);
     if (!r->norm[0]) snprintf(r->norm, sizeof r->norm, "none");
     if (!r->task[0]) snprintf(r->task, sizeof r->task, "?");
 }

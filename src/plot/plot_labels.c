@@ -48,12 +48,15 @@ static void read_norms(const sr_runfile *f, parts *p) {
 }
 
 static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
+    char name[PART];
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
     const sr_run_info *info = sr_run_get_info(f);
     copy(p->text[MODEL], PART, info->model);
     copy(p->text[NORM], PART, sr_run_main_norm(f));
-    copy(p->text[DATA], PART, info->data);
+    options_data_name(info->config, info->data, info->task && strcmp(info->task, "pairs") == 0,
+                      name, sizeof name);
+    copy(p->text[DATA], PART, name);
     snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
     p->config = strdup(info->config ? info->config : "");
     p->startup = startup_percent(f);
@@ -134,6 +137,26 @@ static int known_part(const char *line, const char *norm) {
     return is_of(line, norm) ? (int)strcspn(line, "-") + 1 : 0;
 }
 
+/* What 0 stands for, where it is no number but leaves an option open. */
+static const char *word_of_zero(const option_line *l) {
+    static const char *const word[][2] = {
+        {"embed-dim", "preset"},
+        {"ffn-dim", "preset"},
+        {"heads", "preset"},
+        {"encoder-layers", "preset"},
+        {"decoder-layers", "preset"},
+        {"vocab-size", "all"},
+        {"limit", "none"},
+        {"max-steps", "none"},
+        {"clip-norm", "off"},
+    };
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++)
+        if (strlen(word[i][0]) == (size_t)l->key_length &&
+            strncmp(word[i][0], l->key, (size_t)l->key_length) == 0)
+            return word[i][1];
+    return NULL;
+}
+
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
 static void append_option(char *label, size_t size, const parts *p, const option_line *l) {
     char part[PART];
@@ -145,6 +168,10 @@ static void append_option(char *label, size_t size, const parts *p, const option
     for (int i = 0; i + 1 < length && strncmp(l->key, "norm-at", 7) != 0; i++)
         if (value[i] == '/') value += i + 1, length -= i + 1, i = -1;
     if (!length || strncmp(value, "nan", 3) == 0) return;
+    if (length == 1 && value[0] == '0' && word_of_zero(l)) {
+        value = word_of_zero(l);
+        length = (int)strlen(value);
+    }
     snprintf(part, sizeof part, "%.*s%s%.*s", key, l->key + known, key > 0 ? " " : "", length,
              value);
     append(label, size, part);
