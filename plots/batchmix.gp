@@ -28,7 +28,7 @@ tid_high = span_count > 0 ? span_high : 1
 dot_count = runs
 do for [r=1:runs] { dot_name[r] = run_label[r] }
 array texts[6] = ['as it is', 'position', 'length', 'padding', 'together', 'control']
-array types[6] = [7, 1, 2, 6, 3, 8]
+array types[6] = [957, 951, 952, 956, 953, 958]
 legend_count = control ? 6 : 5
 do for [i=1:legend_count] {
     legend_text[i] = texts[i]
@@ -46,7 +46,7 @@ shares = 'NaN notitle'
 tids = 'NaN notitle'
 if (control) {
     shares = shares.", t using (100*of_part('length+padding', t_control_low)):(at(0)):". \
-        "(100*(cell(t_control_high)-cell(t_control_low))):(0) with vectors nohead linetype 8 linewidth 6 dashtype solid"
+        "(100*(cell(t_control_high)-cell(t_control_low))):(0) with vectors nohead linetype 958 linewidth 6 dashtype solid"
 }
 do for [i=1:5] {
     eval span_of('t', 't_share', sprintf('taken(%d, t_share)', i))
@@ -65,7 +65,7 @@ eval dot_panel(1, 2)
 set xlabel 'share of ||μ_B − μ||^2 explained (%)' offset 0,0.7
 set xrange [100 * low - 4:104] noextend
 eval sprintf('set xtics %g', low < -1 ? -200 * low / 4 : 25)
-set arrow from first 0, graph 0 to first 0, graph 1 nohead linetype 8 linewidth 0.5 dashtype solid back
+set arrow from first 0, graph 0 to first 0, graph 1 nohead linetype 958 linewidth 0.5 dashtype solid back
 eval 'plot '.shares
 unset arrow
 eval dot_panel(2, 2)

@@ -12,13 +12,13 @@
 
 legend_count = v_valid_loss_batch_finite > 0 ? 3 : 2
 legend_text[1] = 'training'
-legend_type[1] = 8
+legend_type[1] = 958
 legend_text[2] = 'validation, running statistics'
-legend_type[2] = 1
+legend_type[2] = 951
 legend_mark[2] = 2
 legend_mark[3] = 2
 legend_text[3] = 'validation, batch statistics'
-legend_type[3] = 2
+legend_type[3] = 952
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 gap_x = runs > 2 ? 0.5 : 0.72
@@ -68,6 +68,7 @@ do for [r=1:runs] { if (low[r] > high[r]) { low[r] = 0; high[r] = 1 } }
 
 set xlabel 'epoch' offset 0,0.7
 set xrange [0:last > 0 ? last * 1.01 : 1] noextend
+eval sprintf('set xtics %g', tic_step(last > 0 ? last : 1, int(panel_width(runs) / 0.4)))
 set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {
@@ -78,14 +79,14 @@ do for [r=1:runs] {
     command = ''
     do for [k=1:t_curves] {
         if (t_run[k] == r) {
-            command = command.sprintf('t index %d using t_x:t_loss_low:t_loss_high with filledcurves linetype 8 fillstyle transparent solid 0.28 noborder, t index %d using t_x:t_loss with lines linetype 8', k - 1, k - 1)
+            command = command.sprintf('t index %d using t_x:t_loss_low:t_loss_high with filledcurves linetype 958 fillstyle transparent solid 0.28 noborder, t index %d using t_x:t_loss with lines linetype 958', k - 1, k - 1)
         }
     }
     do for [k=1:v_curves] {
         if (v_run[k] == r) {
-            command = command.sprintf(', v index %d using v_x:v_valid_loss with linespoints linetype 1', k - 1)
+            command = command.sprintf(', v index %d using v_x:v_valid_loss with linespoints linetype 951', k - 1)
             if (batch_curve[k] > 0) {
-                command = command.sprintf(', v index %d using v_x:v_valid_loss_batch with linespoints linetype 2', k - 1)
+                command = command.sprintf(', v index %d using v_x:v_valid_loss_batch with linespoints linetype 952', k - 1)
             }
         }
     }

@@ -67,7 +67,7 @@ eval linear_y(0, var_high)
 set ylabel 'variance TID (%)' offset 0,0
 if (strlen(var_lines) > 0) { eval 'plot '.var_lines }
 eval panel(3, 3, 1, 1)
-set xzeroaxis linetype 8 linewidth 0.5
+set xzeroaxis linetype 958 linewidth 0.5
 set label '↑ better' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 eval linear_y(gap_low, gap_high)
 set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0

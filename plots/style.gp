@@ -7,18 +7,16 @@ set encoding utf8
 set datafile separator tab
 
 # Runs have the same look in every figure of a report, also in those that leave some of them out: linetype n
-# has look line_look[n].
-array line_looks[8]
-line_looks[1] = "lc rgb '#0072B2' lw 0.9 dt solid pt 7"
-line_looks[2] = "lc rgb '#D55E00' lw 0.9 dt (9,2) pt 5"
-line_looks[3] = "lc rgb '#009E73' lw 0.9 dt (3,2) pt 9"
-line_looks[4] = "lc rgb '#CC79A7' lw 0.9 dt (9,2,2,2) pt 11"
-line_looks[5] = "lc rgb '#56B4E9' lw 0.9 dt (5,2) pt 13"
-line_looks[6] = "lc rgb '#E69F00' lw 0.9 dt (5,2,2,2) pt 15"
-line_looks[7] = "lc rgb '#000000' lw 0.9 dt (2,4) pt 2"
-line_looks[8] = "lc rgb '#999999' lw 0.9 dt (14,3) pt 3"
-do for [n=1:8] { eval sprintf('set linetype %d ', n).line_looks[line_look[n]] }
-set linetype cycle 8
+# has look line_look[n]. 24 looks: eight colours, three times, each time with another dash pattern and another point.
+look_count = 24
+array look_colour[8] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#000000', '#999999']
+array look_dash[8] = ['solid', '(9,2)', '(3,2)', '(9,2,2,2)', '(5,2)', '(5,2,2,2)', '(2,4)', '(14,3)']
+array look_point[24] = [7, 5, 9, 11, 13, 15, 2, 3,  4, 6, 10, 8, 14, 12, 1, 2,  8, 12, 6, 4, 1, 10, 5, 7]
+look(n) = sprintf("lc rgb '%s' lw 0.9 dt %s pt %d", look_colour[1+(n-1)%8], look_dash[1+(n-1+3*int((n-1)/8))%8], look_point[n])
+do for [n=1:look_count] { eval sprintf('set linetype %d ', n).look(line_look[n]) }
+set linetype cycle look_count
+# What a figure draws of one run, or of any (roles, not runs), has the first eight looks as linetypes 951 to 958.
+do for [n=1:8] { eval sprintf('set linetype %d ', 950 + n).look(n) }
 # What papers print: grey and hollow. published_type(g) for the g-th table: six shapes in three greys.
 array published_shape[6] = [6, 4, 8, 10, 12, 14]
 array published_grey[3] = ['#606060', '#000000', '#A0A0A0']
@@ -54,9 +52,23 @@ panel(c, cs, r, rs) = sprintf('set lmargin at screen %.5f; set rmargin at screen
 # eval refuse(text): statplot ends with this text when there is nothing to draw.
 refuse(text) = sprintf("printerr '%s'; exit status 1", text)
 
-# Names of metrics for axes: "valid_loss (nats)".
+# Metrics as readers know them: "validation loss (nats)"; with the direction behind: "validation perplexity ↓".
 short_unit(u) = u[1:4] eq 'nats' ? ' (nats)' : u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
-with_unit(m, u) = m.short_unit(u)
+valid_name(m) = m eq 'ppl' ? 'perplexity' : m eq 'nll' ? 'negative log-likelihood' : m
+one_metric(m) = m eq 'bleu' || m eq 'f1' || m eq 'uas' || m eq 'las' ? task_metric(m) : \
+    m[1:6] eq 'valid_' ? 'validation '.valid_name(m[7:*]) : valid_name(m)
+task_metric(m) = m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : m eq 'uas' ? 'UAS' : 'LAS'
+metric_name(m) = strlen(m) > 6 && m[strlen(m)-5:*] eq '_batch' ? one_metric(m[1:strlen(m)-6]).', batch statistics' : one_metric(m)
+less_is_better(m) = strstrt(m, 'loss') || strstrt(m, 'nll') || strstrt(m, 'ppl') || m eq 'bpc'
+with_unit(m, u) = metric_name(m).short_unit(u)
+with_direction(m, u) = with_unit(m, u).(less_is_better(m) ? ' ↓' : ' ↑')
+# Recorded statistics: "variance TID". The paper's variance TID is of deviations: ||sigma_B - sigma|| / ||sigma||.
+stat_name(s) = s eq 'tid_mean' ? 'mean TID' : s eq 'tid_var' ? 'variance TID' : s eq 'tid_total' ? 'total TID' : \
+    s eq 'dist_mu' ? 'distance of μ' : s eq 'dist_sigma2' ? 'distance of σ²' : s eq 'dist_sigma' ? 'distance of σ' : \
+    s eq 'dist_psi2' ? 'distance of ψ²' : s eq 'dist_psi' ? 'distance of ψ' : \
+    s eq 'g_mu' ? 'gradient through μ' : s eq 'g_sigma2' ? 'gradient through σ²' : s eq 'g_psi2' ? 'gradient through ψ²' : \
+    s eq 'row_grad_mean' ? 'mean of dx' : s eq 'row_grad_var' ? 'variance of dx' : s eq 'rows' ? 'rows of the batch' : \
+    s eq 'nonfinite' ? 'values not finite' : s
 
 # Long labels lose their middle: what tells two runs apart is mostly at the end.
 cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
@@ -134,7 +146,7 @@ DOT_ROOM = 'dot_longest = 1; '. \
     'dot_height = legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
     'if (dot_height > figure_height) { figure_height = dot_height; eval terminal(figure_height) }; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
-    'set grid noytics xtics; set grid linetype 8 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
+    'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
     (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
@@ -165,11 +177,14 @@ array legend_type[entries + 8]
 array legend_mark[entries + 8]
 do for [i=1:entries+8] { legend_mark[i] = 0 }
 legend_count = 0
-legend_letter = 0.066
 legend_line = 0.3
-legend_most = int((figure_width - 0.75) / legend_letter)
-legend_cut(text) = cut(text, legend_most)
-legend_width(i) = legend_letter * strlen(legend_cut(legend_text[i])) + legend_line + 0.3
+# Inches of 8 point letters; a text is cut where the figure ends.
+letter_width(c) = strstrt(" ijlI.,:;'|!()[]/-", c) ? 0.038 : strstrt('mwMW@%…', c) ? 0.1 : strstrt('_ABCDEFGHJKLNOPQRSTUVXYZ', c) ? 0.076 : 0.0675
+text_width(text) = strlen(text) == 0 ? 0 : sum [c=1:strlen(text)] letter_width(text[c:c])
+cut_to(text, inches) = text_width(text) <= inches ? text : shorter(text, inches, int(inches * strlen(text) / text_width(text)))
+shorter(text, inches, n) = n < 4 || text_width(cut(text, n)) <= inches ? cut(text, n) : shorter(text, inches, n - 1)
+legend_cut(text) = cut_to(text, figure_width - 0.08 - legend_line - 0.1)
+legend_width(i) = text_width(legend_cut(legend_text[i])) + legend_line + 0.28
 # Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
 array legend_left[entries + 8]
 array legend_row[entries + 8]

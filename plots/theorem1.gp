@@ -17,7 +17,7 @@ legend_text[1] = 'D_g, variance of g'
 legend_text[2] = t_row_free_var_finite > 0 ? 'D_g / s²' : 'D_g / s²: not recorded'
 legend_text[3] = 'variance of dx'
 legend_text[4] = 'variance of dx by the closed form'
-array kind[4] = [8, 2, 1, published_type(1)]
+array kind[4] = [958, 952, 951, published_type(1)]
 do for [q=1:4] {
     legend_type[q] = kind[q]
     legend_mark[q] = q == 4 ? 1 : 2
@@ -81,7 +81,7 @@ do for [r=1:runs] {
                 eval log_y(low, high)
             } else {
                 eval linear_y(low < 0.9 ? low : 0.9, high > 1 ? high : 1)
-                command = command.', 1 with lines linetype 2'
+                command = command.', 1 with lines linetype 952'
             }
             set ylabel (side == 1 ? 'variance, '.t_key[first_of[r]] : 'variance of dx / (D_g / s²)') noenhanced offset 0.4,0
             set title (side == 1 && runs > 1 ? run_label[r] : '') noenhanced offset 0,-0.8

@@ -10,7 +10,8 @@
 # One point per run with batch statistics: --stat tid_mean, tid_var or tid_total in percent (of the final pass, else
 # mean over the last tenth of the steps) against its gap to the run of the same model and data that has the fewest
 # sites with batch statistics (LN), positive where the run is better. --metric takes several names separated by
-# commas, the first that a run has: the paper's tasks have a metric each. Any number of tasks.
+# commas, the first that a run has: the paper's tasks have a metric each. Any number of tasks. Published gaps, in points of
+# other metrics, have an axis of their own.
 # Cross: 95 % intervals of the means of replicates, runs that differ in their seed alone (total TID and gap).
 
 if (!exists('t_'.stat)) { eval refuse('--stat is tid_mean, tid_var or tid_total here') }
@@ -20,21 +21,23 @@ array metric_of[runs]
 array unit_of[runs]
 stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), \
     tid_of[int(column(0))+1] = cell(value('t_'.stat)), gap_of[int(column(0))+1] = cell(t_gap), 1) nooutput name 'RUN'
-low = 0.0
-high = 0.0
+array low[2] = [0.0, 0.0]
+array high[2] = [0.0, 0.0]
 right = 0.0
 alike = 1
 array at_tid[runs + published_rows]
 array at_gap[runs + published_rows]
+array at_side[runs + published_rows]
 ADD = 'if (u == u && v == v) { legend_count = legend_count + 1; '. \
     'at_tid[legend_count] = u; at_gap[legend_count] = v; legend_text[legend_count] = name; '. \
     'legend_type[legend_count] = type; legend_mark[legend_count] = 1; '. \
-    'if (v < low) { low = v }; if (v > high) { high = v }; if (u > right) { right = u } }'
+    'at_side[legend_count] = side; if (v < low[side]) { low[side] = v }; if (v > high[side]) { high[side] = v }; if (u > right) { right = u } }'
 eval span('t', 't_gap_low')
 intervals = span_count > 0
-if (intervals && span_low < low) { low = span_low }
+if (intervals && span_low < low[1]) { low[1] = span_low }
 eval span('t', 't_gap_high')
-if (span_count > 0 && span_high > high) { high = span_high }
+if (span_count > 0 && span_high > high[1]) { high[1] = span_high }
+side = 1
 do for [r=1:runs] {
     if (!(metric_of[r] eq metric_of[1])) { alike = 0 }
     u = tid_of[r]
@@ -43,6 +46,8 @@ do for [r=1:runs] {
     type = r
     eval ADD
 }
+measured = legend_count
+side = 2
 do for [i=1:published_rows] {
     u = published_y1[i]
     v = published_y2[i]
@@ -53,31 +58,45 @@ do for [i=1:published_rows] {
 if (legend_count == 0) { eval refuse('no run with batch statistics beside a reference run with the same metric') }
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
+panels = measured > 0 && legend_count > measured ? 2 : 1
+if (panels == 2) { figure_height = figure_height + 1.7; eval terminal(figure_height) }
+gap_y = 0.2
 set label '↑ better' at graph 1, graph 1.045 right font ',7' textcolor rgb '#606060'
 pad_left = 0.8
-set xlabel stat[5:*].' TID of the last BN site (%)' offset 0,0.7 noenhanced
-set ylabel 'gap'.(published_rows > 0 || !alike ? ', each in its metric' : ', '.with_unit(metric_of[1], unit_of[1])) \
-    offset 0,0 noenhanced
+tid_axis = stat_name(stat).' of the last BN site (%)'
 set xrange [0:right > 0 ? right * 1.1 : 1] noextend
 set pointsize 0.7
-set xzeroaxis linetype 8 linewidth 0.5
+set xzeroaxis linetype 958 linewidth 0.5
 
 set multiplot
-eval panel(1, 1, 1, 1)
-eval linear_y(low, high)
 middle(low, high) = 0.5 * (cell(low) + cell(high))
 x_low = stat eq 'tid_total' ? t_tid_low : 0
 # A bar for the gap; one for the discrepancy where it is the one that has an interval.
 crosses = ''
 if (intervals) {
     crosses = ", t using (x_low ? middle(t_tid_low, t_tid_high) : cell(value('t_'.stat))):(cell(t_gap_low)):(0):(cell(t_gap_high)-cell(t_gap_low)) ". \
-        "with vectors nohead linetype 8 linewidth 0.8 dashtype solid"
+        "with vectors nohead linetype 958 linewidth 0.8 dashtype solid"
     if (x_low) {
         crosses = crosses.", t using (cell(t_tid_low)):(middle(t_gap_low, t_gap_high)):(cell(t_tid_high)-cell(t_tid_low)):(0) ". \
-            "with vectors nohead linetype 8 linewidth 0.8 dashtype solid"
+            "with vectors nohead linetype 958 linewidth 0.8 dashtype solid"
     }
 }
-eval 'plot for [i=1:legend_count] t every ::0::0 using (at_tid[i]):(at_gap[i]) with points linetype legend_type[i]'.crosses
+do for [side=1:2] {
+    command = ''
+    do for [i=1:legend_count] {
+        if (at_side[i] == side) { command = command.sprintf(', t every ::0::0 using (at_tid[%d]):(at_gap[%d]) with points linetype legend_type[%d]', i, i, i) }
+    }
+    if (strlen(command) > 0) {
+        eval panel(1, 1, side == 1 ? 1 : panels, panels)
+        eval linear_y(low[side], high[side])
+        set format x (side == panels || panels == 1 ? '%g' : '')
+        set xlabel (side == panels || panels == 1 ? tid_axis : '') offset 0,0.7 noenhanced
+        set ylabel (side == 2 ? 'published gap, points' : alike ? 'gap, '.with_unit(metric_of[1], unit_of[1]) : 'gap, each in its metric') offset 0,0 noenhanced
+        eval 'plot '.command[3:*].(side == 1 ? crosses : '')
+        unset label
+    }
+}
+unset format
 unset xzeroaxis
 eval LEGEND_DRAW
 unset multiplot

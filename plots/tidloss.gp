@@ -58,7 +58,7 @@ set format x '%g'
 set xlabel 'training (%)' offset 0,0.7
 set ylabel 'loss gap (nats)' offset 0.4,0
 set label 1 'validation: running − batch statistics' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
-set xzeroaxis linetype 8 linewidth 0.5
+set xzeroaxis linetype 958 linewidth 0.5
 plot for [k=1:v_curves] v index k-1 using v_x:(gap(0)) with linespoints linetype v_run[k]
 unset xzeroaxis
 unset label

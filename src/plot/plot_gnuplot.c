@@ -154,7 +154,7 @@ static void write_data(const plot_data *d, FILE *out) {
     write_columns(d, out);
 }
 
-enum { LOOKS = 8 }; /* of style.gp */
+enum { LOOKS = 24 }; /* of style.gp */
 
 /* Run i has the look of its place among the runs of a report; the other looks follow. */
 static void write_looks(const plot_job *job, FILE *out) {

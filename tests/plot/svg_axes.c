@@ -152,10 +152,16 @@ static int digits_of(const char *text) {
     return most;
 }
 
+/* Letters of 8 points are six pixels wide and ten high, or a little less. */
+static bool overlap(const svg_label *a, const svg_label *b) {
+    if (a->axis != AXIS_X) return fabs(a->y - b->y) < 7;
+    return fabs(a->x - b->x) < 2.75 * (double)(strlen(a->text) + strlen(b->text));
+}
+
 typedef struct axis_check {
     int labels, numbers;
     const svg_label *wrong[2]; /* as linear, as logarithmic axis */
-    const svg_label *twice, *longest;
+    const svg_label *twice, *longest, *upon;
 } axis_check;
 
 static axis_check check_axis(const svg_figure *f, const svg_panel *p, svg_axis axis) {
@@ -170,8 +176,10 @@ static axis_check check_axis(const svg_figure *f, const svg_panel *p, svg_axis a
             if (!(shift(p, l, kind) < 0.5)) c.wrong[kind] = l;
         if (digits_of(l->text) > 4) c.longest = l;
         for (int k = 0; k < i; k++)
-            if (beside(p, &f->label[k], axis) && strcmp(f->label[k].text, l->text) == 0)
-                c.twice = l;
+            if (beside(p, &f->label[k], axis)) {
+                if (strcmp(f->label[k].text, l->text) == 0) c.twice = l;
+                if (f->label[k].number && overlap(&f->label[k], l)) c.upon = l;
+            }
     }
     return c;
 }
@@ -199,6 +207,7 @@ static const char *fault_of(const svg_figure *f, const svg_panel *p, svg_axis ax
     const svg_label *at = NULL;
     if (c.wrong[0] && c.wrong[1]) what = "is not what its place means", at = c.wrong[0];
     if (c.twice) what = "stands twice", at = c.twice;
+    if (c.upon) what = "lies upon another", at = c.upon;
     if (c.longest) what = "has too many digits", at = c.longest;
     if (c.labels == 1 && c.numbers) what = "is the only number";
     if (c.labels == 0 && axis != AXIS_COLOUR && !told_elsewhere(f, p, axis)) what = "has no label";

@@ -86,6 +86,11 @@ static void test_other_scales(void **state) {
         "statplot fair --against rows",
         "statplot layers --stat g_mu",
         "statplot compare --stat g_sigma2",
+        "cd \"$STATREC_SAMPLES\"; s=$PWD; cd - >&2; statplot modes $s/cv_bn.h5 $s/nlp_bn.h5 "
+        "$s/nlp_ln.h5 $s/nlp_rbn.h5",
+        "statplot results --published",
+        "statplot ablation --published-table rbn-ptb-* --metric valid_ppl",
+        "statplot tidgap --published",
         "statplot tidloss --stat tid_mean",
     };
     int wrong = 0;
@@ -157,6 +162,7 @@ static void test_finds_lies(void **state) {
         {"set yrange [0:2e-5]; set ytics ('10^{-5}' 1e-5)", "is the only number"},
         {"set yrange [0:2e-5]; set ytics ('0' 0, '0.0000123456' 0.0000123456)", "too many digits"},
         {"set yrange [0:2e-5]; unset ytics", "has no label"},
+        {"set xtics 1.25, 0.25", "lies upon another"},
     };
     if (!have_gnuplot()) skip();
     for (size_t i = 0; i < sizeof third / sizeof third[0]; i++) {

@@ -265,6 +265,51 @@ static void test_published(void **state) {
               0, "");
 }
 
+/* Values of other data, or in another metric, are never on the axis of the runs. */
+static void test_published_axes(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run(
+        "statplot results --published-table '*-ptb*' -o p.svg && "
+        "grep -q '>transformer, multi30k-de-en<' p.svg && grep -q '>ptb (published)<' p.svg && "
+        "grep -q '>ptb-valid (published)<' p.svg && test $(grep -c '>validation perplexity ↓<' "
+        "p.svg) = 1 && test $(grep -c '>perplexity ↓<' p.svg) = 2",
+        0, "");
+    check_run(
+        "statplot results \"$STATREC_SAMPLES\"/cv_bn.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 --metric "
+        "valid_accuracy -o p.svg && test $(grep -c '>validation accuracy (%) ↑<' p.svg) = 2",
+        0, "");
+    check_run("statplot ablation --published-table 'rbn-ptb-*' --metric valid_ppl -o p.svg && "
+              "test $(grep -c '>validation perplexity ↓<' p.svg) = 1 && "
+              "grep -q '>perplexity ↓, published<' p.svg",
+              0, "");
+    check_run(
+        "statplot tidgap --published -o p.svg 2>told && grep -q '>published gap, points<' p.svg "
+        "&& grep -q '>gap, validation loss (nats)<' p.svg",
+        0, "");
+}
+
+/* Eight colours do not do for 24 runs: no two have the same colour and dashes, or colour and point. */
+static void test_looks(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    program_result r = program_run(
+        "statplot curves pre_ln.h5 -o looks.svg --keep 2>kept; d=$(sed 's/.*kept //' kept); "
+        "{ grep '^look_count\\|^array look\\|^look(n)' $d/style.gp; echo 'set print \"-\"; do for "
+        "[n=1:look_count] { print look(n) }'; } >looks.gp; grep -c '^array line_look.24.' "
+        "$d/figure.gp; "
+        "rm -r $d; gnuplot looks.gp >all; wc -l <all; sed 's/ pt.*//' all | sort -u | wc -l; "
+        "sed 's/ dt.*pt/pt/' all | sort -u | wc -l");
+    assert_string_equal(r.err, "");
+    assert_string_equal(r.out, "1\n24\n24\n24\n");
+    program_free(&r);
+    check_run("statplot curves $(yes pre_bn.h5 | head -n 16) -o looks.svg && "
+              "sed -n 's/.*stroke=.\\(rgb([^)]*)\\).*\\(stroke-dasharray=[^ ]*\\).*/\\1 \\2/p' "
+              "looks.svg | "
+              "sort -u >all; test $(wc -l <all) -ge 14",
+              0, "");
+}
+
 /* More runs and more rows than any array of a template once held: all of them are there. */
 static void test_many(void **state) {
     (void)state;
@@ -401,6 +446,8 @@ int main(void) {
         cmocka_unit_test(test_gap_of_metrics),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_published),
+        cmocka_unit_test(test_published_axes),
+        cmocka_unit_test(test_looks),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_no_gap),
         cmocka_unit_test(test_template_error),
