@@ -41,12 +41,13 @@ typedef struct option {
     const char *key;   /* "max-tokens" */
     char letter;       /* 'o' for -o, 0 for none */
     option_type type;
-    size_t offset;       /* of the value in the struct */
-    const char *preset;  /* default, as text; outside the range (0, nan: "unset") it is allowed too */
-    double low, high;    /* INT and REAL; both 0: any value */
-    const char *unit;    /* "tokens", "steps", "nats" ... or "" */
-    const char *choices; /* CHOICE: words separated by '|' */
-    const char *help;    /* one line, starts lower case, no full stop */
+    size_t offset; /* of the value in the struct */
+    const char
+        *preset;      /* default, as text; outside the range (0, nan: "unset") it is allowed too */
+    double low, high; /* INT and REAL; both 0: any value */
+    const char *unit; /* "tokens", "steps", "nats" ... or "" */
+    const char *choices;   /* CHOICE: words separated by '|' */
+    const char *help;      /* one line, starts lower case, no full stop */
     const option_use *use; /* NULL: it always has an effect */
 } option;
 

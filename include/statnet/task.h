@@ -36,7 +36,7 @@ typedef struct task_row {
     const char *name;    /* "pairs": as run files and tables say it */
     const char *takes;   /* "sentence pairs": what models and data of this task are about */
     const char *summary; /* one line for `statrec list tasks` */
-    bool text; /* batches are of words */
+    bool text;           /* batches are of words */
     double label_smoothing;
     task_metric metric[TASK_METRICS]; /* name NULL ends */
     data_shape example;               /* any shape: for models that are only looked at */

@@ -52,7 +52,7 @@ struct sr_runfile {
     reader_text **texts; /* head of a list: a cache behind const */
     reader_shelf *shelf; /* the same */
     reader_damage *damage;
-    int64_t committed[COMMITTED_COUNT]; /* -1: unreadable */
+    int64_t committed[COMMITTED_COUNT];                                  /* -1: unreadable */
     int64_t extent_least[COMMITTED_COUNT], extent_most[COMMITTED_COUNT]; /* of readable columns */
     int64_t stored_most[COMMITTED_COUNT]; /* rows that the best column has space for */
 };

@@ -29,7 +29,6 @@ static model *create(const char *name, const char *init, uint64_t seed) {
                        .dropout = NAN,
                        .attention_dropout = NAN,
                        .relu_dropout = NAN,
-                       .label_smoothing = NAN,
                        .seed = seed};
     bool text = !strcmp(name, "transformer");
     strcpy(o.name, name);

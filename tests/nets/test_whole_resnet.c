@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../check.h"
-#include "statnet/models.h"
+#include "statnet/task.h"
 
 enum { SIDE = 8, CHANNELS = 3, CLASSES = 10, IMAGES = 4, WIDEST = 64 };
 
@@ -16,13 +16,11 @@ typedef struct picture {
     double x[SIDE * SIDE * WIDEST];
 } picture;
 
-static model *create(double smoothing, smoothing_form form) {
+static model *create(void) {
     model_options o = {.name = "resnet20",
                        .norm = "none",
                        .norm_eps = NAN,
                        .norm_alpha = NAN,
-                       .label_smoothing = smoothing,
-                       .smoothing = form,
                        .init = "pytorch",
                        .seed = 3};
     data_shape shape = {.task = TASK_IMAGES,
@@ -159,14 +157,15 @@ static batch make_batch(void) {
                    .tokens = IMAGES};
 }
 
-static cross_entropy_report computed(model *m, const batch *b) {
+static cross_entropy_report computed(model *m, const task_options *o, const batch *b) {
     sr_failure why = {0};
     cross_entropy_report r = {0};
     tape *t = tape_create(2, &why);
     assert_non_null(t);
     tape_reset(t, rng_create(1), true, true);
     params_zero_grad(&m->params);
-    tape_backward(t, model_loss(m, t, b, NORM_TRAIN, &r), 1);
+    pass p = {.tape = t, .batch = b, .mode = NORM_TRAIN};
+    tape_backward(t, task_loss(task_of(TASK_IMAGES), o, m, &p, &r), 1);
     if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
     tape_free(t);
     return r;
@@ -191,10 +190,12 @@ static void against_the_definition(void **state) {
     const smoothing_form form[] = {SMOOTHING_ALL, SMOOTHING_ALL, SMOOTHING_OTHERS};
     const batch b = make_batch();
     for (int i = 0; i < 3; i++) {
-        model *m = create(smoothing[i], form[i]);
+        const task_options o = {smoothing[i], form[i]};
+        model *m = create();
         for (int64_t k = 0; k < 10 * WIDEST; k++) /* logits that differ */
             weight(m, "classify.weight")->value[k] *= 50;
-        cross_entropy_report got = computed(m, &b), want = defined(m, &b, smoothing[i], form[i]);
+        cross_entropy_report got = computed(m, &o, &b),
+                             want = defined(m, &b, smoothing[i], form[i]);
         check_near_double("loss", &got.loss, &want.loss, 1, 1e-5, 0);
         check_near_double("nll", &got.nll, &want.nll, 1, 1e-5, 0);
         assert_int_equal(got.correct, want.correct);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../check.h"
-#include "programs.h"
+#include "../programs.h"
 
 static void write_run(const char *name, sr_site site, const char *config) {
     sr_options o = run_options();

@@ -118,8 +118,14 @@ static void write_perplexity(const char *path, double value) {
                             "norm = ln\ndecoder-norm = ln\nplacement = pre\ndata-dir = "
                             "/data/multi30k-de-en\nsource = de\ntarget = en\n",
                             "parallel", "pairs", 1);
-    sr_add_site(r,
-                &(sr_site){"encoder.0.norm1", "ln", "encoder", SR_FAMILY_NONE, 2, 1, 0, 1e-5, NAN});
+    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+                              .norm = "ln",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_NONE,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = NAN});
     sr_begin_step(r, 1);
     run_end_step(r, 1);
     put_eval(r, 1, 3, SR_EVAL_valid_ppl, value);

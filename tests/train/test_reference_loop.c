@@ -267,40 +267,26 @@ static void adam_with_milestone(void **state) {
 /* The other optimizers, told from each other by a decay and an eps that weigh. */
 static void more_optimizers(void **state) {
     (void)state;
-    static const char *const kinds[][4] = {{"sgd", "--nesterov", "--lr", "0.1"},
-                                           {"adam", "--no-nesterov", "--lr", "0.01"},
-                                           {"adamw", "--no-nesterov", "--lr", "0.01"}};
+    static const char *const kinds[][8] = {
+        {"--optimizer=sgd", "--nesterov", "--lr=0.1", "--momentum=0.7"},
+        {"--optimizer=adam", "--lr=0.01", "--adam-beta1=0.6", "--adam-beta2=0.8",
+         "--adam-eps=0.003"},
+        {"--optimizer=adamw", "--lr=0.01", "--adam-beta1=0.6", "--adam-beta2=0.8",
+         "--adam-eps=0.003"}};
     for (int i = 0; i < 3; i++) {
-        const char *const *k = kinds[i];
-        const char *const args[] = {SMALL,
-                                    "--epochs",
-                                    "1",
-                                    "--norm",
-                                    "ln",
-                                    "--optimizer",
-                                    k[0],
-                                    k[1],
-                                    k[2],
-                                    k[3],
-                                    "--lr-scheduler",
-                                    "step",
-                                    "--lr-steps",
-                                    "9",
-                                    "--warmup-updates",
-                                    "0",
-                                    "--momentum",
-                                    "0.7",
-                                    "--adam-beta1",
-                                    "0.6",
-                                    "--adam-beta2",
-                                    "0.8",
-                                    "--adam-eps",
-                                    "0.003",
-                                    "--weight-decay",
-                                    "0.05",
-                                    "-o",
-                                    run_path("more.h5"),
-                                    NULL};
+        const char *const common[] = {SMALL,
+                                      "--epochs=1",
+                                      "--norm=ln",
+                                      "--lr-scheduler=step",
+                                      "--lr-steps=9",
+                                      "--warmup-updates=0",
+                                      "--weight-decay=0.05",
+                                      "-o",
+                                      run_path("more.h5")};
+        const char *args[ARGS_MAX];
+        size_t count = sizeof common / sizeof *common;
+        memcpy(args, common, sizeof common);
+        for (int k = 0; k < 8; k++) args[count++] = kinds[i][k]; /* NULL ends */
         static reference r;
         sr_run_close(compare(args, &r));
         reference_free(&r);

@@ -183,17 +183,19 @@ static void accuracy(void **state) {
     small_parse(&c, args);
     *c.output = 0;
     check_ok(train_run(&c, "test", &events, &r, &why), &why);
-    assert_int_equal(r.last.tokens, 4);
-    assert_int_equal(r.last.unknown, 0);
-    assert_true(r.last.accuracy == 75);
+    assert_string_equal(r.last.task->metric[1].name, "nll");
+    assert_string_equal(r.last.task->metric[3].name, "accuracy");
+    assert_int_equal(r.last.sum.tokens, 4);
+    assert_int_equal(r.last.sum.unknown, 0);
+    assert_true(r.last.value[3] == 75);
     small_write("q\nr\n", "a\nb\n", "r\nq\n", "b\na\n");
     check_ok(train_run(&c, "test", &events, &r, &why), &why);
-    assert_true(r.last.accuracy == 100);
-    assert_true(r.last.nll < 0.2 && r.last.nll < r.last.loss);
+    assert_true(r.last.value[3] == 100);
+    assert_true(r.last.value[1] < 0.2 && r.last.value[1] < r.last.value[0]);
     small_write("q\nr\n", "a\nb\n", "q r\nr\n", "unheard a\nso\n");
     check_ok(train_run(&c, "test", &events, &r, &why), &why);
-    assert_int_equal(r.last.tokens, 5);
-    assert_int_equal(r.last.unknown, 2);
+    assert_int_equal(r.last.sum.tokens, 5);
+    assert_int_equal(r.last.sum.unknown, 2);
 }
 
 /* Stopped between passes, in the middle of an update: a whole file that says so. */

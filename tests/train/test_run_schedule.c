@@ -25,7 +25,7 @@ static void expect(const char *const *more, const double want[UPDATES]) {
 
 static void fixed(void **state) {
     (void)state;
-    expect((const char *const[]){"--lr-scheduler", "fixed", "--lr-factor", "0.5", NULL},
+    expect((const char *const[]){"--lr-scheduler", "fixed", NULL},
            (const double[]){0.8, 0.8, 0.8, 0.8, 0.8, 0.8});
     /* update u + 1 at u < 4: 0.4 + u (0.8 - 0.4)/4 */
     expect((const char *const[]){"--lr-scheduler", "fixed", "--warmup-updates", "4",
@@ -104,15 +104,13 @@ static void milestone_in_warmup(void **state) {
 static void no_milestone(void **state) {
     (void)state;
     const char *const wrong[] = {"0", "-1", "2,x", "2;3", "nan"};
-    small_write_pairs(6);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const char *const args[] = {"--lr-scheduler", "step", "--lr-steps", wrong[i], NULL};
+        char *args[] = {"--record=none", "--lr-scheduler=step", "--lr-steps", (char *)wrong[i],
+                        NULL};
         static train_config c;
-        train_events silent = {0};
-        train_result r;
+        int positional;
         sr_failure why = {0};
-        small_parse(&c, args);
-        assert_int_equal(train_run(&c, "test", &silent, &r, &why), SR_USAGE);
+        assert_int_equal(train_config_parse(&c, 4, args, 0, &positional, &why), SR_USAGE);
         check_failure(&why, SR_USAGE, "is not a list of positive numbers");
     }
 }

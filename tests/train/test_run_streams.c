@@ -125,8 +125,14 @@ static void write_images(void) {
 
 /* Gradient norms of four updates and the stem's gains before each. */
 static void run_images(const char *seed, double norm[4], float gamma[4 * 16]) {
+    char directory[4096], output[4096];
+    snprintf(directory, sizeof directory, "--data-dir=%s", check_temporary());
+    snprintf(output, sizeof output, "--output=%s/images.h5", check_temporary());
     const char *const args[] = {"--model=resnet20",
-                                "--preset=",
+                                directory,
+                                output,
+                                "--force",
+                                "--threads=1",
                                 "--norm=bn",
                                 "--norm-eps=0",
                                 "--data=cifar10",
@@ -143,9 +149,13 @@ static void run_images(const char *seed, double norm[4], float gamma[4 * 16]) {
                                 "--seed",
                                 seed,
                                 NULL};
+    static train_config c;
     train_result r;
     sr_failure why = {0};
-    sr_runfile *f = small_run(args, NULL, &r);
+    int count = 0, positional;
+    while (args[count]) count++;
+    check_ok(train_config_parse(&c, count, (char **)args, 0, &positional, &why), &why);
+    sr_runfile *f = small_train(&c, NULL, &r);
     small_steps(f, "grad_norm", 4, norm);
     check_ok(sr_run_vector(f, "gamma", 0, 0, 4, gamma, &why), &why);
     sr_run_close(f);

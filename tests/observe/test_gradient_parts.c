@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/train/hooks.h"
+#include "../../src/observe/hooks.h"
 #include "../check.h"
 #include "statrec/runfile.h"
 
@@ -61,7 +61,8 @@ static void layer_close(layer *l) {
 }
 
 /* One training pass; dx [ROWS, D]. */
-static void pass(layer *l, tape *t, const real *x, const real *dy, const uint8_t *mask, real *dx) {
+static void one_pass(layer *l, tape *t, const real *x, const real *dy, const uint8_t *mask,
+                     real *dx) {
     int64_t dim[2] = {ROWS, D}, one = 1;
     const size_t bytes = ROWS * D * sizeof(real);
     bool add;
@@ -138,7 +139,7 @@ static void gradient(const norm_method *m, const data *d, tape *t, const real *g
     layer l;
     layer_open(&l, m, 0);
     for (int step = 0; step < STEPS; step++)
-        pass(&l, t, d->x[step], step < STEPS - 1 ? d->g[step] : g, d->given, dx);
+        one_pass(&l, t, d->x[step], step < STEPS - 1 ? d->g[step] : g, d->given, dx);
     layer_close(&l);
 }
 
@@ -190,7 +191,7 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
     if (!h) fail_msg("%s", why.text);
     for (int step = 0; step < STEPS; step++) {
         sr_begin_step(r, step + 1);
-        for (int i = 0; i < count; i++) pass(&l[i], t, d->x[step], d->g[step], d->given, dx);
+        for (int i = 0; i < count; i++) one_pass(&l[i], t, d->x[step], d->g[step], d->given, dx);
         sr_end_step(r, &(sr_step){.update = step + 1});
     }
     hooks_free(h);
