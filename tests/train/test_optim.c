@@ -103,6 +103,18 @@ static void warmup_by_hand(void **state) {
     check_near_double("warm-up", got, want, 6, 1e-15, 0);
 }
 
+/* Half a period and no more. */
+static void cosine_past_its_end(void **state) {
+    (void)state;
+    schedule s = {.kind = SCHEDULE_COSINE, .lr = 0.8, .total = 4};
+    const double want[] = {0.4, 0, 0, 0, 0};
+    const int64_t at[] = {2, 4, 5, 8, 100};
+    for (int i = 0; i < 5; i++) {
+        double got = schedule_lr(&s, at[i], 0);
+        check_near_double("cosine", &got, &want[i], 1, 1e-15, 1e-15);
+    }
+}
+
 static void grad_norm(void **state) {
     (void)state;
     params p;
@@ -125,8 +137,8 @@ static void grad_norm(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(optimizers), cmocka_unit_test(schedules),
-                                       cmocka_unit_test(warmup_by_hand),
-                                       cmocka_unit_test(grad_norm)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(optimizers), cmocka_unit_test(schedules), cmocka_unit_test(warmup_by_hand),
+        cmocka_unit_test(cosine_past_its_end), cmocka_unit_test(grad_norm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

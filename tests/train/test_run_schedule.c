@@ -53,6 +53,14 @@ static void cosine(void **state) {
            (const double[]){0.2, 0.5, a * 1.5, a, a * 0.5, a * (1 - c)});
 }
 
+/* A bound beyond the run's end bounds nothing. */
+static void cosine_below_max_steps(void **state) {
+    (void)state;
+    const double a = 0.4, c = sqrt(3) / 2;
+    expect((const char *const[]){"--lr-scheduler", "cosine", "--max-steps", "100", NULL},
+           (const double[]){0.8, a * (1 + c), a * 1.5, a, a * 0.5, a * (1 - c)});
+}
+
 /* With --max-steps the curve ends there: cos(pi u/4) */
 static void cosine_to_max_steps(void **state) {
     (void)state;
@@ -144,10 +152,14 @@ static void lengths(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed),        cmocka_unit_test(inverse_sqrt),
-        cmocka_unit_test(cosine),       cmocka_unit_test(cosine_to_max_steps),
-        cmocka_unit_test(step),         cmocka_unit_test(milestone_in_warmup),
-        cmocka_unit_test(no_milestone), cmocka_unit_test(lengths)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fixed),
+                                       cmocka_unit_test(inverse_sqrt),
+                                       cmocka_unit_test(cosine),
+                                       cmocka_unit_test(cosine_to_max_steps),
+                                       cmocka_unit_test(cosine_below_max_steps),
+                                       cmocka_unit_test(step),
+                                       cmocka_unit_test(milestone_in_warmup),
+                                       cmocka_unit_test(no_milestone),
+                                       cmocka_unit_test(lengths)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
