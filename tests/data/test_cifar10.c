@@ -162,6 +162,40 @@ static void augments_by_crop_and_mirror(void **state) {
     data_close(d), data_close(plain);
 }
 
+/* The pictures of an epoch by their labels: all bytes of each, as one number. */
+static void draw_epoch(const data_options *o, int64_t epoch, uint64_t picture[10]) {
+    dataset *d = open_data(o);
+    for (int64_t k = 0; k < data_batches(d, SPLIT_TRAIN); k++) {
+        batch b = get(d, SPLIT_TRAIN, epoch, k);
+        for (int i = 0; i < b.count; i++) {
+            batch one = b;
+            one.image = b.image + (int64_t)i * 3072, one.label = b.label + i;
+            one.count = one.tokens = 1;
+            picture[b.label[i]] = digest_batch(&one);
+        }
+    }
+    data_close(d);
+}
+
+/* An image's draw is of (seed, epoch, image): not of its place in a batch. */
+static void augments_by_seed_epoch_image(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_records(dir, "data_batch_1.bin", 10, 0);
+    data_options o = preset_options("cifar10", dir), small = o, seeded = o;
+    uint64_t a[10], b[10], c[10], d[10];
+    int of_epoch = 0, of_seed = 0;
+    small.batch_size = 3;
+    seeded.seed = 2;
+    draw_epoch(&o, 0, a), draw_epoch(&small, 0, b);
+    draw_epoch(&o, 1, c), draw_epoch(&seeded, 0, d);
+    for (int i = 0; i < 10; i++) {
+        assert_true(a[i] == b[i]);
+        of_epoch += a[i] != c[i], of_seed += a[i] != d[i];
+    }
+    assert_true(of_epoch > 5 && of_seed > 5);
+}
+
 static void visits_every_image_once(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -290,6 +324,7 @@ int main(void) {
         cmocka_unit_test(reads_any_subset),
         cmocka_unit_test(normalises_channels_last),
         cmocka_unit_test(augments_by_crop_and_mirror),
+        cmocka_unit_test(augments_by_seed_epoch_image),
         cmocka_unit_test(visits_every_image_once),
         cmocka_unit_test(is_a_pure_function),
         cmocka_unit_test(refuses_damaged_files),
