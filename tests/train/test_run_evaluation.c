@@ -39,63 +39,71 @@ static sr_runfile *run(told *t, const char *const *more, train_result *r) {
 }
 
 /* 3 batches an epoch, two passes an update: the third is an update of its own. */
-static void passes_updates_epochs(void **state) {
-    (void)state;
-    const char *const args[] = {"--epochs",
-                                "2",
-                                "--update-freq",
-                                "2",
-                                "--lr-scheduler",
-                                "fixed",
-                                "--lr",
-                                "0.01",
-                                "--warmup-updates",
-                                "3",
-                                "--warmup-init-lr",
-                                "0.001",
-                                "--validate-interval-updates",
-                                "1",
+static const double pass_epoch[6] = {0, 1.0 / 3, 2.0 / 3, 1, 4.0 / 3, 5.0 / 3};
+static const int64_t pass_update[6] = {1, 1, 2, 3, 3, 4};
+static const double eval_epoch[4] = {2.0 / 3, 1, 5.0 / 3, 2}, eval_step[4] = {2, 3, 5, 6};
+
+static sr_runfile *run_two_epochs(told *t) {
+    const char *const args[] = {"--epochs=2",
+                                "--update-freq=2",
+                                "--lr-scheduler=fixed",
+                                "--lr=0.01",
+                                "--warmup-updates=3",
+                                "--warmup-init-lr=0.001",
+                                "--validate-interval-updates=1",
                                 NULL};
-    const double epoch[6] = {0, 1.0 / 3, 2.0 / 3, 1, 4.0 / 3, 5.0 / 3};
-    const int64_t update[6] = {1, 1, 2, 3, 3, 4};
-    const double ends[4] = {2.0 / 3, 1, 5.0 / 3, 2}, after[4] = {2, 3, 5, 6};
-    const double lr[4] = {0.001, 0.004, 0.007, 0.01};
+    train_result r;
+    small_write_pairs(6);
+    sr_runfile *f = run(t, args, &r);
+    assert_int_equal(r.updates, 4);
+    return f;
+}
+
+static void recorded_passes(void **state) {
+    (void)state;
+    told t = {.evals = 0};
+    sr_runfile *f = run_two_epochs(&t);
     double got[6], loss[6];
     int64_t number[6];
-    told t = {.evals = 0};
-    train_result r;
     sr_failure why = {0};
-    small_write_pairs(6);
-    sr_runfile *f = run(&t, args, &r);
-    assert_int_equal(r.updates, 4);
     small_steps(f, "epoch", 6, got);
-    check_near_double("epoch", got, epoch, 6, 1e-12, 0);
+    check_near_double("epoch", got, pass_epoch, 6, 1e-12, 0);
     small_steps(f, "loss", 6, loss);
     check_ok(sr_run_step_ints(f, "update", 0, 6, number, &why), &why);
-    for (int i = 0; i < 6; i++) assert_int_equal(number[i], update[i]);
-    small_evals(f, "epoch", 4, got);
-    check_near_double("epoch of evaluations", got, ends, 4, 1e-12, 0);
-    small_evals(f, "step", 4, got);
-    check_near_double("step of evaluations", got, after, 4, 0, 0);
-    assert_int_equal(t.evals, 4);
-    for (int i = 0; i < 4; i++) {
-        check_near_double("epoch told", &t.eval[i].epoch, &ends[i], 1, 1e-12, 0);
-        check_near_double("lr told", &t.eval[i].lr, &lr[i], 1, 1e-12, 0);
-        assert_int_equal(t.eval[i].update, i + 1);
-        assert_int_equal(t.eval[i].step, (int64_t)after[i]);
-    }
     assert_int_equal(t.passes, 6);
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(t.progress[i].updates, 4);
-        assert_int_equal(t.progress[i].update, i == 0 || i == 3 ? update[i] - 1 : update[i]);
-        assert_int_equal(t.progress[i].tokens, 8);
-        assert_true(t.progress[i].loss == loss[i]);
-        check_near_double("epoch of the progress", &t.progress[i].epoch, &epoch[i], 1, 1e-12, 0);
+        const train_progress *p = &t.progress[i];
+        assert_int_equal(number[i], pass_update[i]);
+        assert_int_equal(p->updates, 4);
+        assert_int_equal(p->update, pass_update[i] - (i == 0 || i == 3)); /* done */
+        assert_int_equal(p->tokens, 8);
+        assert_true(p->loss == loss[i]);
+        check_near_double("epoch of the progress", &p->epoch, &pass_epoch[i], 1, 1e-12, 0);
     }
     sr_run_close(f);
 }
 
-/* After every second update, the epochs (4 updates) and the last update. */
+static void recorded_evaluations(void **state) {
+    (void)state;
+    const double lr[4] = {0.001, 0.004, 0.007, 0.01};
+    told t = {.evals = 0};
+    sr_runfile *f = run_two_epochs(&t);
+    double got[4];
+    small_evals(f, "epoch", 4, got);
+    check_near_double("epoch of evaluations", got, eval_epoch, 4, 1e-12, 0);
+    small_evals(f, "step", 4, got);
+    check_near_double("step of evaluations", got, eval_step, 4, 0, 0);
+    assert_int_equal(t.evals, 4);
+    for (int i = 0; i < 4; i++) {
+        check_near_double("epoch told", &t.eval[i].epoch, &eval_epoch[i], 1, 1e-12, 0);
+        check_near_double("lr told", &t.eval[i].lr, &lr[i], 1, 1e-12, 0);
+        assert_int_equal(t.eval[i].update, i + 1);
+        assert_int_equal(t.eval[i].step, (int64_t)eval_step[i]);
+    }
+    sr_run_close(f);
+}
+
+/* After every N-th update, every epoch (4 updates) and the last update, each once. */
 static void evaluations(void **state) {
     (void)state;
     static const struct {
@@ -224,8 +232,9 @@ static void interruption(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(passes_updates_epochs),
-                                       cmocka_unit_test(evaluations), cmocka_unit_test(embedding),
-                                       cmocka_unit_test(accuracy), cmocka_unit_test(interruption)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recorded_passes), cmocka_unit_test(recorded_evaluations),
+        cmocka_unit_test(evaluations),     cmocka_unit_test(embedding),
+        cmocka_unit_test(accuracy),        cmocka_unit_test(interruption)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
