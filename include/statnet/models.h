@@ -11,34 +11,6 @@
 
 enum { MODEL_TEXT = 512 };
 
-/* Parameters of single methods (norm_param_row of norm.h) that the user may set, for every site
- * whose method has them: X(id, option, parameter, help). */
-#define MODEL_NORM_PARAMS(X)                                                                       \
-    X(pn_alpha_bkw, "pn-alpha-bkw", "alpha_bwd", "pn: weight of the OLD nu in the backward pass")  \
-    X(norm_warmup, "norm-warmup", "warmup", "pn-released, brn, mabn: calls of the warm-up")        \
-    X(norm_groups, "norm-groups", "groups", "groupnorm: groups of features")                       \
-    X(norm_unbiased, "norm-unbiased", "unbiased",                                                  \
-      "LN family: 1 = variance over d-1; bn: 1 = running variance n/(n-1)")                        \
-    X(rbn_lambda_mean, "rbn-lambda-mean", "lambda", "rbn: weight of the penalty on the mean")      \
-    X(rbn_lambda_std, "rbn-lambda-std", "nu", "rbn: weight of the penalty on the deviation")       \
-    X(rbn_running, "rbn-running", "running",                                                       \
-      "rbn: running values of the penalty, before or after the update")                            \
-    X(rbn_scale, "rbn-scale", "scale", "rbn: penalty beside the loss's sum or mean")               \
-    X(rbn_penalty, "rbn-penalty", "penalty", "rbn-released: diff, diff2, reldiff or mag")          \
-    X(adanorm_c, "adanorm-c", "C", "adanorm: scale of phi")                                        \
-    X(adanorm_k, "adanorm-k", "k", "adanorm: slope of phi")                                        \
-    X(norm_placement, "norm-placement", "placement",                                               \
-      "ln-simple, detach-*, adanorm, rmsnorm: eps inside or outside the root")                     \
-    X(brn_r_max, "brn-r-max", "r_max", "brn: limit of the scale correction")                       \
-    X(brn_d_max, "brn-d-max", "d_max", "brn: limit of the shift correction")                       \
-    X(brn_r_calls, "brn-r-calls", "r_calls", "brn: call from which r_max holds")                   \
-    X(brn_d_calls, "brn-d-calls", "d_calls", "brn: call from which d_max holds")                   \
-    X(mabn_buffer, "mabn-buffer", "buffer", "mabn: calls that statistics are averaged over")       \
-    X(mabn_clip_calls, "mabn-clip-calls", "clip_calls", "mabn: calls with r = 1")
-
-#define MODEL_NORM_PARAM_ID(id, ...) MODEL_NORM_PARAM_##id,
-enum { MODEL_NORM_PARAMS(MODEL_NORM_PARAM_ID) MODEL_NORM_PARAM_COUNT };
-
 typedef struct model_options {
     char name[MODEL_TEXT];         /* row of the table: "resnet20" */
     char preset[MODEL_TEXT];       /* "" or a preset of that model */
@@ -48,9 +20,10 @@ typedef struct model_options {
     double norm_eps,
         norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
     int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
-    char norm_param[MODEL_NORM_PARAM_COUNT][MODEL_TEXT]; /* "" = the method's preset */
-    bool count_padding;    /* transformer: control, padded rows take part in normalizations */
-    char init[MODEL_TEXT]; /* images: "he" or "pytorch"; "" = he */
+    char norm_param[NORM_OPTION_MAX]
+                   [MODEL_TEXT]; /* of norm_option_at(i); "": the method's preset */
+    bool count_padding;          /* transformer: control, padded rows take part in normalizations */
+    char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */

@@ -108,6 +108,11 @@ typedef struct norm_param_row {
     const char *words; /* "diff diff2": the value is the number of a word, from 0; NULL: a number */
     const char *help;
     bool whole; /* only whole numbers have a meaning */
+    /* Option of `statrec train` that sets it, in every method that names the same; NULL: "norm-" and
+     * the name, with '-' for '_'. place: among these options in --help and in what a run file keeps
+     * of them, the least of all that share one; 0: behind those that have a place. */
+    const char *option;
+    int place;
 } norm_param_row;
 
 typedef struct norm_options {
@@ -131,6 +136,17 @@ sr_status norm_options_set(norm_options *o, const norm_method *m, const char *na
 void norm_options_format(const norm_options *o, const norm_method *m, char *text, size_t size);
 /* Place of a parameter in norm_options.param, or -1. */
 int norm_param_find(const norm_method *m, const char *name);
+
+/* An option that sets a parameter of one or several methods, gathered from their rows. */
+enum { NORM_OPTION_MAX = 64, NORM_OPTION_KEY = 48, NORM_OPTION_HELP = 1024 };
+typedef struct norm_option {
+    char key[NORM_OPTION_KEY];   /* "rbn-lambda-mean" */
+    char help[NORM_OPTION_HELP]; /* "bn: what it does; ln, adanorm: what it does there" */
+    int place;
+} norm_option;
+const norm_option *norm_option_at(int i); /* in the order of their places; NULL past the end */
+/* Place in norm_options.param of the parameter that the option sets in this method, or -1. */
+int norm_option_param(const norm_option *o, const norm_method *m);
 
 /* -- one call of one layer --------------------------------------------------------------------- */
 

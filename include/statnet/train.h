@@ -8,7 +8,7 @@
 #include "statnet/options.h"
 #include "statnet/task.h"
 
-/* Values of the option table train_options, one field per row (see src/train/config.c for the
+/* Values of the option table train_options(), one field per row (see src/train/config.c for the
  * meaning, default, range and unit of each). */
 typedef struct train_config {
     model_options model;
@@ -28,7 +28,8 @@ typedef struct train_config {
     double flush_seconds;
 } train_config;
 
-extern const option_table train_options;
+/* The options of the methods' own parameters follow from the rows of norm_at. */
+option_table train_options(void);
 
 /* Defaults, then the recipe of the model and preset that the arguments name, then the arguments
  * argv[first..]. Names of models, methods and data sets are checked. *positional as in

@@ -118,8 +118,9 @@ static int list_stats(const tool *t) {
 
 static int list_options(const tool *t) {
     (void)t;
-    for (int i = 0; i < train_options.count; i++) {
-        const option *row = &train_options.row[i];
+    const option_table options = train_options();
+    for (int i = 0; i < options.count; i++) {
+        const option *row = &options.row[i];
         print_name(row->key, 26);
         printf("%-14s %s%s%s\n", *row->preset ? row->preset : "-", row->help,
                *row->choices ? "; one of " : "", row->choices);

@@ -155,7 +155,7 @@ static int help(void) {
            "Trains a model and records every normalization site of every step into RUN.h5.\n"
            "Prints a table with one row per evaluation. Ctrl-C ends the run with a whole file.\n"
            "The run file holds the options used (`statrec info RUN.h5`).\n\n");
-    options_help(train_options, stdout);
+    options_help(train_options(), stdout);
     print_recipes();
     return TOOL_DONE;
 }

@@ -90,32 +90,30 @@ sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure
     return why && why->status != SR_OK ? why->status : SR_OK;
 }
 
-#define PARAM_NAMED(id, option, param, help) {option, param},
-static const struct {
-    const char *option, *param;
-} norm_params[] = {MODEL_NORM_PARAMS(PARAM_NAMED)};
-
 /* The parameters that the user set and this method has. */
 static sr_status set_params(norm_options *n, const model_options *o, const norm_method *method,
                             sr_failure *why) {
-    for (int i = 0; i < MODEL_NORM_PARAM_COUNT; i++) {
-        if (!*o->norm_param[i] || norm_param_find(method, norm_params[i].param) < 0) continue;
+    const norm_option *option;
+    for (int i = 0; (option = norm_option_at(i)); i++) {
+        const int k = norm_option_param(option, method);
         sr_failure refused = {0};
-        if (norm_options_set(n, method, norm_params[i].param, o->norm_param[i], &refused) != SR_OK)
-            return sr_fail(why, SR_USAGE, "--%s: %s", norm_params[i].option, refused.text);
+        if (!*o->norm_param[i] || k < 0) continue;
+        if (norm_options_set(n, method, method->param[k].name, o->norm_param[i], &refused) != SR_OK)
+            return sr_fail(why, SR_USAGE, "--%s: %s", option->key, refused.text);
     }
     return SR_OK;
 }
 
 /* An option that nothing obeys is a mistake. */
 sr_status model_check_norm_params(const model *m, const model_options *o, sr_failure *why) {
-    for (int i = 0; i < MODEL_NORM_PARAM_COUNT; i++) {
+    const norm_option *option;
+    for (int i = 0; (option = norm_option_at(i)); i++) {
         bool obeyed = !*o->norm_param[i];
         for (int k = 0; k < m->sites && !obeyed; k++)
-            obeyed = norm_param_find(m->site[k]->method, norm_params[i].param) >= 0;
+            obeyed = norm_option_param(option, m->site[k]->method) >= 0;
         if (!obeyed)
             return sr_fail(why, SR_USAGE, "--%s: no site's normalization has this parameter",
-                           norm_params[i].option);
+                           option->key);
     }
     return SR_OK;
 }

@@ -62,8 +62,8 @@ const norm_method norm_bn = {
     .fuses_scale = true,
     .eps = 1e-5,
     .alpha = 0.95,
-    .param = {{"unbiased", 0, 0, 1, NULL, "1: the running variance follows sigma2_B n/(n-1)",
-               true}},
+    .param = {{"unbiased", 0, 0, 1, NULL, "1: the running variance follows sigma2_B n/(n-1)", true,
+               .place = 4}},
     .state = {{"mu", 0, NULL}, {"sigma2", 1, NULL}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),

@@ -144,9 +144,11 @@ const norm_method norm_mabn = {
     .centralize = true,
     .eps = 1e-5,
     .alpha = 0.98,
-    .param = {{"buffer", 16, 1, 4096, NULL, "calls that statistics are averaged over", true},
+    .param = {{"buffer", 16, 1, 4096, NULL, "calls that statistics are averaged over", true,
+               .option = "mabn-buffer", .place = 17},
               {"warmup", 100, 0, 1e12, NULL, "calls before averages are used", true},
-              {"clip_calls", 1000, 0, 1e12, NULL, "calls with r = 1", true}},
+              {"clip_calls", 1000, 0, 1e12, NULL, "calls with r = 1", true,
+               .option = "mabn-clip-calls", .place = 18}},
     .state = {{"psi2", 1, NULL}, {"buf_x2", 0, "buffer"}, {"buf_gz", 0, "buffer"}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
                NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),

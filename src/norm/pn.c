@@ -85,7 +85,8 @@ const norm_method norm_pn = {
     .fuses_scale = true,
     .eps = 1e-5,
     .alpha = 0.9,
-    .param = {{"alpha_bwd", 0.9, 0, 1, NULL, "weight of the old nu in the backward pass"}},
+    .param = {{"alpha_bwd", 0.9, 0, 1, NULL, "weight of the OLD nu in the backward pass",
+               .option = "pn-alpha-bkw", .place = 1}},
     .state = {{"psi2", 1, NULL}, {"nu", 0, NULL}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
                NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx) | NORM_BIT(nu) |

@@ -20,10 +20,6 @@
 #define TRAIN                                "Training"
 #define RECORD                               "Recording"
 
-#define NORM_PARAM(id, key, param, help)                                                           \
-    TEXT(MODEL, key, model.norm_param[MODEL_NORM_PARAM_##id], "",                                  \
-         help "; empty: the method's, see `statrec list norms`"),
-
 enum { BIG = 1 << 30 };
 
 /* -- when an option has an effect: names of the models and data sets are known by then */
@@ -129,7 +125,7 @@ static const option_use of_text = {"model", is_text, NULL}, of_images = {"model"
                         of_final = {"final-tid", has_final_pass, &of_sites},
                         of_dump = {"dump-weights", has_dump, NULL};
 
-static const option rows[] = {
+static const option first_rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
     TEXT(MODEL, "preset", model.preset, "", "sizes of a transformer, see `statrec list models`",
          .use = &of_text),
@@ -146,8 +142,11 @@ static const option rows[] = {
          "weight of the OLD running value; nan: the method's (0.95, for images 0.9)"),
     INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
         "layer scale in front of every normalization; 0: where METHOD+ls or the method has one"),
-    MODEL_NORM_PARAMS(NORM_PARAM) INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "",
-                                      "width d; 0: the preset's", .use = &of_text),
+};
+/* Here stand the options of the methods' own parameters, from norm_option_at. */
+static const option rows[] = {
+    INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's",
+        .use = &of_text),
     INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",
         "inner width of the FFN; 0: the preset's", .use = &of_text),
     INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's",
@@ -293,7 +292,25 @@ static const option rows[] = {
     FLAG(RECORD, "profile", profile, "no", "print where the time went"),
 };
 
-const option_table train_options = {rows, sizeof rows / sizeof rows[0]};
+enum {
+    FIRST = sizeof first_rows / sizeof first_rows[0],
+    ROWS = sizeof rows / sizeof rows[0],
+};
+
+option_table train_options(void) {
+    static option all[FIRST + NORM_OPTION_MAX + ROWS];
+    static int count;
+    const norm_option *o;
+    if (count) return (option_table){all, count};
+    memcpy(all, first_rows, sizeof first_rows);
+    count = FIRST;
+    for (int i = 0; (o = norm_option_at(i)); i++)
+        all[count++] = (option)TEXT_OPTION(
+            MODEL, o->key, AT(model.norm_param) + (size_t)i * MODEL_TEXT, "", o->help);
+    memcpy(all + count, rows, sizeof rows);
+    count += ROWS;
+    return (option_table){all, count};
+}
 
 /* -- recipes: the settings of the sources for each model and preset */
 
@@ -323,7 +340,7 @@ static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_f
     for (int i = 0; (r = train_recipe_at(i)); i++) {
         if (strcmp(r->model, wanted->name)) continue;
         if (*r->preset && strcmp(r->preset, wanted->preset)) continue;
-        sr_status status = options_set(train_options, c, r->key, r->value, "recipe", why);
+        sr_status status = options_set(train_options(), c, r->key, r->value, "recipe", why);
         if (status != SR_OK) return status;
     }
     return SR_OK;
@@ -413,19 +430,20 @@ static void copy_seed_and_forms(train_config *c) {
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
                              sr_failure *why) {
     memset(c, 0, sizeof *c);
-    options_preset(train_options, c);
-    sr_status status = options_parse(train_options, c, argc, argv, first, positional, why);
+    options_preset(train_options(), c);
+    sr_status status = options_parse(train_options(), c, argc, argv, first, positional, why);
     if (status != SR_OK) return status;
     model_options wanted = c->model;
     train_config base;
-    option_origin origin[sizeof rows / sizeof rows[0]];
-    options_preset(train_options, c);
+    option_origin origin[FIRST + NORM_OPTION_MAX + ROWS];
+    options_preset(train_options(), c);
     status = apply_recipe(c, &wanted, why);
     base = *c;
     if (status == SR_OK)
-        status = options_parse_noting(train_options, c, origin, argc, argv, first, positional, why);
+        status =
+            options_parse_noting(train_options(), c, origin, argc, argv, first, positional, why);
     if (status == SR_OK) status = check_names(c, why);
-    if (status == SR_OK) status = options_check_use(train_options, c, &base, origin, why);
+    if (status == SR_OK) status = options_check_use(train_options(), c, &base, origin, why);
     if (status == SR_OK) status = check_together(c, why);
     copy_seed_and_forms(c);
     return status;

@@ -37,7 +37,7 @@ static void write_sites(const model *m, FILE *out) {
 }
 
 char *trainer_config_text(const trainer *r) {
-    char *text = NULL, *dump = options_dump(train_options, r->config);
+    char *text = NULL, *dump = options_dump(train_options(), r->config);
     size_t size;
     FILE *out = dump ? open_memstream(&text, &size) : NULL;
     if (!out) {

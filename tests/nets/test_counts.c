@@ -105,12 +105,20 @@ static void norms_by_site(void **state) {
     model_free(m);
 }
 
+/* The text of an option of single methods. */
+static char *text_of(model_options *o, const char *key) {
+    for (int i = 0; norm_option_at(i); i++)
+        if (!strcmp(norm_option_at(i)->key, key)) return o->norm_param[i];
+    fail_msg("no option %s", key);
+    return NULL;
+}
+
 static void norm_parameters(void **state) {
     (void)state;
     model_options o = options("transformer", "mini", "");
     data_shape shape = pairs(40);
     strcpy(o.norm, "pn+ls");
-    strcpy(o.norm_param[MODEL_NORM_PARAM_pn_alpha_bkw], "0.75");
+    strcpy(text_of(&o, "pn-alpha-bkw"), "0.75");
     model *m = create(&o, &shape);
     const norm_site *s = m->site[0];
     assert_string_equal(s->method->name, "pn");
@@ -190,14 +198,14 @@ static void refusals(void **state) {
     strcpy(o.norm_at, "encoder.*=bm");
     expect_refusal(&o, &text, "--norm-at: normalization 'bm'");
     *o.norm_at = 0;
-    strcpy(o.norm_param[MODEL_NORM_PARAM_adanorm_c], "2");
+    strcpy(text_of(&o, "adanorm-c"), "2");
     expect_refusal(&o, &text, "--adanorm-c: no site's");
     strcpy(o.norm, "adanorm");
-    strcpy(o.norm_param[MODEL_NORM_PARAM_adanorm_c], "much");
+    strcpy(text_of(&o, "adanorm-c"), "much");
     expect_refusal(&o, &text, "--adanorm-c: ");
-    *o.norm_param[MODEL_NORM_PARAM_adanorm_c] = 0;
+    *text_of(&o, "adanorm-c") = 0;
     strcpy(o.norm, "groupnorm");
-    strcpy(o.norm_param[MODEL_NORM_PARAM_norm_groups], "2.5");
+    strcpy(text_of(&o, "norm-groups"), "2.5");
     expect_refusal(&o, &text, "--norm-groups: groups of groupnorm: 2.5 is not a whole number");
     data_shape odd = images;
     odd.height = 30;

@@ -105,7 +105,60 @@ static void wrong_rows(void **state) {
     expect_fault("nothing", "uses nothing", m);
 }
 
+/* -- options --------------------------------------------------------------------------------- */
+
+/* Exactly one option sets each parameter of each row, and its help tells of it. */
+static void every_parameter(void **state) {
+    (void)state;
+    int count = 0;
+    while (norm_option_at(count)) count++;
+    assert_true(count < NORM_OPTION_MAX); /* all found room */
+    for (int i = 0; norm_at(i); i++)
+        for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++) {
+            const norm_method *m = norm_at(i);
+            int setters = 0;
+            for (int j = 0; j < count; j++) {
+                if (norm_option_param(norm_option_at(j), m) != k) continue;
+                setters++;
+                if (!strstr(norm_option_at(j)->help, m->name) ||
+                    !strstr(norm_option_at(j)->help, m->param[k].help))
+                    fail_msg("--%s says '%s'", norm_option_at(j)->key, norm_option_at(j)->help);
+            }
+            if (setters != 1) fail_msg("%s of %s: %d options", m->param[k].name, m->name, setters);
+        }
+}
+
+/* Names and order as run files and .conf files have them. */
+static void names_of_options(void **state) {
+    (void)state;
+    static const char *const key[] = {
+        "pn-alpha-bkw",   "norm-warmup",    "norm-groups",    "norm-unbiased", "rbn-lambda-mean",
+        "rbn-lambda-std", "rbn-running",    "rbn-scale",      "rbn-penalty",   "adanorm-c",
+        "adanorm-k",      "norm-placement", "brn-r-max",      "brn-d-max",     "brn-r-calls",
+        "brn-d-calls",    "mabn-buffer",    "mabn-clip-calls"};
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+        assert_string_equal(norm_option_at((int)i)->key, key[i]);
+}
+
+/* An option set for one method does not reach another's parameter of the same name. */
+static void options_of_methods(void **state) {
+    (void)state;
+    const norm_option *o = norm_option_at(0), *warmup = norm_option_at(1);
+    const norm_method *pn = norm_find("pn"), *brn = norm_find("brn"), *mabn = norm_find("mabn");
+    assert_int_equal(norm_option_param(o, pn), norm_param_find(pn, "alpha_bwd"));
+    assert_int_equal(norm_option_param(o, brn), -1);
+    assert_int_equal(norm_option_param(warmup, brn), norm_param_find(brn, "warmup"));
+    assert_int_equal(norm_option_param(warmup, mabn), norm_param_find(mabn, "warmup"));
+    assert_string_equal(warmup->help,
+                        "brn: calls with r = 1 and D = 0; mabn: calls before averages are used; "
+                        "pn-released: calls that divide by the batch's own statistic; empty: the "
+                        "method's, see `statrec list norms`");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row), cmocka_unit_test(wrong_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row), cmocka_unit_test(wrong_rows),
+                                       cmocka_unit_test(every_parameter),
+                                       cmocka_unit_test(names_of_options),
+                                       cmocka_unit_test(options_of_methods)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

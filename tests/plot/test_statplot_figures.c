@@ -200,11 +200,8 @@ static void test_gap_of_metrics(void **state) {
     program_free(&r);
     check_run("stat-gap wild.h5", 1, "no finite value of valid_loss");
     check_run("stat-gap pre_ln.h5 --metric loss", 2, "no evaluation has 'loss'");
-    check_run(
-        "stat-gap --help | sed -n 's/^Normalizations with batch statistics: //p' | "
-        "tr ' ' '\\n' | sort >gap.txt && statrec list norms | awk '$2 == \"batch\" { print $1 }'"
-        " | sort | diff - gap.txt",
-        0, "");
+    check_run("stat-gap --help | grep -q '^A batch site: one whose method takes statistics'", 0,
+              "");
 }
 
 /* -- figures --------------------------------------------------------------------------------- */
