@@ -234,6 +234,29 @@ static int compare(const norm_method *m, const sr_runfile *f, int site, const do
     return compared;
 }
 
+/* "mu,sigma2" has the word. */
+static bool says(const char *words, const char *word, bool wanted) {
+    const char *at = strstr(words, word);
+    return (at != NULL) == wanted;
+}
+
+static bool says_all(const char *words, uint32_t bits) {
+    return says(words, "mu", bits & NORM_BIT(mu)) &&
+           says(words, "sigma2", bits & NORM_BIT(sigma2)) &&
+           says(words, "psi2", bits & NORM_BIT(psi2));
+}
+
+/* /sites says of a method what its row says. */
+static void compare_row(const norm_method *m, const sr_run_site *s) {
+    static const char *const family[] = {"none", "sigma", "psi", "pn", "row", "own"};
+    if (strcmp(s->norm, m->name) != 0 || strcmp(s->axis, m->axis) != 0 ||
+        strcmp(sr_family_name(s->family), family[m->family]) != 0 || !says_all(s->uses, m->uses) ||
+        !says_all(s->constants, m->constants) || s->layer_scale_own != (m->layer_scale > 0))
+        fail_msg("%s: family %s, axis %s, uses '%s', constants '%s', layer_scale_own %d", m->name,
+                 sr_family_name(s->family), s->axis, s->uses, s->constants,
+                 (int)s->layer_scale_own);
+}
+
 /* Releases that count padded rows have sums over them: without padding alone. */
 static int check_all(bool padded, bool observed) {
     sr_failure why = {0};
@@ -247,6 +270,7 @@ static int check_all(bool padded, bool observed) {
     sr_runfile *f = record(d, observed, t, l, count);
     for (int i = 0; i < count; i++) {
         double part[PARTS];
+        compare_row(norm_at(i), sr_run_get_site(f, i));
         if (padded && norm_at(i)->padded) continue;
         decompose(norm_at(i), d, t, part);
         compared += compare(norm_at(i), f, i, part);
