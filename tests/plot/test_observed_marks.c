@@ -128,8 +128,69 @@ static void test_figures(void **state) {
     check_script("converge bn.h5 ln.h5", "run_label[2] = 'ln'\n", "");
 }
 
+/* The overview draws statistics of both kinds and marks each by itself. */
+static void test_overview(void **state) {
+    (void)state;
+    static const struct {
+        const char *run, *one, *other;
+    } row[] = {{"bn.h5", "sigma2, by site", "psi2 (observed), by site"},
+               {"pnv.h5", "psi2, by site", "sigma2 (observed), by site"},
+               {"ln.h5", "mu (observed), by site", "psi2 (observed), by site"}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        program_result r = program_run("statplot overview %s -o o.svg && cat o.svg", row[i].run);
+        assert_int_equal(r.status, 0);
+        if (!strstr(r.out, row[i].one)) fail_msg("%s: no %s", row[i].run, row[i].one);
+        if (!strstr(r.out, row[i].other)) fail_msg("%s: no %s", row[i].run, row[i].other);
+        program_free(&r);
+    }
+}
+
+/* A site of each kind, with the same vectors and one step. */
+static void write_kinds(const char *name) {
+    static const sr_site site[] = {
+        {.name = "observed", .norm = "x", .family = SR_FAMILY_ROW, .width = 1},
+        {.name = "own", .norm = "bn", .family = SR_FAMILY_OWN, .width = 1, .uses = "mu,sigma2"},
+        {.name = "psi", .norm = "x", .family = SR_FAMILY_PSI, .width = 1},
+        {.name = "sigma", .norm = "x", .family = SR_FAMILY_SIGMA, .width = 1},
+        {.name = "pn", .norm = "pnv", .family = SR_FAMILY_PN, .width = 1},
+    };
+    static const sr_vector all[] = {SR_mu_B, SR_sigma2_B, SR_psi2_B, SR_gamma, SR_sum_g, SR_sum_gx};
+    const double value = 4;
+    sr_recorder *r = run_create(program_file(name), run_options());
+    for (int i = 0; i < 5; i++) sr_add_site(r, &site[i]);
+    sr_set_observed(r, 0);
+    sr_begin_step(r, 1);
+    for (int i = 0; i < 5; i++) {
+        sr_put_rows(r, i, 2);
+        for (size_t v = 0; v < sizeof all / sizeof *all; v++) sr_put_vector(r, i, all[v], &value);
+    }
+    run_end_step(r, 1);
+    run_finish(r);
+}
+
+/* From vectors where the formula holds: at observed sites that of bn. 4/sqrt(4) * 4/2 = 4. */
+static void test_from_vectors(void **state) {
+    (void)state;
+    write_kinds("kinds.h5");
+    program_result r = program_run("stat-gradnorm --startup 0 kinds.h5 --from vectors --per-step "
+                                   "--stat g_mu,g_psi2");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 3);
+    check_text(&r, 0, "site", "observed");
+    check_cell(&r, 0, "g_mu", 4);
+    check_text(&r, 0, "g_psi2", "nan");
+    check_text(&r, 1, "site", "psi");
+    check_text(&r, 1, "g_mu", "nan");
+    check_cell(&r, 1, "g_psi2", 4);
+    check_text(&r, 2, "site", "sigma");
+    check_cell(&r, 2, "g_mu", 4);
+    check_text(&r, 2, "g_psi2", "nan");
+    program_free(&r);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whose), cmocka_unit_test(test_tables),
-                                       cmocka_unit_test(test_figures)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whose), cmocka_unit_test(test_tables), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_overview), cmocka_unit_test(test_from_vectors)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
