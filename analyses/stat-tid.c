@@ -109,19 +109,19 @@ static bool measured(const final_pass *p, int64_t site) {
     return p->batches >= 0 && !isnan(p->value[SR_FINAL_tid_mean][site]);
 }
 
-static bool meant(const final_pass *p, const sr_runfile *f, int64_t site, bool bn) {
-    return measured(p, site) && (!bn || choice_is_bn_layer(sr_run_get_site(f, site)));
+/* A run and its pass. */
+typedef struct measured_run {
+    const final_pass *pass;
+    const sr_runfile *run;
+} measured_run;
+
+static const char *name_of_site(const void *context, int64_t i) {
+    return sr_run_get_site(((const measured_run *)context)->run, i)->name;
 }
 
-/* "first", "last", "last-bn" (measured site), or one of the comma-separated globs. */
-static bool site_wanted(const final_pass *p, const sr_runfile *f, int64_t site, const char *sites) {
-    const bool bn = strcmp(sites, "last-bn") == 0;
-    const bool first = strcmp(sites, "first") == 0, last = bn || strcmp(sites, "last") == 0;
-    if (!meant(p, f, site, bn)) return false;
-    for (int64_t i = 0; i < p->sites && (first || last); i++)
-        if (meant(p, f, i, bn) && (first ? i < site : i > site)) return false;
-    if (first || last) return true;
-    return globs_match(sites, sr_run_get_site(f, site)->name);
+static bool may_be_meant(const void *context, int64_t i, bool bn) {
+    const measured_run *m = context;
+    return measured(m->pass, i) && (!bn || choice_is_bn_layer(sr_run_get_site(m->run, i)));
 }
 
 static void print_final_site(tsv *t, const char *path, const sr_run_site *site, const final_pass *p,
@@ -155,11 +155,18 @@ static sr_status final_run(const run_set *set, int r, const char *sites, tsv *t,
                            sr_failure *why) {
     final_pass p = {0};
     sr_status status = final_read(&p, set->run[r], why);
+    const measured_run m = {&p, set->run[r]};
+    const globs_sites all = {p.sites, &m, name_of_site, may_be_meant};
+    char unused[GLOBS_WORD]; /* a run without any is told as such */
+    bool *chosen = calloc((size_t)p.sites + 1, sizeof *chosen);
+    if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) globs_choose(sites, &all, chosen, unused);
     for (int64_t i = 0; i < p.sites && status == SR_OK; i++) {
-        if (!site_wanted(&p, set->run[r], i, sites)) continue;
+        if (!chosen[i] || !measured(&p, i)) continue;
         if (t) print_final_site(t, set->path[r], sr_run_get_site(set->run[r], i), &p, i);
         ++*count;
     }
+    free(chosen);
     free(p.value[0]);
     return status;
 }

@@ -122,8 +122,8 @@ sr_status choice_set_statistics(choice *c, const statistic *stats, int count, co
 /* A site that "last-bn" may mean: batch statistics, and no final norm of a stack (NAME.final), which
  * the models of the RBN paper do not have as BN. */
 bool choice_is_bn_layer(const sr_run_site *site);
-/* pattern: "first", "last" or "last-bn" (site with any of the wanted statistics), or comma-separated
- * globs of site names. A glob that matches no site of a run is a failure; so is a run set where nothing is
+/* pattern: comma-separated words, each a glob of site names, or "first", "last" or "last-bn" (site with
+ * any of the wanted statistics). A glob that matches no site of a run is a failure; so is a run set where nothing is
  * left. Sites left out are told in `# note:` lines of the table. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why);

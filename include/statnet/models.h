@@ -70,7 +70,5 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
 /* The rows as this site's method wants them: every token its own sample where it asks for that.
  * NULL when out of memory. */
 const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows);
-/* Names of sites, as --norm-at and --record-sites match them ("*" and "?"). */
-bool model_glob(const char *pattern, const char *name);
 
 #endif

@@ -115,45 +115,39 @@ static void list_sites(const sr_runfile *run, char *text, size_t size) {
     }
 }
 
-static sr_status match_globs(site_search *s, const char *pattern, sr_failure *why) {
-    const sr_runfile *run = s->set->run[s->run];
-    option_text text;
-    snprintf(text, sizeof text, "%s", pattern);
-    char *list = text, *glob;
-    while ((glob = next_word(&list))) {
-        bool found = false;
-        for (int64_t i = 0; i < s->sites; i++) {
-            if (!globs_match(glob, sr_run_get_site(run, i)->name)) continue;
-            s->matched[i] = found = true;
-        }
-        if (found) continue;
-        char names[200];
-        list_sites(run, names, sizeof names);
-        sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], glob);
-        sr_hint(why, "its sites are %s", names);
-        return SR_FORMAT;
-    }
-    return SR_OK;
-}
-
 bool choice_is_bn_layer(const sr_run_site *site) {
-    const size_t length = strlen(site->name);
-    const bool final = (length >= 6 && strcmp(site->name + length - 6, ".final") == 0) ||
-                       strcmp(site->name, "final") == 0;
-    return (site->observed || sr_run_over_batch(site)) && !final;
+    return (site->observed || sr_run_over_batch(site)) && !globs_is_final(site->name);
 }
 
+/* A site search and the statistics that its places are about. */
+typedef struct place_search {
+    const site_search *search;
+    const choice *chosen;
+} place_search;
+
+static const char *name_of_site(const void *context, int64_t i) {
+    const site_search *s = ((const place_search *)context)->search;
+    return sr_run_get_site(s->set->run[s->run], i)->name;
+}
+
+static bool may_be_meant(const void *context, int64_t i, bool bn) {
+    const place_search *p = context;
+    const site_search *s = p->search;
+    return has_any(s, p->chosen, i) &&
+           (!bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i)));
+}
+
+/* A place without a site is told by what is left in the end, a glob at once. */
 static sr_status match_sites(site_search *s, const choice *c, const char *pattern,
                              sr_failure *why) {
-    const bool bn = strcmp(pattern, "last-bn") == 0, last = bn || strcmp(pattern, "last") == 0;
-    if (!last && strcmp(pattern, "first") != 0) return match_globs(s, pattern, why);
-    for (int64_t k = 0; k < s->sites; k++) {
-        const int64_t i = last ? s->sites - 1 - k : k;
-        const bool meant = !bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i));
-        s->matched[i] = meant && has_any(s, c, i);
-        if (s->matched[i]) break;
-    }
-    return SR_OK;
+    const place_search places = {s, c};
+    const globs_sites sites = {s->sites, &places, name_of_site, may_be_meant};
+    char missed[GLOBS_WORD], names[200];
+    if (globs_choose(pattern, &sites, s->matched, missed) || globs_is_place(missed)) return SR_OK;
+    list_sites(s->set->run[s->run], names, sizeof names);
+    sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], missed);
+    sr_hint(why, "its sites are %s", names);
+    return SR_FORMAT;
 }
 
 /* Tells once per statistic where it is missing among the sites asked for. */

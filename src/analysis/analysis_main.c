@@ -28,7 +28,7 @@ static void form_words(const analysis *a, char words[WORDS_SIZE]) {
 static int make_options(const analysis *a, const char *words, option *row) {
     const option common[] = {
         TEXT_OPTION("Choice", "site", AT(site), a->site,
-                    "sites: globs separated by commas, or first, last or last-bn (of those with a "
+                    "sites, separated by commas: globs, first, last, last-bn (of those with a "
                     "statistic; last-bn: batch statistics, no stack's final norm)"),
         TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas"),
         CHOICE_OPTION(

@@ -4,13 +4,67 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The next word that is not empty, and *at behind it; false at the end. A longer one than GLOBS_WORD
+ * fits no name of a run file and is passed over. */
+static bool next_word(const char **at, char word[GLOBS_WORD]) {
+    for (;;) {
+        *at += strspn(*at, ",");
+        const size_t length = strcspn(*at, ",");
+        if (length == 0) return false;
+        snprintf(word, GLOBS_WORD, "%.*s", (int)(length < GLOBS_WORD ? length : 0), *at);
+        *at += length;
+        if (length < GLOBS_WORD) return true;
+    }
+}
+
 bool globs_match(const char *globs, const char *name) {
-    char glob[1024]; /* a longer one fits no name of a run file */
-    for (const char *at = globs; *at; at += *at == ',') {
-        const size_t length = strcspn(at, ",");
-        snprintf(glob, sizeof glob, "%.*s", (int)length, at);
-        if (length > 0 && length < sizeof glob && fnmatch(glob, name, 0) == 0) return true;
-        at += length;
+    char glob[GLOBS_WORD];
+    while (next_word(&globs, glob))
+        if (fnmatch(glob, name, 0) == 0) return true;
+    return false;
+}
+
+bool globs_is_place(const char *word) {
+    return !strcmp(word, "first") || !strcmp(word, "last") || !strcmp(word, "last-bn");
+}
+
+bool globs_is_final(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return strcmp(dot ? dot + 1 : name, "final") == 0;
+}
+
+static bool choose_place(const char *word, const globs_sites *s, bool *chosen) {
+    const bool first = !strcmp(word, "first"), bn = !strcmp(word, "last-bn");
+    for (int64_t k = 0; k < s->count; k++) {
+        const int64_t i = first ? k : s->count - 1 - k;
+        if (!s->may(s->context, i, bn)) continue;
+        if (bn && globs_is_final(s->name(s->context, i))) continue;
+        chosen[i] = true;
+        return true;
     }
     return false;
+}
+
+static bool choose_glob(const char *glob, const globs_sites *s, bool *chosen) {
+    bool any = false;
+    for (int64_t i = 0; i < s->count; i++)
+        if (fnmatch(glob, s->name(s->context, i), 0) == 0) chosen[i] = any = true;
+    return any;
+}
+
+bool globs_choose(const char *list, const globs_sites *sites, bool *chosen,
+                  char missed[GLOBS_WORD]) {
+    char word[GLOBS_WORD];
+    bool any = false, glob_missed = false;
+    missed[0] = 0;
+    while (next_word(&list, word)) {
+        const bool place = globs_is_place(word);
+        const bool met =
+            place ? choose_place(word, sites, chosen) : choose_glob(word, sites, chosen);
+        any = true;
+        if (met || glob_missed || (place && missed[0])) continue;
+        glob_missed = !place;
+        memcpy(missed, word, sizeof word);
+    }
+    return any && !missed[0];
 }

@@ -31,7 +31,7 @@ static const option rows[] = {
     FLAG_OPTION("Output", "keep", AT(keep), "no",
                 "keep the directory with tables, data files and gnuplot script, and name it"),
     TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",
-                "sites: globs separated by commas, or first, last or last-bn (the last with batch "
+                "sites, separated by commas: globs, first, last, last-bn (the last with batch "
                 "statistics, no stack's final norm); default: the figure's"),
     TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
                 "statistic; default: the figure's"),

@@ -8,16 +8,10 @@
 #include <string.h>
 
 #include "model_rows.h"
+#include "statnet/globs.h"
 
 double model_default(double given, double preset) {
     return isnan(given) ? preset : given;
-}
-
-bool model_glob(const char *pattern, const char *name) {
-    if (!*pattern) return !*name;
-    if (*pattern == '*')
-        return model_glob(pattern + 1, name) || (*name && model_glob(pattern, name + 1));
-    return *name && (*pattern == '?' || *pattern == *name) && model_glob(pattern + 1, name + 1);
 }
 
 /* One PATTERN=METHOD of the list. */
@@ -59,7 +53,7 @@ static const norm_method *method_at(const model_options *o, const char *name, co
     assignment a;
     const char *at = o->norm_at, *chosen = norm;
     while (next_assignment(&at, &a, &malformed)) {
-        if (!model_glob(a.pattern, name)) continue;
+        if (!globs_match(a.pattern, name)) continue;
         chosen = a.method;
         break;
     }
@@ -74,19 +68,33 @@ static const norm_method *method_at(const model_options *o, const char *name, co
     return method;
 }
 
-static bool any_site_matches(const model *m, const char *pattern) {
-    for (int i = 0; i < m->sites; i++)
-        if (model_glob(pattern, m->site[i]->name)) return true;
-    return false;
+/* Which of a list's assignments decides for a site; -1: none. */
+static int deciding(const model_options *o, const char *name) {
+    sr_failure unheard = {0};
+    assignment a;
+    const char *at = o->norm_at;
+    for (int i = 0; next_assignment(&at, &a, &unheard); i++)
+        if (globs_match(a.pattern, name)) return i;
+    return -1;
 }
 
+/* Every assignment matches a site, and decides for one. */
 sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure *why) {
     assignment a;
     const char *at = o->norm_at;
-    while (next_assignment(&at, &a, why))
-        if (!any_site_matches(m, a.pattern))
+    for (int i = 0; next_assignment(&at, &a, why); i++) {
+        bool matches = false, decides = false;
+        for (int k = 0; k < m->sites; k++) {
+            matches |= globs_match(a.pattern, m->site[k]->name);
+            decides |= deciding(o, m->site[k]->name) == i;
+        }
+        if (!matches)
             return sr_fail(why, SR_USAGE, "--norm-at: '%s' matches no site of %s", a.pattern,
                            m->row->name);
+        if (!decides)
+            return sr_fail(why, SR_USAGE, "--norm-at: '%s' is hidden by what stands before it",
+                           a.pattern);
+    }
     return why && why->status != SR_OK ? why->status : SR_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "spectra.h"
+#include "statnet/globs.h"
 #include "statnet/progress.h"
 
 typedef struct hook {
@@ -173,37 +174,30 @@ static int declare(sr_recorder *r, const norm_site *s) {
     return site;
 }
 
-enum { PATTERN_SIZE = 256 };
-
-/* The next of the comma-separated patterns, and *at behind it; false at the end. */
-static bool next_pattern(const char **at, char pattern[PATTERN_SIZE]) {
-    *at += strspn(*at, ",");
-    const size_t length = strcspn(*at, ",");
-    snprintf(pattern, PATTERN_SIZE, "%.*s", (int)length, *at);
-    *at += length;
-    return length > 0;
+static const char *name_of_site(const void *context, int64_t i) {
+    return ((const model *)context)->site[i]->name;
 }
 
-bool hooks_match(const char *patterns, const char *name) {
-    char pattern[PATTERN_SIZE];
-    while (next_pattern(&patterns, pattern))
-        if (model_glob(pattern, name)) return true;
-    return false;
+static bool any_layer(const void *context, int64_t i, bool bn) {
+    const norm_site *s = ((const model *)context)->site[i];
+    return !bn || s->shadow || s->method->vectors & NORM_BIT(psi2_B);
 }
 
-/* There are patterns, and every one matches a site: one that does not is a typing error. */
-static bool check_patterns(const model *m, const char *patterns, sr_failure *why) {
-    char pattern[PATTERN_SIZE] = "";
-    bool matches = false;
-    for (const char *at = patterns; next_pattern(&at, pattern);) {
-        matches = false;
-        for (int i = 0; i < m->sites && !matches; i++)
-            matches = model_glob(pattern, m->site[i]->name);
-        if (!matches) break;
-    }
-    if (!matches)
-        sr_fail(why, SR_USAGE, "--record-sites '%s' matches no site of %s", pattern, m->row->name);
-    return matches;
+/* Observed, every layer has batch statistics. */
+static bool observed_layer(const void *context, int64_t i, bool bn) {
+    (void)context, (void)i, (void)bn;
+    return true;
+}
+
+bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why) {
+    const globs_sites sites = {m->sites, m, name_of_site, observed ? observed_layer : any_layer};
+    char missed[GLOBS_WORD];
+    bool *chosen = calloc((size_t)m->sites + 1, sizeof *chosen);
+    if (!chosen) sr_fail(why, SR_MEMORY, "out of memory for %d sites", m->sites);
+    if (!chosen || globs_choose(list, &sites, chosen, missed)) return chosen;
+    sr_fail(why, SR_USAGE, "--record-sites '%.200s' matches no site of %s", missed, m->row->name);
+    free(chosen);
+    return NULL;
 }
 
 static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
@@ -214,11 +208,11 @@ static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
     return sr_expect_vectors(k->owner->recorder, k->site, vectors_of(s) | positions);
 }
 
-static sr_status watch_sites(hooks *h, const char *patterns, bool want_rows, sr_failure *why) {
+static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_failure *why) {
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
         h->hook[i].site = -1;
-        if (!hooks_match(patterns, s->name)) continue;
+        if (!chosen[i]) continue;
         h->hook[i] = (hook){h, declare(h->recorder, s), alpha_of(s), NULL};
         const sr_failure *failed = sr_failed(h->recorder);
         if (failed) return sr_fail(why, failed->status, "%s", failed->text);
@@ -231,8 +225,7 @@ static sr_status watch_sites(hooks *h, const char *patterns, bool want_rows, sr_
     return SR_OK;
 }
 
-hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
-                    sr_failure *why) {
+hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows, sr_failure *why) {
     hooks *h = calloc(1, sizeof *h);
     if (h) h->hook = calloc((size_t)m->sites, sizeof *h->hook);
     if (!h || !h->hook) {
@@ -242,8 +235,7 @@ hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_ro
     }
     h->recorder = r;
     h->model = m;
-    if (check_patterns(m, patterns, why) && watch_sites(h, patterns, want_rows, why) == SR_OK)
-        return h;
+    if (watch_sites(h, chosen, want_rows, why) == SR_OK) return h;
     hooks_free(h);
     return NULL;
 }

@@ -7,13 +7,13 @@
 
 typedef struct hooks hooks;
 
-/* Declares every site of the model whose name matches one of the comma-separated patterns, and
- * observes it. NULL on failure, also when no site matches. want_rows: the
- * scalars that need the rows too. The recorder and the model outlive it. */
-hooks *hooks_create(model *m, sr_recorder *r, const char *patterns, bool want_rows,
-                    sr_failure *why);
-/* Whether a site is one of those. */
-bool hooks_match(const char *patterns, const char *name);
+/* Which sites a list of globs.h means, [sites of the model], to be freed; observed: batch statistics
+ * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
+ * means no site. */
+bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why);
+/* Declares every chosen site of the model and observes it. NULL on failure. want_rows: the scalars that
+ * need the rows too. The recorder and the model outlive it. */
+hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows, sr_failure *why);
 /* Stops observing. */
 void hooks_free(hooks *h);
 

@@ -45,21 +45,27 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     return sr_create(o->path, &s, why);
 }
 
-static sr_status observe_batch(model *m, const run_record_options *o, sr_failure *why) {
+static sr_status observe_batch(model *m, const bool *chosen, double alpha, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < m->sites && status == SR_OK; i++)
-        if (hooks_match(o->sites, m->site[i]->name))
-            status = norm_site_observe_batch(m->site[i], o->observe_alpha, why);
+        if (chosen[i]) status = norm_site_observe_batch(m->site[i], alpha, why);
     return status;
+}
+
+/* The sites that were named: observed, declared and watched. */
+static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failure *why) {
+    bool *chosen = hooks_choose(r->model, o->sites, o->observe_batch, why);
+    if (!chosen) return why->status;
+    sr_status status =
+        o->observe_batch ? observe_batch(r->model, chosen, o->observe_alpha, why) : SR_OK;
+    if (status == SR_OK) r->hooks = hooks_create(r->model, r->recorder, chosen, o->vectors, why);
+    free(chosen);
+    return r->hooks ? SR_OK : why->status;
 }
 
 static sr_status declare(run_record *r, const run_record_options *o, sr_failure *why) {
     model *m = r->model;
-    if (o->observe_batch && observe_batch(m, o, why) != SR_OK) return why->status;
-    if (o->scalars || o->vectors) {
-        r->hooks = hooks_create(m, r->recorder, o->sites, o->vectors, why);
-        if (!r->hooks) return why->status;
-    }
+    if (o->scalars && open_hooks(r, o, why) != SR_OK) return why->status;
     if (m->embedding) {
         sr_add_embedding(r->recorder, "tokens", m->embedding->dim[0], m->embedding->dim[1]);
         sr_set_embedding_method(r->recorder, "tokens", SVD_METHOD);

@@ -135,7 +135,7 @@ static const option first_rows[] = {
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
          "normalization of a transformer's decoder", .use = &of_text),
     TEXT(MODEL, "norm-at", model.norm_at, "",
-         "normalization by site, as in 'encoder.0.*=bn,encoder.*=ln': first match wins"),
+         "normalization by site, globs as in 'encoder.0.*=bn,encoder.*=ln': first match wins"),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
          "added to the variance or mean square; nan: the method's, see `statrec list norms`"),
     REAL(MODEL, "norm-alpha", model.norm_alpha, "nan", 0, 1, "",
@@ -248,7 +248,7 @@ static const option rows[] = {
     CHOICE(RECORD, "record", record, "all", "none|scalars|all",
            "per site and step: nothing, scalars, scalars and vectors"),
     TEXT(RECORD, "record-sites", record_sites, "*",
-         "sites to record: patterns with * and ?, as in stem,stage1.*", .use = &of_sites),
+         "sites to record, separated by commas: globs, first, last, last-bn, as in stem,stage1.*", .use = &of_sites),
     CHOICE(RECORD, "observe", observe, "none", "none|batch",
            "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
            "the training stays the same",

@@ -39,8 +39,61 @@ static void globs_too_long(void **state) {
     assert_false(globs_match(globs, "top"));
 }
 
+static const char *const names[] = {"stem", "encoder.0.norm1", "encoder.1.norm1", "encoder.final",
+                                    "decoder.final"};
+enum { NAMES = sizeof names / sizeof names[0] };
+
+static const char *name_of(const void *context, int64_t i) {
+    (void)context;
+    return names[i];
+}
+
+/* context: what first and last may mean, and what has batch statistics, a letter for each. */
+static bool may(const void *context, int64_t i, bool bn) {
+    const char letter = ((const char *)context)[i];
+    return bn ? letter == 'b' : letter != '-';
+}
+
+static void globs_choose_sites(void **state) {
+    (void)state;
+    static const struct {
+        const char *list, *sites, *chosen, *missed;
+    } cases[] = {
+        {"first", "bbbbb", "x....", ""},
+        {"first", "-abbb", ".x...", ""},
+        {"last", "bbbbb", "....x", ""},
+        {"last", "bbba-", "...x.", ""},
+        {"last-bn", "bbbbb", "..x..", ""}, /* no stack's final norm */
+        {"last-bn", "bbaaa", ".x...", ""},
+        {"first,last", "bbbbb", "x...x", ""},
+        {"last,encoder.*,first", "bbbbb", "xxxxx", ""},
+        {"last-bn,stem", "bbbbb", "x.x..", ""},
+        {"encoder.[01].*,,stem", "-----", "xxx..", ""},
+        {"first,stem", "-----", "x....", "first"},
+        {"last-bn", "aaaaa", ".....", "last-bn"},
+        {"last-bn,stem,nowhere,neither", "aaaaa", "x....", "nowhere"},
+        {"nowhere,last-bn", "aaaaa", ".....", "nowhere"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const globs_sites sites = {NAMES, cases[i].sites, name_of, may};
+        bool chosen[NAMES] = {false};
+        char missed[GLOBS_WORD], seen[NAMES + 1] = "";
+        const bool whole = globs_choose(cases[i].list, &sites, chosen, missed);
+        for (int k = 0; k < NAMES; k++) seen[k] = chosen[k] ? 'x' : '.';
+        assert_string_equal(seen, cases[i].chosen);
+        assert_string_equal(missed, cases[i].missed);
+        assert_int_equal(whole, cases[i].missed[0] == 0);
+    }
+    char missed[GLOBS_WORD];
+    const globs_sites none = {NAMES, "bbbbb", name_of, may};
+    bool chosen[NAMES] = {false};
+    assert_false(globs_choose("", &none, chosen, missed));
+    assert_false(globs_choose(",,", &none, chosen, missed));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(globs_match_names),
-                                       cmocka_unit_test(globs_too_long)};
+                                       cmocka_unit_test(globs_too_long),
+                                       cmocka_unit_test(globs_choose_sites)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

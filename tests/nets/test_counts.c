@@ -213,13 +213,26 @@ static void refusals(void **state) {
     expect_refusal(&o, &odd, "30 x 32");
 }
 
+/* Globs of globs.h; one that decides nowhere is a mistake. */
 static void globs(void **state) {
     (void)state;
-    assert_true(model_glob("encoder.*", "encoder.0.norm1"));
-    assert_true(model_glob("*norm?", "stage1.0.norm2"));
-    assert_true(model_glob("*", ""));
-    assert_false(model_glob("encoder.?", "encoder.0.norm1"));
-    assert_false(model_glob("", "stem"));
+    const data_shape text = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 16};
+    model_options o = options("transformer", "mini", "");
+    strcpy(o.norm_at, "encoder.[02].*=bn,encoder.*=ln");
+    sr_failure why = {0};
+    model *m = model_create(&o, &text, &why);
+    if (!m) fail_msg("%s", why.text);
+    for (int i = 0; i < m->sites; i++) {
+        const char *name = m->site[i]->name;
+        const bool bn = !strncmp(name, "encoder.0.", 10) || !strncmp(name, "encoder.2.", 10);
+        if (!strncmp(name, "encoder.", 8))
+            assert_string_equal(m->site[i]->method->name, bn ? "bn" : "ln");
+    }
+    model_free(m);
+    strcpy(o.norm_at, "encoder.*=bn,encoder.0.*=ln");
+    expect_refusal(&o, &text, "--norm-at: 'encoder.0.*' is hidden by what stands before it");
+    strcpy(o.norm_at, "encoder.0.*=bn,encoder.*=ln,encoder.0.norm1=pn");
+    expect_refusal(&o, &text, "'encoder.0.norm1' is hidden");
 }
 
 int main(void) {

@@ -215,7 +215,10 @@ static int one_step(model *m, dataset *data, const char *path, capture *c, batch
     o.force = true;
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
-    hooks *h = hooks_create(m, r, "*", true, &why);
+    bool *all = hooks_choose(m, "*", false, &why);
+    assert_non_null(all);
+    hooks *h = hooks_create(m, r, all, true, &why);
+    free(all);
     if (!h) fail_msg("%s", why.text);
     for (int i = 0; i < m->sites; i++) wrap(&c[i], m->site[i]);
     check_ok(data_batch(data, SPLIT_TRAIN, 0, 0, b, &why), &why);
