@@ -20,8 +20,9 @@ typedef struct settings {
 static const option rows[] = {
     TEXT_OPTION("Tables of the papers", "layout", AT(layout), "",
                 "table to print: pn-table1, rbn-table1, ...; list names them"),
-    CHOICE_OPTION("Tables of the papers", "format", AT(format), "tsv", "tsv|latex|markdown",
-                  "of the table; latex needs the package booktabs"),
+    CHOICE_OPTION(
+        "Tables of the papers", "format", AT(format), "tsv", TSV_FORMATS "|latex|markdown",
+        "of the table; latex needs the package booktabs; latex and markdown need --layout"),
     CHOICE_OPTION("Tables of the papers", "pick", AT(pick), "best", "best|last",
                   "best: the evaluation with the smallest valid_loss among those that have the "
                   "metric; last: the last one that has it"),
@@ -38,7 +39,7 @@ static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 static void print_help(const void *self) {
     (void)self;
     printf("usage: stat-table RUN.h5... [--published-table NAME]\n"
-           "       stat-table [RUN.h5...] --layout NAME [--format tsv|latex|markdown]\n"
+           "       stat-table [RUN.h5...] --layout NAME [--format WORD]\n"
            "       stat-table --layout list\n\n"
            "One row per run: what it was, how it ended, its last and best validation, and the\n"
            "training-inference discrepancy of its last site. With --layout a result table of a\n"
@@ -243,8 +244,10 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
                              sr_failure *why) {
     const settings *s = self;
     published_values p;
+    const bool text = !strcmp(s->format, "latex") || !strcmp(s->format, "markdown");
+    tsv_set_format(s->format);
     if (s->layout[0]) return print_layout(s, set, command, why);
-    if (strcmp(s->format, "tsv") != 0 || s->layouts[0])
+    if (text || s->layouts[0])
         return sr_fail(why, SR_USAGE, "--format and --layouts need --layout");
     run_set none;
     if (!set->count) return run_set_open(&none, 0, NULL, why);

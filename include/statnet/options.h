@@ -49,6 +49,7 @@ typedef struct option {
     const char *choices;   /* CHOICE: words separated by '|' */
     const char *help;      /* one line, starts lower case, no full stop */
     const option_use *use; /* NULL: it always has an effect */
+    void *place;           /* of the value where it is not in the struct; NULL: at the offset */
 } option;
 
 /* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help, as

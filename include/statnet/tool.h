@@ -38,6 +38,10 @@ int tool_finish(const tool *t, int exit_status);
 /* True when --help or -h is among the arguments, before any "--". */
 bool tool_wants_help(const tool *t);
 
+/* True when --version is among the arguments, before any "--"; prints `NAME VERSION`, finishes. */
+bool tool_wants_version(const tool *t);
+int tool_print_version(const tool *t);
+
 /* The command line, program without its folder, arguments quoted where a shell would need it.
  * Call before options_parse, which moves arguments. malloc'd. */
 char *tool_command(const tool *t);

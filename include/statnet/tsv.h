@@ -1,5 +1,10 @@
 /* tsv.h -- self-describing tables on a stream: provenance and column definitions in `#` lines,
  * then one header line of column names, then tab-separated rows.
+ * Or the same as CSV (RFC 4180, the `#` lines left out) or JSON (RFC 8259):
+ *   {"program": "stat-distance", "version": "0.1.0", "command": "...",
+ *    "notes": [{"key": "run", "text": "..."}], "columns": [{"name": "site", "definition": "..."}],
+ *    "rows": [["stem", 64, null]]}
+ * where NaN is null and infinities are the texts "inf" and "-inf".
  *
  *   # program: stat-distance 0.1.0
  *   # command: stat-distance cv.h5
@@ -17,10 +22,20 @@
  * that a table stays a table whatever a run file holds. */
 enum { TSV_COLUMNS = 256 };
 
+typedef enum { TSV_TABS, TSV_CSV, TSV_JSON } tsv_format;
+#define TSV_FORMATS "tsv|csv|json"
+
+/* Of the tables that this process begins from now on, by its word; other words are TSV. */
+void tsv_set_format(const char *word);
+
 typedef struct tsv {
     FILE *out;
+    tsv_format format;
     int columns, at; /* declared columns; next column of the current row */
+    int notes;
+    int64_t rows; /* begun */
     const char *name[TSV_COLUMNS];
+    char *definition[TSV_COLUMNS]; /* JSON, until the header; NULL otherwise */
 } tsv;
 
 /* program: the bare name; the version is added here. */
@@ -36,6 +51,8 @@ void tsv_header(tsv *t);
 void tsv_text(tsv *t, const char *text);
 void tsv_int(tsv *t, int64_t value);
 void tsv_real(tsv *t, double value); /* %.9g; nan, inf, -inf */
+/* After the last row of the last table on `out`; only JSON has an end. */
+void tsv_finish(FILE *out);
 /* Writes text with the escapes above. */
 void tsv_escape(FILE *out, const char *text);
 

@@ -176,7 +176,7 @@ static const char *check_value(const option *row, const parsed *value) {
 }
 
 static void store_value(const option *row, void *values, const parsed *value) {
-    char *place = (char *)values + row->offset;
+    char *place = row->place ? row->place : (char *)values + row->offset;
     switch (row->type) {
     case OPTION_FLAG:
         memcpy(place, &value->flag, sizeof value->flag);
@@ -195,7 +195,7 @@ static void store_value(const option *row, void *values, const parsed *value) {
 }
 
 static void load_value(const option *row, const void *values, parsed *value) {
-    const char *place = (const char *)values + row->offset;
+    const char *place = row->place ? row->place : (const char *)values + row->offset;
     switch (row->type) {
     case OPTION_FLAG:
         memcpy(&value->flag, place, sizeof value->flag);

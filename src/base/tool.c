@@ -8,20 +8,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "statnet/utf8.h"
+
 /* -- messages ---------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at `at` that may go to a terminal; 0: none, as of a control character
- * or of what is no UTF-8. */
-static int printable(const unsigned char *at) {
-    if (at[0] < 0x80) return at[0] >= ' ' && at[0] != 0x7f;
-    const int more = at[0] >= 0xc2 && at[0] < 0xe0   ? 1
-                     : at[0] >= 0xe0 && at[0] < 0xf0 ? 2
-                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 3
-                                                     : 0;
-    for (int i = 1; i <= more; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    const bool second_controls = at[0] == 0xc2 && at[1] < 0xa0;
-    return more && !second_controls ? 1 + more : 0;
+/* Bytes of the character at `at` if it may go to a terminal, else 0. */
+static int printable(const char *at) {
+    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
+    if (first < ' ' || first == 0x7f || (first == 0xc2 && second < 0xa0)) return 0;
+    return utf8_bytes(at);
 }
 
 /* A file name may hold a line break or an escape sequence; a message is one line all the same. */
@@ -29,7 +24,7 @@ static void write_line(const tool *t, const char *label, const char *text) {
     char line[2 * SR_FAILURE_TEXT];
     snprintf(line, sizeof line, "%s: %s%s", t->name, label, text);
     for (char *c = line; *c;) {
-        const int bytes = printable((const unsigned char *)c);
+        const int bytes = printable(c);
         if (!bytes) *c = '?';
         c += bytes ? bytes : 1;
     }
@@ -87,6 +82,17 @@ bool tool_wants_help(const tool *t) {
     for (int i = 1; i < t->argc && strcmp(t->argv[i], "--") != 0; i++)
         if (strcmp(t->argv[i], "--help") == 0 || strcmp(t->argv[i], "-h") == 0) return true;
     return false;
+}
+
+bool tool_wants_version(const tool *t) {
+    for (int i = 1; i < t->argc && strcmp(t->argv[i], "--") != 0; i++)
+        if (strcmp(t->argv[i], "--version") == 0) return true;
+    return false;
+}
+
+int tool_print_version(const tool *t) {
+    printf("%s %s\n", t->name, STATREC_VERSION);
+    return tool_finish(t, TOOL_DONE);
 }
 
 static bool needs_quotes(const char *text) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/utf8.h"
+
 void tsv_escape(FILE *out, const char *text) {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
@@ -24,13 +26,81 @@ void tsv_escape(FILE *out, const char *text) {
     }
 }
 
+/* -- CSV and JSON ------------------------------------------------------------------------------ */
+
+static void write_csv(FILE *out, const char *text) {
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void write_json(FILE *out, const char *text) {
+    fputc('"', out);
+    while (*text) {
+        const int bytes = utf8_bytes(text);
+        const unsigned char c = (unsigned char)*text;
+        if (bytes == 0)
+            fputs("\\ufffd", out);
+        else if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < ' ' || c == 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else
+            fwrite(text, 1, (size_t)bytes, out);
+        text += bytes ? bytes : 1;
+    }
+    fputc('"', out);
+}
+
+/* A member of the object that describes the table; the first one opens it. */
+static void write_member(FILE *out, const char *before, const char *key, const char *text) {
+    fprintf(out, "%s\"%s\": ", before, key);
+    write_json(out, text);
+}
+
+static tsv_format chosen_format; /* set once, by main */
+static bool open_json;           /* a table has its header and not its end */
+
+void tsv_set_format(const char *word) {
+    chosen_format = !strcmp(word, "csv") ? TSV_CSV : !strcmp(word, "json") ? TSV_JSON : TSV_TABS;
+}
+
+/* -- above the rows ---------------------------------------------------------------------------- */
+
 void tsv_begin(tsv *t, FILE *out, const char *program, const char *command) {
-    *t = (tsv){.out = out};
+    *t = (tsv){.out = out, .format = chosen_format};
+    if (t->format == TSV_JSON) {
+        write_member(out, "{", "program", program);
+        write_member(out, ", ", "version", STATREC_VERSION);
+        write_member(out, ",\n ", "command", command);
+        fputs(",\n \"notes\": [", out);
+    }
+    if (t->format != TSV_TABS) return;
     fputs("# program: ", out);
     tsv_escape(out, program);
     fputs(" " STATREC_VERSION "\n# command: ", out);
     tsv_escape(out, command);
     fputc('\n', out);
+}
+
+static void write_note(tsv *t, const char *key, const char *text) {
+    if (t->format == TSV_JSON) {
+        fputs(t->notes++ ? ",\n  " : "\n  ", t->out);
+        write_member(t->out, "{", "key", key);
+        write_member(t->out, ", ", "text", text);
+        fputc('}', t->out);
+    }
+    if (t->format != TSV_TABS) return;
+    fprintf(t->out, "# %s: ", key);
+    tsv_escape(t->out, text);
+    fputc('\n', t->out);
 }
 
 void tsv_note(tsv *t, const char *key, const char *format, ...) {
@@ -44,15 +114,23 @@ void tsv_note(tsv *t, const char *key, const char *format, ...) {
         vsnprintf(longer, (size_t)length + 1, format, args);
         va_end(args);
     }
-    fprintf(t->out, "# %s: ", key);
-    tsv_escape(t->out, longer ? longer : text);
-    fputc('\n', t->out);
+    write_note(t, key, longer ? longer : text);
     free(longer);
+}
+
+/* JSON has all notes before the first column, and notes may follow columns. */
+static void keep_definition(tsv *t, const char *definition) {
+    const size_t size = strlen(definition) + 1;
+    char *copy = malloc(size);
+    if (copy) memcpy(copy, definition, size);
+    t->definition[t->columns - 1] = copy;
 }
 
 void tsv_column(tsv *t, const char *name, const char *definition) {
     if (t->columns == TSV_COLUMNS) return;
     t->name[t->columns++] = name;
+    if (t->format == TSV_JSON) keep_definition(t, definition);
+    if (t->format != TSV_TABS) return;
     fputs("# column ", t->out);
     tsv_escape(t->out, name);
     fputs(": ", t->out);
@@ -60,36 +138,90 @@ void tsv_column(tsv *t, const char *name, const char *definition) {
     fputc('\n', t->out);
 }
 
-void tsv_header(tsv *t) {
+static void write_json_columns(tsv *t) {
+    fputs("],\n \"columns\": [", t->out);
     for (int i = 0; i < t->columns; i++) {
-        if (i) fputc('\t', t->out);
-        tsv_escape(t->out, t->name[i]);
+        write_member(t->out, i ? ",\n  {" : "\n  {", "name", t->name[i]);
+        write_member(t->out, ", ", "definition", t->definition[i] ? t->definition[i] : "");
+        fputc('}', t->out);
+        free(t->definition[i]);
+        t->definition[i] = NULL;
     }
-    fputc('\n', t->out);
-    t->at = 0;
+    fputs("],\n \"rows\": [", t->out);
+    open_json = true;
 }
 
-/* Behind a cell: a tab, or the end of the line. */
+static void write_name(const tsv *t, const char *name) {
+    if (t->format == TSV_CSV)
+        write_csv(t->out, name);
+    else
+        tsv_escape(t->out, name);
+}
+
+static const char *end_of_line(const tsv *t) {
+    return t->format == TSV_CSV ? "\r\n" : "\n";
+}
+
+void tsv_header(tsv *t) {
+    t->at = 0;
+    if (t->format == TSV_JSON) {
+        write_json_columns(t);
+        return;
+    }
+    for (int i = 0; i < t->columns; i++) {
+        if (i) fputc(t->format == TSV_CSV ? ',' : '\t', t->out);
+        write_name(t, t->name[i]);
+    }
+    fputs(end_of_line(t), t->out);
+}
+
+void tsv_finish(FILE *out) {
+    if (open_json) fputs("]}\n", out);
+    open_json = false;
+}
+
+/* -- rows -------------------------------------------------------------------------------------- */
+
+static void begin_cell(tsv *t) {
+    if (t->format != TSV_JSON) return;
+    if (t->at == 0) fputs(t->rows ? ",\n  [" : "\n  [", t->out);
+    t->rows += t->at == 0;
+}
+
+/* Behind a cell: what stands between two, or the end of the line. */
 static void end_cell(tsv *t) {
+    static const char *const between[] = {"\t", ",", ", "};
     t->at++;
     bool last = t->at >= t->columns;
     if (last) t->at = 0;
-    fputc(last ? '\n' : '\t', t->out);
+    if (!last)
+        fputs(between[t->format], t->out);
+    else
+        fputs(t->format == TSV_JSON ? "]" : end_of_line(t), t->out);
 }
 
 void tsv_text(tsv *t, const char *text) {
-    tsv_escape(t->out, text);
+    begin_cell(t);
+    if (t->format == TSV_JSON)
+        write_json(t->out, text);
+    else
+        write_name(t, text);
     end_cell(t);
 }
 
 void tsv_int(tsv *t, int64_t value) {
+    begin_cell(t);
     fprintf(t->out, "%" PRId64, value);
     end_cell(t);
 }
 
 void tsv_real(tsv *t, double value) {
+    const bool json = t->format == TSV_JSON;
+    begin_cell(t);
     if (isnan(value))
-        fputs("nan", t->out);
+        fputs(json ? "null" : "nan", t->out);
+    else if (json && isinf(value))
+        fputs(value > 0 ? "\"inf\"" : "\"-inf\"", t->out);
     else
         fprintf(t->out, "%.9g", value);
     end_cell(t);

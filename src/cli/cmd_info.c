@@ -12,12 +12,15 @@ enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8, SPECTRA_SHOWN = 4 };
 
 typedef struct info_values {
     bool options;
+    option_text format;
 } info_values;
 
 #define AT(field) offsetof(info_values, field)
 static const option info_rows[] = {
     FLAG_OPTION(NULL, "options", AT(options), "no",
                 "print the options stored in the run, as a .conf file, and nothing else"),
+    CHOICE_OPTION(NULL, "format", AT(format), "text", "text|" TSV_FORMATS,
+                  "the sites as a table instead, what else there is to say in its notes"),
 };
 static const option_table info_options = {info_rows, sizeof info_rows / sizeof info_rows[0]};
 
@@ -331,24 +334,99 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
     print_final(f, &part), print_damage(f, &part, why);
 }
 
+/* -- the table of sites ---------------------------------------------------------------------- */
+
+static void note_run(const sr_runfile *f, tsv *table) {
+    const sr_run_info *info = sr_run_get_info(f);
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"file", info->path},
+                 {"status", info->status},
+                 {"reason", info->reason},
+                 {"written by", info->program},
+                 {"written as", info->command},
+                 {"model", info->model},
+                 {"data", info->data},
+                 {"task", info->task},
+                 {"loss", info->loss_reduction},
+                 {"host", info->host},
+                 {"git", info->git},
+                 {"parent", info->parent},
+                 {"created", info->created},
+                 {"finished", info->finished},
+                 {"weights", info->weights_digest}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (*texts[i].text) tsv_note(table, texts[i].key, "%s", texts[i].text);
+    tsv_note(table, "seed", "%llu", (unsigned long long)info->seed);
+    tsv_note(table, "rows", "%lld steps, %lld vectors, %lld evaluations, %lld spectra",
+             (long long)info->steps, (long long)info->vectors, (long long)info->evals,
+             (long long)info->spectra);
+}
+
+static void print_site_table(const sr_runfile *f, tsv *table) {
+    const sr_run_site *s;
+    tsv_column(table, "site", "normalization site");
+    tsv_column(table, "norm", "its normalization");
+    tsv_column(table, "kind", "where it sits");
+    tsv_column(table, "width", "features");
+    tsv_column(table, "depth", "place in the forward pass, from 0");
+    tsv_column(table, "eps", "added to the variance or mean square");
+    tsv_column(table, "alpha", "weight of the old running value");
+    tsv_column(table, "layer_scale", "groups of the layer scale in front of it; 0: none");
+    tsv_column(table, "observed", "1: batch statistics are there for comparison only");
+    tsv_header(table);
+    for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
+        tsv_text(table, s->name), tsv_text(table, s->norm), tsv_text(table, s->kind);
+        tsv_int(table, s->width), tsv_int(table, s->depth);
+        tsv_real(table, s->eps), tsv_real(table, s->alpha);
+        tsv_int(table, s->layer_scale), tsv_int(table, s->observed);
+    }
+    tsv_finish(stdout);
+}
+
+static void print_table(const sr_runfile *f, const char *format, const char *command,
+                        sr_failure *why) {
+    tsv table;
+    const char *damage;
+    tsv_set_format(format);
+    tsv_begin(&table, stdout, "statrec info", command);
+    note_run(f, &table);
+    for (int i = 0; (damage = sr_run_damage(f, i)); i++) {
+        tsv_note(&table, "damaged", "%s", damage);
+        sr_fail(why, SR_FORMAT, "%s", damage);
+    }
+    print_site_table(f, &table);
+}
+
+static sr_status print_file(const info_values *v, const char *path, const char *command,
+                            sr_failure *why) {
+    sr_runfile *f = sr_run_open(path, why);
+    if (!f) return why->status;
+    if (v->options)
+        fputs(sr_run_get_info(f)->config, stdout);
+    else if (strcmp(v->format, "text") == 0)
+        print_run(f, why);
+    else
+        print_table(f, v->format, command, why);
+    sr_run_close(f);
+    if (why->status == SR_FORMAT) sr_hint(why, "`statrec check` lists all that is damaged");
+    return why->status;
+}
+
 int cmd_info(const tool *t) {
     info_values values;
     sr_failure why = {0};
     int files = 0;
     if (tool_wants_help(t)) return print_help();
     options_preset(info_options, &values);
+    char *command = tool_command(t);
     if (options_parse(info_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        return tool_report(t, &why);
+        files = -1;
+    if (files != 1) free(command);
+    if (files < 0) return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
-    sr_runfile *f = sr_run_open(t->argv[2], &why);
-    if (!f) return tool_report(t, &why);
-    if (values.options) {
-        fputs(sr_run_get_info(f)->config, stdout);
-    } else {
-        print_run(f, &why);
-    }
-    sr_run_close(f);
-    if (why.status == SR_OK) return TOOL_DONE;
-    if (why.status == SR_FORMAT) sr_hint(&why, "`statrec check` lists all that is damaged");
-    return tool_report(t, &why);
+    sr_status status = command ? print_file(&values, t->argv[2], command, &why)
+                               : sr_fail(&why, SR_MEMORY, "out of memory");
+    free(command);
+    return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
 }

@@ -1,5 +1,7 @@
 /* cmd_list.c -- `statrec list WHAT`: every table of names, one row per line, name first. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -9,44 +11,80 @@
 #include "statnet/optim.h"
 #include "statnet/plot.h"
 #include "statnet/train.h"
+#include "statnet/tsv.h"
 #include "statrec/format.h"
+
+enum { LISTING_COLUMNS = 5, CELL = 1024 };
+
+/* A column: `width` of its cells in text, and what stands behind them there. */
+typedef struct listing_column {
+    const char *name, *definition;
+    int width;
+    const char *gap;
+} listing_column;
 
 typedef struct listing {
     const char *name;
     int (*run)(const tool *t);
     const char *help;
+    listing_column column[LISTING_COLUMNS];
 } listing;
 
-/* The first column, wide enough to stay aligned. */
-static void print_name(const char *name, int width) {
-    printf("%-*s  ", width, name);
+/* What is being listed; text, one row a line, unless --format says otherwise. */
+static struct {
+    const listing *listing;
+    bool text;
+    tsv table;
+} out;
+
+static void print_row(const char *const *cell) {
+    const listing_column *c = out.listing->column;
+    for (int i = 0; i < LISTING_COLUMNS && c[i].name; i++) {
+        if (out.text)
+            printf("%*s%s", c[i].width, cell[i], c[i].gap);
+        else
+            tsv_text(&out.table, cell[i]);
+    }
+    if (out.text) putchar('\n');
+}
+
+#define PRINT_ROW(...) print_row((const char *const[]){__VA_ARGS__})
+
+/* More text behind that of a cell. */
+static void append(char cell[CELL], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(char cell[CELL], const char *format, ...) {
+    const size_t used = strlen(cell);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(cell + used, CELL - used, format, args);
+    va_end(args);
 }
 
 /* "mu=0 sigma2=1": the running vectors and their initial values. */
-static void print_running_state(const norm_method *m) {
-    printf("; state");
-    if (!m->state[0].name) printf(" none");
+static void append_running_state(char cell[CELL], const norm_method *m) {
+    append(cell, "; state");
+    if (!m->state[0].name) append(cell, " none");
     for (int k = 0; k < NORM_STATE_MAX && m->state[k].name; k++)
-        printf(" %s=%g", m->state[k].name, m->state[k].initial);
+        append(cell, " %s=%g", m->state[k].name, m->state[k].initial);
 }
 
 /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
-static void print_norm_parameters(const norm_method *m) {
+static void append_norm_parameters(char cell[CELL], const norm_method *m) {
     char text[256];
     norm_options o = norm_options_preset(m);
     norm_options_format(&o, m, text, sizeof text);
-    printf("; parameters%s", text[strlen(m->name)] ? text + strlen(m->name) : " none");
+    append(cell, "; parameters%s", text[strlen(m->name)] ? text + strlen(m->name) : " none");
 }
 
 static int list_norms(const tool *t) {
     (void)t;
     const norm_method *m;
     for (int i = 0; (m = norm_at(i)); i++) {
-        print_name(m->name, 12);
-        printf("%-6s  %s (%s)", m->axis, m->summary, m->citation);
-        print_running_state(m);
-        print_norm_parameters(m);
-        printf("\n");
+        char cell[CELL] = "";
+        append(cell, "%s (%s)", m->summary, m->citation);
+        append_running_state(cell, m);
+        append_norm_parameters(cell, m);
+        PRINT_ROW(m->name, m->axis, cell);
     }
     return TOOL_DONE;
 }
@@ -55,20 +93,18 @@ static int list_models(const tool *t) {
     (void)t;
     const model_row *m;
     for (int i = 0; (m = model_at(i)); i++) {
-        print_name(m->name, 12);
-        printf("%-7s %s (%s)", task_of(m->task)->name, m->summary, m->citation);
-        if (m->presets && *m->presets) printf("; presets %s", m->presets);
-        putchar('\n');
+        char cell[CELL] = "";
+        append(cell, "%s (%s)", m->summary, m->citation);
+        if (m->presets && *m->presets) append(cell, "; presets %s", m->presets);
+        PRINT_ROW(m->name, task_of(m->task)->name, cell);
     }
     return TOOL_DONE;
 }
 
 static int list_data(const tool *t) {
     (void)t;
-    for (int i = 0; data_name(i); i++) {
-        print_name(data_name(i), 12);
-        printf("%-7s %s\n", task_of(data_task(i))->name, data_summary(i));
-    }
+    for (int i = 0; data_name(i); i++)
+        PRINT_ROW(data_name(i), task_of(data_task(i))->name, data_summary(i));
     return TOOL_DONE;
 }
 
@@ -76,10 +112,10 @@ static int list_tasks(const tool *t) {
     (void)t;
     const task_row *k;
     for (int i = 0; (k = task_at(i)); i++) {
-        print_name(k->name, 12);
-        printf("%s; metrics", k->summary);
-        for (int n = 0; n < task_metrics(k); n++) printf(" %s", k->metric[n].name);
-        putchar('\n');
+        char cell[CELL] = "";
+        append(cell, "%s; metrics", k->summary);
+        for (int n = 0; n < task_metrics(k); n++) append(cell, " %s", k->metric[n].name);
+        PRINT_ROW(k->name, cell);
     }
     return TOOL_DONE;
 }
@@ -88,8 +124,9 @@ static int list_optimizers(const tool *t) {
     (void)t;
     const optim_row *o;
     for (int i = 0; (o = optim_at(i)); i++) {
-        print_name(o->name, 12);
-        printf("%s (%s)\n", o->summary, o->citation);
+        char cell[CELL] = "";
+        append(cell, "%s (%s)", o->summary, o->citation);
+        PRINT_ROW(o->name, cell);
     }
     return TOOL_DONE;
 }
@@ -97,8 +134,9 @@ static int list_optimizers(const tool *t) {
 /* Everything that a run file may hold; the words are those of format.h. */
 static void print_statistic(const char *name, const char *where, const char *unit,
                             const char *definition) {
-    print_name(name, 17);
-    printf("%-8s %s%s%s%s\n", where, definition, *unit ? " [" : "", unit, *unit ? "]" : "");
+    char cell[CELL] = "";
+    append(cell, "%s%s%s%s", definition, *unit ? " [" : "", unit, *unit ? "]" : "");
+    PRINT_ROW(name, where, cell);
 }
 
 static int list_stats(const tool *t) {
@@ -121,9 +159,9 @@ static int list_options(const tool *t) {
     const option_table options = train_options();
     for (int i = 0; i < options.count; i++) {
         const option *row = &options.row[i];
-        print_name(row->key, 26);
-        printf("%-14s %s%s%s\n", *row->preset ? row->preset : "-", row->help,
-               *row->choices ? "; one of " : "", row->choices);
+        char cell[CELL] = "";
+        append(cell, "%s%s%s", row->help, *row->choices ? "; one of " : "", row->choices);
+        PRINT_ROW(row->key, *row->preset ? row->preset : "-", cell);
     }
     return TOOL_DONE;
 }
@@ -131,8 +169,9 @@ static int list_options(const tool *t) {
 static void print_sites(const model *m) {
     for (int i = 0; i < m->sites; i++) {
         const norm_site *s = m->site[i];
-        print_name(s->name, 24);
-        printf("%-8s %-12s %6lld\n", s->kind, s->method->name, (long long)s->features);
+        char features[24];
+        snprintf(features, sizeof features, "%lld", (long long)s->features);
+        PRINT_ROW(s->name, s->kind, s->method->name, features);
     }
 }
 
@@ -164,24 +203,58 @@ static int list_figures(const tool *t) {
     return TOOL_DONE;
 }
 
+#define NAME(width)                                                                                \
+    { "name", "as options take it", -(width), "  " }
 static const listing listings[] = {
-    {"norms", list_norms, "normalizations: axis, summary, source, running state, defaults"},
-    {"models", list_models, "models: data they take, summary, source, presets"},
-    {"data", list_data, "data sets"},
-    {"tasks", list_tasks, "tasks: what is learnt, metrics"},
-    {"stats", list_stats, "what a run file holds: group and definition of every name"},
-    {"optimizers", list_optimizers, "optimizers"},
-    {"figures", list_figures, "figures of statplot: runs they take, title"},
-    {"options", list_options, "options of train: default and meaning"},
-    {"sites", list_sites, "normalization sites of a model: kind, method, features"},
+    {"norms",
+     list_norms,
+     "normalizations: axis, summary, source, running state, defaults",
+     {NAME(12),
+      {"axis", "over what a statistic is taken", -6, "  "},
+      {"description", "summary, source, running state, defaults", 0, ""}}},
+    {"models",
+     list_models,
+     "models: data they take, summary, source, presets",
+     {NAME(12),
+      {"data", "that it takes", -7, " "},
+      {"description", "summary, source, presets", 0, ""}}},
+    {"data",
+     list_data,
+     "data sets",
+     {NAME(12), {"data", "of which kind", -7, " "}, {"description", "summary", 0, ""}}},
+    {"tasks",
+     list_tasks,
+     "tasks: what is learnt, metrics",
+     {NAME(12), {"description", "summary, metrics of an evaluation", 0, ""}}},
+    {"stats",
+     list_stats,
+     "what a run file holds: group and definition of every name",
+     {NAME(17),
+      {"group", "of the run file", -8, " "},
+      {"definition", "and unit in brackets", 0, ""}}},
+    {"optimizers", list_optimizers, "optimizers", {NAME(12), {"description", "and source", 0, ""}}},
+    {"figures", list_figures, "figures of statplot: runs they take, title", {{0}}},
+    {"options",
+     list_options,
+     "options of train: default and meaning",
+     {NAME(26),
+      {"default", "-: none", -14, " "},
+      {"description", "meaning, and the words of a choice", 0, ""}}},
+    {"sites",
+     list_sites,
+     "normalization sites of a model: kind, method, features",
+     {NAME(24),
+      {"kind", "where it sits", -8, " "},
+      {"norm", "its normalization", -12, " "},
+      {"features", "its width", 6, ""}}},
 };
 enum { LISTINGS = sizeof listings / sizeof listings[0] };
 
-static void print_help(FILE *out) {
-    fprintf(out, "usage: statrec list WHAT\n"
-                 "       statrec list sites [--model M] [--norm N] [options of train]\n\n");
+static void print_help(FILE *to) {
+    fprintf(to, "usage: statrec list WHAT [--format tsv|csv|json]\n"
+                "       statrec list sites [--model M] [--norm N] [options of train]\n\n");
     for (int i = 0; i < LISTINGS; i++)
-        fprintf(out, "  %-11s %s\n", listings[i].name, listings[i].help);
+        fprintf(to, "  %-11s %s\n", listings[i].name, listings[i].help);
 }
 
 static int refuse_listing(const tool *t, const char *name) {
@@ -197,6 +270,67 @@ static int refuse_listing(const tool *t, const char *name) {
     return tool_report(t, &why);
 }
 
+/* Begins the table whose rows the listing prints. */
+static void begin_table(const listing *l, const char *format, const char *command) {
+    tsv_set_format(format);
+    tsv_begin(&out.table, stdout, "statrec list", command);
+    for (int i = 0; i < LISTING_COLUMNS && l->column[i].name; i++)
+        tsv_column(&out.table, l->column[i].name, l->column[i].definition);
+    tsv_header(&out.table);
+}
+
+/* typed: with its --format, which `t` has no more. */
+static int run_table(const tool *t, const tool *typed, const listing *l, const char *format) {
+    char *command = tool_command(typed);
+    if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
+    begin_table(l, format, command);
+    free(command);
+    const int status = l->run(t);
+    if (status == TOOL_DONE) tsv_finish(stdout);
+    return status;
+}
+
+/* `--format WORD` or `--format=WORD` behind the name, taken out of the arguments; NULL without. */
+static const char *take_format(tool *t, char **argv) {
+    const char *format = NULL;
+    int kept = 0;
+    for (int i = 0; i < t->argc; i++) {
+        const char *word = t->argv[i];
+        if (i > 2 && !strncmp(word, "--format=", 9))
+            format = word + 9;
+        else if (i > 2 && !strcmp(word, "--format"))
+            format = i + 1 < t->argc ? t->argv[++i] : "";
+        else
+            argv[kept++] = t->argv[i];
+    }
+    t->argc = kept, t->argv = argv;
+    return format;
+}
+
+static bool is_format(const char *word) {
+    return !strcmp(word, "tsv") || !strcmp(word, "csv") || !strcmp(word, "json");
+}
+
+static int run_listing(const tool *t, const listing *l) {
+    tool rest = *t;
+    char **argv = calloc((size_t)t->argc + 1, sizeof *argv);
+    if (!argv) return tool_error(t, TOOL_FAILED, "out of memory");
+    const char *format = take_format(&rest, argv);
+    int status;
+    out.listing = l, out.text = !format;
+    if (format && !is_format(format))
+        status = tool_error(t, TOOL_USAGE, "--format: value '%.80s' of format is not one of %s",
+                            format, TSV_FORMATS);
+    else if (format && !l->column[0].name)
+        status = tool_error(t, TOOL_USAGE, "%s: is no table, so it has no --format", l->name);
+    else if (rest.argc > 3 && l->run != list_sites)
+        status = tool_error(t, TOOL_USAGE, "%s: takes no argument, got '%.80s'", l->name, argv[3]);
+    else
+        status = format ? run_table(&rest, t, l, format) : l->run(&rest);
+    free(argv);
+    return status;
+}
+
 int cmd_list(const tool *t) {
     if (tool_wants_help(t)) {
         print_help(stdout);
@@ -206,12 +340,7 @@ int cmd_list(const tool *t) {
         print_help(stderr);
         return TOOL_USAGE;
     }
-    for (int i = 0; i < LISTINGS; i++) {
-        if (strcmp(t->argv[2], listings[i].name) != 0) continue;
-        if (t->argc > 3 && listings[i].run != list_sites)
-            return tool_error(t, TOOL_USAGE, "%s: takes no argument, got '%.80s'", listings[i].name,
-                              t->argv[3]);
-        return listings[i].run(t);
-    }
+    for (int i = 0; i < LISTINGS; i++)
+        if (strcmp(t->argv[2], listings[i].name) == 0) return run_listing(t, &listings[i]);
     return refuse_listing(t, t->argv[2]);
 }

@@ -268,6 +268,7 @@ int main(int argc, char **argv) {
         print_help(argc, argv);
         return tool_finish(&t, TOOL_DONE);
     }
+    if (tool_wants_version(&t)) return tool_print_version(&t);
     tool_catch_signals();
     const sr_status status = run_statplot(argc, argv, &why);
     if (tool_signal()) return 128 + tool_signal();

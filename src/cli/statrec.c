@@ -78,10 +78,7 @@ int main(int argc, char **argv) {
         print_help(stdout);
         return tool_finish(&t, TOOL_DONE);
     }
-    if (strcmp(first, "--version") == 0) {
-        printf("statrec %s\n", STATREC_VERSION);
-        return tool_finish(&t, TOOL_DONE);
-    }
+    if (strcmp(first, "--version") == 0) return tool_print_version(&t);
     if (argc < 2) {
         print_help(stderr);
         return TOOL_USAGE;

@@ -442,7 +442,8 @@ sr_status grid_print(const grid *g, const char *format, const run_set *set, cons
                      sr_failure *why) {
     table_head head;
     tsv t;
-    const bool is_tsv = strcmp(format, "tsv") == 0, is_latex = strcmp(format, "latex") == 0;
+    const bool is_latex = strcmp(format, "latex") == 0;
+    const bool is_tsv = !is_latex && strcmp(format, "markdown") != 0; /* or CSV or JSON */
     if (2 + OF_MEASURED * g->columns > TSV_COLUMNS)
         return sr_fail(why, SR_FORMAT, "%d columns are too many for one table", g->columns);
     sr_status status = table_head_begin(&head, &t, "stat-table", command, set, why);

@@ -139,6 +139,52 @@ static void as_many_columns_as_there_is_room_for(void **state) {
     free(text);
 }
 
+static char *write_as(const char *format) {
+    char *whole = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&whole, &bytes);
+    tsv t;
+    assert_non_null(out);
+    tsv_set_format(format);
+    tsv_begin(&t, out, "p", "p 'a\"b'");
+    tsv_note(&t, "run", "a\\b\n\x01");
+    tsv_column(&t, "x,y", "first");
+    tsv_note(&t, "late", "behind a column");
+    tsv_column(&t, "z", "\xff caf\xc3\xa9 \xed\xa0\x80");
+    tsv_header(&t);
+    tsv_text(&t, "a,\"b\"\r\n"), tsv_real(&t, NAN);
+    tsv_text(&t, "plain"), tsv_real(&t, -INFINITY);
+    tsv_int(&t, -3), tsv_real(&t, 0.5);
+    tsv_finish(out);
+    tsv_finish(out); /* has been */
+    assert_int_equal(fclose(out), 0);
+    tsv_set_format("tsv");
+    return whole;
+}
+
+static void csv_is_quoted(void **state) {
+    (void)state;
+    char *table = write_as("csv");
+    assert_string_equal(table, "\"x,y\",z\r\n\"a,\"\"b\"\"\r\n\",nan\r\nplain,-inf\r\n-3,0.5\r\n");
+    free(table);
+}
+
+static void json_is_one_object(void **state) {
+    (void)state;
+    char *table = write_as("json");
+    assert_string_equal(table,
+                        "{\"program\": \"p\", \"version\": \"" STATREC_VERSION "\",\n"
+                        " \"command\": \"p 'a\\\"b'\",\n"
+                        " \"notes\": [\n  {\"key\": \"run\", \"text\": \"a\\\\b\\u000a\\u0001\"},\n"
+                        "  {\"key\": \"late\", \"text\": \"behind a column\"}],\n"
+                        " \"columns\": [\n  {\"name\": \"x,y\", \"definition\": \"first\"},\n"
+                        "  {\"name\": \"z\", \"definition\": \"\\ufffd caf\xc3\xa9 "
+                        "\\ufffd\\ufffd\\ufffd\"}],\n"
+                        " \"rows\": [\n  [\"a,\\\"b\\\"\\u000d\\u000a\", null],\n"
+                        "  [\"plain\", \"-inf\"],\n  [-3, 0.5]]}\n");
+    free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_table),
@@ -148,6 +194,8 @@ int main(void) {
         cmocka_unit_test(empty_cells_keep_their_place),
         cmocka_unit_test(long_notes_are_whole),
         cmocka_unit_test(as_many_columns_as_there_is_room_for),
+        cmocka_unit_test(csv_is_quoted),
+        cmocka_unit_test(json_is_one_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
