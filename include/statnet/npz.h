@@ -19,6 +19,7 @@ typedef enum npz_type {
     NPZ_INT32,
     NPZ_INT64,
     NPZ_UINT8,
+    NPZ_TEXT64, /* 64 bytes, filled up with zeros */
     NPZ_TYPES
 } npz_type;
 

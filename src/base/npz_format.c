@@ -21,7 +21,7 @@ typedef struct npy_type {
 
 static const npy_type types[NPZ_TYPES] = {
     [NPZ_FLOAT32] = {"<f4", 4}, [NPZ_FLOAT64] = {"<f8", 8}, [NPZ_INT32] = {"<i4", 4},
-    [NPZ_INT64] = {"<i8", 8},   [NPZ_UINT8] = {"|u1", 1},
+    [NPZ_INT64] = {"<i8", 8},   [NPZ_UINT8] = {"|u1", 1},   [NPZ_TEXT64] = {"|S64", 64},
 };
 
 int64_t npy_item_bytes(npz_type type) {

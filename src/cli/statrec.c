@@ -15,6 +15,7 @@ static const command commands[] = {
     {"info", cmd_info, "what a run file holds, finished or still growing"},
     {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
+    {"export", cmd_export, "what a run recorded, as a NumPy archive"},
     {"list", cmd_list, "norms, models, data, stats, optimizers, figures, options, sites"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -1,0 +1,260 @@
+/* cmd_export.c -- statrec export RUN -o X.npz: what a run recorded, as arrays for numpy.load. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "statnet/globs.h"
+#include "statnet/npz.h"
+#include "statnet/options.h"
+#include "statnet/tsv.h"
+#include "statrec/runfile.h"
+
+typedef struct export_values {
+    option_text output, stat, site;
+    bool force;
+} export_values;
+
+#define AT(field) offsetof(export_values, field)
+static const option export_rows[] = {
+    {.key = "output",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .offset = AT(output),
+     .preset = "",
+     .unit = "",
+     .help = "the archive to write, X.npz"},
+    TEXT_OPTION(NULL, "stat", AT(stat), "*",
+                "names below /scalars and /vectors, separated by commas: globs"),
+    TEXT_OPTION(NULL, "site", AT(site), "*",
+                "sites, separated by commas: globs, first, last, last-bn"),
+    FLAG_OPTION(NULL, "force", AT(force), "no", "replace the archive if it exists"),
+};
+static const option_table export_options = {export_rows,
+                                            sizeof export_rows / sizeof export_rows[0]};
+
+static int print_help(void) {
+    printf(
+        "usage: statrec export RUN.h5 -o X.npz [--stat LIST] [--site LIST]\n"
+        "\n"
+        "Writes what a run recorded as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
+        "V recorded steps of vectors, E evaluations, d the width of a site:\n"
+        "  sites [S]                  names, as bytes\n"
+        "  steps/NAME [T]             step, update, tokens, epoch, loss, lr, grad_norm, seconds\n"
+        "  scalars/NAME [T, S]        NaN where a site has none\n"
+        "  vectors/step [V]\n"
+        "  vectors/NAME/SITE [V, d]   of sites that have any\n"
+        "  evals/NAME [E]             with evals/step\n"
+        "Statistics that the run holds no value of are left out.\n"
+        "\n");
+    options_help(export_options, stdout);
+    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
+    return TOOL_DONE;
+}
+
+typedef struct exporter {
+    const export_values *options;
+    const sr_runfile *run;
+    const sr_run_info *info;
+    bool *chosen; /* [sites of the run] */
+    int64_t sites;
+    npz_writer *archive;
+    bool any; /* a statistic was found */
+} exporter;
+
+/* -- sites ----------------------------------------------------------------------------------- */
+
+static const char *name_of_site(const void *run, int64_t i) {
+    return sr_run_get_site(run, i)->name;
+}
+
+/* Batch statistics: a distance from the running ones in the last step. */
+static bool has_batch_statistics(const sr_runfile *run, int64_t site) {
+    static const char *const names[] = {"dist_mu", "dist_psi2"};
+    const int64_t steps = sr_run_get_info(run)->steps;
+    for (int i = 0; i < 2 && steps > 0; i++) {
+        float value = NAN;
+        if (sr_run_has_scalar(run, names[i]) &&
+            sr_run_scalar(run, names[i], site, steps - 1, 1, &value, NULL) == SR_OK &&
+            !isnan(value))
+            return true;
+    }
+    return false;
+}
+
+static bool may_be_meant(const void *run, int64_t i, bool bn) {
+    return !bn || has_batch_statistics(run, i);
+}
+
+static sr_status choose_sites(exporter *e, sr_failure *why) {
+    const globs_sites sites = {e->info->sites, e->run, name_of_site, may_be_meant};
+    char missed[GLOBS_WORD];
+    e->chosen = calloc((size_t)e->info->sites + 1, sizeof *e->chosen);
+    if (!e->chosen) return sr_fail(why, SR_MEMORY, "out of memory");
+    if (!globs_choose(e->options->site, &sites, e->chosen, missed))
+        return sr_fail(why, SR_USAGE, "--site: no site of %s matches '%.200s'", e->info->path,
+                       missed);
+    for (int64_t i = 0; i < e->info->sites; i++) e->sites += e->chosen[i];
+    return SR_OK;
+}
+
+static sr_status export_site_names(exporter *e, sr_failure *why) {
+    npz_array a = {.type = NPZ_TEXT64, .rank = 1, .dim = {e->sites}};
+    char(*name)[SR_NAME_SIZE] = calloc((size_t)e->sites + 1, sizeof *name);
+    if (!name) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0, k = 0; i < e->info->sites; i++)
+        if (e->chosen[i]) memcpy(name[k++], sr_run_get_site(e->run, i)->name, sizeof *name);
+    a.data = name;
+    sr_status status = npz_add(e->archive, "sites", &a, why);
+    free(name);
+    return status;
+}
+
+/* -- columns --------------------------------------------------------------------------------- */
+
+static sr_status add_column(exporter *e, const char *group, const char *name, npz_type type,
+                            int64_t rows, void *data, sr_failure *why) {
+    char path[2 * SR_NAME_SIZE];
+    npz_array a = {.type = type, .rank = 1, .dim = {rows}, .data = data};
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    return npz_add(e->archive, path, &a, why);
+}
+
+static sr_status export_steps(exporter *e, sr_failure *why) {
+    const int64_t rows = e->info->steps;
+    int64_t *whole = malloc((size_t)(rows + 1) * sizeof *whole);
+    double *real = malloc((size_t)(rows + 1) * sizeof *real);
+    sr_status status = whole && real ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+#define WHOLE(name, ...)                                                                           \
+    if (status == SR_OK) status = sr_run_step_ints(e->run, #name, 0, rows, whole, why);            \
+    if (status == SR_OK) status = add_column(e, "steps", #name, NPZ_INT64, rows, whole, why);
+#define REAL(name, ...)                                                                            \
+    if (status == SR_OK) status = sr_run_step_reals(e->run, #name, 0, rows, real, why);            \
+    if (status == SR_OK) status = add_column(e, "steps", #name, NPZ_FLOAT64, rows, real, why);
+    SR_STEP_INTS(WHOLE)
+    SR_STEP_REALS(REAL)
+    free(whole), free(real);
+    return status;
+}
+
+static sr_status export_evals(exporter *e, sr_failure *why) {
+    const int64_t rows = e->info->evals;
+    const char *name;
+    double *value = malloc((size_t)(rows + 1) * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_eval(e->run, "step", 0, rows, value, why);
+    if (status == SR_OK) status = add_column(e, "evals", "step", NPZ_FLOAT64, rows, value, why);
+    for (int i = 0; status == SR_OK && (name = sr_run_name(e->run, "evals", i)); i++) {
+        status = sr_run_eval(e->run, name, 0, rows, value, why);
+        if (status == SR_OK) status = add_column(e, "evals", name, NPZ_FLOAT64, rows, value, why);
+    }
+    free(value);
+    return status;
+}
+
+/* [T, S] of the chosen sites. */
+static sr_status export_scalar(exporter *e, const char *name, sr_failure *why) {
+    const int64_t rows = e->info->steps;
+    char path[2 * SR_NAME_SIZE];
+    float *one = malloc((size_t)(rows + 1) * sizeof *one);
+    float *all = malloc((size_t)(rows * e->sites + 1) * sizeof *all);
+    sr_status status = one && all ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0, k = 0; i < e->info->sites && status == SR_OK; i++) {
+        if (!e->chosen[i]) continue;
+        status = sr_run_scalar(e->run, name, i, 0, rows, one, why);
+        for (int64_t t = 0; t < rows && status == SR_OK; t++) all[t * e->sites + k] = one[t];
+        k++;
+    }
+    npz_array a = {.type = NPZ_FLOAT32, .rank = 2, .dim = {rows, e->sites}, .data = all};
+    snprintf(path, sizeof path, "scalars/%s", name);
+    if (status == SR_OK) status = npz_add(e->archive, path, &a, why);
+    free(one), free(all);
+    return status;
+}
+
+/* [V, d] of each chosen site that has any. */
+static sr_status export_vector(exporter *e, const char *name, sr_failure *why) {
+    const int64_t rows = e->info->vectors;
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < e->info->sites && status == SR_OK; i++) {
+        const sr_run_site *s = sr_run_get_site(e->run, i);
+        char path[3 * SR_NAME_SIZE];
+        bool any = false;
+        if (!e->chosen[i]) continue;
+        float *value = malloc((size_t)(rows * s->width + 1) * sizeof *value);
+        if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+        status = sr_run_vector(e->run, name, i, 0, rows, value, why);
+        for (int64_t k = 0; k < rows * s->width && status == SR_OK; k++) any |= !isnan(value[k]);
+        npz_array a = {.type = NPZ_FLOAT32, .rank = 2, .dim = {rows, s->width}, .data = value};
+        snprintf(path, sizeof path, "vectors/%s/%s", name, s->name);
+        if (any && status == SR_OK) status = npz_add(e->archive, path, &a, why);
+        free(value);
+    }
+    return status;
+}
+
+static sr_status export_vector_steps(exporter *e, sr_failure *why) {
+    const int64_t rows = e->info->vectors;
+    int64_t *step = malloc((size_t)(rows + 1) * sizeof *step);
+    if (!step) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_vector_steps(e->run, 0, rows, step, why);
+    if (status == SR_OK) status = add_column(e, "vectors", "step", NPZ_INT64, rows, step, why);
+    free(step);
+    return status;
+}
+
+static sr_status export_statistics(exporter *e, sr_failure *why) {
+    const char *name;
+    bool any = false;
+    sr_status status = SR_OK;
+    for (int i = 0; status == SR_OK && (name = sr_run_name(e->run, "scalars", i)); i++) {
+        if (!globs_match(e->options->stat, name)) continue;
+        any = true;
+        if (sr_run_has_scalar(e->run, name)) status = export_scalar(e, name, why);
+    }
+    if (status == SR_OK) status = export_vector_steps(e, why);
+    for (int i = 0; status == SR_OK && (name = sr_run_name(e->run, "vectors", i)); i++) {
+        if (!globs_match(e->options->stat, name)) continue;
+        any = true;
+        if (sr_run_has_vector(e->run, name)) status = export_vector(e, name, why);
+    }
+    if (status != SR_OK || any) return status;
+    return sr_fail(why, SR_USAGE, "--stat: '%.200s' matches no statistic of %s", e->options->stat,
+                   e->info->path);
+}
+
+static sr_status export_run(exporter *e, sr_failure *why) {
+    sr_status status = choose_sites(e, why);
+    if (status == SR_OK && !(e->archive = npz_create(e->options->output, e->options->force, why)))
+        status = why->status;
+    if (status == SR_OK) status = export_site_names(e, why);
+    if (status == SR_OK) status = export_steps(e, why);
+    if (status == SR_OK) status = export_statistics(e, why);
+    if (status == SR_OK) status = export_evals(e, why);
+    if (status == SR_OK) return npz_write(e->archive, why);
+    npz_abandon(e->archive);
+    return status;
+}
+
+int cmd_export(const tool *t) {
+    export_values values;
+    sr_failure why = {0};
+    int files = 0;
+    if (tool_wants_help(t)) return print_help();
+    options_preset(export_options, &values);
+    if (options_parse(export_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
+    if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o X.npz is missing");
+    sr_runfile *f = sr_run_open(t->argv[2], &why);
+    if (!f) return tool_report(t, &why);
+    exporter e = {.options = &values, .run = f, .info = sr_run_get_info(f)};
+    sr_status status = export_run(&e, &why);
+    free(e.chosen);
+    sr_run_close(f);
+    if (status != SR_OK) return tool_report(t, &why);
+    tsv_escape(stdout, values.output);
+    puts(": written");
+    return TOOL_DONE;
+}
