@@ -226,7 +226,8 @@ static sr_status count_records(const run_set *set, int r, tsv *t, int64_t *recor
 
 /* A run that has not ended, and has an embedding whose values come at the end. */
 static bool is_waiting(const run_set *set, int r) {
-    return strcmp(sr_run_get_info(set->run[r])->status, "complete") != 0 &&
+    const char *status = sr_run_get_info(set->run[r])->status;
+    return strcmp(status, "complete") != 0 && strcmp(status, "diverged") != 0 &&
            sr_run_name(set->run[r], "embeddings", 0);
 }
 

@@ -57,7 +57,7 @@ static void declare_columns(const settings *s, tsv *t) {
     tsv_column(t, "norm", "normalizations of its sites, in forward order");
     tsv_column(t, "data", "data set");
     tsv_column(t, "seed", "seed");
-    tsv_column(t, "status", "running, complete, interrupted or failed");
+    tsv_column(t, "status", "running, complete, diverged, interrupted or failed");
     tsv_column(t, "steps", "recorded steps");
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "seconds", "wall time up to the last recorded step");

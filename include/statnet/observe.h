@@ -33,7 +33,7 @@ typedef struct run_record_options {
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why);
 /* Creates the file, declares and observes the sites. NULL on failure. The model outlives it. */
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why);
-/* Stops observing and finishes the file; frees it always. status: "complete", "interrupted" or
+/* Stops observing and finishes the file; frees it always. status: "complete", "diverged", "interrupted" or
  * "failed". Returns the recorder's first failure. */
 sr_status run_record_close(run_record *r, const char *status, const char *reason,
                            const char *digest, sr_failure *why);

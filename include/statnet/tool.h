@@ -1,6 +1,7 @@
 /* tool.h -- the frame of every main(): errors, signals, checked output.
  *
- * Exit status everywhere: 0 done, 1 failed, 2 usage, 128+n after signal n.
+ * Exit status everywhere: 0 done, 1 failed, 2 usage, 128+n after signal n; statrec train: 3 when the
+ * run diverged.
  */
 #ifndef STATNET_TOOL_H
 #define STATNET_TOOL_H
@@ -11,7 +12,7 @@
 
 #include "statrec/base.h"
 
-enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
+enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2, TOOL_DIVERGED = 3 };
 
 typedef struct tool {
     const char *name; /* "statrec train": begins every message */

@@ -190,7 +190,8 @@ sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
 const sr_failure *sr_failed(const sr_recorder *r);
 
 typedef struct sr_finish {
-    const char *status; /* "complete", "interrupted" or "failed" */
+    const char *status; /* "complete"; "diverged": it ended with a loss that is not finite;
+                           "interrupted" or "failed" */
     const char *reason; /* one line, or "" */
     const char *weights_digest;
 } sr_finish;

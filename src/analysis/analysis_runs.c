@@ -39,7 +39,9 @@ static void describe_run(const run_set *set, int i, tsv *table) {
              word(info->program), word(info->version));
     if (strcmp(info->path, set->path[i]) != 0)
         tsv_note(table, "note", "%s does not exist yet: read from %s", set->path[i], info->path);
-    if (strcmp(info->status, "complete") != 0)
+    if (strcmp(info->status, "diverged") == 0)
+        tsv_note(table, "note", "%s diverged: %s", set->path[i], word(info->reason));
+    else if (strcmp(info->status, "complete") != 0)
         tsv_note(table, "note", "%s is %s: percent counts from its last recorded step",
                  set->path[i], word(info->status));
 }

@@ -93,7 +93,8 @@ static void on_progress(void *context, const train_progress *p) {
     if (!s->progress.label)
         progress_begin(&s->progress, s->tool.name, "updates", p->updates, false);
     char detail[96];
-    snprintf(detail, sizeof detail, "epoch %.2f loss %.4f lr %.3g", p->epoch, p->loss, p->lr);
+    snprintf(detail, sizeof detail, "epoch %.2f loss %.4f%s lr %.3g", p->epoch, p->loss,
+             isfinite(p->loss) ? "" : " (diverged)", p->lr);
     progress_show(&s->progress, p->update, detail);
 }
 
@@ -157,6 +158,10 @@ static int help(void) {
            "The run file holds the options used (`statrec info RUN.h5`).\n\n");
     options_help(train_options(), stdout);
     print_recipes();
+    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 the run diverged: the loss of its last "
+           "pass or\n"
+           "of its last validation is not finite, or its last update was skipped; 128+n after\n"
+           "signal n.\n");
     return TOOL_DONE;
 }
 
@@ -165,6 +170,8 @@ static int finish(const session *s, sr_status status, const train_result *r,
     if (r->updates > 0) print_result(s, r);
     if (status != SR_OK) return tool_report(&s->tool, why);
     if (*s->config.output) printf("# run file: %s\n", s->config.output);
+    if (r->diverged) printf("# diverged: %s\n", r->diverged);
+    if (r->diverged) return TOOL_DIVERGED;
     if (!r->interrupted) return TOOL_DONE;
     tool_warn(&s->tool, "signal %d: stopped after update %lld", tool_signal(),
               (long long)r->updates);

@@ -32,7 +32,7 @@ static void print_help(FILE *out) {
     fprintf(out, "  %-9s %s\n", "help", "help of a command, as COMMAND --help");
     fprintf(out, "\n"
                  "statrec --version prints the version. Exit status: 0 done, 1 failed, 2 usage,\n"
-                 "128+n after signal n.\n");
+                 "3 a run that diverged, 128+n after signal n.\n");
 }
 
 static const command *find_command(const char *name) {

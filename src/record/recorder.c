@@ -415,9 +415,11 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
 
 static sr_status check_finish(const sr_finish *finish, sr_failure *why) {
     const char *s = finish ? finish->status : NULL;
-    if (s && (!strcmp(s, "complete") || !strcmp(s, "interrupted") || !strcmp(s, "failed")))
-        return SR_OK;
-    return sr_fail(why, SR_USAGE, "sr_close: status '%s' is not complete, interrupted or failed",
+    static const char *const known[] = {"complete", "diverged", "interrupted", "failed"};
+    for (size_t i = 0; s && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(s, known[i]) == 0) return SR_OK;
+    return sr_fail(why, SR_USAGE,
+                   "sr_close: status '%s' is not complete, diverged, interrupted or failed",
                    s ? s : "");
 }
 

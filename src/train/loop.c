@@ -38,7 +38,9 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
         optim_step s = {&c->optim, r->result->updates - r->result->skipped, r->lr, scale,
                         r->threads};
         optim_apply(r->optimizer, &s, &r->model->params);
+        r->last_skipped = false;
     } else {
+        r->last_skipped = true;
         r->result->skipped++;
     }
     params_zero_grad(&r->model->params);
@@ -129,7 +131,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     double sum = 0, norm = 0;
     sr_status status = forward_backward(r, b, &sum, why);
     if (status != SR_OK) return status;
-    double loss = sum / (double)b->tokens;
+    double loss = r->last_loss = sum / (double)b->tokens;
     run_step row = {.update = r->result->updates + 1,
                     .tokens = b->tokens,
                     .epoch = r->epoch,
@@ -236,6 +238,15 @@ static sr_status steps(trainer *r, sr_failure *why) {
     return status == SR_OK ? run_record_embedding(r->record, r->result->steps, why) : status;
 }
 
+/* What makes a run that came to its end a diverged one (docs/definitions.md); NULL: nothing. */
+static const char *divergence(const trainer *r) {
+    const train_eval *e = &r->result->last;
+    if (!r->finished || r->result->steps == 0) return NULL;
+    if (!isfinite(r->last_loss)) return "the loss of the last pass is not finite";
+    if (e->sum.tokens > 0 && !isfinite(e->sum.loss)) return "the last validation loss is not finite";
+    return r->last_skipped ? "the gradient of the last update is not finite" : NULL;
+}
+
 sr_status train_run(const train_config *c, const char *command, const train_events *events,
                     train_result *result, sr_failure *why) {
     sr_failure unheard = {0};
@@ -244,6 +255,8 @@ sr_status train_run(const train_config *c, const char *command, const train_even
     trainer r = {.config = c, .events = events, .result = result};
     sr_status status = trainer_open(&r, command, why);
     if (status == SR_OK) status = steps(&r, why);
+    result->diverged = divergence(&r);
+    if (result->diverged) trainer_warn(&r, "the run diverged: %s", result->diverged);
     if (r.tape) memcpy(result->profile, r.tape->profile, sizeof result->profile);
     if (r.model) trainer_digest(&r, result->digest);
     result->times.total = progress_clock() - r.started;

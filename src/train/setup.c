@@ -159,9 +159,11 @@ static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
         run_record_abandon(r->record);
         return so_far;
     }
+    const char *diverged = r->result->diverged;
     const bool failed = so_far != SR_OK;
-    const char *status = failed ? "failed" : r->finished ? "complete" : "interrupted";
-    const char *reason = failed ? why->text : r->finished ? "" : "signal";
+    const char *status = failed ? "failed" : !r->finished ? "interrupted" : "complete";
+    const char *reason = failed ? why->text : !r->finished ? "signal" : "";
+    if (diverged && !failed && r->finished) status = "diverged", reason = diverged;
     sr_failure refused = {0};
     sr_status closed = run_record_close(r->record, status, reason, r->result->digest, &refused);
     if (failed || closed == SR_OK) return so_far;

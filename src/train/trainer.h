@@ -34,6 +34,8 @@ typedef struct trainer {
     int64_t loss_tokens;
     double lr, epoch;
     bool nonfinite_told, finished;
+    double last_loss;  /* of the last pass */
+    bool last_skipped; /* the last update */
 } trainer;
 
 /* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */

@@ -199,14 +199,14 @@ static void refusals(void **state) {
 }
 
 typedef struct heard {
-    char text[200];
+    char text[200], last[200]; /* the first and the last */
     int count;
 } heard;
 
 static void hear(void *context, const char *text) {
     heard *h = context;
-    snprintf(h->text, sizeof h->text, "%s", text);
-    h->count++;
+    if (h->count++ == 0) snprintf(h->text, sizeof h->text, "%s", text);
+    snprintf(h->last, sizeof h->last, "%s", text);
 }
 
 /* Weights that overflow: one warning, of the step and the first site that saw it; the run goes on.
@@ -225,7 +225,14 @@ static void divergence(void **state) {
         check_ok(parse(&c, args, &why), &why);
         check_ok(train_run(&c, "test", &events, &result, &why), &why);
         assert_int_equal(result.steps, 4);
-        assert_int_equal(h.count, 1);
+        assert_int_equal(h.count, 2);
+        assert_non_null(result.diverged);
+        assert_string_equal(h.last, "the run diverged: the loss of the last pass is not finite");
+        sr_runfile *f = sr_run_open(run_path("far.h5"), &why);
+        if (!f) fail_msg("%s", why.text);
+        assert_string_equal(sr_run_get_info(f)->status, "diverged");
+        assert_string_equal(sr_run_get_info(f)->reason, result.diverged);
+        sr_run_close(f);
         if (!strstr(h.text, i == 0 ? "step 2: the input of site s" : " of site s"))
             fail_msg("%s: warning '%s'", norms[i], h.text);
     }
