@@ -35,7 +35,8 @@ static const option rows[] = {
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
         "discrepancies: auto (the final pass, else the last tenth of the steps), or mean over "
-        "all steps, first-half, second-half, a phase of the learning rate by its number from "
+        "all steps, first-half, second-half, FROM:TO, a phase of the learning rate by its number "
+        "from "
         "1, or last"),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP),
 };

@@ -139,8 +139,8 @@ typedef struct step_window {
     char what[160];           /* "second half", "" for all of training */
 } step_window;
 
-/* startup: "auto" or a number of steps; phase: "all", "first-half", "second-half", "last" or the
- * number, from 1, of a phase of the learning rate. */
+/* startup: "auto" or a number of steps; phase: "all", "first-half", "second-half", steps "FROM:TO",
+ * "last" or the number, from 1, of a phase of the learning rate. */
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase, sr_failure *why);
 /* A `# steps:` line: every table says which steps it used. */
@@ -157,8 +157,8 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
     "leave out so many steps at the beginning; auto: until running values hold less than 1 % of "  \
     "what they began with"
 #define WINDOW_PHASE_HELP                                                                          \
-    "only these steps: all, first-half, second-half, or a phase of the learning rate: its number " \
-    "from 1, or last"
+    "only these steps: all, first-half, second-half, FROM:TO, or a phase of the learning rate: "   \
+    "its number from 1, or last"
 /* Two option rows. */
 #define PHASE_OPTION(phase) TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP)
 #define WINDOW_OPTIONS(startup, phase)                                                             \

@@ -98,9 +98,10 @@ static sr_status set_phase(step_window *w, const sr_runfile *run, const char *pa
     const bool last = strcmp(word, "last") == 0;
     const long number = last ? 0 : strtol(word, &end, 10);
     if (!last && (*end || end == word || number < 1 || number > PHASES_MOST))
-        return sr_fail(why, SR_USAGE,
-                       "--phase: '%s' is not all, first-half, second-half, last or a number from 1",
-                       word);
+        return sr_fail(
+            why, SR_USAGE,
+            "--phase: '%s' is not all, first-half, second-half, last, a number from 1 or FROM:TO",
+            word);
     phase p = {0};
     int64_t phases;
     sr_status status = phase_find(run, number, &p, &phases, why);
@@ -112,6 +113,18 @@ static sr_status set_phase(step_window *w, const sr_runfile *run, const char *pa
     snprintf(w->what, sizeof w->what, "phase %lld of %lld, %s", (long long)(last ? phases : number),
              (long long)phases, p.text);
     return SR_OK;
+}
+
+/* "100:200", both included. False when it is no such word. */
+static bool set_steps(step_window *w, const char *word) {
+    char *middle, *end;
+    const long long first = strtoll(word, &middle, 10);
+    const long long last = middle > word && *middle == ':' ? strtoll(middle + 1, &end, 10) : 0;
+    if (middle == word || *middle != ':' || end == middle + 1 || *end || first < 0 || first > last)
+        return false;
+    w->first = first, w->last = last;
+    snprintf(w->what, sizeof w->what, "as asked for");
+    return true;
 }
 
 static sr_status set_startup(step_window *w, const sr_runfile *run, const char *word,
@@ -139,8 +152,12 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
         w->last = last / 2, snprintf(w->what, sizeof w->what, "first half");
     else if (strcmp(phase_word, "second-half") == 0)
         w->first = last / 2 + 1, snprintf(w->what, sizeof w->what, "second half");
-    else if (strcmp(phase_word, "all") != 0)
+    else if (strcmp(phase_word, "all") != 0 && !set_steps(w, phase_word))
         status = set_phase(w, run, path, phase_word, why);
+    if (status == SR_OK && w->first > last)
+        return sr_fail(why, SR_USAGE, "--phase %s: %s has %lld steps", phase_word, path,
+                       (long long)last);
+    if (w->last > last) w->last = last;
     if (w->first <= w->startup) w->first = w->startup + 1, w->cut = w->startup > 0;
     return status;
 }
