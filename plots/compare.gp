@@ -2,10 +2,11 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_rbn
 #: size 6.75 6
+#: controls x y scale smooth steps
 #: site *
 #: stat tid_var
 #: table all stat-scalar {runs} --site {site} --stat {stat}
-#: table? d stat-scalar {run} --per-step --buckets {buckets} --site {site} --stat {stat}
+#: table? d stat-scalar {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 50
 # A panel per name of a site, in the order of the forward pass, many on a higher page (--site chooses); a line per run:
 # median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for
@@ -35,9 +36,9 @@ rows = int((panels + columns - 1) / columns)
 gap_x = 0.2
 gap_y = 0.26
 # Room for the numbers of an axis in every row.
-page_height = legend_height + pad_bottom + rows * 0.8 + (rows - 1) * gap_y
-if (page_height > figure_height) { figure_height = page_height; eval terminal(figure_height) }
-set xrange [0:100]
+page_height = head_height + note_height + legend_height + pad_bottom + rows * 0.8 + (rows - 1) * gap_y
+if (page_height > figure_height) { figure_height = grow(page_height); eval terminal(figure_height) }
+eval percent_x(25)
 set title noenhanced font ',7' offset 0,-0.75
 
 # The curves of one panel; only numbers get into the command.
@@ -50,12 +51,11 @@ do for [i=1:panels] {
     r = 1 + int((i - 1) / columns)
     eval panel(c, columns, r, rows)
     if (d_y1_positive < d_y1_largest || d_y1_least > 0) { eval log_y(d_y1_positive, d_y1_largest) } else { eval linear_y(d_y1_least, d_y1_largest) }
-    if (c > 1) { unset ytics; set ytics out nomirror scale 0.5,0.25; set format y '' }
-    set xtics 0,25,100
+    if (c > 1) { set ytics autofreq; set format y '' }
     set format x (i + columns > panels ? '%g' : '')
     unset xlabel
     if (i + columns > panels) { set xlabel 'training (%)' offset 0,0.7 }
-    set ylabel (c == 1 ? stat : '') noenhanced offset 0.3,0
+    set ylabel (c == 1 ? stat_name(stat) : '') noenhanced offset 0.3,0
     set title panel_site[i]
     eval STARTUP('')
     bands = ''

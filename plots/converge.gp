@@ -2,6 +2,7 @@
 #: runs 2-8 LN.h5 OTHER.h5 [MORE.h5...]
 #: samples nlp_ln nlp_ln_simple nlp_detach_both nlp_adanorm
 #: size 6.75 2.4
+#: controls x scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 40
 #: table? v stat-curve {run} --evals
@@ -27,7 +28,6 @@ if (v_valid_loss_finite > 0) {
     stats v using v_x nooutput name 'EVAL'
     EPOCH_max = EVAL_max > EPOCH_max ? EVAL_max : EPOCH_max
 }
-eval sprintf('set xtics %g', tic_step(EPOCH_max > from ? EPOCH_max - from : 1, 6))
 set pointsize 0.4
 panels = v_valid_loss_finite > 0 ? 3 : 1
 gap_x = 0.66
@@ -62,7 +62,7 @@ if (panels == 3) {
 }
 eval span_of('t', 't_loss', 'late(t_loss)')
 if (span_count == 0) { eval refuse('no finite loss after the first tenth of training') }
-set xrange [from:EPOCH_max + 0.02 * (EPOCH_max - from)] noextend
+eval x_axis(from, EPOCH_max + 0.02 * (EPOCH_max - from), tic_step(EPOCH_max > from ? EPOCH_max - from : 1, 6))
 
 set multiplot
 eval panel(1, panels, 1, 1)

@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_ln nlp_pnv
 #: size 6.75 2.3
+#: controls x y scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 100
 #: table? v stat-curve {run} --evals
@@ -25,7 +26,7 @@ if (v_curves > 0) {
     eval span('v', 'v_x')
     last = span_count > 0 && span_high > last ? span_high : last
 }
-set xrange [0:last > 0 ? last * 1.01 : 1] noextend
+eval x_axis(0, last > 0 ? last * 1.01 : 1, tic_step(last > 0 ? last : 1, 8))
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(t_loss_least, t_loss_largest)

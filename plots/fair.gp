@@ -2,16 +2,17 @@
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: samples cv_bn nlp_bn
 #: size 6.75 3.8
+#: controls x scale smooth steps
 #: choice against scale|rows relative to the running deviation and the whole gradient, or to what as many independent rows would give
 #: word mean against dist_mu_relative|dist_mu_excess
 #: word var against dist_sigma_relative|dist_sigma_excess
 #: word gmu against g_mu_share|g_mu_excess
 #: word gsigma2 against g_sigma2_share|g_sigma2_excess
-#: table f stat-scalar {run} --site first --per-step --buckets {buckets} --stat {mean},{var},{gmu},{gsigma2}
+#: table f stat-scalar {run} --site first --per-step --buckets {buckets} --phase {steps} --stat {mean},{var},{gmu},{gsigma2}
 #: curves f by site x percent y {mean},{var},{gmu},{gsigma2} buckets 50
-#: table l stat-scalar {run} --site last-bn --per-step --buckets {buckets} --stat {mean},{var},{gmu},{gsigma2}
+#: table l stat-scalar {run} --site last-bn --per-step --buckets {buckets} --phase {steps} --stat {mean},{var},{gmu},{gsigma2}
 #: curves l by site x percent y {mean},{var},{gmu},{gsigma2} buckets 50
-# Above: first BN site; below: last BN layer (last-bn). From left to right: TID of the mean and of the deviation, parts of dx through
+# Above: first BN site; below: last BN layer (last-bn). From left to right: mean and variance TID, parts of dx through
 # mu_B and sigma2_B. Line: median of each 1/50 of training; band: smallest to largest value; grey: start-up.
 # --against rows divides by what batches of as many independent rows would show. No form is free of the number of rows.
 
@@ -29,15 +30,14 @@ gap_y = 0.3
 legend_height = legend_height + 0.22
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
-array head[4] = ['mean TID', 'deviation TID', 'share of {/:Italic dx}: {/:Italic g_μ}', 'share of {/:Italic dx}: {/:Italic g}_{{/:Italic σ}^2}']
+array head[4] = ['mean TID', 'variance TID', 'share of {/:Italic dx}: {/:Italic g_μ}', 'share of {/:Italic dx}: {/:Italic g}_{{/:Italic σ}^2}']
 if (against eq 'rows') {
     head[1] = 'mean TID / noise'
-    head[2] = 'deviation TID / noise'
+    head[2] = 'variance TID / noise'
     head[3] = '{/:Italic g_μ} / noise'
     head[4] = '{/:Italic g}_{{/:Italic σ}^2} / noise'
 }
-set xrange [0:100]
-set xtics 0,50,100
+eval percent_x(50)
 set title font ',7' offset 0,-0.75
 # One panel: only numbers get into the command.
 curves(t, count, i) = sprintf('plot for [k=1:%d] %s index k-1 using 1:%d:%d with filledcurves linetype %s_run[k] fillstyle transparent solid band noborder, '. \

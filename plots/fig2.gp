@@ -2,12 +2,13 @@
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
+#: controls x y scale smooth steps
 #: site first
 #: choice form paper|per-root|relative divided by d as printed, by sqrt(d), or by the running statistic: only the last may be compared between widths and scales
 #: choice axes linear|log as printed, or logarithmic
 #: word mu form dist_mu|dist_mu_per_root|dist_mu_relative
 #: word sigma2 form dist_sigma2|dist_sigma2_per_root|dist_sigma2_relative
-#: table d stat-distance {run} --site {site} --form {form} --per-step --buckets {buckets} --stat mu,sigma2
+#: table d stat-distance {run} --site {site} --form {form} --per-step --buckets {buckets} --phase {steps} --stat mu,sigma2
 #: curves d by site x percent y {mu},{sigma2} buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost. Grey: start-up, in
 # which running values still hold what they began with. `statplot fair` draws what may be compared.
@@ -22,8 +23,7 @@ eval LEGEND_ROOM
 by(q) = form eq 'paper' ? ' / {/:Italic d}' : form eq 'per-root' ? ' / √{/:Italic d}' : ' / ‖'.q.'‖_2'
 
 set xlabel 'training (%)' offset 0,0.7
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 
 set multiplot
 eval panel(1, 2, 1, 1)

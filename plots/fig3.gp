@@ -2,12 +2,13 @@
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
+#: controls x y scale smooth steps
 #: site first
 #: choice loss sum|mean|share of the loss summed over the pass as printed, of the mean loss, or as a share of the whole input gradient: only the last may be compared between widths, scales and losses
 #: choice axes linear|log as printed, or logarithmic
 #: word mu loss g_mu_sum|g_mu_mean|g_mu_share
 #: word sigma2 loss g_sigma2_sum|g_sigma2_mean|g_sigma2_share
-#: table d stat-gradnorm {run} --site {site} --loss {loss} --per-step --buckets {buckets} --stat g_mu,g_sigma2
+#: table d stat-gradnorm {run} --site {site} --loss {loss} --per-step --buckets {buckets} --phase {steps} --stat g_mu,g_sigma2
 #: curves d by site x percent y {mu},{sigma2} buckets 100
 # Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost.
 # g_sigma2 is the root mean square over rows. `statplot fair` draws what may be compared.
@@ -24,8 +25,7 @@ gap_x = 1.0
 name(q) = loss eq 'share' ? '√{/:Italic n} ‖'.q.'‖_2 / ‖{/:Italic dx}‖_F' : '‖'.q.'‖_2 / {/:Italic d}'.(loss eq 'mean' ? ', mean loss' : '')
 
 set xlabel 'training (%)' offset 0,0.7
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 
 set multiplot
 eval panel(1, 2, 1, 1)

@@ -2,17 +2,18 @@
 #: runs 2 BN.h5 PNV.h5
 #: samples nlp_bn nlp_pnv
 #: size 6.75 2.3
+#: controls x y scale smooth steps
 #: site first
 #: choice reading squares|roots left: distances of the squares, as the paper's text says, or of the roots, as its caption
 #: word bn reading sigma2|sigma
 #: word pn reading psi2|psi
-#: table b stat-distance {run1} --site {site} --per-step --buckets {buckets} --stat {bn}
+#: table b stat-distance {run1} --site {site} --per-step --buckets {buckets} --phase {steps} --stat {bn}
 #: curves b by site x percent y dist_{bn} buckets 100
-#: table p stat-distance {run2} --site {site} --per-step --buckets {buckets} --stat {pn}
+#: table p stat-distance {run2} --site {site} --per-step --buckets {buckets} --phase {steps} --stat {pn}
 #: curves p by site x percent y dist_{pn} buckets 100
-#: table g stat-gradnorm {run1} --site {site} --per-step --buckets {buckets} --stat g_mu,g_sigma2
+#: table g stat-gradnorm {run1} --site {site} --per-step --buckets {buckets} --phase {steps} --stat g_mu,g_sigma2
 #: curves g by site x percent y g_mu,g_sigma2 buckets 100
-#: table h stat-gradnorm {run2} --site {site} --per-step --buckets {buckets} --stat g_psi2
+#: table h stat-gradnorm {run2} --site {site} --per-step --buckets {buckets} --phase {steps} --stat g_psi2
 #: curves h by site x percent y g_psi2 buckets 100
 # Left: distance of the batch's statistic from the running one: sigma^2 of BN and psi^2 of PN-V by the paper's
 # text, their roots by its caption (--reading roots). Right: norms of the gradients that the batch statistics
@@ -34,8 +35,7 @@ pad_left = 0.72
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 set xlabel 'training (%)' offset 0,0.7
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 
 set multiplot
 eval panel(1, 2, 1, 1)

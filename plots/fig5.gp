@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn_256 nlp_bn nlp_ln_256 nlp_ln
 #: size 3.25 2.4
+#: controls y scale
 #: metric valid_ppl
 #: table b stat-batch {runs} --metric {metric}
 #: curves b by norm,model,data x micro_batch y mean,least,largest
@@ -25,7 +26,7 @@ set logscale x 2
 set xrange [SIZE_min / 1.3:SIZE_max * 1.3] noextend
 set format x '%g'
 set xlabel 'micro-batch (tokens or images)' offset 0,0.7
-set ylabel metric noenhanced offset 0.2,0
+set ylabel with_direction(metric, '') noenhanced offset 0.2,0
 set pointsize 0.5
 
 set multiplot

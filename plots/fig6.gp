@@ -2,6 +2,7 @@
 #: runs 1- LN.h5 PN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_pn nlp_pnv nlp_bn
 #: size 3.25 2.3
+#: controls x y scale
 #: table s stat-svd {run}
 #: curves s by embedding x index y relative buckets 4000
 # Of the last recorded step of each run, divided by the largest.
@@ -12,10 +13,11 @@ do for [k=1:s_curves] {
     legend_type[k] = s_run[k]
 }
 eval LEGEND_ROOM
+stats s using s_x nooutput name 'INDEX'
 set xlabel 'index' offset 0,0.7
 set ylabel '{/:Italic s_i} / {/:Italic s}_1' offset 0.3,0
-set yrange [0:1]
-set format y '%.1f'
+eval ends_y(user_scale('linear'), figure_scale eq 'log' ? s_relative_positive : 0, 1)
+eval x_axis(0, INDEX_max + 1, tic_step(INDEX_max, 6))
 
 set multiplot
 eval panel(1, 1, 1, 1)

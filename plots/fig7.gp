@@ -2,6 +2,7 @@
 #: runs 1 PNV.h5
 #: samples nlp_pnv
 #: size 6.75 2.5
+#: controls y scale
 #: site *
 #: table q stat-gamma {run} --site {site}
 # At the last recorded step. Box: quartiles and median over features; whiskers: smallest and largest. Lemma 2
@@ -24,4 +25,5 @@ eval log_y(LEAST_min > 0 ? LEAST_min : 0.001, MOST_max > 1 ? MOST_max : 1)
 plot q using 0:q_q25:q_min:q_max:q_q75:xtic(q_site) with candlesticks linetype 1 whiskerbars 0.5, \
      q using 0:q_median:q_median:q_median:q_median with candlesticks linetype -1 linewidth 1.2, \
      1 with lines linecolor rgb '#D55E00' linewidth 0.8 dashtype 2
+eval LEGEND_DRAW
 unset multiplot

@@ -2,9 +2,10 @@
 #: runs 1 RUN.h5
 #: samples cv_bn
 #: size 6.75 3.2
+#: controls x y scale smooth steps
 #: site *
 #: stat tid_var
-#: table d stat-scalar {run} --per-step --buckets {buckets} --site {site} --stat {stat}
+#: table d stat-scalar {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 100
 # Left: median of each 1/100 of training; right: largest value, so no outlier is lost. One colour scale.
 # --stat NAME draws any recorded scalar, --site GLOB some of the sites. Sites from top to bottom in the
@@ -27,8 +28,7 @@ eval span_of('d', 'd_y1', '(column(d_y1) > 0 ? column(d_y1) : NaN)')
 if (span_count == 0) { eval refuse('--stat '.stat.' has no value above 0 here') }
 eval log_cb(span_low, d_y1_largest)
 set xlabel 'training (%)' offset 0,0.7
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 unset grid
 set ytics scale 0 font ',6' (name[1] 1)
 do for [k=1:d_curves:every_name] { set ytics add (name[k] k) }
@@ -39,12 +39,13 @@ set title noenhanced offset 0,-0.6
 set multiplot
 eval panel(1, 2, 1, 1)
 unset colorbox
-set title stat.observed.': median'
+set title stat_name(stat).observed.': median'
 eval heat_map(d, d_y1, d_curves, d_rows)
 eval panel(2, 2, 1, 1)
-set colorbox user origin screen (1 - 0.65 / figure_width), screen (pad_bottom / figure_height) \
+set colorbox user origin screen (1 - 0.65 / figure_width), screen (panel_bottom(1, 1) / figure_height) \
     size screen (0.1 / figure_width), screen (panel_height(1) / figure_height) noborder
 unset ytics
-set title stat.observed.': largest'
+set title stat_name(stat).observed.': largest'
 eval heat_map(d, d_y1_high, d_curves, d_rows)
+eval LEGEND_DRAW
 unset multiplot

@@ -2,6 +2,7 @@
 #: runs 1-4 BN.h5 [MORE.h5...]
 #: samples nlp_bn cv_bn
 #: size 6.75 2.5
+#: controls x y scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 60
 #: table? v stat-curve {run} --evals
@@ -34,7 +35,7 @@ do for [r=1:runs] {
     if (title_lines(run_label[r], 3) > most_lines) { most_lines = title_lines(run_label[r], 3) }
 }
 legend_height = legend_height + 0.12 * (most_lines - 1)
-figure_height = figure_height + 0.12 * (most_lines - 1)
+figure_height = grow(figure_height + 0.12 * (most_lines - 1))
 eval terminal(figure_height)
 # Before any range is set: stats leaves out what is outside of one.
 array batch_curve[v_curves > 0 ? v_curves : 1]
@@ -67,8 +68,7 @@ do for [k=1:v_curves] {
 do for [r=1:runs] { if (low[r] > high[r]) { low[r] = 0; high[r] = 1 } }
 
 set xlabel 'epoch' offset 0,0.7
-set xrange [0:last > 0 ? last * 1.01 : 1] noextend
-eval sprintf('set xtics %g', tic_step(last > 0 ? last : 1, int(panel_width(runs) / 0.4)))
+eval x_axis(0, last > 0 ? last * 1.01 : 1, tic_step(last > 0 ? last : 1, int(panel_width(runs) / 0.4)))
 set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {

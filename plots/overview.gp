@@ -2,6 +2,7 @@
 #: runs 1 RUN.h5
 #: samples nlp_bn
 #: size 6.75 7.2
+#: controls smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss,lr,grad_norm buckets 150
 #: table? v stat-curve {run} --evals
@@ -23,7 +24,7 @@ observed = strstrt(run_full[1], ' (observed)')
 legend_text[1] = observed > 0 ? run_full[1][1:observed-1] : run_full[1]
 legend_type[1] = 1
 legend_text[2] = 'validation'
-legend_type[2] = 2
+legend_type[2] = line_look[1] == 2 ? 951 : 952
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
 pad_left = 0.62
@@ -44,16 +45,16 @@ array map_high[8]
 array map_sites[8]
 array map_rows[8]
 maps = 0
-MAP = 'maps = maps + 1; map_file[maps] = f; map_name[maps] = n.mark(n); map_column[maps] = c; '. \
+MAP = 'maps = maps + 1; map_file[maps] = f; map_name[maps] = n; map_column[maps] = c; '. \
       'map_low[maps] = lo; map_high[maps] = hi; map_sites[maps] = s; map_rows[maps] = r'
-if (d_dist_mu_finite > 0)     { f = d; n = 'dist\_mu'; c = d_dist_mu; lo = d_dist_mu_positive; hi = d_dist_mu_largest; s = d_curves; r = d_rows; eval MAP }
-if (d_dist_sigma2_finite > 0) { f = d; n = 'dist\_sigma2'; c = d_dist_sigma2; lo = d_dist_sigma2_positive; hi = d_dist_sigma2_largest; s = d_curves; r = d_rows; eval MAP }
-if (d_dist_psi2_finite > 0)   { f = d; n = 'dist\_psi2'; c = d_dist_psi2; lo = d_dist_psi2_positive; hi = d_dist_psi2_largest; s = d_curves; r = d_rows; eval MAP }
-if (g_g_mu_finite > 0)        { f = g; n = 'g\_mu'; c = g_g_mu; lo = g_g_mu_positive; hi = g_g_mu_largest; s = g_curves; r = g_rows; eval MAP }
-if (g_g_sigma2_finite > 0)    { f = g; n = 'g\_sigma2'; c = g_g_sigma2; lo = g_g_sigma2_positive; hi = g_g_sigma2_largest; s = g_curves; r = g_rows; eval MAP }
-if (g_g_psi2_finite > 0)      { f = g; n = 'g\_psi2'; c = g_g_psi2; lo = g_g_psi2_positive; hi = g_g_psi2_largest; s = g_curves; r = g_rows; eval MAP }
-if (i_tid_var_finite > 0)     { f = i; n = 'tid\_var'; c = i_tid_var; lo = i_tid_var_positive; hi = i_tid_var_largest; s = i_curves; r = i_rows; eval MAP }
-if (l_row_grad_var_finite > 0) { f = l; n = 'row\_grad\_var'; c = l_row_grad_var; lo = l_row_grad_var_positive; hi = l_row_grad_var_largest; s = l_curves; r = l_rows; eval MAP }
+if (d_dist_mu_finite > 0)     { f = d; n = 'dist_mu'; c = d_dist_mu; lo = d_dist_mu_positive; hi = d_dist_mu_largest; s = d_curves; r = d_rows; eval MAP }
+if (d_dist_sigma2_finite > 0) { f = d; n = 'dist_sigma2'; c = d_dist_sigma2; lo = d_dist_sigma2_positive; hi = d_dist_sigma2_largest; s = d_curves; r = d_rows; eval MAP }
+if (d_dist_psi2_finite > 0)   { f = d; n = 'dist_psi2'; c = d_dist_psi2; lo = d_dist_psi2_positive; hi = d_dist_psi2_largest; s = d_curves; r = d_rows; eval MAP }
+if (g_g_mu_finite > 0)        { f = g; n = 'g_mu'; c = g_g_mu; lo = g_g_mu_positive; hi = g_g_mu_largest; s = g_curves; r = g_rows; eval MAP }
+if (g_g_sigma2_finite > 0)    { f = g; n = 'g_sigma2'; c = g_g_sigma2; lo = g_g_sigma2_positive; hi = g_g_sigma2_largest; s = g_curves; r = g_rows; eval MAP }
+if (g_g_psi2_finite > 0)      { f = g; n = 'g_psi2'; c = g_g_psi2; lo = g_g_psi2_positive; hi = g_g_psi2_largest; s = g_curves; r = g_rows; eval MAP }
+if (i_tid_var_finite > 0)     { f = i; n = 'tid_var'; c = i_tid_var; lo = i_tid_var_positive; hi = i_tid_var_largest; s = i_curves; r = i_rows; eval MAP }
+if (l_row_grad_var_finite > 0) { f = l; n = 'row_grad_var'; c = l_row_grad_var; lo = l_row_grad_var_positive; hi = l_row_grad_var_largest; s = l_curves; r = l_rows; eval MAP }
 columns = 2
 rows = (3 + maps + 1) / 2
 if (rows < 3) { rows = 3 }
@@ -75,7 +76,7 @@ high(a, b) = a > b ? a : b
 if (v_valid_loss_finite > 0) {
     eval linear_y(low(t_loss_least, v_valid_loss_least), high(t_loss_largest, v_valid_loss_largest))
     plot t using t_x:t_loss_low:t_loss_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
-         t using t_x:t_loss with lines linetype 1, v using v_x:v_valid_loss with linespoints linetype 2
+         t using t_x:t_loss with lines linetype 1, v using v_x:v_valid_loss with linespoints linetype legend_type[2]
 } else {
     eval linear_y(t_loss_least, t_loss_largest)
     plot t using t_x:t_loss_low:t_loss_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
@@ -94,11 +95,9 @@ eval linear_y(0, t_lr_largest)
 if (t_lr_finite > 0) { plot t using t_x:t_lr with lines linetype 1 }
 
 set xlabel 'training (%)' offset 0,0.7
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 unset grid
 set border 15
-set ytics autofreq
 set format y '%g'
 do for [m=1:maps] {
     k = m + 3
@@ -107,7 +106,9 @@ do for [m=1:maps] {
     eval panel(column_, columns, row_, rows)
     set colorbox user origin screen ((panel_left(column_, columns) + panel_width(columns) + 0.06) / figure_width), \
         screen (panel_bottom(row_, rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
-    set title map_name[m].', by site' offset 0,-0.7
+    set title stat_name(map_name[m]).mark(map_name[m]).', by site' noenhanced offset 0,-0.7
+    set ytics autofreq
+    eval sprintf('set ytics 1,%d', map_sites[m] < 10 ? 1 : tic_step(map_sites[m], 8))
     eval log_cb(map_low[m], map_high[m])
     eval heat_map(map_file[m], map_column[m], map_sites[m], map_rows[m])
 }

@@ -2,11 +2,12 @@
 #: runs 2- LN.h5 FIRST1.h5 FIRST2.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn_first1 nlp_bn_first2 nlp_bn
 #: size 6.75 2.2
+#: controls scale
 #: metric valid_loss
 #: table t stat-gap {runs} --metric {metric}
 #: table? w stat-tid {runs} --stat mean,var --site last-bn
 # One point per run (statrec train --norm-at 'encoder.0.*=bn,encoder.*=ln' and so on); a line per model and data set
-# through the means of runs with as many sites. Discrepancy of the last batch-normalised site, of the final
+# through the means (large points) of runs (small points) with as many sites. Discrepancy of the last batch-normalised site, of the final
 # pass where there is one, else mean over the last tenth of the steps. Gap to the run with the fewest such
 # sites (the unreplaced one), positive where the run is better.
 
@@ -39,8 +40,8 @@ stats t using t_batch_sites nooutput name 'SITES'
 of_task(k, c) = column(t_task) == k ? cell(c) : NaN
 # A line and its points for each task that has any.
 LINES = "command = ''; do for [k=1:tasks] { "."eval span_of('t', c, sprintf('of_task(%d, %s)', k, c)); ". \
-    "if (span_count > 0) { command = command.sprintf(', t using t_batch_sites:(of_task(%d, %s)) smooth unique with lines linetype %d, '. ". \
-    "'t using t_batch_sites:(of_task(%d, %s)) with points linetype %d', k, c, k, k, c, k) } }"
+    "if (span_count > 0) { command = command.sprintf(', t using t_batch_sites:(of_task(%d, %s)) smooth unique with linespoints linetype %d, '. ". \
+    "'t using t_batch_sites:(of_task(%d, %s)) with points linetype %d pointsize 0.25', k, c, k, k, c, k) } }"
 c = 't_tid_mean'
 eval LINES
 mean_lines = command[3:*]

@@ -87,12 +87,13 @@ do for [g=1:published_groups] {
 # Panels from top to bottom, each as high as its rows.
 row_height = panels > 1 ? 0.16 : 0.29
 axis_height = 0.36
-title_height = panels > 1 ? 0.2 : 0.04
-figure_height = panels * (axis_height + title_height)
-do for [p=1:panels] { figure_height = figure_height + row_height * (panel_rows[p] + 0.2) }
-plain_height = figure_height
+name_height = panels > 1 ? 0.2 : 0.04
+plain_height = head_height + note_height + panels * (axis_height + name_height)
+do for [p=1:panels] { plain_height = plain_height + row_height * (panel_rows[p] + 0.2) }
 eval LEGEND_ROOM
-figure_height = plain_height + legend_height
+if (figure_fixed) { row_height = row_height * (figure_height - legend_height - head_height - note_height - panels * (axis_height + name_height)) / (plain_height - head_height - note_height - panels * (axis_height + name_height)) }
+if (row_height < 0.06) { eval refuse('--size leaves no room for the rows') }
+figure_height = grow(plain_height + legend_height)
 eval terminal(figure_height)
 legend_rows_height = legend_height
 dot_total = dot_count
@@ -106,9 +107,9 @@ pad_left = 0.24 + dot_letter * dot_longest
 set title noenhanced font ',7' offset 0,-0.7
 
 set multiplot
-top = figure_height - legend_rows_height
+top = figure_height - head_height - legend_rows_height
 do for [p=1:panels] {
-    top = top - title_height
+    top = top - name_height
     bottom = top - row_height * (panel_rows[p] + 0.2)
     eval panel(1, 1, 1, 1)
     eval sprintf('set bmargin at screen %.5f; set tmargin at screen %.5f', bottom / figure_height, top / figure_height)

@@ -3,8 +3,18 @@
 # statplot has set: figure_width, figure_height (inches), runs, run_label[], run_full[], shared, and entries: as many
 # as there are runs, published rows and curves together, room for whatever a figure lists.
 
+# And what the user may change about any figure: figure_title, figure_note ('' without), figure_fixed (the size is the
+# user's), figure_scale ('', 'log' or 'linear'), steps ('all' or FROM:TO), x_given, x_from, x_to and the same of y.
+
 set encoding utf8
 set datafile separator tab
+
+# What a figure needs above the height that it asked for, unless the user wants a size.
+grow(h) = figure_fixed ? figure_height : h
+head_height = strlen(figure_title) ? 0.24 : 0
+note_height = strlen(figure_note) ? 0.14 : 0
+figure_height = grow(figure_height + head_height + note_height)
+eval terminal(figure_height)
 
 # Runs have the same look in every figure of a report, also in those that leave some of them out: linetype n
 # has look line_look[n]. 24 looks: eight colours, three times, each time with another dash pattern and another point.
@@ -41,10 +51,11 @@ gap_x = 0.82
 gap_y = 0.46
 legend_height = 0.06
 panel_width(n) = (figure_width - pad_left - pad_right - (n - 1) * gap_x) / n
-panel_height(n) = (figure_height - legend_height - pad_bottom - (n - 1) * gap_y) / n
+panel_height(n) = (figure_height - head_height - note_height - legend_height - pad_bottom - (n - 1) * gap_y) / n
 panel_left(i, n) = pad_left + (i - 1) * (panel_width(n) + gap_x)
-panel_bottom(i, n) = pad_bottom + (n - i) * (panel_height(n) + gap_y)
-panel(c, cs, r, rs) = sprintf('set lmargin at screen %.5f; set rmargin at screen %.5f; '. \
+panel_bottom(i, n) = note_height + pad_bottom + (n - i) * (panel_height(n) + gap_y)
+too_small(cs, rs) = panel_width(cs) < 0.3 || panel_height(rs) < 0.2
+panel(c, cs, r, rs) = (too_small(cs, rs) ? refuse('--size leaves no room for the panels').'; ' : '').sprintf('set lmargin at screen %.5f; set rmargin at screen %.5f; '. \
     'set bmargin at screen %.5f; set tmargin at screen %.5f', \
     panel_left(c, cs) / figure_width, (panel_left(c, cs) + panel_width(cs)) / figure_width, \
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
@@ -107,19 +118,25 @@ log_tics(axis, low, high) = 'set format '.axis.' "'.(plain(low, high) ? '%g' : '
     sprintf('tics add (near(n * %.6g, %d) n * %.6g) }', log_step(low, high), plain(low, high), log_step(low, high)))
 log_step(low, high) = tic_step(high - low, 5)
 YTICS = 'set ytics autofreq; set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; '
-log_y(low, high) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; ', low / 1.15, high * 1.15). \
-    YTICS.log_tics('y', low / 1.15, high * 1.15)
+log_ends(from, to) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; ', from, to).YTICS.log_tics('y', from, to)
+linear_ends(from, to) = sprintf('unset logscale y; set format y "%%h"; '.YTICS.'set ytics %.6g; set yrange [%.6g:%.6g] noextend', \
+    tic_step(to - from, 6), from, to)
+# The figure's kind of axis and its ends, unless the user wants others; what reaches to 0 or below stays linear.
+user_scale(kind) = figure_scale eq '' ? kind : figure_scale
+ends_y(kind, from, to) = kind eq 'log' && (y_given ? y_from : from) > 0 ? (y_given ? log_ends(y_from, y_to) : log_ends(from, to)) : \
+    y_given ? (kind eq 'log' ? refuse('--yrange: a logarithmic axis begins above 0; --linear draws another') : linear_ends(y_from, y_to)) : \
+    linear_ends(from, to)
+log_y(low, high) = user_scale('log') eq 'log' ? ends_y('log', low / 1.15, high * 1.15) : ends_y('linear', low - room(low, high), high + room(low, high))
 
 # eval axis_y('linear'|'log', positive, largest): from 0, or logarithmic from the least value above 0.
-axis_y(kind, positive, largest) = kind eq 'log' ? log_y(positive, largest) : sprintf('unset logscale y; set format y "%%h"; '. \
-    YTICS.'set ytics %.6g; set yrange [0:%.6g] noextend', tic_step(1.06 * largest, 6), 1.06 * largest)
+axis_y(kind, positive, largest) = user_scale(kind) eq 'log' ? ends_y('log', positive / 1.15, largest * 1.15) : ends_y('linear', 0, 1.06 * largest)
 
 # eval STARTUP(words): in a panel whose x axis is percent of training, the part in which running values still hold what
 # they began with; words (may be '') stand in it. unset object 99; unset label 99 takes it away.
 startup_end = 0
 do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startup[i] } }
-STARTUP(words) = startup_end <= 0 ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
-    'set label 99 "%s" at %.6g, graph 0.97 left font ",6" textcolor rgb "#808080" front', startup_end, words, startup_end + 1)
+STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
+    'set label 99 "%s" at %.6g, graph 0.97 left font ",6" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
 
 # A round step that cuts a range into n parts or fewer.
 step_unit(r) = 10.0**floor(log10(r))
@@ -128,8 +145,14 @@ round_up(r) = step_unit(r) * (r <= 1.0001 * step_unit(r) ? 1 : r <= 2.0001 * ste
 
 # eval linear_y(low, high): linear with some room; a constant gets an axis around it.
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
-linear_y(low, high) = sprintf('unset logscale y; set format y "%%h"; '.YTICS.'set ytics %.6g; set yrange [%.6g:%.6g] noextend', \
-    tic_step(high - low + 2 * room(low, high), 6), low - room(low, high), high + room(low, high))
+linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', low / 1.15, high * 1.15) : \
+    ends_y('linear', low - room(low, high), high + room(low, high))
+
+# eval x_axis(from, to, step): the x axis of the figure, or the user's. eval percent_x(step): of training, as far as steps
+# are drawn.
+x_axis(from, to, step) = x_given ? sprintf('set xrange [%.9g:%.9g] noextend; set xtics autofreq; set xtics %.9g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
+    sprintf('set xrange [%.9g:%.9g] noextend; set xtics autofreq; set xtics %.9g', from, to, step)
+percent_x(step) = steps eq 'all' || x_given ? x_axis(0, 100, step) : 'set xrange [*:*] noextend; set xtics autofreq'
 
 # -- dot plots ---------------------------------------------------------------------------------
 # Rows from top to bottom with their names at the left. Fill dot_name[i] for i = 1 .. dot_count; eval DOT_ROOM
@@ -143,8 +166,8 @@ dot_cut(text) = cut(text, dot_most)
 DOT_ROOM = 'dot_longest = 1; '. \
     'do for [i=1:dot_count] { dot_name[i] = dot_cut(dot_name[i]); '. \
     'if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) } }; '. \
-    'dot_height = legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
-    'if (dot_height > figure_height) { figure_height = dot_height; eval terminal(figure_height) }; '. \
+    'dot_height = head_height + note_height + legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
+    'if (dot_height > figure_height) { figure_height = grow(dot_height); eval terminal(figure_height) }; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
@@ -157,8 +180,11 @@ dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y.
-log_cb(low, high) = sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; set cbtics scale 0.4 offset -0.8,0; ', \
-    low / 1.01, high * 1.01).log_tics('cb', low / 1.01, high * 1.01)
+log_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low / 1.01, high * 1.01)
+cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: logarithmic colours begin above 0; --linear draws others') : \
+    user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \
+    sprintf('unset logscale cb; set format cb "%%h"; set cbrange [%.6g:%.6g]; set cbtics autofreq; set cbtics scale 0.4 offset -0.8,0 %.6g', \
+    from, to, tic_step(to - from, 6))
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \
@@ -169,7 +195,7 @@ heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%
              'with boxxyerror fillcolor palette fillstyle solid noborder', 50.0 / rows, 50.0 / rows, c))
 
 # -- legend ------------------------------------------------------------------------------------
-# Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
+# With the title of the figure above, and the note below. Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
 # (linetype) for i = 1 .. legend_count, and legend_mark[i] = 1 for a point, 2 for a line with a point; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the
 # last. (A key of gnuplot's own warns when a label is long, and statplot takes warnings for failures.)
 array legend_text[entries + 8]
@@ -189,13 +215,13 @@ legend_width(i) = text_width(legend_cut(legend_text[i])) + legend_line + 0.28
 array legend_left[entries + 8]
 array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
-legend_y(i) = 1 - (0.1 + 0.15 * legend_row[i]) / figure_height
+legend_y(i) = 1 - (head_height + 0.1 + 0.15 * legend_row[i]) / figure_height
 LEGEND_ROOM = 'legend_rows = 0; legend_next = 0.08; '. \
     'do for [i=1:legend_count] { '. \
     'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
     'legend_left[i] = legend_next; legend_row[i] = legend_rows; legend_next = legend_next + legend_width(i) }; '. \
     'legend_height = 0.12 + 0.15 * (legend_count > 0 ? legend_rows + 1 : 0); '. \
-    'figure_height = figure_height + 0.15 * legend_rows; eval terminal(figure_height)'
+    'figure_height = grow(figure_height + 0.15 * legend_rows); eval terminal(figure_height)'
 LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at screen 0; '. \
     'set tmargin at screen 1; unset border; unset tics; unset xlabel; unset ylabel; unset title; unset grid; '. \
     'unset logscale; unset label; set yrange [0:1] noextend; unset arrow; unset object; unset colorbox; set xrange [0:1]; set yrange [0:1]; '. \
@@ -203,4 +229,6 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'if (legend_mark[i] != 1) { set arrow from screen legend_x(i), screen legend_y(i) to screen (legend_x(i) + legend_line / figure_width), screen legend_y(i) nohead linetype legend_type[i] }; '. \
     'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
     'set label legend_cut(legend_text[i]) at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
+    'if (head_height > 0) { set label figure_title at screen 0.5, screen (1 - 0.12 / figure_height) center noenhanced font ",10" textcolor rgb "#202020" }; '. \
+    'if (note_height > 0) { set label figure_note at screen (0.06 / figure_width), screen (0.07 / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
     'plot NaN notitle; unset arrow; unset label'

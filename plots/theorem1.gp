@@ -2,8 +2,9 @@
 #: runs 1-4 RUN.h5 [MORE.h5...]
 #: samples nlp_ln_simple
 #: size 6.75 2.3
+#: controls smooth steps
 #: site first
-#: table t stat-lngrad {run} --per-step --buckets {buckets} --site {site} --stat g_var,free_var,grad_var,exact_var
+#: table t stat-lngrad {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat g_var,free_var,grad_var,exact_var
 #: curves t by site x percent y row_g_var,row_free_var,row_grad_var,row_exact_var buckets 100
 #: table g stat-lngrad {run}
 # Over the features of a row, averaged over rows: D_g, variance of g, the gradient at the normalised vector; D_g/s^2, the
@@ -24,7 +25,7 @@ do for [q=1:4] {
 }
 array name_of[4] = ['g_g_var', 'g_free_var', 'g_grad_var', 'g_exact_var']
 array step_name[4] = ['t_row_g_var', 't_row_free_var', 't_row_grad_var', 't_row_exact_var']
-figure_height = figure_height * runs
+figure_height = grow((figure_height - head_height - note_height) * runs + head_height + note_height)
 eval LEGEND_ROOM
 legend_height = legend_height + (runs > 1 ? 0.16 : 0.05)
 gap_y = runs > 1 ? 0.62 : gap_y
@@ -87,8 +88,7 @@ do for [r=1:runs] {
             set title (side == 1 && runs > 1 ? run_label[r] : '') noenhanced offset 0,-0.8
             set xlabel (side == 1 ? 'training (%)' : 'site, from the input') offset 0,0.7
             if (side == 1) {
-                set xrange [0:100] noextend
-                set xtics 0,25,100
+                eval percent_x(25)
             } else {
                 set xrange [0.4:sites_of[r] + 0.6] noextend
                 eval sprintf('set xtics 1,%d', sites_of[r] < 9 ? 1 : tic_step(sites_of[r], 8))

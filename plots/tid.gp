@@ -2,7 +2,8 @@
 #: runs 1 RUN.h5
 #: samples cv_bn
 #: size 6.75 2.5
-#: table d stat-tid {run} --per-step --buckets {buckets}
+#: controls x y scale smooth steps
+#: table d stat-tid {run} --per-step --buckets {buckets} --phase {steps}
 #: curves d by site x percent y tid_mean,tid_var buckets 25
 # One line per site: median of each 1/25 of training, dark for the first site, light for the last.
 legend_count = 0
@@ -16,8 +17,7 @@ eval span('d', 'd_tid_var')
 var_low = span_count > 0 ? 100 * span_low : 0
 var_high = span_count > 0 ? 100 * span_high : 1
 set xlabel 'training (%)' offset 0,0.7
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 set palette defined (0 '#0D0887', 0.25 '#7E03A8', 0.5 '#CC4778', 0.75 '#F89540', 1 '#E8D020')
 set cbrange [1:(d_curves > 1 ? d_curves : 2)]
 unset colorbox
@@ -39,4 +39,5 @@ do for [k=1:d_curves] {
     }
 }
 plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_tid_var)):(k) with lines linecolor palette linewidth 0.8 dashtype solid
+eval LEGEND_DRAW
 unset multiplot

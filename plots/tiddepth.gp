@@ -2,10 +2,11 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn cv_bn
 #: size 6.75 2.3
+#: controls y scale steps
 #: site *
-#: table m stat-tid {run} --stat mean --site {site}
-#: table v stat-tid {run} --stat var --site {site}
-#: table? w stat-tid {runs} --stat mean,var --site {site}
+#: table m stat-tid {run} --stat mean --site {site} --phase {steps}
+#: table v stat-tid {run} --stat var --site {site} --phase {steps}
+#: table? w stat-tid {runs} --stat mean,var --site {site} --phase {steps}
 # Point: median over the steps of the run; bar: from the 1 % to the 99 % quantile. In percent, as in the paper's
 # tables, which give the last site.
 

@@ -59,7 +59,7 @@ if (legend_count == 0) { eval refuse('no run with batch statistics beside a refe
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 panels = measured > 0 && legend_count > measured ? 2 : 1
-if (panels == 2) { figure_height = figure_height + 1.7; eval terminal(figure_height) }
+if (panels == 2) { figure_height = grow(figure_height + 1.7); eval terminal(figure_height) }
 gap_y = 0.2
 set label '↑ better' at graph 1, graph 1.045 right font ',7' textcolor rgb '#606060'
 pad_left = 0.8

@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_rbn
 #: size 3.25 3.4
+#: controls x smooth
 #: site last-bn
 #: stat tid_var
 #: table d stat-tid {run} --per-step --buckets {buckets} --site {site} --stat {stat}
@@ -35,8 +36,7 @@ do for [k=1:v_curves] {
         high = span_high > high ? span_high : high
     }
 }
-set xrange [0:100]
-set xtics 0,25,100
+eval percent_x(25)
 band = d_curves > 3 ? 0.15 : 0.28
 set pointsize 0.4
 
@@ -45,7 +45,7 @@ eval panel(1, 1, 1, 2)
 eval log_y(100 * d_y1_positive, 100 * d_y1_largest)
 eval STARTUP('start-up')
 set format x ''
-set ylabel (stat eq 'tid_mean' ? 'mean TID' : stat eq 'tid_var' ? 'variance TID' : stat eq 'tid_total' ? 'total TID' : stat).' (%)' noenhanced offset 0.4,0
+set ylabel stat_name(stat).' (%)' noenhanced offset 0.4,0
 set label 1 layer at graph 1, graph 1.06 right noenhanced font ',7' textcolor rgb '#606060'
 plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1_low)):(100 * column(d_y1_high)) \
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \

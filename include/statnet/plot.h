@@ -34,6 +34,7 @@ typedef struct plot_table {
     bool curves; /* has a `curves` line */
     plot_name key[PLOT_KEYS], x, y[PLOT_VALUES];
     int keys, values, buckets;
+    int smooth; /* running medians over so many buckets; 0: none */
 } plot_table;
 
 /* A word that the template declares: a choice of the user's, or one that follows a choice. */
@@ -45,12 +46,17 @@ typedef struct plot_word {
     const char *help;
 } plot_word;
 
+/* What a figure's `controls` line names (plot_controls.c). */
+typedef enum { PLOT_X, PLOT_Y, PLOT_SCALE, PLOT_SMOOTH, PLOT_STEPS, PLOT_CONTROLS } plot_control;
+
 typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
     /* values of {site}, {stat} and {metric}, "" when the figure takes none */
     char site[256], stat[256], metric[256];
+    bool takes_control[PLOT_CONTROLS];
+    char steps[64];               /* what {steps} stands for: "all", or the user's FROM:TO */
     char published[256];          /* tables of published.tsv: globs; "" without `published` */
     plot_name print[PLOT_VALUES]; /* their metrics that the figure shows */
     int prints;
@@ -100,6 +106,26 @@ sr_status plot_words_choose(plot_template *t, const plot_choice *choice, sr_fail
 /* text with every {NAME} replaced that the template knows; false when that does not fit. */
 bool plot_words_fill(const plot_template *t, const char *text, char *filled, size_t size);
 sr_status plot_words_fill_commands(plot_template *t, sr_failure *why);
+
+/* -- plot_controls.c: what users change about any figure --------------------------------------- */
+
+/* As the options, "" and 0 for the figure's own. */
+typedef struct plot_controls {
+    const char *title, *size, *xrange, *yrange, *steps;
+    bool log, linear;
+    int64_t smooth;
+    const char *samples; /* not an option: names of the sample runs that are drawn, or "" */
+} plot_controls;
+
+/* The words of a `controls` line; false when one of them is none. */
+bool plot_controls_read(plot_template *t, const char *text);
+/* The first option that the user gave, without its dashes; NULL without any. */
+const char *plot_controls_first(const plot_controls *c);
+/* Refuses what the figure does not take and what cannot be read; size, steps and smoothing go into the
+ * template. Before the words of commands are filled in. */
+sr_status plot_controls_choose(plot_template *t, const plot_controls *c, sr_failure *why);
+/* As variables of gnuplot. */
+void plot_controls_write(FILE *out, const plot_template *t, const plot_controls *c);
 
 /* Run files of sample_runs/. */
 typedef struct plot_samples {
@@ -269,6 +295,7 @@ typedef struct plot_job {
     const plot_labels *labels;
     const plot_data *data; /* [template->tables] */
     const plot_published *published;
+    const plot_controls *controls;
     const int *place;      /* [runs] look of each run, from 0; NULL: in their order */
     const char *directory; /* with the data files */
     plot_format format;
@@ -293,7 +320,8 @@ typedef struct plot_request {
     const char *output, *labels; /* as the options; "" for the default */
     plot_warnings warnings;
     plot_choice choice;
-    bool keep;
+    plot_controls controls;
+    bool keep, force; /* force: a report may replace a page that is not one */
 } plot_request;
 
 sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);

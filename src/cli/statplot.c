@@ -10,12 +10,15 @@
 enum { CHOICES = 32 }; /* of all figures */
 
 typedef struct settings {
-    option_text output, labels, site, stat, metric, published_table;
-    bool keep, published;
+    option_text output, labels, title, size, site, stat, metric, published_table, xrange, yrange,
+        steps;
+    bool keep, force, published, log, linear;
+    int64_t smooth;
     option_text word[CHOICES];
 } settings;
 
 #define AT(field) offsetof(settings, field)
+#define AXES      "Axes and curves, in figures where it means something"
 static const option rows[] = {
     {.group = "Output",
      .key = "output",
@@ -25,9 +28,13 @@ static const option rows[] = {
      .preset = "",
      .unit = "",
      .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf"},
-    TEXT_OPTION(
-        "Output", "labels", AT(labels), "",
-        "legend labels of the runs, separated by commas; default: what differs between them"),
+    TEXT_OPTION("Output", "labels", AT(labels), "",
+                "legend labels of the runs, separated by commas (\\, is a comma in a label); "
+                "default: what differs between them"),
+    TEXT_OPTION("Output", "title", AT(title), "", "text above the figure"),
+    TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
+    FLAG_OPTION("Output", "force", AT(force), "no",
+                "report: replace an index.html that is none of a report"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
                 "keep the directory with tables, data files and gnuplot script, and name it"),
     TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",
@@ -37,6 +44,14 @@ static const option rows[] = {
                 "statistic; default: the figure's"),
     TEXT_OPTION("Content of figures that leave it open", "metric", AT(metric), "",
                 "name below /evals; default: the figure's"),
+    TEXT_OPTION(AXES, "xrange", AT(xrange), "", "FROM:TO, the ends of the x axes"),
+    TEXT_OPTION(AXES, "yrange", AT(yrange), "",
+                "FROM:TO, the ends of the y axes, or of the colours"),
+    FLAG_OPTION(AXES, "log", AT(log), "no", "logarithmic y axes"),
+    FLAG_OPTION(AXES, "linear", AT(linear), "no", "linear y axes"),
+    INT_OPTION(AXES, "smooth", AT(smooth), "0", 3, 999, "buckets",
+               "running medians over N buckets of training, N odd; 0: none"),
+    TEXT_OPTION(AXES, "steps", AT(steps), "", "FROM:TO, only these steps of the runs"),
     FLAG_OPTION("The papers' values, in figures that can show them", "published", AT(published),
                 "no", "draw them beside the measured ones"),
     TEXT_OPTION("The papers' values, in figures that can show them", "published-table",
@@ -121,6 +136,32 @@ static void choices_make(choices *c, const plot_template *figure) {
     plot_template_each(add_others, c, &ignored);
 }
 
+/* Whether the figure (NULL: a table) takes one of the rows that all figures share. */
+static bool takes_row(const plot_template *t, const char *key) {
+    static const struct {
+        const char *key;
+        plot_control control;
+    } of[] = {{"xrange", PLOT_X},     {"yrange", PLOT_Y},      {"log", PLOT_SCALE},
+              {"linear", PLOT_SCALE}, {"smooth", PLOT_SMOOTH}, {"steps", PLOT_STEPS}};
+    if (strcmp(key, "output") == 0 || strcmp(key, "keep") == 0) return true;
+    if (!t || strcmp(key, "force") == 0) return false;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        if (strcmp(key, of[i].key) == 0) return t->takes_control[of[i].control];
+    if (strcmp(key, "site") == 0) return t->site[0];
+    if (strcmp(key, "stat") == 0) return t->stat[0];
+    if (strcmp(key, "metric") == 0) return t->metric[0];
+    if (strncmp(key, "published", 9) == 0) return t->prints > 0;
+    return true;
+}
+
+/* What is left is what the figure takes: its help has nothing that it refuses. */
+static void keep_own(choices *c, const plot_template *t) {
+    int kept = 0;
+    for (int i = 0; i < ROWS + (t ? c->own : 0); i++)
+        if (i >= ROWS || takes_row(t, c->row[i].key)) c->row[kept++] = c->row[i];
+    c->count = kept - ROWS;
+}
+
 static void choices_take(const choices *c, const settings *s, plot_choice *choice) {
     for (int i = 0; i < c->count && choice->words < PLOT_CHOICES; i++) {
         if (!s->word[i][0]) continue;
@@ -179,18 +220,28 @@ static void print_figure_help(const plot_template *t) {
     putchar('\n');
 }
 
+static void print_layout_help(const plot_layout *l) {
+    printf("usage: statplot %s [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-] [--keep]\n\n%s.\n",
+           l->name, l->title);
+    if (l->samples[0]) printf("Without run files: the sample runs %s.\n", l->samples);
+    putchar('\n');
+}
+
 static void print_help(int argc, char **argv) {
     plot_template t;
+    plot_layout l;
     choices c;
-    const bool figure = find_figure(first_argument(argc, argv), &t);
+    const char *name = first_argument(argc, argv);
+    const bool table = name && plot_layout_find(name, &l), figure = !table && find_figure(name, &t);
     choices_make(&c, figure ? &t : NULL);
-    if (figure) {
+    if (figure)
         print_figure_help(&t);
-        c.count = c.own;
-        plot_template_free(&t);
-    } else {
+    else if (table)
+        print_layout_help(&l);
+    else
         print_general_help();
-    }
+    if (figure || table) keep_own(&c, figure ? &t : NULL);
+    if (figure) plot_template_free(&t);
     options_help(choices_table(&c), stdout);
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
@@ -208,8 +259,11 @@ static sr_status draw_figure(const char *figure, plot_request *request, sr_failu
         status = plot_samples_find(t.samples, &samples, why);
         request->path = samples.path;
         request->runs = samples.runs;
+        request->controls.samples = t.samples;
     }
     if (status == SR_OK) status = plot_figure(&t, request, why);
+    if (status == SR_OK && request->controls.samples[0])
+        fprintf(stderr, "statplot: no run file given: drawn are the sample runs %s\n", t.samples);
     plot_template_free(&t);
     return status;
 }
@@ -250,7 +304,17 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                                        .metric = s.metric,
                                        .published = s.published,
                                        .published_tables = s.published_table},
-                            .keep = s.keep};
+                            .controls = {.title = s.title,
+                                         .size = s.size,
+                                         .xrange = s.xrange,
+                                         .yrange = s.yrange,
+                                         .steps = s.steps,
+                                         .log = s.log,
+                                         .linear = s.linear,
+                                         .smooth = s.smooth,
+                                         .samples = ""},
+                            .keep = s.keep,
+                            .force = s.force};
     choices_take(&c, &s, &request.choice);
     if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
         request.output = "-"; /* `statplot fig2 -` */

@@ -2,8 +2,9 @@
  *
  * With a `curves` line: first pass, the curves of the table (rows with the same run and key cells,
  * which must stand together, x not falling) and the range of x of each; second pass, one bucket at
- * a time, low, median and high of every value. Curves with fewer rows than buckets are copied point
- * by point. Memory: the values of one bucket. Without a `curves` line the cells are copied.
+ * a time, low, median and high of every value, the medians smoothed where the user wants it. Curves
+ * with fewer rows than buckets are copied point by point. Memory: the values of one bucket, and what
+ * is drawn of one curve. Without a `curves` line the cells are copied.
  */
 #include <errno.h>
 #include <math.h>
@@ -123,20 +124,69 @@ static void note_range(plot_data *d, int i, const double *value, int64_t count) 
     }
 }
 
-static void bucket_write(bucket *b, plot_data *d, FILE *out) {
-    if (!b->count) return;
-    fprintf(out, "%.9g", b->x);
-    for (int i = 0; i < d->table->values; i++) {
+/* A curve as it is drawn: rows of x and (low, median, high) of every value. */
+typedef struct points {
+    double *cell; /* [room, columns] */
+    int64_t rows, room;
+    int columns;
+} points;
+
+static double *points_add(points *p) {
+    if (p->rows == p->room) {
+        const int64_t room = 2 * p->room + 64;
+        double *grown = realloc(p->cell, (size_t)(room * p->columns) * sizeof *grown);
+        if (!grown) return NULL;
+        p->cell = grown;
+        p->room = room;
+    }
+    return p->cell + p->columns * p->rows++;
+}
+
+static sr_status bucket_end(bucket *b, plot_data *d, points *p, sr_failure *why) {
+    if (!b->count) return SR_OK;
+    double *row = points_add(p);
+    if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
+    *row++ = b->x;
+    for (int i = 0; i < d->table->values; i++, row += 3) {
         note_range(d, i, b->value[i], b->count);
         const plot_bucket v = plot_reduce(b->value[i], b->count);
         b->finite[i] = b->finite[i] || !isnan(v.median);
-        if (isnan(v.median))
-            fputs("\tnan\tnan\tnan", out);
-        else
-            fprintf(out, "\t%.9g\t%.9g\t%.9g", v.low, v.median, v.high);
+        row[0] = v.low, row[1] = v.median, row[2] = v.high;
     }
-    fputc('\n', out);
     b->count = 0;
+    return SR_OK;
+}
+
+/* The median of the finite medians of `most` rows around each, fewer at the ends; the range stays. */
+static sr_status points_smooth(points *p, int most, sr_failure *why) {
+    double *was = malloc((size_t)(p->rows + most) * sizeof *was), *near = was + p->rows;
+    if (!was) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int c = 2; c < p->columns; c += 3) {
+        for (int64_t i = 0; i < p->rows; i++) was[i] = p->cell[i * p->columns + c];
+        for (int64_t i = 0; i < p->rows; i++) {
+            const int64_t first = i < most / 2 ? 0 : i - most / 2;
+            int64_t count = 0;
+            for (int64_t k = first; k < p->rows && k <= i + most / 2; k++) near[count++] = was[k];
+            if (!isnan(was[i])) p->cell[i * p->columns + c] = plot_reduce(near, count).median;
+        }
+    }
+    free(was);
+    return SR_OK;
+}
+
+static void points_write(const points *p, FILE *out) {
+    for (int64_t i = 0; i < p->rows; i++) {
+        const double *row = p->cell + i * p->columns;
+        fprintf(out, "%.9g", row[0]);
+        for (int c = 1; c < p->columns; c += 3) {
+            if (isnan(row[c + 1]))
+                fputs("\tnan\tnan\tnan", out);
+            else
+                fprintf(out, "\t%.9g\t%.9g\t%.9g", row[c], row[c + 1], row[c + 2]);
+        }
+        fputc('\n', out);
+    }
+    fputs("\n\n", out);
 }
 
 static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_failure *why) {
@@ -147,12 +197,11 @@ static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_
     return status;
 }
 
-/* Reads the rows of one curve and writes its block. */
-static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE *out,
-                              sr_failure *why) {
+/* Reads the rows of one curve. */
+static sr_status reduce_rows(plot_data *d, const plot_curve *c, reader *r, bucket *b, points *p,
+                             sr_failure *why) {
     const plot_table *t = d->table;
     const bool copy = c->rows <= t->buckets;
-    bucket b = {0};
     bool more = true;
     sr_status status = SR_OK;
     for (int64_t i = 0; i < c->rows && status == SR_OK; i++) {
@@ -163,15 +212,26 @@ static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE
         if (status == SR_OK) status = plot_tsv_real(&r->tsv, r->x, &x, why);
         if (status != SR_OK) break;
         const int64_t number = copy ? i : plot_bucket_of(x, c->low, c->high, t->buckets);
-        if (number != b.number) bucket_write(&b, d, out);
-        b.number = number;
-        b.x = copy ? x : c->low + (c->high - c->low) * ((double)number + 0.5) / t->buckets;
-        status = bucket_add(&b, r, t, why);
+        if (number != b->number) status = bucket_end(b, d, p, why);
+        b->number = number;
+        b->x = copy ? x : c->low + (c->high - c->low) * ((double)number + 0.5) / t->buckets;
+        if (status == SR_OK) status = bucket_add(b, r, t, why);
     }
-    if (status == SR_OK) bucket_write(&b, d, out);
-    if (status == SR_OK) fputs("\n\n", out);
+    return status == SR_OK ? bucket_end(b, d, p, why) : status;
+}
+
+/* One curve, and its block in the data file. */
+static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE *out,
+                              sr_failure *why) {
+    const plot_table *t = d->table;
+    bucket b = {0};
+    points p = {.columns = 1 + 3 * t->values};
+    sr_status status = reduce_rows(d, c, r, &b, &p, why);
+    if (status == SR_OK && t->smooth) status = points_smooth(&p, t->smooth, why);
+    if (status == SR_OK) points_write(&p, out);
     for (int i = 0; i < t->values; i++) d->finite[i] += b.finite[i];
     bucket_free(&b);
+    free(p.cell);
     return status;
 }
 

@@ -68,7 +68,15 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
     sr_status status = plot_published_read(&published, t, wanted, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++)
         status = plot_table_make(from, &t->table[i], &data[i], why);
-    const plot_job job = {t, labels, data, &published, r->place, from->directory, format, output};
+    const plot_job job = {.template = t,
+                          .labels = labels,
+                          .data = data,
+                          .published = &published,
+                          .controls = &r->controls,
+                          .place = r->place,
+                          .directory = from->directory,
+                          .format = format,
+                          .output = output};
     if (status == SR_OK) status = plot_draw(&job, why);
     if (status == SR_OK)
         plot_comparable_warn(t, data, from->directory, r->path, r->runs, r->warnings);
@@ -87,8 +95,9 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     else
         snprintf(output, sizeof output, "%.1000s.pdf", t->name);
     sr_status status = choose_format(output, &format, why);
-    if (status == SR_OK) status = check_runs(t, r->runs, why);
+    if (status == SR_OK) status = plot_controls_choose(t, &r->controls, why);
     if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
+    if (status == SR_OK) status = check_runs(t, r->runs, why);
     if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
     if (status == SR_OK) status = plot_labels_mark(&labels, t, r->path, r->labels[0] != 0, why);
     if (status == SR_OK) status = plot_scratch_create(directory, why);

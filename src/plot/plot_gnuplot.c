@@ -66,7 +66,8 @@ static void write_terminal(const plot_job *job, FILE *out) {
         if (terminal_draws())
             fprintf(out, "sixelgd size %.0f,%%.0f truecolor", 130 * w);
         else
-            fprintf(out, "dumb size %d,%d", screen_size("COLUMNS", 80), screen_size("LINES", 40));
+            fprintf(out, "dumb size %d,%d enhanced", screen_size("COLUMNS", 80),
+                    screen_size("LINES", 40));
         break;
     }
     static const int dots[] = {1, 96, 300, 130}; /* per inch of height */
@@ -179,6 +180,7 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     write_terminal(job, out);
     fprintf(out, "figure_width = %g\nfigure_height = %g\n", job->template->width,
             job->template->height);
+    plot_controls_write(out, job->template, job->controls);
     write_looks(job, out);
     write_runs(job->labels, out);
     write_text(out, "shared", job->labels->shared);
@@ -267,6 +269,28 @@ static sr_status remove_date(const char *path, sr_failure *why) {
     return sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
+/* Browsers blur an enlarged image: the fields of a heat map shall have edges. */
+static sr_status sharpen_images(const char *path, sr_failure *why) {
+    static const char mark[] = "<image ";
+    char part[2 * PLOT_PATH + 8], *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+    snprintf(part, sizeof part, "%s.sharp", path);
+    FILE *in = fopen(path, "r"), *out = in ? fopen(part, "w") : NULL;
+    while (out && (length = getline(&line, &size, in)) > 0) {
+        const char *at = strstr(line, mark);
+        if (at)
+            fprintf(out, "%.*s<image style='image-rendering: pixelated' ", (int)(at - line), line);
+        fputs(at ? at + strlen(mark) : line, out);
+    }
+    free(line);
+    bool good = out && !ferror(in) && !ferror(out);
+    if (in) fclose(in);
+    if (out && fclose(out) != 0) good = false;
+    if (good && rename(part, path) == 0) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+}
+
 sr_status plot_place_output(const char *from, const char *output, sr_failure *why) {
     char part[PLOT_PATH];
     if (snprintf(part, sizeof part, "%s.XXXXXX", output) >= (int)sizeof part)
@@ -324,6 +348,7 @@ sr_status plot_draw(const plot_job *job, sr_failure *why) {
     if (stat(figure, &st) != 0 || st.st_size == 0)
         return sr_fail(why, SR_LIBRARY, "gnuplot drew nothing for figure %s", job->template->name);
     if (job->format == PLOT_PDF) status = remove_date(figure, why);
+    if (job->format == PLOT_SVG) status = sharpen_images(figure, why);
     if (status != SR_OK) return status;
     return job->format == PLOT_SCREEN ? print_output(figure, why)
                                       : plot_place_output(figure, job->output, why);

@@ -226,14 +226,23 @@ static sr_status label_by_path(plot_labels *l, char **paths, sr_failure *why) {
     return SR_OK;
 }
 
+/* Up to a comma, which *at is behind then (NULL at the end); `\,` is a comma and `\\` a backslash. */
+static void take_label(const char **at, char *label, size_t size) {
+    size_t used = 0;
+    const char *c = *at;
+    for (; *c && *c != ','; c++) {
+        if (*c == '\\' && (c[1] == ',' || c[1] == '\\')) c++;
+        if (used + 1 < size) label[used++] = *c;
+    }
+    label[used] = 0;
+    *at = *c ? c + 1 : NULL;
+}
+
 static sr_status label_as_given(plot_labels *l, const char *given, sr_failure *why) {
     int count = 0;
     for (const char *at = given; at; count++) {
-        const char *comma = strchr(at, ',');
-        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
-        if (count < l->runs)
-            snprintf(l->label[count], sizeof l->label[count], "%.*s", (int)length, at);
-        at = comma ? comma + 1 : NULL;
+        char rest[sizeof *l->label];
+        take_label(&at, count < l->runs ? l->label[count] : rest, sizeof rest);
     }
     if (count == l->runs) return SR_OK;
     return sr_fail(why, SR_USAGE, "--labels: %d labels for %d runs", count, l->runs);

@@ -93,7 +93,7 @@ static sr_status check_choice(const plot_layout *l, const plot_request *r, sr_fa
                          : c->metric[0]           ? "metric"
                          : c->published_tables[0] ? "published-table"
                          : c->words               ? c->word[0].name
-                                                  : NULL;
+                                                  : plot_controls_first(&r->controls);
     if (!option) return SR_OK;
     return sr_fail(why, SR_USAGE, "table %s takes no --%s", l->name, option);
 }
@@ -152,5 +152,9 @@ sr_status plot_layout_write(const plot_layout *l, const plot_request *request, s
         r.path = samples.path;
         r.runs = samples.runs;
     }
-    return status == SR_OK ? write_table(l, &r, why) : status;
+    if (status == SR_OK) status = write_table(l, &r, why);
+    if (status == SR_OK && samples.runs)
+        fprintf(stderr, "statplot: no run file given: measured are the sample runs %s\n",
+                l->samples);
+    return status;
 }

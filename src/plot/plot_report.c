@@ -78,13 +78,23 @@ static plot_choice choice_for(const plot_template *t, plot_choice c) {
     return c;
 }
 
-/* The labels of these runs, when the user gave any. */
-static void labels_for(const report *r, const int *run, int runs, char *text, size_t size) {
-    text[0] = 0;
+static plot_controls controls_for(const plot_template *t, plot_controls c) {
+    if (!t->takes_control[PLOT_X]) c.xrange = "";
+    if (!t->takes_control[PLOT_Y]) c.yrange = "";
+    if (!t->takes_control[PLOT_SCALE]) c.log = c.linear = false;
+    if (!t->takes_control[PLOT_SMOOTH]) c.smooth = 0;
+    if (!t->takes_control[PLOT_STEPS]) c.steps = "";
+    return c;
+}
+
+/* The labels of these runs, as for --labels, when the user gave any; text has room for them. */
+static void labels_for(const report *r, const int *run, int runs, char *text) {
     for (int i = 0; r->request->labels[0] && i < runs; i++) {
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", i ? "," : "", r->labels.label[run[i]]);
+        if (i) *text++ = ',';
+        for (const char *c = r->labels.label[run[i]]; *c; *text++ = *c++)
+            if (*c == ',' || *c == '\\') *text++ = '\\';
     }
+    *text = 0;
 }
 
 /* Beside the figure, as a reader of the page sees nothing else. */
@@ -97,12 +107,12 @@ static void write_warning(void *context, const char *line) {
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
                            int *failed, sr_failure *why) {
     char output[2 * PLOT_PATH + 32];
-    const size_t room = (size_t)runs * sizeof *r->labels.label + 1;
+    const size_t room = 2 * (size_t)runs * sizeof *r->labels.label + 1;
     char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(room);
     sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) {
         snprintf(output, sizeof output, "%s/%s", r->request->output, name);
-        labels_for(r, run, runs, labels, room);
+        labels_for(r, run, runs, labels);
         for (int i = 0; i < runs; i++) path[i] = r->request->path[run[i]];
         plot_request request = *r->request;
         request.path = path;
@@ -113,6 +123,7 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.output = output;
         request.labels = labels;
         request.choice = choice_for(t, r->request->choice);
+        request.controls = controls_for(t, r->request->controls);
         status = plot_figure(t, &request, why);
     }
     free(path);

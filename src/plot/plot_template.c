@@ -6,6 +6,7 @@
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: metric NAME                        the same with --metric
+ *   #: controls WORDS                     what --xrange and others may change (plot_controls.c)
  *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_words.c)
  *   #: word NAME CHOICE TEXT|TEXT...      {NAME} follows the choice
  *   #: published TABLES METRICS           the figure takes --published: globs, names
@@ -224,6 +225,8 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
     if (strcmp(line, "published") == 0) return read_published(p, rest, why);
     if (strcmp(line, "choice") == 0) return read_choice(p, rest, why);
     if (strcmp(line, "word") == 0) return read_word(p, rest, why);
+    if (strcmp(line, "controls") == 0)
+        return plot_controls_read(p->t, rest) ? SR_OK : wrong(p, why, "no such control in", rest);
     return wrong(p, why, "unknown word after `#:`:", line);
 }
 
@@ -252,7 +255,7 @@ static void set_name(plot_template *t) {
 }
 
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why) {
-    *t = (plot_template){.least_runs = 1, .width = 3.25, .height = 2.3};
+    *t = (plot_template){.least_runs = 1, .width = 3.25, .height = 2.3, .steps = "all"};
     snprintf(t->path, sizeof t->path, "%s", path);
     set_name(t);
     sr_status status = read_text(path, &t->text, why);

@@ -27,11 +27,11 @@ static int write_templates(void **state) {
     write_text("plots/open.gp",
                "#: title open\n#: runs 1 RUN.h5\n#: stat a\n"
                "#: choice form plain|both|un-named which column is drawn\n"
-               "#: choice size small|large\n"
+               "#: choice extent small|large\n"
                "#: word tail form |b|_b\n#: word more form |--more|--name={form}\n"
-               "#: table t stat-words {more} --form={form},{stat}{tail} {other} {size}\n"
+               "#: table t stat-words {more} --form={form},{stat}{tail} {other} {extent}\n"
                "#: curves t x x y {stat},a{tail}\n"
-               "set title 'drawn:'.form.':'.size.':'.tail.':'.t_y2_largest noenhanced\n"
+               "set title 'drawn:'.form.':'.extent.':'.tail.':'.t_y2_largest noenhanced\n"
                "plot t using t_x:t_y2 with lines\n");
     write_text("plots/more.gp", "#: title more\n#: runs 1 RUN.h5\n#: choice form plain|other\n"
                                 "#: table t stat-words {form}\n#: curves t x x y a\n"
@@ -84,9 +84,9 @@ static void test_words(void **state) {
     check_drawn("open run.h5", "--form=plain,a {other} small", "drawn:plain:small::1");
     check_drawn("open run.h5 --form both", "--more --form=both,ab {other} small",
                 "drawn:both:small:b:2");
-    check_drawn("--size=large --form un-named open run.h5",
+    check_drawn("--extent=large --form un-named open run.h5",
                 "--name={form} --form=un-named,a_b {other} large", "drawn:un-named:large:_b:3");
-    check_drawn("-o other.svg --size large open run.h5", "--form=plain,a {other} large",
+    check_drawn("-o other.svg --extent large open run.h5", "--form=plain,a {other} large",
                 "drawn:plain:large::1");
     check_drawn("./plots/open.gp --no-keep --form both run.h5",
                 "--more --form=both,ab {other} small", "drawn:both:small:b:2");
@@ -98,7 +98,7 @@ static void test_refused(void **state) {
                 "--form: value 'bath' of form is not one of plain|both|un-named");
     check_fails("open run.h5 --form other -o x.svg", "is not one of plain|both|un-named");
     check_fails("closed run.h5 --form both -o x.svg", "figure closed takes no --form");
-    check_fails("more run.h5 --size small -o x.svg", "figure more takes no --size");
+    check_fails("more run.h5 --extent small -o x.svg", "figure more takes no --extent");
     check_fails("open run.h5 --fork both -o x.svg", "did you mean --form?");
     check_fails("closed run.h5 --form -o x.svg", "--form: needs a value");
     check_fails("report run.h5 -o page --form nothing", "not one of plain|other|both|un-named");
@@ -110,7 +110,7 @@ static void test_told(void **state) {
         program_run(STATPLOT "list && " STATPLOT "open --help && " STATPLOT "--help");
     assert_int_equal(r.status, 0);
     assert_non_null(
-        strstr(r.out, "open\tRUN.h5 [--form=plain|both|un-named] [--size=small|large]\topen\n"));
+        strstr(r.out, "open\tRUN.h5 [--form=plain|both|un-named] [--extent=small|large]\topen\n"));
     assert_non_null(strstr(r.out, "usage: statplot open RUN.h5 [--form=plain|both|un-named] ["));
     assert_non_null(strstr(r.out, "which column is drawn (plain|both|un-named; default plain)"));
     assert_non_null(strstr(r.out, "(plain|other|both|un-named)"));

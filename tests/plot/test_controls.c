@@ -1,0 +1,212 @@
+/* statplot: what users change about any figure has an effect, and is refused where it means nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "../programs.h"
+
+static void write_text(const char *name, const char *text) {
+    FILE *out = fopen(program_file(name), "w");
+    assert_non_null(out);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* nine.gp draws nine points of stat-nine, which prints what it was told into `words`. */
+static int write_templates(void **state) {
+    (void)state;
+    write_small_run(program_file("run.h5"), 6, true);
+    write_text("nine.gp",
+               "#: title nine\n#: runs 1 RUN.h5\n#: size 3 2\n#: controls x y scale smooth steps\n"
+               "#: table t stat-nine {run} --buckets {buckets} --phase {steps}\n"
+               "#: curves t x x y v\n"
+               "set multiplot\neval panel(1, 1, 1, 1)\neval x_axis(1, 9, 2)\n"
+               "eval linear_y(t_v_least, t_v_largest)\nplot t using t_x:t_v with lines\n"
+               "eval LEGEND_DRAW\nunset multiplot\n");
+    write_text("stat-nine", "#!/bin/sh\necho \"$*\" | sed 's/.*--phase //' >\"$WORDS\"\n"
+                            "awk 'BEGIN { print \"x\\tv\"; for (i = 1; i <= 9; i++)\n"
+                            "print i \"\\t\" (i == 5 ? 100 : i == 8 ? \"nan\" : i) }'\n");
+    assert_int_equal(chmod(program_file("stat-nine"), 0755), 0);
+    return 0;
+}
+
+static bool have_gnuplot(void) {
+    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
+    print_message("skipped: gnuplot not found\n");
+    return false;
+}
+
+#define NINE   "WORDS=\"$PWD/words\" PATH=.:$PATH statplot ./nine.gp run.h5 -o nine.svg "
+#define CV     "statplot fig2 \"$STATREC_SAMPLES\"/cv_bn.h5 "
+#define KEPT_D "d=$(sed -n 's/^statplot: kept //p' kept) && "
+
+/* Tells what the command printed when it does not do. */
+static void check_shell(const char *command) {
+    program_result r = program_run("%s", command);
+    if (r.status) fail_msg("%s: exit %d: %s%s", command, r.status, r.out, r.err);
+    program_free(&r);
+}
+
+static void check_refused(const char *command, const char *part) {
+    program_result r = program_run("%s", command);
+    const char *end = strchr(r.err, '\n');
+    if (r.status != 2 || !strstr(r.err, part) || !end || (end[1] && !strstr(end, "hint")))
+        fail_msg("%s: exit %d, or no '%s' in: %s", command, r.status, part, r.err);
+    program_free(&r);
+}
+
+static void test_axes(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell(CV "-o plain.svg && grep -q '> 100<' plain.svg && ! grep -q '> 45<' plain.svg");
+    check_shell(CV "--xrange 40:55 -o x.svg && grep -q '> 45<' x.svg && ! grep -q '> 100<' x.svg");
+    check_shell(CV "--yrange 0:0.011 -o y.svg && test $(grep -c '>0.008<' y.svg) = 2");
+    check_shell(CV "--log -o log.svg && " CV "--axes log -o same.svg && cmp log.svg same.svg && "
+                   "! cmp -s log.svg plain.svg");
+    check_shell(CV "--axes log --linear -o linear.svg && cmp linear.svg plain.svg");
+    check_shell(
+        "statplot layers \"$STATREC_SAMPLES\"/nlp_bn.h5 --yrange 0.03:0.9 -o a.svg && statplot "
+        "layers \"$STATREC_SAMPLES\"/nlp_bn.h5 --yrange 0:0.9 --linear -o b.svg && grep -q "
+        "'>0.05<' a.svg && grep -q '>0.6<' b.svg");
+    check_refused(CV "--log --linear -o x.svg", "--log and --linear exclude each other");
+    check_refused(CV "--log --yrange -1:1 -o x.svg", "a logarithmic axis begins above 0");
+    check_refused(CV "--xrange 4 -o x.svg", "--xrange: '4' is not FROM:TO");
+    check_refused(CV "--yrange 4:4 -o x.svg", "--yrange: '4:4' is not FROM:TO with FROM below TO");
+    check_refused(CV "--yrange a:b -o x.svg", "is not FROM:TO");
+}
+
+/* Medians of five around each: 100 is gone, its neighbours stay whole; nan stays nan. */
+static void test_smooth(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    program_result r = program_run(NINE "--smooth 5 --keep 2>kept && " KEPT_D
+                                        "grep . $d/t.dat | cut -f1,3 && rm -r $d");
+    assert_string_equal(r.out, "1\t2\n2\t2.5\n3\t3\n4\t4\n5\t6\n6\t6.5\n7\t8\n8\tnan\n9\t8\n");
+    program_free(&r);
+    r = program_run(NINE "--smooth 3 --keep 2>kept && " KEPT_D
+                         "grep . $d/t.dat | cut -f2-4 | sed -n 5p && rm -r $d");
+    assert_string_equal(r.out, "100\t6\t100\n"); /* the range keeps the outlier */
+    program_free(&r);
+    check_shell(NINE "--smooth 5 && grep -q '>running medians over 5 buckets<' nine.svg");
+    check_shell(NINE "&& ! grep -q 'running' nine.svg");
+    check_refused(NINE "--smooth 4", "--smooth: 4 is even");
+    check_refused(NINE "--smooth 1", "--smooth");
+}
+
+static void test_steps(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell(NINE "--steps 2:5 && grep -qx 2:5 words && grep -q '>steps 2:5<' nine.svg");
+    check_shell(NINE "&& grep -qx all words");
+    check_shell(CV
+                "--steps 100:120 -o s.svg --keep 2>kept && " KEPT_D
+                "test $(grep -c '^[0-9]' $d/d.dat) = 21 && test $(grep -c '^62.5' $d/d.dat) = 1 && "
+                "rm -r $d && grep -q '> 64<' s.svg && ! grep -q 'start-up' s.svg");
+    check_shell(
+        "test $(stat-tid run.h5 --site first --per-step --phase 2:4 | grep -c '^run.h5') = 3");
+    check_shell("stat-tid run.h5 --startup 0 --phase 2:99 | grep -q '^# steps: run.h5: 2 to 6 of "
+                "6; as asked for'");
+    check_refused("stat-tid run.h5 --phase 7:9", "--phase 7:9: run.h5 has 6 steps");
+    check_refused("stat-tid run.h5 --phase 4:2", "--phase: '4:2' is not all,");
+    check_refused(CV "--steps 9:3", "--steps: '9:3' is not FROM:TO");
+}
+
+static void test_size_and_title(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell("for f in $(statrec list figures | cut -f1); do statplot $f --size 7x5 --title "
+                "'Over <it> `touch "
+                "tick`' -o sized.svg || exit 1; grep -q 'width=\"672\" height=\"480\"' sized.svg "
+                "&& grep -q "
+                "'>Over &lt;it> `touch tick`<' sized.svg && grep -q '>sample runs of statrec: ' "
+                "sized.svg || { echo $f >&2; exit 1; }; done; "
+                "test ! -e tick");
+    check_refused(CV "--size 3 -o x.svg", "--size: '3' is not WIDTHxHEIGHT");
+    check_refused(CV "--size 3x -o x.svg", "--size: '3x' is not WIDTHxHEIGHT");
+    check_refused(CV "--size 0x3 -o x.svg", "is not WIDTHxHEIGHT of 1 to 100 inches");
+    check_shell("! " CV
+                "--size 1x1 -o x.svg 2>said && grep -q 'leaves no room for the panels' said");
+}
+
+static void test_labels(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell(
+        "statplot curves run.h5 run.h5 --labels 'one\\, with comma,back\\\\slash' -o l.svg && "
+        "grep -q '>one, with comma<' l.svg && grep -q '>back.slash<' l.svg");
+    check_shell("statplot report run.h5 run.h5 --labels 'a\\,b,c\\\\' -o labels && "
+                "grep -q '>a,b<' labels/curves.svg && grep -q '>c.<' labels/curves.svg");
+    check_refused("statplot curves run.h5 run.h5 --labels 'a\\,b' -o l.svg", "1 labels for 2 runs");
+}
+
+/* Sample runs are told on stderr and in the picture. */
+static void test_sample_runs(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell(
+        "statplot fig2 -o s.svg 2>said && grep -q '>sample runs of statrec: cv_bn nlp_bn<' s.svg "
+        "&& "
+        "grep -qx 'statplot: no run file given: drawn are the sample runs cv_bn nlp_bn' said");
+    check_shell(CV "-o s.svg 2>said && ! grep -q 'sample' s.svg && ! grep -q 'no run file' said");
+    check_shell("statplot pn-table1 -o t.md 2>said && grep -q 'no run file given: measured are the "
+                "sample runs' said");
+}
+
+/* Fields of heat maps have edges; characters on a terminal have no markup. */
+static void test_formats(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell(
+        "for f in layers overview; do statplot $f -o heat.svg && test $(grep -c '<image ' "
+        "heat.svg) -gt 1 "
+        "&& ! grep '<image ' heat.svg | grep -v \"style='image-rendering: pixelated'\"; done");
+    check_shell("statplot fig2 -o - >shown && test -s shown && ! grep -q '{' shown");
+}
+
+/* The help of a figure has every option that it takes, and no other. */
+static void test_help(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    write_text(
+        "try.sh",
+        "value() { case $1 in xrange|steps) echo 1:60;; yrange) echo 0.1:2;; smooth) echo 3;; "
+        "size) echo 9x9;; esac; }\n"
+        "for f in $(statrec list figures | cut -f1); do\n"
+        "  statplot --help $f >help || exit 1\n"
+        "  for o in xrange yrange steps smooth size log linear published; do\n"
+        "    listed=$(grep -c -- \" --\\(.no-.\\)\\?$o \" help)\n"
+        "    statplot $f none.h5 none.h5 --$o $(value $o) -o o.svg 2>said\n"
+        "    refused=$(grep -c \"figure $f takes no --\" said)\n"
+        "    test $((listed + refused)) = 1 || { echo $f --$o: $listed listed, $refused refused "
+        ">&2; exit 1; }\n"
+        "  done\n"
+        "done\n"
+        "statplot fig2 --help | cmp -s - help && exit 1; statplot tidloss --help | cmp - help\n");
+    check_shell("sh try.sh");
+    check_shell("statplot --help pn-table1 >help && grep -q -- '--output' help && ! grep -q -- "
+                "'--title\\|--site\\|--labels' help");
+    check_refused("statplot pn-table1 --title x -o t.md", "table pn-table1 takes no --title");
+    check_refused("statplot pn-table1 --smooth 3 -o t.md", "table pn-table1 takes no --smooth");
+    check_refused("statplot results --xrange 1:2 -o x.svg", "figure results takes no --xrange");
+}
+
+static void test_bad_line(void **state) {
+    (void)state;
+    write_text("bad.gp", "#: title x\n#: controls x z\n#: table t stat-curve {run}\n");
+    check_shell(
+        "! statplot ./bad.gp run.h5 2>said && grep -q \"bad.gp:2: no such control in 'x z'\" said");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_axes),     cmocka_unit_test(test_smooth),
+        cmocka_unit_test(test_steps),    cmocka_unit_test(test_size_and_title),
+        cmocka_unit_test(test_labels),   cmocka_unit_test(test_sample_runs),
+        cmocka_unit_test(test_formats),  cmocka_unit_test(test_help),
+        cmocka_unit_test(test_bad_line),
+    };
+    return cmocka_run_group_tests(tests, write_templates, NULL);
+}
