@@ -2,6 +2,7 @@
 #: runs 1-16 BN.h5 RBN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn nlp_rbn_1
 #: size 6.75 2.3
+#: tasks one
 #: metric valid_loss
 #: published rbn-iwslt14-* tid_mean,tid_var,{metric}
 #: table t stat-gap {runs} --metric {metric}

@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_rbn
 #: size 6.75 6
+#: tasks one
 #: controls x y scale smooth steps
 #: site *
 #: stat tid_var

@@ -2,6 +2,7 @@
 #: runs 1- LN.h5 BN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn
 #: size 6.75 3.6
+#: tasks one
 #: controls scale
 #: site *
 #: table c stat-condition {run} --steps last --p 0.2,0.5,0.8 --site {site}

@@ -2,6 +2,7 @@
 #: runs 2-8 LN.h5 OTHER.h5 [MORE.h5...]
 #: samples nlp_ln nlp_ln_simple nlp_detach_both nlp_adanorm
 #: size 6.75 2.4
+#: tasks one
 #: controls x scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 40

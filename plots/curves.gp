@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_ln nlp_pnv
 #: size 6.75 2.3
+#: tasks one
 #: controls x y scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 100

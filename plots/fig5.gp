@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn_256 nlp_bn nlp_ln_256 nlp_ln
 #: size 3.25 2.4
+#: tasks one
 #: controls y scale
 #: metric valid_ppl
 #: table b stat-batch {runs} --metric {metric}

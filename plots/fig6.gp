@@ -2,6 +2,7 @@
 #: runs 1- LN.h5 PN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_pn nlp_pnv nlp_bn
 #: size 3.25 2.3
+#: tasks one
 #: controls x y scale
 #: table s stat-svd {run}
 #: curves s by embedding x index y relative buckets 4000

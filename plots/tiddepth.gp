@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn cv_bn
 #: size 6.75 2.3
+#: tasks one
 #: controls y scale steps
 #: site *
 #: table m stat-tid {run} --stat mean --site {site} --phase {steps}

@@ -2,6 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_rbn
 #: size 3.25 3.4
+#: tasks one
 #: controls x smooth
 #: site last-bn
 #: stat tid_var

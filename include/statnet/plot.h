@@ -56,6 +56,8 @@ typedef struct plot_template {
     /* values of {site}, {stat} and {metric}, "" when the figure takes none */
     char site[256], stat[256], metric[256];
     bool takes_control[PLOT_CONTROLS];
+    bool
+        one_task; /* its axes are not for runs of several models and data sets: a report has one each */
     char steps[64];               /* what {steps} stands for: "all", or the user's FROM:TO */
     char published[256];          /* tables of published.tsv: globs; "" without `published` */
     plot_name print[PLOT_VALUES]; /* their metrics that the figure shows */

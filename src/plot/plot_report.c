@@ -29,6 +29,13 @@ static void write_title(report *r, int level, const char *text) {
     fprintf(r->page, "</h%d>\n", level);
 }
 
+/* A section that the table of contents leads to. */
+static void write_section(report *r, const char *id, const char *text) {
+    fprintf(r->page, "<h2 id=\"%s\">", id);
+    plot_html_text(r->page, text);
+    fputs("</h2>\n", r->page);
+}
+
 static void write_run_title(report *r, int run) {
     const char *path = r->request->path[run], *slash = strrchr(path, '/');
     fputs("<h3>", r->page);
@@ -131,8 +138,9 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
     return status;
 }
 
+/* Figures of one column of a paper would be as wide as the page with letters twice as large. */
 static void write_image(report *r, const plot_template *t, const char *name) {
-    fprintf(r->page, "<p><img src=\"");
+    fprintf(r->page, "<p><img%s src=\"", t->width < 5 ? " class=\"narrow\"" : "");
     plot_html_text(r->page, name);
     fputs("\" alt=\"", r->page);
     plot_html_text(r->page, t->title);
@@ -198,24 +206,59 @@ static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes,
     return SR_OK;
 }
 
-/* All runs in one drawing, or in as many as it takes, each run once. */
-static sr_status draw_all(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
-    if (t->most_runs > 1 && t->most_runs == t->least_runs) return draw_once(r, t, w, notes, why);
-    sr_status status = draw_next(r, t, w, 0, notes, why);
-    for (int i = 2; status == SR_OK && t->most_runs > t->least_runs; i++) {
-        if (!w->count || w->count < t->least_runs) break;
-        status = draw_next(r, t, w, i, notes, why);
+/* The waiting runs in one drawing, or in as many as it takes, each run once; number: behind the name
+ * of the last file. */
+static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *number, FILE *notes,
+                              sr_failure *why) {
+    sr_status status = SR_OK;
+    for (bool more = true; more && status == SR_OK;) {
+        ++*number;
+        status = draw_next(r, t, w, *number > 1 ? *number : 0, notes, why);
+        more = t->most_runs > t->least_runs && w->count && w->count >= t->least_runs;
     }
     return status;
+}
+
+/* The runs of the task of run `of`; none when an earlier run has it too. */
+static void take_task(const report *r, int of, waiting *w) {
+    w->count = 0;
+    for (int i = 0; i < r->request->runs; i++) {
+        if (strcmp(r->labels.task[i], r->labels.task[of]) != 0) continue;
+        if (i < of) return;
+        w->run[w->count++] = i;
+    }
+}
+
+/* Losses of images and of text have nothing to do on one axis: a drawing for each task. */
+static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    sr_status status = SR_OK;
+    int number = 0;
+    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+        take_task(r, i, w);
+        if (!w->count) continue;
+        if (w->count < r->request->runs) write_title(r, 3, r->labels.task[i]);
+        if (w->count >= t->least_runs)
+            status = draw_waiting(r, t, w, &number, notes, why);
+        else
+            fprintf(r->page, "<p class=\"missing\">Not drawn: takes at least %d runs</p>\n",
+                    t->least_runs);
+    }
+    return status;
+}
+
+static sr_status draw_all(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    int number = 0;
+    if (t->most_runs > 1 && t->most_runs == t->least_runs) return draw_once(r, t, w, notes, why);
+    if (t->one_task) return draw_tasks(r, t, w, notes, why);
+    return draw_waiting(r, t, w, &number, notes, why);
 }
 
 static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     report *r = self;
     char *text = NULL;
     size_t size = 0;
-    fprintf(r->page, "<h2 id=\"%s\">", t->name);
-    plot_html_text(r->page, t->name);
-    fputs("</h2>\n<p>", r->page);
+    write_section(r, t->name, t->name);
+    fputs("<p>", r->page);
     plot_html_text(r->page, t->title);
     fputs("</p>\n", r->page);
     waiting w = {calloc((size_t)r->request->runs, sizeof *w.run), r->request->runs};
@@ -303,7 +346,7 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
 
 static sr_status write_sites(report *r, sr_failure *why) {
     sr_status status = SR_OK;
-    write_title(r, 2, sites.title);
+    write_section(r, "per-site", sites.title);
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         write_run_title(r, i);
         status = write_table(r, &sites, r->request->path + i, 1, 1, i + 1, why);
@@ -317,7 +360,7 @@ static sr_status write_ratios(report *r, sr_failure *why) {
     char **path = calloc((size_t)runs, sizeof *path);
     sr_status status = path ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     int tables = 0;
-    write_title(r, 2, ratios.title);
+    write_section(r, "ratios", ratios.title);
     for (int i = 0; i < runs && status == SR_OK; i++) {
         int count = 0;
         bool before = false;
@@ -344,7 +387,7 @@ static const char head[] =
     "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
     "body { font-family: sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;"
     " color: #202020 }\n"
-    "img { max-width: 100% } .missing { color: #777; font-size: 85% }"
+    "img { width: 100% } img.narrow { width: 60% } .missing { color: #777; font-size: 85% }"
     " pre, details { font-size: 85% }\n"
     "table { border-collapse: collapse; font-size: 80%; margin: 0.7em 0 }\n"
     "table.data { display: block; overflow: auto; max-height: 30em; white-space: nowrap }\n"
@@ -357,7 +400,7 @@ static const char head[] =
 
 static sr_status write_settings(report *r, sr_failure *why) {
     sr_status status = SR_OK;
-    write_title(r, 2, "Runs");
+    write_section(r, "runs", "Runs");
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         write_run_title(r, i);
         status = plot_html_settings(r->page, r->request->path[i], why);
@@ -365,13 +408,41 @@ static sr_status write_settings(report *r, sr_failure *why) {
     return status;
 }
 
+static void write_entry(FILE *page, const char *id, const char *text, const char *title) {
+    fprintf(page, "<li><a href=\"#%s\">", id);
+    plot_html_text(page, text);
+    fputs("</a>", page);
+    if (title[0]) fputs(": ", page);
+    plot_html_text(page, title);
+    fputs("</li>\n", page);
+}
+
+static sr_status write_figure_entry(plot_template *t, void *self, sr_failure *why) {
+    const report *r = self;
+    (void)why;
+    write_entry(r->page, t->name, t->name, t->title);
+    return SR_OK;
+}
+
+static sr_status write_contents(report *r, sr_failure *why) {
+    fputs("<nav><h2>Contents</h2>\n<ul>\n", r->page);
+    write_entry(r->page, "runs", "Runs", "");
+    write_entry(r->page, "ends", ends.title, "");
+    sr_status status = plot_template_each(write_figure_entry, r, why);
+    write_entry(r->page, "per-site", sites.title, "");
+    if (r->request->runs > 1) write_entry(r->page, "ratios", ratios.title, "");
+    fputs("</ul></nav>\n", r->page);
+    return status;
+}
+
 static sr_status write_body(report *r, sr_failure *why) {
     char **path = r->request->path;
     const int runs = r->request->runs;
     fputs(head, r->page);
-    sr_status status = write_settings(r, why);
+    sr_status status = write_contents(r, why);
+    if (status == SR_OK) status = write_settings(r, why);
     if (status == SR_OK) {
-        write_title(r, 2, ends.title);
+        write_section(r, "ends", ends.title);
         status = write_table(r, &ends, path, runs, runs, 0, why);
     }
     if (status == SR_OK) status = plot_template_each(draw_template, r, why);
@@ -394,6 +465,20 @@ static sr_status write_page(report *r, const char *path, sr_failure *why) {
     return status;
 }
 
+/* A page that no report wrote is somebody's work. */
+static sr_status check_page(const char *path, bool force, sr_failure *why) {
+    char begin[2048] = "";
+    FILE *in = force ? NULL : fopen(path, "r");
+    if (!in) return SR_OK;
+    const size_t length = fread(begin, 1, sizeof begin - 1, in);
+    fclose(in);
+    begin[length] = 0;
+    if (length == 0 || strstr(begin, "<title>statrec report</title>")) return SR_OK;
+    sr_fail(why, SR_USAGE, "%s exists, and is no statrec report", path);
+    sr_hint(why, "choose another directory, or --force to replace it");
+    return SR_USAGE;
+}
+
 sr_status plot_report(const plot_request *request, sr_failure *why) {
     char path[2 * PLOT_PATH];
     report r = {.request = request};
@@ -402,8 +487,9 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
     if (mkdir(request->output, 0777) != 0 && errno != EEXIST)
         return sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
     snprintf(path, sizeof path, "%s/index.html", request->output);
-    sr_status status =
-        plot_labels_make(&r.labels, request->path, request->runs, request->labels, why);
+    sr_status status = check_page(path, request->force, why);
+    if (status == SR_OK)
+        status = plot_labels_make(&r.labels, request->path, request->runs, request->labels, why);
     if (status == SR_OK) status = write_page(&r, path, why);
     plot_labels_free(&r.labels);
     return status;

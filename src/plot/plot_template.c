@@ -6,6 +6,7 @@
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: metric NAME                        the same with --metric
+ *   #: tasks one                          its axes are for runs of one model and data set
  *   #: controls WORDS                     what --xrange and others may change (plot_controls.c)
  *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_words.c)
  *   #: word NAME CHOICE TEXT|TEXT...      {NAME} follows the choice
@@ -225,6 +226,10 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
     if (strcmp(line, "published") == 0) return read_published(p, rest, why);
     if (strcmp(line, "choice") == 0) return read_choice(p, rest, why);
     if (strcmp(line, "word") == 0) return read_word(p, rest, why);
+    if (strcmp(line, "tasks") == 0)
+        return (p->t->one_task = strcmp(rest, "one") == 0)
+                   ? SR_OK
+                   : wrong(p, why, "tasks are one, not", rest);
     if (strcmp(line, "controls") == 0)
         return plot_controls_read(p->t, rest) ? SR_OK : wrong(p, why, "no such control in", rest);
     return wrong(p, why, "unknown word after `#:`:", line);

@@ -351,6 +351,31 @@ static void test_report(void **state) {
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
 }
 
+/* Somebody's page stays; the contents lead to every section; images and text have figures of their own. */
+static void test_report_page(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("mkdir -p theirs && echo '<html>mine' >theirs/index.html");
+    check_fails("statplot report six.h5 -o theirs", 2,
+                "theirs/index.html exists, and is no statrec");
+    check_run("grep -qx '<html>mine' theirs/index.html && test $(ls theirs | wc -l) = 1");
+    check_run(
+        "statplot report six.h5 -o theirs --force && grep -q 'statrec report' theirs/index.html");
+    check_run("statplot report cv.h5 nlp.h5 -o theirs");
+    check_run(
+        "cd theirs; sed -n 's/.*<li><a href=.#\\([^\"]*\\)\".*/\\1/p' index.html >ids; test $(wc "
+        "-l <ids) "
+        "= $(($(statrec list figures | wc -l) + 4)); while read -r id; do grep -q \"id=.$id.>\" "
+        "index.html || exit 1; done <ids");
+    check_run("cd theirs; grep -q 'cifar10, seed\\|resnet20' curves.svg && ! grep -q transformer "
+              "curves.svg && "
+              "grep -q transformer curves.2.svg && ! grep -q resnet20 curves.2.svg && "
+              "grep -q '<h3>transformer, iwslt14</h3>' index.html && grep -q resnet20 fig2.svg && "
+              "grep -q transformer fig2.svg");
+    check_run("cd theirs; grep -q 'class=.narrow. src=.results.svg' index.html && "
+              "! grep 'src=.fig2.svg' index.html | grep -q narrow");
+}
+
 /* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
 static void test_terminated(void **state) {
     (void)state;
@@ -397,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_broken_tables),
         cmocka_unit_test(test_gnuplot_warning_is_failure),
         cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_page),
         cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
