@@ -242,7 +242,7 @@ static void attention(void **state) {
     check_attention("mini", 0.25, 0.25);
 }
 
-/* models.md 2.1 and 11.3. */
+/* docs/models.md 2.1 and 11.3. */
 static void presets(void **state) {
     (void)state;
     static const struct {

@@ -1,10 +1,11 @@
-/* Initial weights by their distributions (models.md 1.1, 2.2, 2.4): bounds and deviations of every
+/* Initial weights by their distributions (docs/models.md 1.1, 2.2, 2.4): bounds and deviations of every
  * parameter, and that they follow the seed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../check.h"
+#include "statnet/globs.h"
 #include "statnet/models.h"
 
 enum { WIDTH = 64, FFN = 96 };
@@ -63,7 +64,7 @@ static void check_model(const model *m, const rule *rules) {
     for (int i = 0; i < m->params.count; i++) {
         const param *p = m->params.item[i];
         const rule *r = rules;
-        while (r->names && !model_glob(r->names, p->name)) r++;
+        while (r->names && !globs_match(r->names, p->name)) r++;
         if (!r->names) fail_msg("no rule for %s", p->name);
         check_values(p, &p->t == m->embedding ? (TOKEN_PAD + 1) * p->t.dim[1] : 0, r);
     }

@@ -1,4 +1,4 @@
-/* The whole ResNet20 without normalization against its definition (models.md 1.1) in double: loss,
+/* The whole ResNet20 without normalization against its definition (docs/models.md 1.1) in double: loss,
  * nll, right answers, and the gradient by differences at some weights. */
 #include <math.h>
 #include <stdio.h>

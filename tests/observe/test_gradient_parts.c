@@ -187,7 +187,9 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
         site[i] = &l[i].site;
         if (observed) check_ok(norm_site_observe_batch(site[i], 0.9, &why), &why);
     }
-    hooks *h = hooks_create(&m, r, "*", true, &why);
+    bool all[METHODS];
+    for (int i = 0; i < count; i++) all[i] = true;
+    hooks *h = hooks_create(&m, r, all, true, &why);
     if (!h) fail_msg("%s", why.text);
     for (int step = 0; step < STEPS; step++) {
         sr_begin_step(r, step + 1);
