@@ -97,6 +97,7 @@ static void check_evals(const sr_runfile *f, const reference *r) {
         near("valid_accuracy", i, eval_of(f, "valid_accuracy", i), e->accuracy, e->accuracy);
         near("valid_loss_batch", i, eval_of(f, "valid_loss_batch", i), e->loss_batch,
              e->loss_batch);
+        near("valid_nll_batch", i, eval_of(f, "valid_nll_batch", i), e->nll_batch, e->nll_batch);
         near("valid_accuracy_batch", i, eval_of(f, "valid_accuracy_batch", i), e->accuracy_batch,
              e->accuracy_batch);
         near("valid_ppl_batch", i, eval_of(f, "valid_ppl_batch", i), exp(e->nll_batch),
