@@ -143,8 +143,22 @@ static void sites(void **state) {
     check_failure(&why, SR_USAGE, "'decoder.0.d*' matches no site");
 }
 
+/* Of every weight and every running value: without learning, another size of a layer or another
+ * weight of the old running value changes nothing else. */
+static void digest(void **state) {
+    (void)state;
+    static const char *const more[] = {"--seed=1", "--ffn-dim=24", "--norm-alpha=0.5"};
+    train_result r[3];
+    for (int i = 0; i < 3; i++) {
+        const char *const args[] = {"--lr=0", "--warmup-init-lr=0", more[i], NULL};
+        sr_run_close(run(args, NULL, &r[i]));
+        for (int k = 0; k < i; k++) assert_string_not_equal(r[i].digest, r[k].digest);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(vectors), cmocka_unit_test(projection),
-                                       cmocka_unit_test(identity), cmocka_unit_test(sites)};
+                                       cmocka_unit_test(identity), cmocka_unit_test(sites),
+                                       cmocka_unit_test(digest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
