@@ -143,14 +143,17 @@ static void sites(void **state) {
     check_failure(&why, SR_USAGE, "'decoder.0.d*' matches no site");
 }
 
-/* Of every weight and every running value: without learning, another size of a layer or another
- * weight of the old running value changes nothing else. */
+/* Of every weight and every running value: without learning, another size of a layer changes nothing
+ * else under LN, another weight of the old running value nothing else under BN. */
 static void digest(void **state) {
     (void)state;
-    static const char *const more[] = {"--seed=1", "--ffn-dim=24", "--norm-alpha=0.5"};
-    train_result r[3];
-    for (int i = 0; i < 3; i++) {
-        const char *const args[] = {"--lr=0", "--warmup-init-lr=0", more[i], NULL};
+    static const char *const more[][2] = {{"--norm=ln", "--ffn-dim=16"},
+                                          {"--norm=ln", "--ffn-dim=24"},
+                                          {"--norm=bn", "--norm-alpha=0.9"},
+                                          {"--norm=bn", "--norm-alpha=0.5"}};
+    train_result r[4];
+    for (int i = 0; i < 4; i++) {
+        const char *const args[] = {"--lr=0", "--warmup-init-lr=0", more[i][0], more[i][1], NULL};
         sr_run_close(run(args, NULL, &r[i]));
         for (int k = 0; k < i; k++) assert_string_not_equal(r[i].digest, r[k].digest);
     }

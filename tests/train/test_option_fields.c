@@ -1,0 +1,146 @@
+/* Every number of a run's options reaches the field of its own name: all of them at once, each with
+ * a value of its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "statnet/train.h"
+
+enum { ARGS_MAX = 80 };
+
+static train_config c;
+
+static void parse(const char *const *args) {
+    sr_failure why = {0};
+    char *argv[ARGS_MAX] = {"statrec", "train", "-o", "x"};
+    int argc = 4, positional;
+    for (; args[argc - 4]; argc++) argv[argc] = (char *)args[argc - 4];
+    check_ok(train_config_parse(&c, argc, argv, 2, &positional, &why), &why);
+}
+
+static void training(void **state) {
+    (void)state;
+    parse((const char *const[]){"--lr=0.21",
+                                "--warmup-init-lr=0.22",
+                                "--lr-factor=0.23",
+                                "--clip-norm=0.24",
+                                "--momentum=0.25",
+                                "--nesterov",
+                                "--adam-beta1=0.26",
+                                "--adam-beta2=0.27",
+                                "--adam-eps=0.28",
+                                "--weight-decay=0.29",
+                                "--warmup-updates=31",
+                                "--update-freq=32",
+                                "--epochs=33",
+                                "--max-steps=34",
+                                "--validate-interval-updates=35",
+                                "--seed=36",
+                                "--threads=37",
+                                "--spectra-every=38",
+                                "--svd-every=39",
+                                "--flush-steps=40",
+                                "--flush-seconds=41",
+                                "--size-limit=42",
+                                "--vectors-every=43",
+                                "--final-batches=44",
+                                NULL});
+    assert_true(c.lr == 0.21 && c.warmup_init == 0.22 && c.lr_factor == 0.23);
+    assert_true(c.clip_norm == 0.24 && c.optim.momentum == 0.25 && c.optim.nesterov);
+    assert_true(c.optim.beta1 == 0.26 && c.optim.beta2 == 0.27 && c.optim.eps == 0.28);
+    assert_true(c.optim.weight_decay == 0.29);
+    assert_true(c.warmup_updates == 31 && c.update_freq == 32 && c.epochs == 33);
+    assert_true(c.max_steps == 34 && c.validate_updates == 35 && c.seed == 36 && c.threads == 37);
+    assert_true(c.spectra_every == 38 && c.svd_every == 39 && c.flush_steps == 40);
+    assert_true(c.flush_seconds == 41 && c.size_limit == 42 && c.vectors_every == 43);
+    assert_true(c.final_batches == 44);
+    assert_false(c.validate_batch || c.final_tid || c.quiet || c.profile || c.force);
+    assert_true(c.model.seed == 36 && c.data.seed == 36);
+}
+
+static void model_and_data(void **state) {
+    (void)state;
+    parse((const char *const[]){"--model=transformer",
+                                "--norm=bn",
+                                "--decoder-norm=pn",
+                                "--norm-eps=0.11",
+                                "--norm-alpha=0.12",
+                                "--dropout=0.13",
+                                "--attention-dropout=0.14",
+                                "--relu-dropout=0.15",
+                                "--label-smoothing=0.16",
+                                "--embed-dim=48",
+                                "--ffn-dim=49",
+                                "--heads=6",
+                                "--encoder-layers=7",
+                                "--decoder-layers=8",
+                                "--layer-scale=9",
+                                "--placement=pre",
+                                "--count-padding",
+                                "--batch-size=51",
+                                "--max-tokens=52",
+                                "--vocab-size=53",
+                                "--limit=54",
+                                "--source=s",
+                                "--target=t",
+                                "--trainpref=a",
+                                "--validpref=b",
+                                "--testpref=c",
+                                "--data-dir=d",
+                                "--shuffle-sources",
+                                "--smoothing-form=others",
+                                NULL});
+    const model_options *m = &c.model;
+    const data_options *d = &c.data;
+    assert_string_equal(m->norm, "bn");
+    assert_string_equal(m->decoder_norm, "pn");
+    assert_string_equal(m->placement, "pre");
+    assert_true(m->norm_eps == 0.11 && m->norm_alpha == 0.12 && m->dropout == 0.13);
+    assert_true(m->attention_dropout == 0.14 && m->relu_dropout == 0.15);
+    assert_true(m->label_smoothing == 0.16 && m->smoothing == SMOOTHING_OTHERS);
+    assert_true(m->embed_dim == 48 && m->ffn_dim == 49 && m->heads == 6);
+    assert_true(m->encoder_layers == 7 && m->decoder_layers == 8 && m->layer_scale == 9);
+    assert_true(m->count_padding && d->shuffle_sources && d->augment);
+    assert_true(d->batch_size == 51 && d->max_tokens == 52 && d->vocab_size == 53);
+    assert_true(d->limit == 54);
+    assert_string_equal(d->source, "s");
+    assert_string_equal(d->target, "t");
+    assert_string_equal(d->trainpref, "a");
+    assert_string_equal(d->validpref, "b");
+    assert_string_equal(d->testpref, "c");
+    assert_string_equal(d->dir, "d");
+}
+
+/* What the sources of each preset set (models.md 2.6, 11.3), below what is given. */
+static void recipes(void **state) {
+    (void)state;
+    static const struct {
+        const char *preset;
+        double lr, decay;
+        int64_t warmup, tokens;
+    } row[] = {{"mini", 0.002, 1e-4, 400, 2048},
+               {"transformer", 0.001, 1e-4, 8000, 4096},
+               {"transformer_iwslt_de_en", 0.0005, 1e-4, 8000, 4096},
+               {"transformer_big", 0.003, 0, 8000, 4096}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        parse((const char *const[]){"--model", "transformer", "--preset", row[i].preset, NULL});
+        assert_true(c.lr == row[i].lr && c.optim.weight_decay == row[i].decay);
+        assert_true(c.warmup_updates == row[i].warmup && c.data.max_tokens == row[i].tokens);
+        assert_true(c.warmup_init == 1e-7 && c.optim.beta2 == 0.98 && c.optim.eps == 1e-8);
+        assert_string_equal(c.optimizer, "adam-fairseq");
+        assert_string_equal(c.scheduler, "inverse_sqrt");
+        parse((const char *const[]){"--lr", "7", "--model", "transformer", "--preset",
+                                    row[i].preset, "--weight-decay", "0.5", NULL});
+        assert_true(c.lr == 7 && c.optim.weight_decay == 0.5);
+    }
+    parse((const char *const[]){"--model", "resnet20", NULL}); /* models.md 1.1 */
+    assert_true(c.lr == 0.1 && c.optim.momentum == 0.9 && c.optim.weight_decay == 1e-4);
+    assert_true(c.warmup_updates == 0 && c.data.batch_size == 128 && c.data.augment);
+    assert_string_equal(c.optimizer, "sgd");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(training), cmocka_unit_test(model_and_data),
+                                       cmocka_unit_test(recipes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
