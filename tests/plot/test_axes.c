@@ -89,6 +89,13 @@ static void test_other_scales(void **state) {
         "cd \"$STATREC_SAMPLES\"; s=$PWD; cd - >&2; statplot modes $s/cv_bn.h5 $s/nlp_bn.h5 "
         "$s/nlp_ln.h5 $s/nlp_rbn.h5",
         "statplot results --published",
+        "statplot tid --linear",
+        "statplot curves --log --xrange 0.3:0.7",
+        "statplot layers --linear",
+        "statplot fig6 --log",
+        "statplot fig2 --steps 100:140 --yrange 0:0.037",
+        "statplot tiddepth --linear --size 5x4",
+        "statplot compare --linear --yrange 0.01:0.9",
         "statplot ablation --published-table rbn-ptb-* --metric valid_ppl",
         "statplot tidgap --published",
         "statplot tidloss --stat tid_mean",

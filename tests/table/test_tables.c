@@ -113,15 +113,17 @@ static void write_toy(const toy *t) {
 }
 
 /* A translation run whose evaluations have a perplexity, not BLEU. */
-static void write_perplexity(const char *path, double value) {
-    sr_recorder *r = create(program_file(path),
-                            "norm = ln\ndecoder-norm = ln\nplacement = pre\ndata-dir = "
-                            "/data/multi30k-de-en\nsource = de\ntarget = en\n",
-                            "parallel", "pairs", 1);
+static void write_perplexity(const char *path, const char *data, double value) {
+    char config[256];
+    snprintf(config, sizeof config,
+             "norm = ln\ndecoder-norm = ln\nplacement = pre\ndata-dir = /data/%s\nsource = de\n"
+             "target = en\n",
+             data);
+    sr_recorder *r =
+        create(program_file(path), config, "parallel", strstr(data, "-") ? "pairs" : "text", 1);
     sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
                               .norm = "ln",
                               .kind = "encoder",
-                              .family = SR_FAMILY_NONE,
                               .width = 2,
                               .depth = 1,
                               .eps = 1e-5,
@@ -155,7 +157,8 @@ static void write_foreign(const char *path, const char *data, const char *norm, 
 static int write_runs(void **state) {
     (void)state;
     for (int i = 0; i < TOYS; i++) write_toy(&toys[i]);
-    write_perplexity("ppl.h5", 33);
+    write_perplexity("ppl.h5", "multi30k-de-en", 33);
+    write_perplexity("ptb.h5", "ptb", 44);
     write_foreign("cv.h5", "cifar10", "bn", 80);
     write_foreign("evil.h5", hostile, "x$`y`&\n|\\z", 70);
     return 0;
@@ -243,6 +246,11 @@ static void test_other_metric(void **state) {
     r = program_run("stat-table ppl.h5 --layout pn-table1 --format markdown");
     assert_non_null(strstr(r.out, "bleu ↑ | multi30k-de-en, valid\\_ppl ↓ |\n"));
     assert_null(strstr(r.out, "De-En: multi30k"));
+    program_free(&r);
+    r = program_run("stat-table ptb.h5 --layout pn-table3 --format markdown");
+    assert_non_null(
+        strstr(r.out, "| PTB valid: published, ppl ↓ | PTB valid: ptb, valid\\_ppl ↓ | PTB test:"));
+    assert_null(strstr(r.out, "behind the paper's columns"));
     program_free(&r);
     r = program_run("stat-table ln1.h5 --layout pn-table1");
     assert_null(strstr(r.out, "behind the paper's columns"));
