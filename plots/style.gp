@@ -40,6 +40,7 @@ set border 3 lc rgb '#404040' lw 0.5
 set tics out nomirror scale 0.5,0.25 textcolor rgb '#202020'
 set grid ytics lc rgb '#D8D8D8' lw 0.4 dt solid
 set xtics offset 0,0.35
+set key noautotitle
 unset key
 
 # -- panels ------------------------------------------------------------------------------------

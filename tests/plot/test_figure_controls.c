@@ -143,6 +143,38 @@ static void test_labels(void **state) {
     check_refused("statplot curves run.h5 run.h5 --labels 'a\\,b' -o l.svg", "1 labels for 2 runs");
 }
 
+static void write_heads(const char *name, int heads) {
+    char config[160];
+    sr_options o = run_options();
+    snprintf(config, sizeof config,
+             "data-dir = /some/where/pairs/\nsource = de\ntarget = en\nheads = %d\n", heads);
+    o.config = config, o.model = "toy", o.data = "parallel", o.task = "pairs";
+    sr_recorder *r = run_create(program_file(name), o);
+    sr_add_site(r, &(sr_site){"top", "bn", "x", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    for (int step = 1; step <= 3; step++) {
+        sr_begin_step(r, step);
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+/* The name of the data as in tables, and words for a size that was left open. */
+static void test_names(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    write_heads("preset.h5", 0);
+    write_heads("four.h5", 4);
+    check_shell("statplot curves preset.h5 four.h5 -o n.svg && grep -q '>heads preset<' n.svg && "
+                "grep -q '>heads 4<' n.svg && ! grep -q parallel n.svg");
+    check_shell(
+        "statplot overview four.h5 -o n.svg && grep -q '>toy, bn, pairs de-en, seed' n.svg");
+    check_shell(
+        "for f in overview layers compare tidloss tidgap results replaced fig5 ablation; do "
+        "statplot $f -o n.svg || exit 1; ! grep "
+        "'>[^<]*\\(tid_\\|valid_\\|dist_\\|g_mu\\|g_sigma\\)[^<]*<' n.svg "
+        "|| exit 1; done");
+}
+
 /* Sample runs are told on stderr and in the picture. */
 static void test_sample_runs(void **state) {
     (void)state;
@@ -203,11 +235,11 @@ static void test_bad_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axes),     cmocka_unit_test(test_smooth),
-        cmocka_unit_test(test_steps),    cmocka_unit_test(test_size_and_title),
-        cmocka_unit_test(test_labels),   cmocka_unit_test(test_sample_runs),
-        cmocka_unit_test(test_formats),  cmocka_unit_test(test_help),
-        cmocka_unit_test(test_bad_line),
+        cmocka_unit_test(test_axes),        cmocka_unit_test(test_smooth),
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_size_and_title),
+        cmocka_unit_test(test_labels),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sample_runs), cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_help),        cmocka_unit_test(test_bad_line),
     };
     return cmocka_run_group_tests(tests, write_templates, NULL);
 }
