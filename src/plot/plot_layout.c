@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "statnet/plot.h"
 #include "statnet/share.h"
@@ -78,6 +79,11 @@ static sr_status choose_format(const char *output, char **format, sr_failure *wh
     } formats[] = {{".tex", "latex"}, {".md", "markdown"}, {".tsv", "tsv"}};
     const char *dot = strrchr(output, '.');
     *format = "markdown";
+    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO)) {
+        sr_fail(why, SR_USAGE, "-o -: Markdown with its comments is not for a terminal");
+        sr_hint(why, "write it to a file, or pipe it: | less");
+        return SR_USAGE;
+    }
     if (strcmp(output, "-") == 0) return SR_OK;
     for (int i = 0; dot && i < 3; i++)
         if (strcasecmp(dot, formats[i].ending) == 0)

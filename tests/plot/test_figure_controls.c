@@ -199,6 +199,28 @@ static void test_formats(void **state) {
     check_shell("statplot fig2 -o - >shown && test -s shown && ! grep -q '{' shown");
 }
 
+/* Markup goes into files and pipes, not onto a terminal. */
+static void test_terminal(void **state) {
+    (void)state;
+    if (system("command -v script >/dev/null 2>&1") != 0) {
+        print_message("skipped: script not found\n");
+        skip();
+    }
+    check_shell("statplot pn-table1 -o - >piped && grep -q '^| LN |' piped");
+    check_shell("script -qec 'statplot pn-table1 -o -' /dev/null </dev/null >shown; test $? = 2 && "
+                "grep -q 'is not for a terminal' shown && ! grep -q 'LN' shown");
+}
+
+/* The line of a task goes through the means of its runs, which are drawn: two runs have as many sites. */
+static void test_replaced_means(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell("s=$STATREC_SAMPLES; statplot replaced \"$s/nlp_ln.h5\" \"$s/nlp_bn_first1.h5\" "
+                "\"$s/nlp_bn.h5\" \"$s/nlp_rbn.h5\" -o means.svg && "
+                "test $(grep -c '<use .*gpPt6.*scale(1.50)' means.svg) = 7 && "
+                "test $(grep -c '<use .*gpPt6.*scale(0.75)' means.svg) = 10");
+}
+
 /* The help of a figure has every option that it takes, and no other. */
 static void test_help(void **state) {
     (void)state;
@@ -240,6 +262,7 @@ int main(void) {
         cmocka_unit_test(test_labels),      cmocka_unit_test(test_names),
         cmocka_unit_test(test_sample_runs), cmocka_unit_test(test_formats),
         cmocka_unit_test(test_help),        cmocka_unit_test(test_bad_line),
+        cmocka_unit_test(test_terminal),    cmocka_unit_test(test_replaced_means),
     };
     return cmocka_run_group_tests(tests, write_templates, NULL);
 }
