@@ -108,7 +108,7 @@ bool options_changed(const option *row, const void *values);
 /* Writes the value of one row as options_set would read it back (reals round-trip). */
 void options_format(const option *row, const void *values, char *text, size_t size);
 
-/* All values but `config` as `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when
+/* All values that have a use (else a comment says that some are left out), but `config`, as `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when
  * out of memory. */
 char *options_dump(option_table table, const void *values);
 
@@ -124,6 +124,9 @@ typedef struct option_line {
  * over. False at the end. */
 bool options_next_line(const char **at, option_line *l);
 bool options_find_line(const char *text, const char *key, int key_length, option_line *l);
+/* True when the text lacks options that had no use: one that is missing is then no difference. Older
+ * texts have all options. */
+bool options_left_out(const char *text);
 /* The value without quotes and escapes, cut to size; "" when there is none. */
 void options_line_value(const char *text, const char *key, char *value, size_t size);
 /* The name of the data set of a run with this configuration (NULL: none), as readers know it: the last part

@@ -110,13 +110,17 @@ static const char ignored[] =
     "size-limit,spectra-every,svd-every,flush-steps,flush-seconds,on-write-error,observe,"
     "final-tid,final-batches,validate-batch";
 
-/* Nothing is known of a run without any configuration; a key that others lack is a difference. */
+/* Nothing is known of a run without any configuration; a key that others lack is a difference, unless
+ * it had no effect there: then what took it away is one. */
 static bool differs(const option_line *a, const run_identity *const *runs, int count) {
     option_line b;
     for (int i = 0; i < count; i++) {
         const char *config = runs[i]->info->config;
         if (!config || !config[0]) continue;
-        if (!options_find_line(config, a->key, a->key_length, &b)) return true;
+        if (!options_find_line(config, a->key, a->key_length, &b)) {
+            if (options_left_out(config)) continue;
+            return true;
+        }
         if (a->value_length != b.value_length ||
             strncmp(a->value, b.value, (size_t)a->value_length) != 0)
             return true;
@@ -137,8 +141,8 @@ int run_distance(const run_identity *a, const run_identity *b) {
     if (!at || !at[0]) return 0;
     while (options_next_line(&at, &l)) count += !is_ignored(&l) && differs(&l, &b, 1);
     for (at = b->info->config; options_next_line(&at, &l);)
-        count +=
-            !is_ignored(&l) && !options_find_line(a->info->config, l.key, l.key_length, &other);
+        count += !is_ignored(&l) && !options_left_out(a->info->config) &&
+                 !options_find_line(a->info->config, l.key, l.key_length, &other);
     return count;
 }
 

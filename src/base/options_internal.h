@@ -7,6 +7,9 @@
 /* The key of the option whose value names a config file. */
 #define OPTIONS_CONFIG_KEY "config"
 
+/* The comment in a dump without the options that have no use. */
+#define OPTIONS_LEFT_OUT "# options without effect are left out\n"
+
 const option *options_find(option_table table, const char *key);
 const option *options_find_letter(option_table table, char letter);
 /* The byte that a letter behind a backslash stands for, or 0. */

@@ -22,6 +22,10 @@ bool options_find_line(const char *text, const char *key, int key_length, option
     return false;
 }
 
+bool options_left_out(const char *text) {
+    return strstr(text, OPTIONS_LEFT_OUT) != NULL;
+}
+
 void options_line_value(const char *text, const char *key, char *value, size_t size) {
     option_line l;
     size_t used = 0;

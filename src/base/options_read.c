@@ -304,7 +304,8 @@ static void quote(const char *text, char *out) {
 
 char *options_dump(option_table table, const void *values) {
     char value[OPTION_TEXT_SIZE], quoted[2 * OPTION_TEXT_SIZE + 3];
-    size_t room = 1, at = 0;
+    size_t room = sizeof OPTIONS_LEFT_OUT, at = 0;
+    bool left_out = false;
     for (int i = 0; i < table.count; i++) room += strlen(table.row[i].key) + sizeof quoted + 4;
     char *text = malloc(room);
     if (!text) return NULL;
@@ -313,6 +314,10 @@ char *options_dump(option_table table, const void *values) {
         const option *row = &table.row[i];
         if (strcmp(row->key, OPTIONS_CONFIG_KEY) == 0)
             continue; /* its lines are among the values */
+        if (!options_has_use(row, values)) {
+            left_out = true;
+            continue;
+        }
         options_format(row, values, value, sizeof value);
         if (needs_quotes(value))
             quote(value, quoted);
@@ -320,5 +325,6 @@ char *options_dump(option_table table, const void *values) {
             memcpy(quoted, value, strlen(value) + 1);
         at += (size_t)snprintf(text + at, room - at, "%s = %s\n", row->key, quoted);
     }
+    if (left_out) snprintf(text + at, room - at, "%s", OPTIONS_LEFT_OUT);
     return text;
 }

@@ -112,7 +112,8 @@ static bool tells_nothing(const char *line) {
 static bool same_option(const parts *a, const parts *b, const option_line *l) {
     option_line one, other;
     const bool here = options_find_line(a->config, l->key, l->key_length, &one);
-    if (options_find_line(b->config, l->key, l->key_length, &other) != here) return false;
+    if (options_find_line(b->config, l->key, l->key_length, &other) != here)
+        return options_left_out(here ? b->config : a->config); /* it had no effect there */
     return !here || (one.value_length == other.value_length &&
                      strncmp(one.value, other.value, (size_t)one.value_length) == 0);
 }

@@ -347,6 +347,21 @@ static void refused_use(const char *message, int argc, const char *const *argv) 
     refused_use(message, (int)(sizeof(const char *[]){__VA_ARGS__} / sizeof(char *)),              \
                 (const char *const[]){__VA_ARGS__})
 
+static void dump_leaves_out_what_has_no_use(void **state) {
+    (void)state;
+    used v;
+    options_preset(used_table, &v);
+    char *text = options_dump(used_table, &v);
+    assert_string_equal(text, "on = no\n# options without effect are left out\n");
+    assert_true(options_left_out(text));
+    free(text);
+    v.on = true, v.count = 2;
+    text = options_dump(used_table, &v);
+    assert_string_equal(text, "on = yes\ncount = 2\nsize = 4\n");
+    assert_false(options_left_out(text));
+    free(text);
+}
+
 static void use_is_checked(void **state) {
     (void)state;
     REFUSED_USE("--count has no effect without --on", "--count", "3");
@@ -365,12 +380,19 @@ static void use_is_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(preset_fills_every_row),    cmocka_unit_test(changed_follows_the_value),
-        cmocka_unit_test(values_are_read),           cmocka_unit_test(wrong_values_are_refused),
-        cmocka_unit_test(long_text_is_refused),      cmocka_unit_test(reals_round_trip),
-        cmocka_unit_test(dump_round_trips),          cmocka_unit_test(dump_of_the_defaults),
-        cmocka_unit_test(dump_of_the_longest_texts), cmocka_unit_test(help_text),
-        cmocka_unit_test(help_breaks_long_lines),    cmocka_unit_test(use_is_checked),
+        cmocka_unit_test(preset_fills_every_row),
+        cmocka_unit_test(changed_follows_the_value),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(wrong_values_are_refused),
+        cmocka_unit_test(long_text_is_refused),
+        cmocka_unit_test(reals_round_trip),
+        cmocka_unit_test(dump_round_trips),
+        cmocka_unit_test(dump_of_the_defaults),
+        cmocka_unit_test(dump_of_the_longest_texts),
+        cmocka_unit_test(help_text),
+        cmocka_unit_test(help_breaks_long_lines),
+        cmocka_unit_test(use_is_checked),
+        cmocka_unit_test(dump_leaves_out_what_has_no_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
