@@ -4,6 +4,7 @@
 #define STATNET_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct progress {
@@ -18,6 +19,8 @@ double progress_clock(void); /* monotonic seconds */
 void progress_begin(progress *p, const char *label, const char *unit, int64_t total, bool quiet);
 /* `done` of total; `detail` ("loss 4.21") may be NULL. Cheap when it is not yet time to print. */
 void progress_show(progress *p, int64_t done, const char *detail);
+/* "42s", "3m07s", "2h05m", "3d04h". */
+void progress_duration(double seconds, char *text, size_t size);
 /* Leaves the cursor on a fresh line. Call it before writing anything else to stderr. */
 void progress_end(progress *p);
 

@@ -9,6 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A rate of less than that says nothing: the first update waits for memory and libraries. */
+static const double rate_seconds = 1;
+static const int64_t rate_count = 10;
+
 /* Seconds between two lines: on a terminal, and in a log. */
 static const double terminal_interval = 0.2, plain_interval = 10;
 
@@ -31,31 +35,36 @@ void progress_begin(progress *p, const char *label, const char *unit, int64_t to
     p->interval = p->terminal ? terminal_interval : plain_interval;
 }
 
-/* "42s", "3m07s", "2h05m". */
-static void format_duration(double seconds, char *text, size_t size) {
+void progress_duration(double seconds, char *text, size_t size) {
     int64_t s = seconds < 1e9 ? (int64_t)(seconds + 0.5) : 999999999;
     if (s < 60)
         snprintf(text, size, "%" PRId64 "s", s);
     else if (s < 3600)
         snprintf(text, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-    else
+    else if (s < 86400)
         snprintf(text, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
+    else
+        snprintf(text, size, "%" PRId64 "d%02" PRId64 "h", s / 86400, s / 3600 % 24);
 }
 
 /* "train: 120/4000 updates (3.0%), loss 4.21, 12.3 updates/s, 5m15s left" */
 static void format_line(const progress *p, int64_t done, const char *detail, char *text,
                         size_t size) {
-    double seconds = progress_clock() - p->start, rate = seconds > 0 ? (double)done / seconds : 0;
-    char count[96], pace[96], left[64] = "";
+    double seconds = progress_clock() - p->start;
+    const bool known = seconds >= rate_seconds || done >= rate_count;
+    double rate = known && seconds > 0 ? (double)done / seconds : 0;
+    char count[96], pace[96] = "", left[64] = "";
     if (p->total > 0)
         snprintf(count, sizeof count, "%" PRId64 "/%" PRId64 " %.20s (%.1f%%)", done, p->total,
                  p->unit, 100.0 * (double)done / (double)p->total);
     else
         snprintf(count, sizeof count, "%" PRId64 " %.20s", done, p->unit);
-    snprintf(pace, sizeof pace, ", %.3g %.20s/s", rate, p->unit);
+    if (rate > 0)
+        snprintf(pace, sizeof pace, rate < 1000 ? ", %.3g %.20s/s" : ", %.0f %.20s/s", rate,
+                 p->unit);
     if (p->total > done && rate > 0) {
         char duration[32];
-        format_duration((double)(p->total - done) / rate, duration, sizeof duration);
+        progress_duration((double)(p->total - done) / rate, duration, sizeof duration);
         snprintf(left, sizeof left, ", %s left", duration);
     }
     snprintf(text, size, "%s: %s%s%s%s%s", p->label, count, detail ? ", " : "",

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "statnet/options.h"
+#include "statnet/progress.h"
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
 
@@ -116,7 +117,12 @@ static void print_origin(const sr_runfile *f) {
     print_text("finished", info->finished);
     if (!isnan(info->wall_seconds)) {
         print_label("wall time");
-        printf("%.1f s\n", info->wall_seconds);
+        char duration[32];
+        progress_duration(info->wall_seconds, duration, sizeof duration);
+        if (info->wall_seconds < 60)
+            printf("%.1f s\n", info->wall_seconds);
+        else
+            printf("%s (%.1f s)\n", duration, info->wall_seconds);
     }
     print_text("weights", info->weights_digest);
 }

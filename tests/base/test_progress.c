@@ -68,11 +68,36 @@ static void times_left(void **state) {
     (void)state;
     captured c = capture(show_times_left, NULL, NULL);
     static const char *const left[] = {"9s left", "42s left", "3m07s left", "2h05m left",
-                                       "277h46m left"};
+                                       "11d13h left"};
     char *line = strtok(c.err, "\n");
     for (int i = 0; i < 5; i++, line = strtok(NULL, "\n")) {
         assert_non_null(line);
         assert_non_null(strstr(line, left[i]));
+    }
+}
+
+/* A rate over less than a second and ten updates is not told. */
+static int show_early(void *context) {
+    (void)context;
+    static const struct {
+        double seconds;
+        int64_t done;
+    } at[] = {{0.01, 1}, {0.9, 9}, {1, 1}, {0.5, 10}};
+    for (int i = 0; i < 4; i++) {
+        progress p = begun(at[i].seconds, 4000, false);
+        progress_show(&p, at[i].done, NULL);
+    }
+    return 0;
+}
+
+static void no_early_rate(void **state) {
+    (void)state;
+    captured c = capture(show_early, NULL, NULL);
+    char *line = strtok(c.err, "\n");
+    for (int i = 0; i < 4; i++, line = strtok(NULL, "\n")) {
+        assert_non_null(line);
+        assert_int_equal(strstr(line, "updates/s") != NULL, i >= 2);
+        assert_int_equal(strstr(line, "left") != NULL, i >= 2);
     }
 }
 
@@ -142,6 +167,7 @@ int main(void) {
         cmocka_unit_test(a_line_of_a_log),
         cmocka_unit_test(unknown_total),
         cmocka_unit_test(times_left),
+        cmocka_unit_test(no_early_rate),
         cmocka_unit_test(one_line_per_interval_and_the_last),
         cmocka_unit_test(quiet_prints_nothing),
         cmocka_unit_test(a_terminal_rewrites_its_line),
