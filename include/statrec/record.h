@@ -79,7 +79,8 @@ typedef struct sr_site {
     const char *kind;        /* part of the model that it sits in: "conv", "encoder", "decoder"; a
                                 host's own word for others. Result tables tell the decoder's
                                 normalization from the model's by it */
-    sr_family family;        /* which statistics the method divides by (statrec/format.h) */
+    sr_family family;        /* which statistics the method divides by (statrec/format.h); left out:
+                                SR_FAMILY_NONE, whose scalars are few (sr_put_vector) */
     int width;               /* features d */
     int depth;         /* place in the order of the forward pass, from 0; another for each site */
     int layer_scale;   /* groups, 0 = none */
@@ -137,7 +138,9 @@ bool sr_wants_vectors(const sr_recorder *r);
 
 /* Ready statistics of the current step. value [width of the site], double. Scalars of SR_SCALARS
  * that follow from the vectors (and rows) are computed by sr_end_step; sr_put_scalar is for the
- * rest. */
+ * rest. At a site of SR_FAMILY_NONE that is not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are
+ * refused (SR_USAGE): only a family says what they are of, and g_mu, g_sigma2 and g_psi2 would
+ * silently be missing. */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 sr_status sr_put_scalar(sr_recorder *r, int site, sr_scalar which, double value);

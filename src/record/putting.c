@@ -40,7 +40,25 @@ static int64_t convert(const double *value, int64_t width, float *row) {
     return bad;
 }
 
+/* Without a family nothing says what xhat is, and the scalars of these sums would be missing. */
+static bool wants_family(sr_vector which) {
+    static const uint32_t sums =
+        1u << SR_sum_g | 1u << SR_sum_gx | 1u << SR_nu | 1u << SR_Gamma_t | 1u << SR_Lambda_t;
+    return (int)which >= 0 && which < SR_VECTOR_COUNT && (sums >> which & 1);
+}
+
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value) {
+    const site_state *s = recorder_site(r, site, "sr_put_vector");
+    if (!s) return recorder_check(r);
+    if (s->family != SR_FAMILY_NONE || r->site[site].observed || !wants_family(which))
+        return recorder_put_vector(r, site, which, value);
+    return sr_fail(&r->failure, SR_USAGE,
+                   "%s: sr_put_vector: %s at site %s, which was added without a family "
+                   "(sr_site.family)",
+                   r->path, run_vectors[which].name, r->site[site].name);
+}
+
+sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value) {
     site_state *s = recorder_site(r, site, "sr_put_vector");
     if (!s) return recorder_check(r);
     if ((int)which < 0 || which >= SR_VECTOR_COUNT || !value)

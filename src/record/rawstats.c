@@ -64,14 +64,14 @@ static void advance(double *running, const double *batch, double alpha, int64_t 
 static void put_forward(sr_recorder *r, int site, const raw_state *raw) {
     const double *work = raw->work;
     int64_t width = r->site[site].width;
-    sr_put_vector(r, site, SR_mu_B, work + MEAN * width);
-    sr_put_vector(r, site, SR_sigma2_B, work + VARIANCE * width);
-    sr_put_vector(r, site, SR_psi2_B, work + SQUARE * width);
-    sr_put_vector(r, site, SR_gamma, work + GAIN * width);
+    recorder_put_vector(r, site, SR_mu_B, work + MEAN * width);
+    recorder_put_vector(r, site, SR_sigma2_B, work + VARIANCE * width);
+    recorder_put_vector(r, site, SR_psi2_B, work + SQUARE * width);
+    recorder_put_vector(r, site, SR_gamma, work + GAIN * width);
     if (isnan(r->site[site].alpha)) return;
-    sr_put_vector(r, site, SR_mu, raw->mu);
-    sr_put_vector(r, site, SR_sigma2, raw->sigma2);
-    sr_put_vector(r, site, SR_psi2, raw->psi2);
+    recorder_put_vector(r, site, SR_mu, raw->mu);
+    recorder_put_vector(r, site, SR_sigma2, raw->sigma2);
+    recorder_put_vector(r, site, SR_psi2, raw->psi2);
 }
 
 /* From the statistics of this batch and the running ones from before it. */
@@ -127,7 +127,7 @@ static void put_pn(sr_recorder *r, int site, raw_state *raw, const double *sum_g
     const double *scale = raw->work + SCALE * width, *center = raw->work + CENTER * width,
                  *own = raw->work + PN_SCALE * width, *gain = raw->work + GAIN * width;
     double *Gamma = raw->work + SQUARE * width, *Lambda = raw->work + MEAN * width;
-    sr_put_vector(r, site, SR_nu, raw->nu);
+    recorder_put_vector(r, site, SR_nu, raw->nu);
     for (int64_t k = 0; k < width; k++) {
         double gx = sum_gx[k];
         if (observed) gx = (gx / scale[k] + center[k] * sum_g[k]) * own[k];
@@ -135,8 +135,8 @@ static void put_pn(sr_recorder *r, int site, raw_state *raw, const double *sum_g
         Lambda[k] = gain[k] * gx / rows;
         raw->nu[k] = raw->nu[k] * (1 - (1 - alpha) * Gamma[k]) + (1 - alpha) * Lambda[k];
     }
-    sr_put_vector(r, site, SR_Gamma_t, Gamma);
-    sr_put_vector(r, site, SR_Lambda_t, Lambda);
+    recorder_put_vector(r, site, SR_Gamma_t, Gamma);
+    recorder_put_vector(r, site, SR_Lambda_t, Lambda);
 }
 
 /* What is subtracted from (gamma scale)^2 E in feature k; mean_part: the term of A too. */
@@ -193,8 +193,8 @@ sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     sr_gradient_sums(dy->data, x->data, x->outer, width, x->inner, x->valid,
                      raw->work + CENTER * width, raw->work + SCALE * width, sums, sums + width,
                      sums + 2 * width);
-    sr_put_vector(r, site, SR_sum_g, sums);
-    sr_put_vector(r, site, SR_sum_gx, sums + width);
+    recorder_put_vector(r, site, SR_sum_g, sums);
+    recorder_put_vector(r, site, SR_sum_gx, sums + width);
     put_norms(r, site, raw, sums);
     if (s->family == SR_FAMILY_PN && !isnan(r->site[site].alpha))
         put_pn(r, site, raw, sums, sums + width);

@@ -65,6 +65,9 @@ sr_status recorder_check(const sr_recorder *r);
 /* The site's state within a step, or NULL after keeping a failure. */
 site_state *recorder_site(sr_recorder *r, int site, const char *call);
 
+/* sr_put_vector for sites of any family. */
+sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
+
 /* Sets a step's sites back to "nothing put"; derives and stores their scalars at its end. */
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);

@@ -486,14 +486,41 @@ static void test_close_status(void **state) {
     check_failure(&why, SR_USAGE, "'great'");
 }
 
+/* Sums of a site without a family would lose the scalars that follow from them. */
+static void test_without_family(void **state) {
+    (void)state;
+    const double value[2] = {1, 2};
+    static const sr_vector sums[] = {SR_sum_g, SR_sum_gx, SR_nu, SR_Gamma_t, SR_Lambda_t},
+                           plain[] = {SR_mu_B, SR_sigma2_B, SR_mu, SR_sigma2, SR_gamma};
+    for (int observed = 0; observed < 2; observed++)
+        for (int i = 0; i < 5; i++) {
+            sr_options o = SR_OPTIONS_DEFAULT;
+            sr_failure why = {0};
+            o.force = true;
+            sr_recorder *r = sr_create(sample_path("family.h5"), &o, &why);
+            assert_non_null(r);
+            int site = sr_add_site(r, &(sr_site){.name = "a", .norm = "bn", .width = 2});
+            if (observed) sr_set_observed(r, site);
+            check_ok(sr_begin_step(r, 1), sr_failed(r));
+            check_ok(sr_put_vector(r, site, plain[i], value), sr_failed(r));
+            sr_put_vector(r, site, sums[i], value);
+            if (observed)
+                assert_null(sr_failed(r));
+            else
+                check_failure(sr_failed(r), SR_USAGE,
+                              "at site a, which was added without a family");
+            sr_abandon(r);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_sites_and_names),
-        cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_reader_errors),
-        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_bad_sites),
-        cmocka_unit_test(test_bad_options),  cmocka_unit_test(test_refuses_existing),
-        cmocka_unit_test(test_rename_race),  cmocka_unit_test(test_empty_runs),
-        cmocka_unit_test(test_close_status),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_sites_and_names),
+        cmocka_unit_test(test_neighbours),     cmocka_unit_test(test_reader_errors),
+        cmocka_unit_test(test_mistakes),       cmocka_unit_test(test_bad_sites),
+        cmocka_unit_test(test_bad_options),    cmocka_unit_test(test_refuses_existing),
+        cmocka_unit_test(test_rename_race),    cmocka_unit_test(test_empty_runs),
+        cmocka_unit_test(test_without_family), cmocka_unit_test(test_close_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
