@@ -8,11 +8,12 @@
 #include "statnet/progress.h"
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
+#include "writing.h"
 
 enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8, SPECTRA_SHOWN = 4 };
 
 typedef struct info_values {
-    bool options;
+    bool options, follow;
     option_text format;
 } info_values;
 
@@ -20,6 +21,8 @@ typedef struct info_values {
 static const option info_rows[] = {
     FLAG_OPTION(NULL, "options", AT(options), "no",
                 "print the options stored in the run, as a .conf file, and nothing else"),
+    FLAG_OPTION(NULL, "follow", AT(follow), "no",
+                "print a line when new rows arrive, until the run ends or its writer is gone"),
     CHOICE_OPTION(NULL, "format", AT(format), "text", "text|" TSV_FORMATS,
                   "the sites as a table instead, what else there is to say in its notes"),
 };
@@ -35,7 +38,8 @@ static int print_help(void) {
         "one, what can be read is printed, and what cannot is named.\n"
         "\n");
     options_help(info_options, stdout);
-    printf("\nExit status: 0 readable, 1 not readable or damaged, 2 usage.\n");
+    printf("\nExit status: 0 readable, 1 not readable or damaged, or (--follow) its writer is "
+           "gone, 2 usage.\n");
     return TOOL_DONE;
 }
 
@@ -70,6 +74,24 @@ static void print_status(const sr_runfile *f, sr_failure *why) {
         printf("unfinished: readable up to step %lld\n", (long long)last_step(f, why));
     }
     print_text("reason", info->reason);
+}
+
+/* Of an unfinished file: who writes it. */
+static void print_writer(const sr_run_info *info) {
+    long pid = 0;
+    double idle = NAN;
+    char ago[32];
+    if (strcmp(info->status, "running") != 0) return;
+    const writer_state state = writing_look(info, &pid, &idle);
+    progress_duration(idle, ago, sizeof ago);
+    print_label("writer");
+    if (state == WRITER_ALIVE)
+        printf("process %ld is alive; ", pid);
+    else if (state == WRITER_GONE)
+        printf("gone: no process has the file open for writing; ");
+    else
+        printf("not known here (host %s); ", *info->host ? info->host : "?");
+    printf("last written %s ago\n", ago);
 }
 
 /* Distinct methods of the sites, in the order of their first site. */
@@ -328,6 +350,7 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
         sr_fail(why, SR_FORMAT, "%s", damage);
     }
     print_status(f, &part), print_damage(f, &part, why);
+    print_writer(sr_run_get_info(f));
     print_origin(f);
     print_steps(f, &part), print_damage(f, &part, why);
     print_vectors(f, &part), print_damage(f, &part, why);
@@ -428,9 +451,12 @@ int cmd_info(const tool *t) {
     char *command = tool_command(t);
     if (options_parse(info_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
         files = -1;
-    if (files != 1) free(command);
+    if (files != 1 || values.follow) free(command);
     if (files < 0) return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
+    if (values.follow && (values.options || strcmp(values.format, "text") != 0))
+        return tool_error(t, TOOL_USAGE, "--follow goes neither with --options nor with --format");
+    if (values.follow) return writing_follow(t, t->argv[2]);
     sr_status status = command ? print_file(&values, t->argv[2], command, &why)
                                : sr_fail(&why, SR_MEMORY, "out of memory");
     free(command);

@@ -1,0 +1,19 @@
+/* writing.h -- whether somebody still writes a run file; see writing in cmd_follow.c. */
+#ifndef CLI_WRITING_H
+#define CLI_WRITING_H
+
+#include "statnet/tool.h"
+#include "statrec/runfile.h"
+
+typedef enum {
+    WRITER_ALIVE,
+    WRITER_GONE,    /* no process of this machine has the file open for writing */
+    WRITER_UNKNOWN, /* it runs on another machine, or its processes may not be looked at */
+} writer_state;
+
+/* Of an unfinished file; *pid and *idle (seconds since the last write) may be NULL. */
+writer_state writing_look(const sr_run_info *info, long *pid, double *idle);
+/* Prints a line when rows arrive, until the run ends or its writer is gone. */
+int writing_follow(const tool *t, const char *path);
+
+#endif
