@@ -115,9 +115,16 @@ static const struct {
     {"instancenorm", "sample", "mu,sigma2", "", SR_FAMILY_ROW, false},
 };
 
-void reader_guess_method(sr_run_site *site) {
+/* What is said in parts is not taken for the whole. */
+void reader_forget_method(sr_run_site *site) {
     site->family = SR_FAMILY_NONE;
     copy(site->axis, "-");
+    copy(site->uses, "");
+    copy(site->constants, "");
+}
+
+void reader_guess_method(sr_run_site *site) {
+    reader_forget_method(site);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].norm, site->norm) != 0) continue;
         copy(site->axis, known[i].axis);

@@ -83,6 +83,7 @@ bool reader_has_column(const sr_runfile *f, const run_column *c);
 
 /* method.c: fills what the method is from its name, for files that do not tell. */
 void reader_guess_method(sr_run_site *site);
+void reader_forget_method(sr_run_site *site); /* to: it is not known */
 
 /* mainnorm.c: fills `called` from norm and layer_scale. */
 void reader_call_site(sr_run_site *site);

@@ -256,17 +256,22 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
         read_array(f, "/sites/" #field, H5_TEXT, size, count, scratch, &own);                      \
         for (int64_t i = 0; i < count && own.status == SR_OK; i++)                                 \
             memcpy(f->site[i].field, scratch + i * (size), (size)-1);                              \
+        damaged = damaged || own.status != SR_OK;                                                  \
         status = reader_forgive(f, &own, why);                                                     \
     }
+    bool damaged = false;
     SR_SITE_TEXTS(READ)
     if (!tells_methods(f)) {
         for (int64_t i = 0; i < count; i++) reader_guess_method(&f->site[i]);
         return status;
     }
+    damaged = false;
     SR_METHOD_TEXTS(READ)
 #undef READ
     sr_failure families = {0};
     if (status == SR_OK) read_families(f, scratch, &families);
+    for (int64_t i = 0; i < count && (damaged || families.status != SR_OK); i++)
+        reader_forget_method(&f->site[i]);
     return status == SR_OK ? reader_forgive(f, &families, why) : status;
 }
 

@@ -1,5 +1,5 @@
 /* What the first site of each stack gets: sqrt(d) E[token] + P[place], places from TOKEN_PAD + 1 on,
- * and nothing at all where there is padding (models.md 2.2). */
+ * and nothing at all where there is padding (docs/models.md 2.2). */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,6 @@ static model *create(seen *s) {
                        .decoder_norm = "ln",
                        .norm_eps = NAN,
                        .norm_alpha = NAN,
-                       .label_smoothing = NAN,
                        .embed_dim = WIDTH,
                        .ffn_dim = WIDTH,
                        .heads = 2,
@@ -46,7 +45,7 @@ static model *create(seen *s) {
     return m;
 }
 
-static void pass(model *m, const int32_t *token, const uint8_t *mask) {
+static void forward(model *m, const int32_t *token, const uint8_t *mask) {
     sr_failure why = {0};
     tape *t = tape_create(1, &why);
     assert_non_null(t);
@@ -61,7 +60,8 @@ static void pass(model *m, const int32_t *token, const uint8_t *mask) {
                .target_mask = mask,
                .tokens = 4};
     tape_reset(t, rng_create(1), true, true);
-    if (!model_loss(m, t, &b, NORM_TRAIN, NULL)) fail_msg("%s", tape_failure(t)->text);
+    pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
+    if (!m->row->forward(m, &p)) fail_msg("%s", tape_failure(t)->text);
     tape_free(t);
 }
 
@@ -71,7 +71,7 @@ static void rows(void **state) {
     const int32_t token[COUNT * LENGTH] = {7, 9, TOKEN_EOS, TOKEN_EOS, TOKEN_PAD, TOKEN_PAD};
     const uint8_t mask[COUNT * LENGTH] = {1, 1, 1, 1, 0, 0};
     model *m = create(&s);
-    pass(m, token, mask);
+    forward(m, token, mask);
     double want[NUMBERS];
     for (int i = 0; i < NUMBERS; i++) {
         int row = i / WIDTH, k = i % WIDTH, place = TOKEN_PAD + 1 + row % LENGTH;

@@ -150,7 +150,14 @@ static void write_heads(const char *name, int heads) {
              "data-dir = /some/where/pairs/\nsource = de\ntarget = en\nheads = %d\n", heads);
     o.config = config, o.model = "toy", o.data = "parallel", o.task = "pairs";
     sr_recorder *r = run_create(program_file(name), o);
-    sr_add_site(r, &(sr_site){"top", "bn", "x", SR_FAMILY_SIGMA, 2, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = "top",
+                              .norm = "bn",
+                              .kind = "x",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 2,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         run_end_step(r, step);

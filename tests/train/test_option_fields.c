@@ -22,13 +22,11 @@ static void training(void **state) {
     (void)state;
     parse((const char *const[]){"--lr=0.21",
                                 "--warmup-init-lr=0.22",
+                                "--lr-steps=2",
                                 "--lr-factor=0.23",
                                 "--clip-norm=0.24",
                                 "--momentum=0.25",
                                 "--nesterov",
-                                "--adam-beta1=0.26",
-                                "--adam-beta2=0.27",
-                                "--adam-eps=0.28",
                                 "--weight-decay=0.29",
                                 "--warmup-updates=31",
                                 "--update-freq=32",
@@ -38,24 +36,26 @@ static void training(void **state) {
                                 "--seed=36",
                                 "--threads=37",
                                 "--spectra-every=38",
-                                "--svd-every=39",
                                 "--flush-steps=40",
                                 "--flush-seconds=41",
-                                "--size-limit=42",
                                 "--vectors-every=43",
+                                "--final-tid",
                                 "--final-batches=44",
                                 NULL});
     assert_true(c.lr == 0.21 && c.warmup_init == 0.22 && c.lr_factor == 0.23);
     assert_true(c.clip_norm == 0.24 && c.optim.momentum == 0.25 && c.optim.nesterov);
-    assert_true(c.optim.beta1 == 0.26 && c.optim.beta2 == 0.27 && c.optim.eps == 0.28);
     assert_true(c.optim.weight_decay == 0.29);
     assert_true(c.warmup_updates == 31 && c.update_freq == 32 && c.epochs == 33);
     assert_true(c.max_steps == 34 && c.validate_updates == 35 && c.seed == 36 && c.threads == 37);
-    assert_true(c.spectra_every == 38 && c.svd_every == 39 && c.flush_steps == 40);
-    assert_true(c.flush_seconds == 41 && c.size_limit == 42 && c.vectors_every == 43);
-    assert_true(c.final_batches == 44);
-    assert_false(c.validate_batch || c.final_tid || c.quiet || c.profile || c.force);
+    assert_true(c.spectra_every == 38 && c.flush_steps == 40);
+    assert_true(c.flush_seconds == 41 && c.vectors_every == 43);
+    assert_true(c.final_tid && c.final_batches == 44);
+    assert_false(c.validate_batch || c.quiet || c.profile || c.force);
     assert_true(c.model.seed == 36 && c.data.seed == 36);
+    parse((const char *const[]){"--model=transformer", "--adam-beta1=0.26", "--adam-beta2=0.27",
+                                "--adam-eps=0.28", "--svd-every=39", "--size-limit=42", NULL});
+    assert_true(c.optim.beta1 == 0.26 && c.optim.beta2 == 0.27 && c.optim.eps == 0.28);
+    assert_true(c.svd_every == 39 && c.size_limit == 42);
 }
 
 static void model_and_data(void **state) {
@@ -77,7 +77,7 @@ static void model_and_data(void **state) {
                                 "--layer-scale=9",
                                 "--placement=pre",
                                 "--count-padding",
-                                "--batch-size=51",
+                                "--data=parallel",
                                 "--max-tokens=52",
                                 "--vocab-size=53",
                                 "--limit=54",
@@ -97,11 +97,11 @@ static void model_and_data(void **state) {
     assert_string_equal(m->placement, "pre");
     assert_true(m->norm_eps == 0.11 && m->norm_alpha == 0.12 && m->dropout == 0.13);
     assert_true(m->attention_dropout == 0.14 && m->relu_dropout == 0.15);
-    assert_true(m->label_smoothing == 0.16 && m->smoothing == SMOOTHING_OTHERS);
+    assert_true(c.label_smoothing == 0.16 && c.smoothing == SMOOTHING_OTHERS);
     assert_true(m->embed_dim == 48 && m->ffn_dim == 49 && m->heads == 6);
     assert_true(m->encoder_layers == 7 && m->decoder_layers == 8 && m->layer_scale == 9);
     assert_true(m->count_padding && d->shuffle_sources && d->augment);
-    assert_true(d->batch_size == 51 && d->max_tokens == 52 && d->vocab_size == 53);
+    assert_true(d->max_tokens == 52 && d->vocab_size == 53);
     assert_true(d->limit == 54);
     assert_string_equal(d->source, "s");
     assert_string_equal(d->target, "t");
@@ -109,9 +109,11 @@ static void model_and_data(void **state) {
     assert_string_equal(d->validpref, "b");
     assert_string_equal(d->testpref, "c");
     assert_string_equal(d->dir, "d");
+    parse((const char *const[]){"--batch-size=51", "--no-augment", NULL});
+    assert_true(d->batch_size == 51 && !d->augment);
 }
 
-/* What the sources of each preset set (models.md 2.6, 11.3), below what is given. */
+/* What the sources of each preset set (docs/models.md 2.6, 11.3), below what is given. */
 static void recipes(void **state) {
     (void)state;
     static const struct {
@@ -133,7 +135,7 @@ static void recipes(void **state) {
                                     row[i].preset, "--weight-decay", "0.5", NULL});
         assert_true(c.lr == 7 && c.optim.weight_decay == 0.5);
     }
-    parse((const char *const[]){"--model", "resnet20", NULL}); /* models.md 1.1 */
+    parse((const char *const[]){"--model", "resnet20", NULL}); /* docs/models.md 1.1 */
     assert_true(c.lr == 0.1 && c.optim.momentum == 0.9 && c.optim.weight_decay == 1e-4);
     assert_true(c.warmup_updates == 0 && c.data.batch_size == 128 && c.data.augment);
     assert_string_equal(c.optimizer, "sgd");
