@@ -159,9 +159,58 @@ static void digest(void **state) {
     }
 }
 
+/* tid_mean and tid_var of encoder.0.norm1, whose running values are the last batch's own. */
+static void final_pass(const char *const *more, double *mean, double *var) {
+    const char *args[32] = {"--lr=0",     "--warmup-init-lr=0",           "--epochs=1",
+                            "--norm=ln",  "--norm-at=encoder.0.norm1=bn", "--norm-alpha=0",
+                            "--final-tid"};
+    train_result r;
+    sr_failure why = {0};
+    int64_t batches;
+    double value[SR_FINAL_COUNT][SITES], *final[SR_FINAL_COUNT];
+    for (int i = 0; more[i]; i++) args[7 + i] = more[i];
+    for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = value[i];
+    sr_runfile *f = small_run(args, NULL, &r);
+    check_ok(sr_run_final(f, &batches, final, &why), &why);
+    assert_int_equal(batches, 1);
+    *mean = value[SR_FINAL_tid_mean][0];
+    *var = value[SR_FINAL_tid_var][0];
+    sr_run_close(f);
+}
+
+/* As training does, with masks of its own; without any the rows would vary less. */
+static void final_pass_drops(void **state) {
+    (void)state;
+    const char *const args[] = {"--max-tokens=2000", "--dropout=0.5", NULL};
+    double mean, var;
+    small_write_pairs(200);
+    final_pass(args, &mean, &var);
+    assert_true(mean > 0.001 && mean < 0.1);
+    assert_true(var > 0.001 && var < 0.1);
+}
+
+/* Two batches an epoch: the first of the next epoch is now and then the last of this one. */
+static void final_pass_is_another_epoch(void **state) {
+    (void)state;
+    static const char *const seeds[] = {"--seed=1", "--seed=2", "--seed=3", "--seed=4",
+                                        "--seed=5", "--seed=6", "--seed=7", "--seed=8"};
+    int same = 0;
+    small_write_pairs(4);
+    for (int i = 0; i < 8; i++) {
+        double mean, var;
+        final_pass((const char *const[]){"--final-batches=1", seeds[i], NULL}, &mean, &var);
+        same += mean < 1e-6;
+    }
+    assert_in_range(same, 1, 7);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors), cmocka_unit_test(projection),
-                                       cmocka_unit_test(identity), cmocka_unit_test(sites),
-                                       cmocka_unit_test(digest)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),
+                                       cmocka_unit_test(projection),
+                                       cmocka_unit_test(identity),
+                                       cmocka_unit_test(sites),
+                                       cmocka_unit_test(digest),
+                                       cmocka_unit_test(final_pass_drops),
+                                       cmocka_unit_test(final_pass_is_another_epoch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
