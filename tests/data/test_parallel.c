@@ -90,6 +90,8 @@ static void uses_the_first_lines_only(void **state) {
     assert_int_equal(b.count, 1);
     assert_string_equal(spell(d, b.target_out, b.target_mask, b.target_length), "a dog </s>");
     assert_int_equal(data_get_shape(d)->vocabulary, 8); /* ein hund a dog */
+    b = get(d, SPLIT_VALID, 0, 0);
+    assert_int_equal(b.count, 2); /* all of them */
     data_close(d);
 }
 

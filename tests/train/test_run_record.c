@@ -159,6 +159,24 @@ static void digest(void **state) {
     }
 }
 
+/* Sentences of three words and </s>: the mean of the places 2 .. 5 (models.md 2.2). */
+static void position_of_batch(void **state) {
+    (void)state;
+    const char *const args[] = {"--record=all", "--max-steps=1", NULL};
+    train_result r;
+    sr_failure why = {0};
+    sr_runfile *f = run(args, NULL, &r);
+    float got[16];
+    check_ok(sr_run_vector(f, "position_B", 0, 0, 1, got, &why), &why);
+    for (int k = 0; k < 16; k++) {
+        double frequency = exp(-(k % 8) * log(10000) / 7), want = 0;
+        for (int place = 2; place <= 5; place++)
+            want += (k < 8 ? sin(place * frequency) : cos(place * frequency)) / 4;
+        assert_true(fabs((double)got[k] - want) < 1e-6);
+    }
+    sr_run_close(f);
+}
+
 /* tid_mean and tid_var of encoder.0.norm1, whose running values are the last batch's own. */
 static void final_pass(const char *const *more, double *mean, double *var) {
     const char *args[32] = {"--lr=0",     "--warmup-init-lr=0",           "--epochs=1",
@@ -205,12 +223,10 @@ static void final_pass_is_another_epoch(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),
-                                       cmocka_unit_test(projection),
-                                       cmocka_unit_test(identity),
-                                       cmocka_unit_test(sites),
-                                       cmocka_unit_test(digest),
-                                       cmocka_unit_test(final_pass_drops),
-                                       cmocka_unit_test(final_pass_is_another_epoch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors),          cmocka_unit_test(projection),
+        cmocka_unit_test(identity),         cmocka_unit_test(sites),
+        cmocka_unit_test(digest),           cmocka_unit_test(position_of_batch),
+        cmocka_unit_test(final_pass_drops), cmocka_unit_test(final_pass_is_another_epoch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
