@@ -385,6 +385,30 @@ static void test_foreign(void **state) {
     expect_refused("/sites/name", spoil_dataset_for_group);
 }
 
+/* What is left out is NaN or -1, what stands beside it as it was. */
+static void test_recovered_values(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recovery count;
+    double loss[40], lr[40], was[40];
+    int64_t tokens[40];
+    const char *path = sample_path("values.h5");
+    hid_t file = reopen(path);
+    spoil_rank(file), spoil_missing(file);
+    assert_true(H5Fclose(file) >= 0);
+    check_ok(sr_run_recover(path, sample_path("rest.h5"), true, -1, &count, &why), &why);
+    sr_runfile *f = sr_run_open(sample_path("rest.h5"), &why),
+               *whole = sr_run_open(sample_path("whole.h5"), &why);
+    if (!f || !whole) fail_msg("%s", why.text);
+    check_ok(sr_run_step_reals(f, "loss", 0, 40, loss, &why), &why);
+    check_ok(sr_run_step_reals(f, "lr", 0, 40, lr, &why), &why);
+    check_ok(sr_run_step_reals(whole, "lr", 0, 40, was, &why), &why);
+    check_ok(sr_run_step_ints(f, "tokens", 0, 40, tokens, &why), &why);
+    for (int i = 0; i < 40; i++) assert_true(isnan(loss[i]) && tokens[i] == -1);
+    assert_memory_equal(lr, was, sizeof lr);
+    sr_run_close(f), sr_run_close(whole);
+}
+
 /* Without /state the rows are counted by what is there. */
 static void test_without_state(void **state) {
     (void)state;
@@ -435,6 +459,36 @@ static void test_huge_extent(void **state) {
     sr_run_close(f);
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
     exercise(path);
+}
+
+/* The same where no column of statistics says less. */
+static void test_huge_extent_alone(void **state) {
+    (void)state;
+    static const char *const columns[] = {"step", "update", "tokens",    "epoch",
+                                          "loss", "lr",     "grad_norm", "seconds"};
+    sr_failure why = {0};
+    const char *path = sample_path("alone.h5");
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true, o.planned_steps = 40, o.scalars = o.vectors = false;
+    sr_recorder *r = sample_create(path, &o, &why);
+    assert_non_null(r);
+    check_ok(sample_steps(r, 1, 40, 10), sr_failed(r));
+    check_ok(sr_close(r, &complete, &why), &why);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    for (int i = 0; i < 8; i++) {
+        char name[32];
+        hsize_t rows = (hsize_t)1 << 50;
+        snprintf(name, sizeof name, "/steps/%s", columns[i]);
+        hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+        assert_true(H5Dset_extent(set, &rows) >= 0);
+        H5Dclose(set);
+    }
+    write_int(file, "/state/committed_steps", (int64_t)1 << 50);
+    H5Fclose(file);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    assert_int_equal(sr_run_get_info(f)->steps, 40);
+    sr_run_close(f);
 }
 
 /* Faults that leave a file readable are found by the check. */
@@ -554,7 +608,9 @@ int main(void) {
         cmocka_unit_test(test_flipped),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_without_state),
+        cmocka_unit_test(test_recovered_values),
         cmocka_unit_test(test_huge_extent),
+        cmocka_unit_test(test_huge_extent_alone),
         cmocka_unit_test(test_check_finds),
         cmocka_unit_test(test_older),
         cmocka_unit_test(test_ascii_attribute),
