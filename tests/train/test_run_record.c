@@ -159,7 +159,7 @@ static void digest(void **state) {
     }
 }
 
-/* Sentences of three words and </s>: the mean of the places 2 .. 5 (models.md 2.2). */
+/* Sentences of three words and </s>: the mean of the places 2 .. 5 (docs/models.md 2.2). */
 static void position_of_batch(void **state) {
     (void)state;
     const char *const args[] = {"--record=all", "--max-steps=1", NULL};
