@@ -122,7 +122,9 @@ static int open_recorder(step_bench *s, const char *path) {
     o.vectors_every = 1;
     s->recorder = sr_create(path, &o, &s->why);
     if (!s->recorder) return 1;
-    s->hooks = hooks_create(s->model, s->recorder, "*", true, &s->why);
+    bool *all = hooks_choose(s->model, "*", false, &s->why);
+    if (all) s->hooks = hooks_create(s->model, s->recorder, all, true, &s->why);
+    free(all);
     return !s->hooks;
 }
 

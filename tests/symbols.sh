@@ -10,10 +10,10 @@ objects() { (cd "$top" && ls src/"$2"/*.c) | sed "s|^|$1/obj/|; s|c\$|o|"; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-nm $(objects "$1" record) | awk 'NF == 3 && $2 ~ /[TDRB]/ { print $3 }' | names >"$work/defined"
+objects "$1" record | xargs nm | awk 'NF == 3 && $2 ~ /[TDRB]/ { print $3 }' | names >"$work/defined"
 [ -s "$work/defined" ] || { echo "symbols: nothing is built in $1"; exit 1; }
 # what a room asks for of the record room
-asked() { nm -u $(objects "$1" "$2") | awk '{ print $2 }' | names | comm -12 - "$work/defined"; }
+asked() { objects "$1" "$2" | xargs nm -u | awk '{ print $2 }' | names | comm -12 - "$work/defined"; }
 bad=0
 for room in base engine norm nets data task train; do
     for name in $(asked "$1" $room); do

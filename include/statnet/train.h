@@ -90,7 +90,7 @@ typedef struct train_result {
     train_eval last, test;           /* the last validation, and that of the test split */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */
-    char digest[32]; /* of all weights and running state */
+    char digest[32];      /* of all weights and running state */
     train_times times;
     tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */
 } train_result;

@@ -41,7 +41,7 @@ typedef struct sr_run_info {
     int threads;
     int64_t sites, width;          /* S, W */
     int64_t steps, vectors, evals; /* readable rows T, V, E */
-    const char *status; /* "running" "complete" "diverged" "interrupted" "failed";
+    const char *status;            /* "running" "complete" "diverged" "interrupted" "failed";
                            "damaged": unreadable */
     const char *reason, *weights_digest, *finished;
     double wall_seconds;

@@ -248,7 +248,8 @@ static const option rows[] = {
     CHOICE(RECORD, "record", record, "all", "none|scalars|all",
            "per site and step: nothing, scalars, scalars and vectors"),
     TEXT(RECORD, "record-sites", record_sites, "*",
-         "sites to record, separated by commas: globs, first, last, last-bn, as in stem,stage1.*", .use = &of_sites),
+         "sites to record, separated by commas: globs, first, last, last-bn, as in stem,stage1.*",
+         .use = &of_sites),
     CHOICE(RECORD, "observe", observe, "none", "none|batch",
            "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
            "the training stays the same",

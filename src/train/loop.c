@@ -243,7 +243,8 @@ static const char *divergence(const trainer *r) {
     const train_eval *e = &r->result->last;
     if (!r->finished || r->result->steps == 0) return NULL;
     if (!isfinite(r->last_loss)) return "the loss of the last pass is not finite";
-    if (e->sum.tokens > 0 && !isfinite(e->sum.loss)) return "the last validation loss is not finite";
+    if (e->sum.tokens > 0 && !isfinite(e->sum.loss))
+        return "the last validation loss is not finite";
     return r->last_skipped ? "the gradient of the last update is not finite" : NULL;
 }
 

@@ -86,8 +86,8 @@ static void test_other_scales(void **state) {
         "statplot fair --against rows",
         "statplot layers --stat g_mu",
         "statplot compare --stat g_sigma2",
-        "cd \"$STATREC_SAMPLES\"; s=$PWD; cd - >&2; statplot modes $s/cv_bn.h5 $s/nlp_bn.h5 "
-        "$s/nlp_ln.h5 $s/nlp_rbn.h5",
+        ("cd \"$STATREC_SAMPLES\"; s=$PWD; cd - >&2; "
+         "statplot modes $s/cv_bn.h5 $s/nlp_bn.h5 $s/nlp_ln.h5 $s/nlp_rbn.h5"),
         "statplot results --published",
         "statplot tid --linear",
         "statplot curves --log --xrange 0.3:0.7",
