@@ -20,7 +20,7 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "any name below /evals"),
+    TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "name of a metric"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -164,10 +164,13 @@ static sr_status read_points(const run_set *set, const char *metric, const run_g
                    set->count > 1 ? " (and no other run)" : "", metric);
 }
 
-static sr_status check_metric(const char *name, tsv *t, sr_failure *why) {
-    const eval_metric *m = metric_find(name, strlen(name));
-    if (!m) return sr_fail(why, SR_USAGE, "--metric: unknown metric '%s'; try --help", name);
-    tsv_note(t, "metric", "%s, %s: %s", name, m->unit, m->definition);
+static sr_status check_metric(const run_set *set, const char *name, tsv *t, sr_failure *why) {
+    sr_status status = metric_check(set, name, t, why);
+    const sr_run_metric *m = metric_find(set, name, strlen(name));
+    if (!m) return status == SR_OK ? sr_fail(why, SR_USAGE, "--metric: one metric") : status;
+    const char *direction = metric_direction(m);
+    tsv_note(t, "metric", "%s, %s%s%s: %s", name, m->unit, *direction ? ", " : "", direction,
+             m->definition);
     return SR_OK;
 }
 
@@ -190,7 +193,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = table_head_begin(&head, &table, "stat-batch", command, set, why);
     if (status == SR_OK) {
-        status = check_metric(s->metric, &table, why);
+        status = check_metric(set, s->metric, &table, why);
         if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
         if (status == SR_OK) status = read_points(set, s->metric, &groups, p, &count, &table, why);
         if (status == SR_OK)

@@ -2,7 +2,7 @@
  *
  *     percent = 100 * step / last step of the run
  *
- * Losses are nats per token or image. lr and grad_norm are NaN except in the last pass of an
+ * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and grad_norm are NaN except in the last pass of an
  * optimizer update.
  *
  * Reduced (--buckets, analysis_parts.c), a run is cut into parts of equal epochs.
@@ -16,12 +16,16 @@
 typedef struct settings {
     bool evals;
     int64_t buckets;
+    option_text metric;
 } settings;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     FLAG_OPTION("Output", "evals", AT(evals), "no",
                 "one row per evaluation instead of one per step"),
+    TEXT_OPTION("Output", "metric", AT(metric), "",
+                "with --evals: only these metrics, names separated by commas, a column for each "
+                "whether a run declares it or not; default: all that the runs declare"),
     INT_OPTION(
         "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
         "of each of so many parts of the epochs only the smallest, the median and the largest "
@@ -30,22 +34,22 @@ static const option rows[] = {
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 typedef struct column {
-    const char *name, *unit, *definition;
+    const char *name, *definition;
+    bool whole;
+    const sr_run_metric *metric; /* NULL: none */
 } column;
 
-#define WHOLE(name, definition)      {#name, "", definition},
-#define REAL(name, unit, definition) {#name, unit, definition},
+#define WHOLE(name, definition)      {#name, definition, true, NULL},
+#define REAL(name, unit, definition) {#name, definition, false, NULL},
 static const column step_column[] = {SR_STEP_INTS(WHOLE) SR_STEP_REALS(REAL)};
-static const column eval_column[] = {{"step", "", "step after which the evaluation was made"},
-                                     SR_EVALS(REAL)};
+static const column eval_column[] = {
+    {"step", "step after which the evaluation was made", true, NULL},
+    {"epoch", "passes over the training data at this evaluation", false, NULL}};
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
-    EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0],
-    MOST_COLUMNS = 16,
+    EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* and those of metrics */
     BLOCK = 4096,
 };
-_Static_assert((int)STEP_COLUMNS <= (int)MOST_COLUMNS && (int)EVAL_COLUMNS <= (int)MOST_COLUMNS,
-               "a row has room for the columns of either group");
 
 /* One of the two groups of a run file. */
 typedef struct group {
@@ -71,12 +75,11 @@ static sr_status read_eval(const sr_runfile *run, const char *name, int64_t firs
 }
 
 static const group steps = {step_column, STEP_COLUMNS, step_rows, sr_run_step_reals};
-static const group evals = {eval_column, EVAL_COLUMNS, eval_rows, read_eval};
 
 static void print_help(const void *self) {
     (void)self;
     printf(
-        "usage: stat-curve RUN.h5... [--evals] [--buckets N]\n\n"
+        "usage: stat-curve RUN.h5... [--evals [--metric NAME[,NAME...]]] [--buckets N]\n\n"
         "Training curves (one row per step), or with --evals validation curves.\n"
         "Writes a tab-separated table with its definitions in `#` lines.\n\nColumns per step:\n");
     for (int i = 0; i < STEP_COLUMNS; i++)
@@ -84,16 +87,87 @@ static void print_help(const void *self) {
     printf("\nColumns per evaluation:\n");
     for (int i = 0; i < EVAL_COLUMNS; i++)
         printf("  %-16s %s\n", eval_column[i].name, eval_column[i].definition);
-    printf("\n");
+    printf("  and the metrics\n\n");
+    metrics_help(stdout);
     options_help(options, stdout);
 }
+
+/* -- columns of metrics ---------------------------------------------------------------------- */
+
+/* The columns of evaluations: of all metrics that the runs declare, or of the chosen ones. */
+typedef struct eval_columns {
+    column *column; /* [columns] */
+    int columns;
+    char *names; /* chosen ones, cut at their commas */
+} eval_columns;
+
+static sr_status add_column(eval_columns *e, column c, sr_failure *why) {
+    for (int i = 0; i < e->columns; i++)
+        if (strcmp(e->column[i].name, c.name) == 0) return SR_OK;
+    column *grown = realloc(e->column, (size_t)(e->columns + 1) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    e->column = grown;
+    grown[e->columns++] = c;
+    return SR_OK;
+}
+
+static sr_status add_declared(eval_columns *e, const run_set *set, sr_failure *why) {
+    const sr_run_metric *m;
+    sr_status status = SR_OK;
+    for (int r = 0; r < set->count; r++)
+        for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
+            status = add_column(e, (column){m->name, m->definition, false, m}, why);
+    return status;
+}
+
+static sr_status add_chosen(eval_columns *e, const run_set *set, const char *words,
+                            sr_failure *why) {
+    sr_status status = SR_OK;
+    e->names = malloc(strlen(words) + 1);
+    if (!e->names) return sr_fail(why, SR_MEMORY, "out of memory");
+    strcpy(e->names, words);
+    for (char *at = e->names, *end; at && status == SR_OK; at = end) {
+        if ((end = strchr(at, ','))) *end++ = 0;
+        const sr_run_metric *m = metric_find(set, at, strlen(at));
+        if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
+        const char *definition = m ? m->definition : "declared by no run";
+        status = add_column(e, (column){at, definition, false, m}, why);
+    }
+    return status;
+}
+
+static sr_status eval_columns_make(eval_columns *e, const run_set *set, const char *words,
+                                   sr_failure *why) {
+    sr_status status = SR_OK;
+    *e = (eval_columns){.columns = 0};
+    for (int i = 0; i < EVAL_COLUMNS && status == SR_OK; i++)
+        status = add_column(e, eval_column[i], why);
+    if (status == SR_OK)
+        status = *words ? add_chosen(e, set, words, why) : add_declared(e, set, why);
+    if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
+        status = sr_fail(why, SR_USAGE, "%d metrics are too many for one table: --metric chooses",
+                         e->columns - EVAL_COLUMNS);
+    return status;
+}
+
+static void eval_columns_free(eval_columns *e) {
+    free(e->column);
+    free(e->names);
+}
+
+/* -- the table ------------------------------------------------------------------------------- */
 
 static void declare_columns(const group *g, tsv *table) {
     tsv_column(table, "run", "run file as given");
     tsv_column(table, "percent", "percent of training: 100 step / last step of the run");
     for (int i = 0; i < g->columns; i++) {
         const column *c = &g->column[i];
-        tsv_column(table, c->name, c->definition);
+        const char *direction = c->metric ? metric_direction(c->metric) : "";
+        char text[2 * SR_DEFINITION_SIZE];
+        snprintf(text, sizeof text, "%s%s%s%s%s%s", c->definition, c->metric ? " (" : "",
+                 c->metric ? c->metric->unit : "", c->metric ? ")" : "", *direction ? "; " : "",
+                 direction);
+        tsv_column(table, c->name, text);
     }
     tsv_header(table);
 }
@@ -104,9 +178,10 @@ typedef struct curve {
     const sr_runfile *run;
     const char *path;
     tsv *table;
-    int64_t rows, last; /* last: step of the run's last row */
-    int epoch;          /* its column */
-    double (*value)[BLOCK];
+    int64_t rows, last;     /* last: step of the run's last row */
+    int epoch;              /* its column */
+    double (*value)[BLOCK]; /* [columns] */
+    double *row;            /* [1 + columns] scratch */
 } curve;
 
 static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_failure *why) {
@@ -126,7 +201,7 @@ static void curve_print(const curve *c, const double *row) {
     tsv_text(c->table, c->path);
     tsv_real(c->table, row[0]);
     for (int k = 0; k < c->g->columns; k++) {
-        if (c->g->column[k].unit[0] || row[1 + k] != floor(row[1 + k]))
+        if (!c->g->column[k].whole || row[1 + k] != floor(row[1 + k]))
             tsv_real(c->table, row[1 + k]);
         else
             tsv_int(c->table, (int64_t)row[1 + k]);
@@ -134,7 +209,7 @@ static void curve_print(const curve *c, const double *row) {
 }
 
 static sr_status curve_all(const curve *c, sr_failure *why) {
-    double row[1 + MOST_COLUMNS];
+    double *row = c->row;
     sr_status status = SR_OK;
     for (int64_t first = 0; first < c->rows && status == SR_OK; first += BLOCK) {
         const int64_t count = c->rows - first < BLOCK ? c->rows - first : BLOCK;
@@ -148,7 +223,7 @@ static sr_status curve_all(const curve *c, sr_failure *why) {
 }
 
 static sr_status curve_reduce(const curve *c, parts *p, sr_failure *why) {
-    double row[1 + MOST_COLUMNS];
+    double *row = c->row;
     sr_status status = SR_OK;
     for (int64_t first = 0; first < c->rows && status == SR_OK; first += BLOCK) {
         const int64_t count = c->rows - first < BLOCK ? c->rows - first : BLOCK;
@@ -174,47 +249,74 @@ static sr_status curve_parts(const curve *c, int64_t buckets, sr_failure *why) {
     return status;
 }
 
-static sr_status print_runs(const group *g, const run_set *set, int64_t buckets, tsv *table,
-                            sr_failure *why) {
-    curve c = {.g = g, .table = table, .value = malloc(MOST_COLUMNS * sizeof *c.value)};
-    if (!c.value) return sr_fail(why, SR_MEMORY, "out of memory");
-    while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
+static sr_status print_curves(curve *c, const run_set *set, int64_t buckets, sr_failure *why) {
     sr_status status = SR_OK;
     for (int r = 0; r < set->count && status == SR_OK; r++) {
-        c.run = set->run[r], c.path = set->path[r];
-        c.rows = g->rows(sr_run_get_info(c.run));
-        status = run_last_step(c.run, &c.last, why);
+        c->run = set->run[r], c->path = set->path[r];
+        c->rows = c->g->rows(sr_run_get_info(c->run));
+        status = run_last_step(c->run, &c->last, why);
         if (status != SR_OK) break;
-        const bool reduced = buckets && c.rows > 3 * buckets;
-        status = reduced ? curve_parts(&c, buckets, why) : curve_all(&c, why);
+        const bool reduced = buckets && c->rows > 3 * buckets;
+        status = reduced ? curve_parts(c, buckets, why) : curve_all(c, why);
     }
-    free(c.value);
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
-    const group *g = s->evals ? &evals : &steps;
-    tsv table;
-    table_head head;
+static sr_status print_runs(const group *g, const run_set *set, int64_t buckets, tsv *table,
+                            sr_failure *why) {
+    const size_t columns = (size_t)g->columns;
+    curve c = {.g = g, .table = table, .value = malloc(columns * sizeof *c.value)};
+    c.row = malloc((1 + columns) * sizeof *c.row);
+    sr_status status = c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
+    if (status == SR_OK) status = print_curves(&c, set, buckets, why);
+    free(c.value), free(c.row);
+    return status;
+}
+
+static sr_status check_rows(const group *g, const run_set *set, sr_failure *why) {
     int64_t length = 0;
     for (int r = 0; r < set->count; r++) length += g->rows(sr_run_get_info(set->run[r]));
-    if (!length)
-        return sr_fail(why, SR_FORMAT, "%s%s has no %s", set->path[0],
-                       set->count > 1 ? " (and no other run)" : "",
-                       s->evals ? "evaluations" : "steps");
-    sr_status status = table_head_begin(&head, &table, "stat-curve", command, set, why);
-    if (status == SR_OK && s->buckets)
+    if (length) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s%s has no %s", set->path[0],
+                   set->count > 1 ? " (and no other run)" : "",
+                   g->rows == eval_rows ? "evaluations" : "steps");
+}
+
+static sr_status print_group(const settings *s, const group *g, const run_set *set,
+                             const char *command, sr_failure *why) {
+    tsv table;
+    table_head head;
+    sr_status status = check_rows(g, set, why);
+    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-curve", command, set, why);
+    if (status != SR_OK) return status;
+    if (s->buckets)
         tsv_note(
             &table, "note",
             "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
             "largest value",
             (long long)s->buckets);
-    if (status == SR_OK) status = table_head_print(&head, &table, why);
+    for (int i = 0; i < g->columns; i++)
+        if (g->column[i].metric)
+            metric_warn(set, g->column[i].name, strlen(g->column[i].name), &table);
+    status = table_head_print(&head, &table, why);
     if (status != SR_OK) return status;
     declare_columns(g, &table);
     return print_runs(g, set, s->buckets, &table, why);
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    if (!s->evals && s->metric[0])
+        return sr_fail(why, SR_USAGE, "--metric '%s' goes with --evals only", s->metric);
+    if (!s->evals) return print_group(s, &steps, set, command, why);
+    eval_columns e;
+    sr_status status = eval_columns_make(&e, set, s->metric, why);
+    const group evals = {e.column, e.columns, eval_rows, read_eval};
+    if (status == SR_OK) status = print_group(s, &evals, set, command, why);
+    eval_columns_free(&e);
+    return status;
 }
 
 int main(int argc, char **argv) {

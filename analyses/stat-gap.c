@@ -2,8 +2,8 @@
  * batch-normalised site, and how many sites take statistics over the batch (Regularized BN, NeurIPS
  * 2022: discrepancy against gap across tasks; gap against the number of replaced layers).
  *
- *     gap = value - reference, or reference - value where less is better (losses, perplexities):
- *           positive where the run is better than its reference
+ *     gap = value - reference, or reference - value where less is better:
+ *           positive where the run is better than its reference; NaN where the metric has no direction
  *
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). Its references: the runs with the fewest batch sites (an LN run has none). The
@@ -31,7 +31,7 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
-                "names below /evals, separated by commas: the first that a run has"),
+                "names of metrics, separated by commas: the first that a run has"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
         "discrepancies: auto (the final pass, else the last tenth of the steps), or mean over "
@@ -73,29 +73,27 @@ static int64_t count_other_lines(const char *a, const char *b) {
 
 typedef struct result {
     const sr_run_info *info;
-    const char *norm, *metric, *unit, *tid_from;
+    const sr_run_metric *metric; /* NULL: the run declares none of those that were asked for */
+    const char *norm, *tid_from;
     double value, tid[2]; /* tid: mean and variance, percent */
     double gap;
     int64_t batch_sites, tid_site;
     int task, reference; /* numbers of a task, from 1; run, from 0 */
 } result;
 
+/* The first of the words with a finite value, else the last that the run declares. */
 static sr_status read_metric(const sr_runfile *run, const char *words, result *r, sr_failure *why) {
-    r->metric = "-";
-    r->unit = "";
+    char name[SR_NAME_SIZE];
     r->value = NAN;
-    for (const char *at = words; *at;) {
+    for (const char *at = words; *at && !isfinite(r->value);) {
         const size_t length = strcspn(at, ",");
-        const eval_metric *m = metric_find(at, length);
-        if (!m)
-            return sr_fail(why, SR_USAGE, "--metric: no evaluation has '%.*s'", (int)length, at);
-        sr_status status = metric_read_last(run, m->name, &r->value, why);
-        if (status != SR_OK) return status;
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        const sr_run_metric *m = sr_run_find_metric(run, name);
         at += length + (at[length] == ',');
-        if (!isfinite(r->value) && *at) continue;
-        r->metric = m->name;
-        r->unit = m->unit;
-        return SR_OK;
+        if (!m) continue;
+        sr_status status = metric_read_last(run, name, &r->value, why);
+        if (status != SR_OK) return status;
+        r->metric = m;
     }
     return SR_OK;
 }
@@ -158,8 +156,11 @@ static int find_reference(const result *r, int count, int of) {
 static void set_gap(result *all, int i) {
     result *r = &all[i];
     const result *from = &all[r->reference];
-    const double more = strcmp(r->metric, from->metric) == 0 ? r->value - from->value : NAN;
-    r->gap = table_metric_less_is_better(r->metric) ? 0 - more : more;
+    const sr_run_metric *m = r->metric, *of = from->metric;
+    const double more = r->value - from->value;
+    r->gap = NAN;
+    if (!m || !of || strcmp(m->name, of->name) != 0 || m->better != of->better) return;
+    if (m->better != SR_BETTER_NEITHER) r->gap = m->better == SR_BETTER_LESS ? 0 - more : more;
 }
 
 /* -- intervals over replicates ---------------------------------------------------------------- */
@@ -216,8 +217,9 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "tid_var",
                "its ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2, percent");
     tsv_column(t, "tid_total", "tid_mean + tid_var");
-    tsv_column(t, "metric", "name below /evals");
+    tsv_column(t, "metric", "name below /evals; - where the run has none of those asked for");
     tsv_column(t, "unit", "its unit");
+    tsv_column(t, "better", "which of two values is better: less, more, - for neither");
     tsv_column(t, "value", "at the last evaluation with a finite value");
     tsv_column(t, "reference",
                "run of the same task with the fewest batch sites, nearest in "
@@ -248,8 +250,9 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i,
     tsv_real(t, r->tid[0]);
     tsv_real(t, r->tid[1]);
     tsv_real(t, r->tid[0] + r->tid[1]);
-    tsv_text(t, r->metric);
-    tsv_text(t, r->unit);
+    tsv_text(t, r->metric ? r->metric->name : "-");
+    tsv_text(t, r->metric ? r->metric->unit : "");
+    tsv_text(t, r->metric ? metric_better(r->metric) : "-");
     tsv_real(t, r->value);
     tsv_text(t, set->path[r->reference]);
     tsv_real(t, r->gap);
@@ -273,26 +276,32 @@ static sr_status print_rows(const run_set *set, const result *r, tsv *t, const r
     return SR_OK;
 }
 
+static sr_status check_values(const settings *s, const run_set *set, const result *r, tsv *t,
+                              sr_failure *why) {
+    bool any = false;
+    for (int i = 0; i < set->count; i++) any = any || isfinite(r[i].value);
+    sr_status status = metric_check(set, s->metric, t, why);
+    if (status != SR_OK || any) return status;
+    return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],
+                   set->count > 1 ? " (and no other run)" : "", s->metric);
+}
+
 /* windows: of --phase, or NULL. */
-static sr_status print_results(const run_set *set, result *r, const step_window *windows,
-                               const char *command, sr_failure *why) {
+static sr_status print_results(const settings *s, const run_set *set, result *r,
+                               const step_window *windows, const char *command, sr_failure *why) {
     tsv table;
     table_head head;
     run_groups groups = {0};
-    bool any = false;
-    for (int i = 0; i < set->count; i++) any = any || isfinite(r[i].value);
-    if (!any)
-        return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],
-                       set->count > 1 ? " (and no other run)" : "", r[0].metric);
     sr_status status = table_head_begin(&head, &table, "stat-gap", command, set, why);
     if (status != SR_OK) return status;
+    status = check_values(s, set, r, &table, why);
     if (!windows) table_note_steps(set, &table);
     for (int i = 0; windows && i < set->count; i++)
         window_describe(&windows[i], set->path[i], &table);
     number_tasks(r, set->count);
     for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
     for (int i = 0; i < set->count; i++) set_gap(r, i);
-    status = run_groups_make(&groups, set, false, why);
+    if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
     if (status == SR_OK) {
         run_groups_describe(&groups, set, &table);
         status = table_head_print(&head, &table, why);
@@ -314,7 +323,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         status = windows_make(&windows, set, s->startup, s->phase, NULL, why);
     for (int i = 0; i < set->count && status == SR_OK; i++)
         status = read_result(s, set->run[i], windows ? &windows[i] : NULL, &r[i], why);
-    if (status == SR_OK) status = print_results(set, r, windows, command, why);
+    if (status == SR_OK) status = print_results(s, set, r, windows, command, why);
     free(windows);
     free(r);
     return status;

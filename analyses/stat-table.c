@@ -4,13 +4,15 @@
  * Loss and discrepancy are means over the last tenth of the recorded steps (at least one step), the
  * discrepancy in percent at the last site of all that has it, a stack's final norm too; layouts take
  * the last BN layer instead (--site last-bn), as Regularized BN's tables do. Validation numbers are those of the last evaluation, and of the one with the
- * smallest valid_loss.
+ * smallest valid_loss; further metrics that the runs declare have a column each where one has a value.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "statnet/table.h"
+
+enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */
 
 typedef struct settings {
     option_text layout, layouts, format, pick, published, published_table;
@@ -51,7 +53,66 @@ static void print_help(const void *self) {
            "searched first.\n");
 }
 
-static void declare_columns(const settings *s, tsv *t) {
+/* -- metrics beside the usual ones ------------------------------------------------------------ */
+
+/* What the runs declare and measured besides the columns that every table has. */
+typedef struct other_metrics {
+    const sr_run_metric **metric; /* [count], of the first run that has a value */
+    int count;
+} other_metrics;
+
+static bool is_usual(const char *name) {
+    return !strcmp(name, "valid_loss") || !strcmp(name, "valid_ppl") ||
+           !strcmp(name, "valid_accuracy");
+}
+
+static sr_status add_other(other_metrics *o, const sr_runfile *run, const sr_run_metric *m,
+                           sr_failure *why) {
+    double value;
+    for (int i = 0; i < o->count; i++)
+        if (strcmp(o->metric[i]->name, m->name) == 0) return SR_OK;
+    sr_status status = metric_read_last(run, m->name, &value, why);
+    if (status != SR_OK || !isfinite(value)) return status;
+    const sr_run_metric **grown = realloc(o->metric, (size_t)(o->count + 1) * sizeof *grown);
+    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    o->metric = grown;
+    grown[o->count++] = m;
+    return SR_OK;
+}
+
+/* Free o->metric after a failure too. */
+static sr_status find_others(other_metrics *o, const run_set *set, sr_failure *why) {
+    const sr_run_metric *m;
+    sr_status status = SR_OK;
+    for (int r = 0; r < set->count; r++)
+        for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
+            if (!is_usual(m->name)) status = add_other(o, set->run[r], m, why);
+    if (status == SR_OK && OWN_COLUMNS + o->count > TSV_COLUMNS)
+        status = sr_fail(why, SR_FORMAT, "%d metrics are too many for one table", o->count);
+    return status;
+}
+
+static void declare_others(const other_metrics *o, tsv *t) {
+    for (int i = 0; i < o->count; i++) {
+        const sr_run_metric *m = o->metric[i];
+        const char *direction = metric_direction(m);
+        char text[2 * SR_DEFINITION_SIZE];
+        snprintf(text, sizeof text, "of the last evaluation: %s (%s)%s%s", m->definition, m->unit,
+                 *direction ? "; " : "", direction);
+        tsv_column(t, m->name, text);
+    }
+}
+
+static void warn_of_metrics(const other_metrics *o, const run_set *set, tsv *t) {
+    static const char *const usual[] = {"valid_loss", "valid_ppl", "valid_accuracy"};
+    for (int i = 0; i < 3; i++) metric_warn(set, usual[i], strlen(usual[i]), t);
+    for (int i = 0; i < o->count; i++)
+        metric_warn(set, o->metric[i]->name, strlen(o->metric[i]->name), t);
+}
+
+/* -- columns --------------------------------------------------------------------------------- */
+
+static void declare_columns(const settings *s, const other_metrics *o, tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "model", "model");
     tsv_column(t, "norm", "normalizations of its sites, in forward order");
@@ -62,7 +123,7 @@ static void declare_columns(const settings *s, tsv *t) {
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "seconds", "wall time up to the last recorded step");
     tsv_column(t, "loss", "mean training loss of the last tenth of the steps, nats");
-    tsv_column(t, "valid_loss", "of the last evaluation, nats");
+    tsv_column(t, "valid_loss", "of the last evaluation, nats; nan: the run has none");
     tsv_column(t, "valid_ppl", "of the last evaluation");
     tsv_column(t, "valid_accuracy", "of the last evaluation, percent");
     tsv_column(t, "best_valid_loss", "smallest of all evaluations, nats");
@@ -71,6 +132,7 @@ static void declare_columns(const settings *s, tsv *t) {
                "mean of tid_mean over the last tenth of the steps at tid_site, percent");
     tsv_column(t, "tid_var", "the same of tid_var");
     tsv_column(t, "tid_site", "last site with a discrepancy, - without one");
+    declare_others(o, t);
     if (s->published_table[0]) {
         tsv_column(t, "published", "the papers' value for this norm, nan: none, Div.: diverged");
         tsv_column(t, "published_metric", "what it measures");
@@ -117,6 +179,7 @@ static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *wh
     sr_status status = SR_OK;
     e->best = NAN;
     e->best_step = -1;
+    if (!sr_run_has_eval(run, "valid_loss")) return SR_OK;
     for (int64_t i = 0; i < evals && status == SR_OK; i++) {
         double loss;
         status = sr_run_eval(run, "valid_loss", i, 1, &loss, why);
@@ -189,8 +252,19 @@ static void name_cells(tsv *t, const run_set *set, int r) {
     tsv_int(t, info->steps);
 }
 
-static sr_status print_run(const settings *s, const published_values *p, const run_set *set, int r,
-                           tsv *t, sr_failure *why) {
+static sr_status other_cells(const other_metrics *o, const sr_runfile *run, tsv *t,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < o->count && status == SR_OK; i++) {
+        double value;
+        status = read_last(run, o->metric[i]->name, &value, why);
+        tsv_real(t, value);
+    }
+    return status;
+}
+
+static sr_status print_run(const settings *s, const published_values *p, const other_metrics *o,
+                           const run_set *set, int r, tsv *t, sr_failure *why) {
     const sr_runfile *run = set->run[r];
     double epoch, seconds, loss, discrepancy[2];
     evaluations e;
@@ -207,22 +281,24 @@ static sr_status print_run(const settings *s, const published_values *p, const r
     tsv_real(t, discrepancy[0]);
     tsv_real(t, discrepancy[1]);
     tsv_text(t, site >= 0 ? sr_run_get_site(run, site)->name : "-");
+    status = other_cells(o, run, t, why);
     published_cells(s, p, run, t);
-    return SR_OK;
+    return status;
 }
 
-static sr_status print_runs(const settings *s, const published_values *p, const run_set *set,
-                            const char *command, sr_failure *why) {
+static sr_status print_runs(const settings *s, const published_values *p, const other_metrics *o,
+                            const run_set *set, const char *command, sr_failure *why) {
     tsv table;
     table_head head;
     sr_status status = table_head_begin(&head, &table, "stat-table", command, set, why);
     if (status != SR_OK) return status;
     table_note_steps(set, &table);
+    warn_of_metrics(o, set, &table);
     status = table_head_print(&head, &table, why);
     if (status != SR_OK) return status;
-    declare_columns(s, &table);
+    declare_columns(s, o, &table);
     for (int r = 0; r < set->count && status == SR_OK; r++)
-        status = print_run(s, p, set, r, &table, why);
+        status = print_run(s, p, o, set, r, &table, why);
     return status;
 }
 
@@ -251,8 +327,11 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         return sr_fail(why, SR_USAGE, "--format and --layouts need --layout");
     run_set none;
     if (!set->count) return run_set_open(&none, 0, NULL, why);
+    other_metrics others = {.count = 0};
     sr_status status = read_published(s, &p, why);
-    if (status == SR_OK) status = print_runs(s, &p, set, command, why);
+    if (status == SR_OK) status = find_others(&others, set, why);
+    if (status == SR_OK) status = print_runs(s, &p, &others, set, command, why);
+    free(others.metric);
     published_free(&p);
     return status;
 }

@@ -54,7 +54,8 @@ static void make_run(const char *path, int64_t steps) {
     sr_options o = SR_OPTIONS_DEFAULT;
     sr_failure why = {0};
     rng random = rng_create(1);
-    const double eval[SR_EVAL_COUNT] = {1, 2, 2, exp(2), 50};
+    static const char *const metric[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_accuracy"};
+    const double eval[] = {2, 2, exp(2), 50};
     o.program = "bench_figures", o.model = "bench", o.data = "noise";
     o.vectors = false, o.vectors_every = 0, o.planned_steps = steps;
     sr_recorder *r = sr_create(path, &o, &why);
@@ -65,10 +66,15 @@ static void make_run(const char *path, int64_t steps) {
         const sr_site s = {name, "bn", "encoder", SR_FAMILY_SIGMA, WIDTH, i, 0, 1e-5, 0.9};
         sr_add_site(r, &s);
     }
+    for (int i = 0; i < 4; i++)
+        sr_add_metric(r, metric[i], "1", "noise", i < 3 ? SR_BETTER_LESS : SR_BETTER_MORE);
     for (int64_t step = 1; step <= steps; step++) {
         sr_begin_step(r, step);
         put_step(r, step, &random);
-        if (step % (steps / EVALS + 1) == 0) sr_put_eval(r, step, eval);
+        if (step % (steps / EVALS + 1)) continue;
+        sr_begin_eval(r, step, 1);
+        for (int i = 0; i < 4; i++) sr_put_metric(r, metric[i], eval[i]);
+        sr_end_eval(r);
     }
     const sr_finish f = {.status = "complete"};
     if (sr_close(r, &f, &why) != SR_OK) give_up(why.text);

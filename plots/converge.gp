@@ -6,7 +6,7 @@
 #: controls x scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 40
-#: table? v stat-curve {run} --evals
+#: table? v stat-curve {run} --evals --metric valid_loss
 #: curves v x epoch y valid_loss
 # The paper's pairs: LN and LN-simple (figure 1), LN-simple and DetachNorm (2), LN and AdaNorm (3). Training loss:
 # median of each 1/40 of training, without the range that `curves` draws, and without the first tenth, where the

@@ -6,7 +6,7 @@
 #: controls x y scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 100
-#: table? v stat-curve {run} --evals
+#: table? v stat-curve {run} --evals --metric valid_loss,valid_accuracy
 #: curves v x epoch y valid_loss,valid_accuracy
 # Any runs side by side; `converge` shows how LN variants differ (AdaNorm figures 1-3). Training loss: median and range of each 1/100 of training. Validation loss in running statistics, as the
 # run measured it; where no run has any, the training loss takes the whole width.

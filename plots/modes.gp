@@ -5,7 +5,7 @@
 #: controls x y scale smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss buckets 60
-#: table? v stat-curve {run} --evals
+#: table? v stat-curve {run} --evals --metric valid_loss,valid_loss_batch
 #: curves v x epoch y valid_loss,valid_loss_batch
 # A panel per run: training loss (median and range of each 1/60 of training) and validation loss in both modes of
 # BN. What lies between the two validation curves is what the running statistics cost; a run without batch

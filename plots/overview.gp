@@ -5,7 +5,7 @@
 #: controls smooth
 #: table t stat-curve {run} --buckets {buckets}
 #: curves t x epoch y loss,lr,grad_norm buckets 150
-#: table? v stat-curve {run} --evals
+#: table? v stat-curve {run} --evals --metric valid_loss
 #: curves v x epoch y valid_loss
 #: table? d stat-distance {run} --per-step --buckets {buckets} --stat mu,sigma2,psi2
 #: curves d by site x percent y dist_mu,dist_sigma2,dist_psi2 buckets 100

@@ -1,6 +1,7 @@
 #include "programs.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,29 @@ void run_finish(sr_recorder *r) {
     check_ok(sr_close(r, &f, &why), &why);
 }
 
+void run_add_metrics(sr_recorder *r) {
+    sr_add_metric(r, "bleu", "percent", "BLEU of the validation set", SR_BETTER_MORE);
+    sr_add_metric(r, "valid_accuracy", "percent", "targets found", SR_BETTER_MORE);
+    sr_add_metric(r, "valid_ppl", "1", "exp(valid_nll)", SR_BETTER_LESS);
+    sr_add_metric(r, "valid_loss", "nats per token", "validation loss", SR_BETTER_LESS);
+    sr_add_metric(r, "valid_nll", "nats per token", "the same without smoothing", SR_BETTER_LESS);
+    sr_add_metric(r, "valid_loss_batch", "nats per token", "by batches", SR_BETTER_LESS);
+}
+
+void run_put_eval(sr_recorder *r, int64_t step, double epoch, const char *names, ...) {
+    va_list values;
+    va_start(values, names);
+    sr_begin_eval(r, step, epoch);
+    for (size_t length; (length = strcspn(names, " ")) > 0;) {
+        char name[SR_NAME_SIZE];
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        sr_put_metric(r, name, va_arg(values, double));
+        names += length + (names[length] == ' ');
+    }
+    va_end(values);
+    if (sr_end_eval(r) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+}
+
 static sr_recorder *create(const char *path, const char *model, const char *data, uint64_t seed) {
     sr_options o = run_options();
     o.model = model;
@@ -233,14 +257,15 @@ void write_small_run(const char *path, int up_to, bool whole) {
                               .alpha = NAN});
     assert_int_equal(sr_add_embedding(r, "word", 4, 2), SR_OK);
     assert_int_equal(sr_set_embedding_method(r, "word", "by hand"), SR_OK);
+    run_add_metrics(r);
     for (int step = 1; step <= up_to; step++) {
         sr_begin_step(r, step);
         put_small_step(r, step);
         const sr_step row = {step, 10, 0.5 * step, 6.0 / step, 0.1, 1};
         end_step(r, &row);
     }
-    const double eval[SR_EVAL_COUNT] = {1.5, 2, 1, exp(1), 50};
-    assert_int_equal(sr_put_eval(r, 3, eval), SR_OK);
+    run_put_eval(r, 3, 1.5, "valid_loss valid_nll valid_ppl valid_accuracy", 2.0, 1.0, exp(1),
+                 50.0);
     sr_put_singular_values(r, "word", 3, (const double[]){4, 1});
     sr_put_singular_values(r, "word", 5, (const double[]){6, 3});
     if (whole) {
@@ -330,6 +355,7 @@ void write_noisy_run(const noisy_run *run) {
                               .eps = 1e-5,
                               .alpha = 0.9});
     assert_int_equal(sr_add_embedding(r, "word", 9, 3), SR_OK);
+    run_add_metrics(r);
     for (int step = 1; step <= run->steps; step++) {
         sr_begin_step(r, step);
         put_noisy_step(r, run, step, &state);
@@ -338,9 +364,9 @@ void write_noisy_run(const noisy_run *run) {
         end_step(r, &row);
         if (step % (run->steps / 10) == 0) {
             const double loss = 2.1 * exp(-2 * t);
-            double eval[SR_EVAL_COUNT] = {10 * t, loss, loss, exp(loss), 90 - 50 * loss};
-            eval[SR_EVAL_valid_loss_batch] = 0.9 * loss;
-            sr_put_eval(r, step, eval);
+            run_put_eval(r, step, 10 * t,
+                         "valid_loss valid_nll valid_ppl valid_accuracy valid_loss_batch", loss,
+                         loss, exp(loss), 90 - 50 * loss, 0.9 * loss);
         }
     }
     sr_put_singular_values(r, "word", run->steps, (const double[]){5, 2, 1});

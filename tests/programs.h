@@ -38,6 +38,11 @@ sr_options run_options(void);
 sr_recorder *run_create(const char *path, sr_options o);
 void run_end_step(sr_recorder *r, int step);
 void run_finish(sr_recorder *r);
+/* Metrics for run_put_eval: bleu, valid_accuracy (more is better), valid_ppl, valid_loss, valid_nll,
+ * valid_loss_batch (less). */
+void run_add_metrics(sr_recorder *r);
+/* An evaluation: names separated by blanks, then a double for each. */
+void run_put_eval(sr_recorder *r, int64_t step, double epoch, const char *names, ...);
 
 /* A run with the sites stem (bn, d = 2, eps 1), mid (pnv, d = 1, eps 0), top (ln, d = 3): six steps
  * with numbers that can be followed by hand (see test_analysis.c), and singular values. up_to:

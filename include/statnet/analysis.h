@@ -228,13 +228,18 @@ sr_status step_table_print(const step_table *t, sr_failure *why);
 
 /* -- metrics: analysis_metric.c ------------------------------------------------------------- */
 
-typedef struct eval_metric {
-    const char *name, *unit, *definition; /* of a dataset below /evals */
-} eval_metric;
-
-const eval_metric *metric_find(const char *word, size_t length); /* NULL when unknown */
-/* All of them with their definitions, for --help. */
+/* As the first of the runs that has it declares it; NULL when none does. */
+const sr_run_metric *metric_find(const run_set *set, const char *word, size_t length);
+/* "less is better", "more is better" or ""; the word alone, - for neither. */
+const char *metric_direction(const sr_run_metric *m);
+const char *metric_better(const sr_run_metric *m);
+/* For --help. */
 void metrics_help(FILE *out);
+/* words: names separated by commas, of which the runs must declare one; the others are noted. Warns
+ * as metric_warn of each. */
+sr_status metric_check(const run_set *set, const char *words, tsv *table, sr_failure *why);
+/* A `# warning:` line when runs declare one name with different units or directions. */
+void metric_warn(const run_set *set, const char *word, size_t length, tsv *table);
 /* The last finite value; NaN when the run has none. */
 sr_status metric_read_last(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 

@@ -8,8 +8,15 @@
 
 #include "statnet/models.h"
 #include "statnet/state.h"
+#include "statrec/format.h"
 
 typedef struct run_record run_record;
+
+/* A number of the run's evaluations (sr_add_metric). */
+typedef struct run_metric_declaration {
+    const char *name, *unit, *definition;
+    sr_better better;
+} run_metric_declaration;
 
 /* Texts are copied. */
 typedef struct run_record_options {
@@ -26,7 +33,9 @@ typedef struct run_record_options {
     int64_t steps, updates; /* planned */
     int64_t spectra_every;  /* updates; 0: none are recorded */
     double flush_seconds;
-    bool final; /* a final pass will be made */
+    bool final;                           /* a final pass will be made */
+    const run_metric_declaration *metric; /* [metrics] */
+    int metrics;
 } run_record_options;
 
 /* SR_OK when a run file can be made at this path; nothing is made yet. */
@@ -73,7 +82,7 @@ const sr_failure *run_record_failed(const run_record *r);
 
 /* -- beside the steps */
 
-/* One evaluation after a step: value[count] of the metrics called so. */
+/* One evaluation after a step: value[count] of the declared metrics called so. */
 void run_record_eval(run_record *r, int64_t step, double epoch, const char *const *name,
                      const double *value, int count);
 /* Singular values of the model's word embedding after a step; nothing where it has none. */

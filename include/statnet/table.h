@@ -83,6 +83,7 @@ typedef struct layout_row {
 
 typedef struct layout_column {
     run_word label, table, metric;
+    run_word better;            /* of the published metric: "less", "more", "": not told */
     table_text measured, tasks; /* names and globs, separated by commas */
     table_quantity quantity;
 } layout_column;
@@ -121,9 +122,12 @@ sr_status table_run_measure(const run_identity *r, const char *metric, table_pic
                             measurement *m, sr_failure *why);
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
-bool table_metric_less_is_better(const char *metric);
 /* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of `metric`. */
 bool table_metric_agrees(const char *metric, const char *papers);
+/* The first metric, in the order of declaration, that has a finite value; "" without any. */
+sr_status table_run_leading_metric(const run_identity *r, run_word metric, sr_failure *why);
+/* What the run declares of a metric; of bpc, valid_nll, which it follows. NULL: nothing. */
+const sr_run_metric *table_run_find_metric(const run_identity *r, const char *metric);
 /* Recorded steps of the last tenth, at least one. */
 int64_t table_last_tenth(int64_t steps);
 /* `# steps:` lines: which steps losses and discrepancies are means over. */
@@ -187,6 +191,8 @@ typedef struct grid {
 sr_status grid_make(grid *g, const run_set *set, sr_failure *why);
 void grid_free(grid *g);
 const grid_cell *grid_at(const grid *g, int row, int column);
+/* How the first run in a measured column declares its metric; NULL for tid_* and gaps of none. */
+const sr_run_metric *grid_metric(const grid *g, const grid_column *c);
 /* True when the run stands in this column of the layout, -1: in none. */
 bool grid_run_at(const grid *g, const run_identity *r, int column);
 /* cell [rows, columns] of a grid whose rows and columns are there. */

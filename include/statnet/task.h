@@ -39,6 +39,7 @@ typedef struct task_row {
     bool text;           /* batches are of words */
     double label_smoothing;
     task_metric metric[TASK_METRICS]; /* name NULL ends */
+    int leading;                      /* the metric that tells how good a run is */
     data_shape example;               /* any shape: for models that are only looked at */
     /* Summed loss of the model's output for a batch, count 1; *sum is filled. */
     tensor *(*loss)(const task_options *o, const pass *p, tensor *output,

@@ -59,10 +59,18 @@ typedef struct train_eval {
     double lr, seconds;
 } train_eval;
 
-enum { TRAIN_METRIC_NAME = 64 };
-/* "valid_loss"; of the batch statistics "valid_loss_batch". */
-void train_metric_name(const train_eval *e, int metric, bool of_batch,
-                       char name[TRAIN_METRIC_NAME]);
+/* A metric of a split, as run files and tables say it: "valid_loss"; with the statistics of each
+ * batch "valid_loss_batch". */
+typedef struct train_metric {
+    char name[64], definition[256];
+    const char *unit;
+    task_better better;
+} train_metric;
+void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
+                       train_metric *m);
+/* Every metric of a run's evaluations, the task's leading one first; their number. */
+enum { TRAIN_METRICS = 3 * TASK_METRICS };
+int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]);
 
 typedef struct train_progress {
     int64_t update, updates; /* done, planned */

@@ -124,26 +124,12 @@
     X(padded, "padded rows of this pass, which are not among `rows`")                              \
     X(row_free_var, "LN family: row_grad_var if mean and deviation of the row were constants")
 
-/* X(name, unit, definition): float64 [E] under /evals, beside /evals/step. Files written before
- * the rows after las were there lack them. */
-#define SR_EVALS(X)                                                                                \
-    X(epoch, "epochs", "passes over the training data at this evaluation")                         \
-    X(valid_loss, "nats per token or image", "validation loss with smoothing, running statistics") \
-    X(valid_nll, "nats per token or image",                                                        \
-      "validation negative log-likelihood without smoothing")                                      \
-    X(valid_ppl, "1", "exp(valid_nll)")                                                            \
-    X(valid_accuracy, "percent", "validation targets with the largest logit")                      \
-    X(bleu, "percent", "BLEU of the decoded validation set")                                       \
-    X(f1, "percent", "span F1 of the validation set")                                              \
-    X(uas, "percent", "validation tokens with the right head")                                     \
-    X(las, "percent", "validation tokens with the right head and label")                           \
-    X(valid_loss_batch, "nats per token or image",                                                 \
-      "validation loss with smoothing, statistics of each validation batch")                       \
-    X(valid_nll_batch, "nats per token or image",                                                  \
-      "validation negative log-likelihood, statistics of each validation batch")                   \
-    X(valid_ppl_batch, "1", "exp(valid_nll_batch)")                                                \
-    X(valid_accuracy_batch, "percent",                                                             \
-      "validation targets with the largest logit, statistics of each validation batch")
+/* Evaluations have the metrics that their host declares (sr_add_metric), one float64 [E] each under
+ * /evals, beside /evals/step and /evals/epoch. Which of two values is better, and its word in the
+ * attribute `better`: SR_BETTER_WORDS[better + 1]. */
+typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_better;
+#define SR_BETTER_WORDS                                                                            \
+    { "less", "", "more" }
 
 /* X(name, definition): float64 [P, W] under /spectra, beside step int64 [P] and rows int64 [P, S]:
  * the valid rows N; -1 where a site was not measured. Descending within a site's columns. Only in
@@ -162,19 +148,16 @@
 
 #define SR_ENUM_VECTOR1(name, ...)   SR_##name,
 #define SR_ENUM_SCALAR1(name, ...)   SR_SCALAR_##name,
-#define SR_ENUM_EVAL1(name, ...)     SR_EVAL_##name,
 #define SR_ENUM_SPECTRUM1(name, ...) SR_SPECTRUM_##name,
 #define SR_ENUM_FINAL1(name, ...)    SR_FINAL_##name,
 typedef enum { SR_VECTORS(SR_ENUM_VECTOR1) SR_VECTOR_COUNT } sr_vector;
 typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
-typedef enum { SR_EVALS(SR_ENUM_EVAL1) SR_EVAL_COUNT } sr_eval;
 typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 /* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
  * or none, and those before the first one always. */
-#define SR_SCALAR_AGES             SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
-#define SR_VECTOR_AGES             SR_position_B
-#define SR_EVAL_AGES               SR_EVAL_valid_loss_batch
+#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
+#define SR_VECTOR_AGES SR_position_B
 
 #define SR_ENUM_FAMILY1(name, ...) SR_FAMILY_##name,
 typedef enum { SR_FAMILIES(SR_ENUM_FAMILY1) SR_FAMILY_COUNT } sr_family;
@@ -185,7 +168,9 @@ enum {
     SR_STATUS_SIZE = 16,
     SR_REASON_SIZE = 256,
     SR_DIGEST_SIZE = 32,
-    SR_METHOD_SIZE = 192
+    SR_METHOD_SIZE = 192,
+    SR_DEFINITION_SIZE = 512, /* of a metric */
+    SR_METRICS_MAX = 128
 };
 
 #endif

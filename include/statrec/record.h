@@ -21,6 +21,14 @@
  *   sr_finish finish = {.status = "complete"};
  *   if (sr_close(r, &finish, &why) != SR_OK) fprintf(stderr, "%s\n", why.text);
  *
+ * Evaluations have metrics of the host's own, declared before the first step:
+ *
+ *   sr_add_metric(r, "valid_f1", "percent", "span F1 of the validation set", SR_BETTER_MORE);
+ *   ...
+ *   sr_begin_eval(r, step, epoch);
+ *   sr_put_metric(r, "valid_f1", f1);
+ *   sr_end_eval(r);
+ *
  * The recorder never prints, never exits and never stops its host: the first failure is kept,
  * later calls do nothing and return it, sr_close reports it. Sites are declared before the first
  * step. While recording the file is PATH.part (readable as it grows: HDF5 SWMR); sr_close renames
@@ -115,6 +123,14 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
  * its attribute `method`. Before the first step. */
 sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method);
 
+/* Declares /evals/<name>: a number of an evaluation, its unit ("nats per token", "percent", "1") and
+ * definition (< SR_NAME_SIZE and SR_DEFINITION_SIZE bytes), and which of two values is better. The
+ * first one declared is what tables show when nobody names a metric. name: < SR_NAME_SIZE bytes,
+ * none of them '/', not beginning with '.', not "step" or "epoch"; at most SR_METRICS_MAX, each
+ * once. Before the first step. */
+sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, const char *definition,
+                        sr_better better);
+
 /* Tells the projection which vectors (bits 1u << SR_mu_B ...) the host will put at a site, where
  * these are not the ones of its family. Before the first step. */
 sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
@@ -170,9 +186,12 @@ sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 
-/* One row of /evals; step not smaller than the last one's; value [SR_EVAL_COUNT], NaN where there
- * is none. Allowed before the first step. */
-sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value);
+/* One row of /evals: begin, the metrics, end. step: after which it ran, not smaller than the last
+ * one's; epoch: passes over the training data so far, or NaN. Each metric at most once; one that is
+ * not put is NaN. Up to 16 evaluations may be made before the first step. */
+sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch);
+sr_status sr_put_metric(sr_recorder *r, const char *name, double value);
+sr_status sr_end_eval(sr_recorder *r);
 /* values [min(rows, cols)] of an embedding declared before. */
 sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                                  const double *values);

@@ -77,12 +77,23 @@ bool sr_run_is_constant(const sr_run_site *site, const char *statistic);
 const char *sr_family_name(sr_family family);
 sr_family sr_family_find(const char *name);
 
-/* True when the dataset exists (names of format.h) and holds values; every run file declares all of
- * them, and one that nobody put anything into takes no space and reads as NaN. Also true of one that
- * is damaged: reading it tells. */
+/* True when the dataset exists (names of format.h, of a metric, "epoch") and holds values; every run
+ * file declares all of format.h, and one that nobody put anything into takes no space and reads as NaN.
+ * Also true of one that is damaged: reading it tells. */
 bool sr_run_has_scalar(const sr_runfile *f, const char *name);
 bool sr_run_has_vector(const sr_runfile *f, const char *name);
 bool sr_run_has_eval(const sr_runfile *f, const char *name);
+
+/* A number of evaluations (sr_run_eval), as its host declared it. Texts are valid until close. */
+typedef struct sr_run_metric {
+    const char *name, *unit, *definition;
+    sr_better better;
+} sr_run_metric;
+/* In the order of their declaration; NULL past the end. Files written before metrics were declared
+ * have the order and directions of runmetrics.c. */
+const sr_run_metric *sr_run_get_metric(const sr_runfile *f, int64_t i);
+const sr_run_metric *sr_run_find_metric(const sr_runfile *f, const char *name); /* or NULL */
+
 /* True where this scalar (or vector) of the site is only the observer's: batch statistics that the
  * site's own method does not have. */
 bool sr_run_only_observed(const sr_run_site *site, const char *statistic);
@@ -141,7 +152,7 @@ sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_si
  * contiguous. Reading whole blocks is fastest. */
 sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *rows,
                               int64_t *columns, sr_failure *why);
-/* /evals; name "step" gives the step as double. */
+/* /evals: a metric, or "epoch"; "step" gives the step as double. */
 sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                       double *value, sr_failure *why);
 

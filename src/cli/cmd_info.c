@@ -177,29 +177,45 @@ static void print_vectors(const sr_runfile *f, sr_failure *why) {
     printf(" of %lld columns\n", (long long)info->width);
 }
 
-/* The last evaluations as a table of the columns that have any number. */
+/* Up to EVALS_SHOWN values behind a name. */
+static void print_values(const char *name, int digits, const double *value, int64_t count) {
+    printf("  ");
+    tsv_escape(stdout, name);
+    printf("%*s", (int)(strlen(name) < 20 ? 20 - strlen(name) : 0), "");
+    for (int64_t i = 0; i < count; i++) printf(" %12.*g", digits, value[i]);
+    printf("%*s", (int)(EVALS_SHOWN - count) * 13, "");
+}
+
+/* Name, last values (blank where nobody put any), unit and direction. */
+static void print_metric(const sr_runfile *f, const sr_run_metric *m, int64_t first, int64_t count,
+                         sr_failure *why) {
+    static const char *const direction[] = {", less is better", "", ", more is better"};
+    double value[EVALS_SHOWN];
+    bool any = false;
+    if (count && sr_run_has_eval(f, m->name) &&
+        sr_run_eval(f, m->name, first, count, value, why) != SR_OK)
+        return;
+    for (int64_t i = 0; i < count && sr_run_has_eval(f, m->name); i++) any |= !isnan(value[i]);
+    print_values(m->name, 6, value, any ? count : 0);
+    fputs("  ", stdout);
+    tsv_escape(stdout, m->unit);
+    printf("%s\n", direction[m->better + 1]);
+}
+
+/* The last evaluations as a table with a line for each metric. */
 static void print_evals(const sr_runfile *f, sr_failure *why) {
+    const sr_run_metric *m;
     int64_t rows = sr_run_get_info(f)->evals;
     print_label("evaluations");
     printf("%lld\n", (long long)rows);
     int64_t first = rows > EVALS_SHOWN ? rows - EVALS_SHOWN : 0, count = rows - first;
     double value[EVALS_SHOWN];
-    if (count == 0 || sr_run_eval(f, "step", first, count, value, why) != SR_OK) return;
-    printf("  %-16s", "step");
-    for (int64_t i = 0; i < count; i++) printf(" %12.0f", value[i]);
-    putchar('\n');
-#define EVAL_NAME(name, ...) #name,
-    static const char *const names[] = {SR_EVALS(EVAL_NAME)};
-    for (int k = 0; k < SR_EVAL_COUNT; k++) {
-        bool any = false;
-        if (!sr_run_has_eval(f, names[k])) continue;
-        if (sr_run_eval(f, names[k], first, count, value, why) != SR_OK) continue;
-        for (int64_t i = 0; i < count; i++) any |= !isnan(value[i]);
-        if (!any) continue;
-        printf("  %-16s", names[k]);
-        for (int64_t i = 0; i < count; i++) printf(" %12.6g", value[i]);
-        putchar('\n');
-    }
+    if (count && sr_run_eval(f, "step", first, count, value, why) != SR_OK) return;
+    if (count) print_values("step", 12, value, count), putchar('\n');
+    if (count && sr_run_eval(f, "epoch", first, count, value, why) != SR_OK) return;
+    if (count) print_values("epoch", 6, value, count), putchar('\n');
+    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++)
+        print_metric(f, m, first, count, why);
 }
 
 /* A text of a site in a column, without what could drive a terminal. */

@@ -139,18 +139,67 @@ static void print_statistic(const char *name, const char *where, const char *uni
     PRINT_ROW(name, where, cell);
 }
 
+typedef struct metric_list {
+    train_metric metric[TRAIN_METRICS];
+    int count;
+} metric_list;
+
+/* What evaluations of a task hold under every option of train that adds metrics. */
+static metric_list metrics_of(const task_row *row) {
+    const train_config all = {.validate_batch = true, .test = true};
+    metric_list l;
+    l.count = train_metrics_make(&all, row, l.metric);
+    return l;
+}
+
+static const train_metric *find_metric(const metric_list *l, const char *name) {
+    for (int i = 0; i < l->count; i++)
+        if (strcmp(l->metric[i].name, name) == 0) return &l->metric[i];
+    return NULL;
+}
+
+/* In one line for all tasks from this one on: its units, "nats per image, nats per token". */
+static void print_metric(int first, const train_metric *m) {
+    static const char *const words[] = SR_BETTER_WORDS;
+    const char *word = words[m->better + 1];
+    char units[256] = "", text[512];
+    for (int i = first; task_at(i); i++) {
+        const metric_list l = metrics_of(task_at(i));
+        const train_metric *same = find_metric(&l, m->name);
+        const size_t used = strlen(units);
+        if (same && !strstr(units, same->unit))
+            snprintf(units + used, sizeof units - used, "%s%s", used ? ", " : "", same->unit);
+    }
+    snprintf(text, sizeof text, "%s%s%s", m->definition, *word ? "; better: " : "", word);
+    print_statistic(m->name, "evals", units, text);
+}
+
+static void print_metrics(void) {
+    for (int i = 0; task_at(i); i++) {
+        const metric_list l = metrics_of(task_at(i));
+        for (int n = 0; n < l.count; n++) {
+            bool listed = false;
+            for (int k = 0; k < i && !listed; k++) {
+                const metric_list before = metrics_of(task_at(k));
+                listed = find_metric(&before, l.metric[n].name) != NULL;
+            }
+            if (!listed) print_metric(i, &l.metric[n]);
+        }
+    }
+}
+
 static int list_stats(const tool *t) {
     (void)t;
 #define SCALAR(name, definition)          print_statistic(#name, "scalars", "", definition);
 #define VECTOR(name, definition)          print_statistic(#name, "vectors", "", definition);
 #define STEP(name, definition)            print_statistic(#name, "steps", "", definition);
 #define STEP_REAL(name, unit, definition) print_statistic(#name, "steps", unit, definition);
-#define EVAL(name, unit, definition)      print_statistic(#name, "evals", unit, definition);
     SR_SCALARS(SCALAR)
     SR_VECTORS(VECTOR)
     SR_STEP_INTS(STEP)
     SR_STEP_REALS(STEP_REAL)
-    SR_EVALS(EVAL)
+    print_statistic("epoch", "evals", "epochs", "passes over the training data at an evaluation");
+    print_metrics();
     return TOOL_DONE;
 }
 

@@ -19,7 +19,7 @@ typedef struct session {
     char *command; /* as typed */
     train_config config;
     tsv table;
-    char metric[2][TASK_METRICS][TRAIN_METRIC_NAME]; /* columns: running, batch statistics */
+    train_metric metric[2][TASK_METRICS]; /* columns: running, batch statistics */
     bool header_done;
     progress progress;
 } session;
@@ -40,11 +40,10 @@ static void on_warn(void *context, const char *text) {
 static void declare_metrics(session *s, const train_eval *e, bool of_batch) {
     char text[512];
     for (int i = 0; i < task_metrics(e->task); i++) {
-        const task_metric *m = &e->task->metric[i];
-        train_metric_name(e, i, of_batch, s->metric[of_batch][i]);
-        snprintf(text, sizeof text, "%s (%s), validation split, %s", m->definition, m->unit,
-                 of_batch ? "statistics of each of its batches" : "running statistics");
-        tsv_column(&s->table, s->metric[of_batch][i], text);
+        train_metric *m = &s->metric[of_batch][i];
+        train_metric_make(e->task, i, e->split, of_batch, m);
+        snprintf(text, sizeof text, "%s (%s)", m->definition, m->unit);
+        tsv_column(&s->table, m->name, text);
     }
 }
 

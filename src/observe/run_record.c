@@ -70,6 +70,10 @@ static sr_status declare(run_record *r, const run_record_options *o, sr_failure 
         sr_add_embedding(r->recorder, "tokens", m->embedding->dim[0], m->embedding->dim[1]);
         sr_set_embedding_method(r->recorder, "tokens", SVD_METHOD);
     }
+    for (int i = 0; i < o->metrics; i++) {
+        const run_metric_declaration *d = &o->metric[i];
+        sr_add_metric(r->recorder, d->name, d->unit, d->definition, d->better);
+    }
     const sr_failure *f = sr_failed(r->recorder);
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
@@ -151,23 +155,12 @@ const sr_failure *run_record_failed(const run_record *r) {
 
 /* -- beside the steps */
 
-static int find_eval(const char *name) {
-#define EVAL_NAME(name, ...) #name,
-    static const char *const names[] = {SR_EVALS(EVAL_NAME)};
-    for (int i = 0; i < SR_EVAL_COUNT; i++)
-        if (!strcmp(names[i], name)) return i;
-    return -1;
-}
-
 void run_record_eval(run_record *r, int64_t step, double epoch, const char *const *name,
                      const double *value, int count) {
-    double row[SR_EVAL_COUNT];
     if (!r) return;
-    for (int i = 0; i < SR_EVAL_COUNT; i++) row[i] = NAN;
-    row[SR_EVAL_epoch] = epoch;
-    for (int i = 0; i < count; i++)
-        if (find_eval(name[i]) >= 0) row[find_eval(name[i])] = value[i];
-    sr_put_eval(r->recorder, step, row);
+    sr_begin_eval(r->recorder, step, epoch);
+    for (int i = 0; i < count; i++) sr_put_metric(r->recorder, name[i], value[i]);
+    sr_end_eval(r->recorder);
 }
 
 /* The double build's weights as float; the float build's as they are. */

@@ -190,13 +190,24 @@ static void declare_statistics(declaration *d) {
         w->vector_set[i] = declare_statistic(d, &run_vectors[i], l->width, chunk);
 }
 
+/* place: number in the order of declaration, which the group does not keep. */
+static void declare_metric(declaration *d, run_metric *m, int place, const int64_t chunk[2]) {
+    const run_column c = {"evals", m->name, m->unit, m->definition, H5_FLOAT64};
+    char path[2 * SR_NAME_SIZE];
+    m->set = declare_column(d, &c, 1, 1, chunk);
+    snprintf(path, sizeof path, "/evals/%s", m->name);
+    put_text(d, path, "better", run_better_words[m->better + 1]);
+    put_int(d, path, "place", place);
+}
+
 static void declare_evals(declaration *d) {
     run_writer *w = d->w;
     const int64_t chunk[2] = {RUN_EVAL_CHUNK, 1};
     add_group(d, "/evals");
+    put_int(d, "/evals", "metrics", w->metrics);
     w->eval_step_set = declare_column(d, &run_eval_step, 1, 1, chunk);
-    for (int i = 0; i < SR_EVAL_COUNT; i++)
-        w->eval_set[i] = declare_column(d, &run_evals[i], 1, 1, chunk);
+    w->eval_epoch_set = declare_column(d, &run_eval_epoch, 1, 1, chunk);
+    for (int i = 0; i < w->metrics; i++) declare_metric(d, &w->metric[i], i, chunk);
 }
 
 static void declare_spectra(declaration *d) {
@@ -280,13 +291,14 @@ static const char *const root_scale[][2] = {
     {"/steps/step", "/step"}, {"/sites/depth", "/site"}, {"/sites/column_site", "/column"}};
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
-                       (int)SR_EVAL_COUNT + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT + 15 <=
+                       (int)SR_METRICS_MAX + 1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT +
+                       15 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
 typedef struct scale_list {
     scaled row[SCALED_MAX];
-    char path[SCALED_MAX][SR_NAME_SIZE];
+    char path[SCALED_MAX][SR_NAME_SIZE + 32];
     int count;
 } scale_list;
 
@@ -312,11 +324,14 @@ static void attach_sites(scale_list *s) {
         if (strcmp(of_sites[i], "depth") != 0) attach_one(s, "sites", of_sites[i], "/site", NULL);
 }
 
-static void attach_all(scale_list *s, const run_layout *l) {
+static void attach_all(scale_list *s, const run_writer *w) {
+    const run_layout *l = &w->layout;
     attach_sites(s);
     attach(s, run_step_ints + 1, RUN_STEP_INTS - 1, "/step", NULL);
     attach(s, run_step_reals, RUN_STEP_REALS, "/step", NULL);
-    attach(s, run_evals, SR_EVAL_COUNT, "/evals/step", NULL);
+    attach(s, &run_eval_epoch, 1, "/evals/step", NULL);
+    for (int i = 0; i < w->metrics; i++)
+        attach_one(s, "evals", w->metric[i].name, "/evals/step", NULL);
     if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, "/step", "/site");
     if (l->vectors) attach(s, run_vectors, SR_VECTOR_COUNT, "/vectors/step", "/column");
     if (l->spectra) attach(s, run_spectra, SR_SPECTRUM_COUNT, "/spectra/step", "/column");
@@ -331,7 +346,7 @@ static void declare_scales(declaration *d) {
         d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the dimension scales", sizeof *s);
         return;
     }
-    attach_all(s, &d->w->layout);
+    attach_all(s, d->w);
     for (size_t i = 0; i < sizeof root_scale / sizeof *root_scale && d->status == SR_OK; i++)
         d->status = h5_link(d->w->file, root_scale[i][0], root_scale[i][1], d->why);
     if (d->status == SR_OK) d->status = scales_write(d->w->file, s->row, s->count, d->why);

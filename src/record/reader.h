@@ -41,6 +41,15 @@ typedef struct reader_names {
     int count;
 } reader_names;
 
+/* A metric that the file declares. */
+typedef struct reader_metric {
+    char name[SR_NAME_SIZE], unit[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
+    sr_better better;
+    int64_t place; /* in the order of declaration */
+    run_column column;
+    sr_run_metric shown;
+} reader_metric;
+
 struct sr_runfile {
     h5_id file;
     char *path;
@@ -48,6 +57,9 @@ struct sr_runfile {
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
+    reader_metric *metric; /* [metrics] by place */
+    int metrics;
+    int64_t declared_metrics; /* -1: the file is from before metrics were declared */
     reader_names names[READER_GROUPS];
     reader_text **texts; /* head of a list: a cache behind const */
     reader_shelf *shelf; /* the same */
@@ -71,6 +83,10 @@ sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *se
 /* The same, without a cache of chunks (h5_open_dataset). */
 sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
+/* runmetrics.c: fills metric; says which one is missing; the column of /evals, or NULL. */
+sr_status reader_list_metrics(sr_runfile *f, sr_failure *why);
+sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why);
+const run_column *reader_eval_column(const sr_runfile *f, const char *name);
 /* runspectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
  * of a file whose writer is done, no row may be in parts); reads /final. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);

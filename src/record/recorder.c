@@ -390,16 +390,6 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *row) {
 
 /* -- beside the steps ------------------------------------------------------------------------ */
 
-sr_status sr_put_eval(sr_recorder *r, int64_t step, const double *value) {
-    if (!r || r->failure.status != SR_OK) return recorder_check(r);
-    if (!value || step < 0 || step < r->eval_step)
-        return sr_fail(&r->failure, SR_USAGE, "%s: evaluation at step %lld after one at %lld%s",
-                       r->path, (long long)step, (long long)r->eval_step,
-                       value ? "" : ", without values");
-    r->eval_step = step;
-    return writer_put_eval(&r->writer, step, value, &r->failure);
-}
-
 sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                                  const double *values) {
     if (!r || recorder_start(r) != SR_OK) return recorder_check(r);

@@ -45,8 +45,10 @@ struct sr_recorder {
 
     bool started; /* declared, in SWMR */
     bool in_step, keeps_vectors;
-    int64_t step; /* current or last, -1 before the first */
-    int64_t eval_step;
+    int64_t step;      /* current or last, -1 before the first */
+    int64_t eval_step; /* of the evaluation begun last, -1 before the first */
+    double eval_epoch;
+    bool in_eval;
     int64_t every;     /* spacing of vectors; 0 = never */
     int64_t room;      /* bytes of vectors until the spacing doubles, when nothing is planned */
     int64_t unflushed; /* rows since the last flush */

@@ -271,26 +271,33 @@ static sr_status copy_steps(copier *c) {
 /* -- evaluations and embeddings -------------------------------------------------------------- */
 
 /* A value of an evaluation, NaN where it cannot be read. */
-static double read_eval(copier *c, const run_column *k, int64_t at) {
+static double read_eval(copier *c, const char *name, int64_t at) {
     double value = NAN;
     sr_failure why = {0};
-    if (sr_run_eval(c->f, k->name, at, 1, &value, &why) == SR_OK) return value;
-    copy_missed(c->losses, k->group, k->name, 1, &why);
+    if (sr_run_eval(c->f, name, at, 1, &value, &why) == SR_OK) return value;
+    copy_missed(c->losses, "evals", name, 1, &why);
     return NAN;
+}
+
+/* Where nothing was put there is nothing to copy: such a metric need not be declared again. */
+static sr_status copy_eval(copier *c, int64_t step, double epoch, const double *value) {
+    sr_begin_eval(c->r, step, epoch);
+    for (int i = 0; i < c->f->metrics; i++)
+        if (!isnan(value[i])) sr_put_metric(c->r, c->f->metric[i].name, value[i]);
+    return sr_end_eval(c->r);
 }
 
 static sr_status copy_evals(copier *c) {
     for (int64_t at = 0; at < c->f->info.evals; at++) {
-        double value[SR_EVAL_COUNT], step = read_eval(c, &run_eval_step, at);
+        double value[SR_METRICS_MAX + 2], step = read_eval(c, "step", at);
         if (c->up_to >= 0 && step > (double)c->up_to) break;
-        if (isnan(step) || step < (double)c->r->eval_step) {
+        if (!(step >= 0) || step < (double)c->r->eval_step) {
             c->count.lost_evals++;
             continue;
         }
-        for (int i = 0; i < SR_EVAL_COUNT; i++)
-            value[i] =
-                reader_has_column(c->f, &run_evals[i]) ? read_eval(c, &run_evals[i], at) : NAN;
-        sr_status status = sr_put_eval(c->r, (int64_t)step, value);
+        const double epoch = read_eval(c, "epoch", at);
+        for (int i = 0; i < c->f->metrics; i++) value[i] = read_eval(c, c->f->metric[i].name, at);
+        sr_status status = copy_eval(c, (int64_t)step, epoch, value);
         if (status != SR_OK) return status;
         c->count.evals++;
     }
@@ -371,6 +378,22 @@ static sr_status compare_sites(copier *c) {
                    f->path, r->path);
 }
 
+/* A metric that both declare is one metric. */
+static sr_status compare_metrics(const copier *c) {
+    for (int i = 0; i < c->f->metrics; i++) {
+        const reader_metric *from = &c->f->metric[i];
+        for (int k = 0; k < c->r->writer.metrics; k++) {
+            const run_metric *to = &c->r->writer.metric[k];
+            if (strcmp(from->name, to->name) != 0) continue;
+            if (strcmp(from->unit, to->unit) != 0 || from->better != to->better)
+                return sr_fail(&c->r->failure, SR_USAGE,
+                               "%s: its metric %s has another unit or direction than that of %s",
+                               c->f->path, from->name, c->r->path);
+        }
+    }
+    return SR_OK;
+}
+
 /* What opening met and copying rows did not: what the file says of itself, columns without rows. */
 static void miss_what_opening_missed(const copier *c) {
     const char *text;
@@ -393,7 +416,7 @@ static sr_status copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
     copier c = {.r = r, .up_to = up_to_step, .losses = losses};
     c.f = sr_run_open(from, &r->failure);
     if (!c.f) return recorder_check(r);
-    if (compare_sites(&c) == SR_OK) copy_all(&c);
+    if (compare_sites(&c) == SR_OK && compare_metrics(&c) == SR_OK) copy_all(&c);
     miss_what_opening_missed(&c);
     if (result) *result = c.count;
     copier_free(&c);
@@ -482,6 +505,12 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
     }
 }
 
+static void add_metrics_like(sr_recorder *r, const sr_runfile *f) {
+    const sr_run_metric *m;
+    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++)
+        sr_add_metric(r, m->name, m->unit, m->definition, m->better);
+}
+
 sr_status sr_run_recover_telling(const char *broken, const char *path, bool force,
                                  int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
                                  void *context, sr_failure *why) {
@@ -496,6 +525,7 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
     if (r) {
         char reason[SR_REASON_SIZE], more[48] = "";
         add_sites_like(r, f);
+        add_metrics_like(r, f);
         copy_rows(r, f->path, up_to_step, &count, &losses);
         if (losses.count)
             snprintf(more, sizeof more, ", %d damaged dataset%s", losses.count,

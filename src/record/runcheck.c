@@ -83,29 +83,33 @@ static void read_group(walk *w, const run_column *c, int count, int64_t rows, bo
     }
 }
 
-/* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last ends.
- * always: the first age is never missing. */
+/* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last ends. */
 static void read_ages(walk *w, const run_column *c, const int *first, int ages, int64_t rows,
-                      bool exact, bool always) {
+                      bool exact) {
     for (int i = 0; i < ages; i++)
-        read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, i > 0 || !always);
+        read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, true);
 }
 
 static void read_statistics(walk *w, bool exact) {
     static const int scalar[] = {0, SR_SCALAR_AGES, SR_SCALAR_COUNT},
-                     vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT},
-                     eval[] = {0, SR_EVAL_AGES, SR_EVAL_COUNT};
+                     vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT};
     enum {
         SCALAR = sizeof scalar / sizeof *scalar - 1,
-        VECTOR = sizeof vector / sizeof *vector - 1,
-        EVAL = sizeof eval / sizeof *eval - 1
+        VECTOR = sizeof vector / sizeof *vector - 1
     };
     const sr_run_info *info = &w->f->info;
-    read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact, false);
+    read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact);
     read_group(w, &run_vector_step, 1, info->vectors, exact, false);
-    read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact, false);
-    read_group(w, &run_eval_step, 1, info->evals, exact, false);
-    read_ages(w, run_evals, eval, EVAL, info->evals, exact, true);
+    read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact);
+}
+
+static void read_evals(walk *w, bool exact) {
+    const int64_t evals = w->f->info.evals;
+    read_group(w, &run_eval_step, 1, evals, exact, false);
+    read_group(w, &run_eval_epoch, 1, evals, exact, false);
+    for (int i = 0; i < w->f->metrics; i++)
+        read_column(w, &w->f->metric[i].column, evals, exact), met(w);
+    reader_check_metrics(w->f, w->why), met(w);
 }
 
 static int64_t *read_steps(const walk *w, const char *group, int64_t rows) {
@@ -236,6 +240,7 @@ static void walk_file(walk *w) {
     read_group(w, run_step_ints, RUN_STEP_INTS, info->steps, exact, false);
     read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
     read_statistics(w, exact);
+    read_evals(w, exact);
     check_steps(w, exact);
     check_evals(w), met(w);
     check_columns_of_sites(w), met(w);

@@ -422,7 +422,9 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK)
         status = count_columns(f, run_vectors, SR_VECTOR_COUNT, COMMITTED_VECTORS, why);
     if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, true, why);
-    if (status == SR_OK) status = count_columns(f, run_evals, SR_EVAL_COUNT, COMMITTED_EVALS, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_epoch, COMMITTED_EVALS, false, why);
+    for (int i = 0; i < f->metrics && status == SR_OK; i++)
+        status = count_column(f, &f->metric[i].column, COMMITTED_EVALS, false, why);
     f->info.steps = readable(f, COMMITTED_STEPS);
     f->info.vectors = readable(f, COMMITTED_VECTORS);
     f->info.evals = readable(f, COMMITTED_EVALS);
@@ -464,7 +466,9 @@ static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
 static sr_status read_names(sr_runfile *f, sr_failure *why) {
     sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
     if (status == SR_OK) status = add_columns(f, 1, run_vectors, SR_VECTOR_COUNT, why);
-    if (status == SR_OK) status = add_columns(f, 2, run_evals, SR_EVAL_COUNT, why);
+    if (status == SR_OK) status = add_columns(f, 2, &run_eval_epoch, 1, why);
+    for (int i = 0; i < f->metrics && status == SR_OK; i++)
+        status = add_name(f, 2, f->metric[i].name, why);
     return status == SR_OK ? list_embeddings(f, why) : status;
 }
 
@@ -507,6 +511,7 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) note_cut(f);
     if (status == SR_OK) status = read_sites(f, why);
+    if (status == SR_OK) status = reader_list_metrics(f, why);
     if (status == SR_OK) status = count_rows(f, why);
     if (status == SR_OK) status = reader_count_spectra(f, why);
     return status == SR_OK ? read_names(f, why) : status;
@@ -556,6 +561,6 @@ void sr_run_close(sr_runfile *f) {
         next = d->next;
         free(d);
     }
-    free(f->texts), free(f->shelf), free(f->site), free(f->path);
+    free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);
 }

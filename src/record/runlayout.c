@@ -9,17 +9,18 @@
 #define STEP_REAL(name, unit, definition) {"steps", #name, unit, definition, H5_FLOAT64},
 #define SCALAR(name, definition)          {"scalars", #name, "1", definition, H5_FLOAT32},
 #define VECTOR(name, definition)          {"vectors", #name, "1", definition, H5_FLOAT32},
-#define EVAL(name, unit, definition)      {"evals", #name, unit, definition, H5_FLOAT64},
 
 const run_column run_step_ints[RUN_STEP_INTS] = {SR_STEP_INTS(STEP_INT)};
 const run_column run_step_reals[RUN_STEP_REALS] = {SR_STEP_REALS(STEP_REAL)};
 const run_column run_scalars[SR_SCALAR_COUNT] = {SR_SCALARS(SCALAR)};
 const run_column run_vectors[SR_VECTOR_COUNT] = {SR_VECTORS(VECTOR)};
-const run_column run_evals[SR_EVAL_COUNT] = {SR_EVALS(EVAL)};
 const run_column run_vector_step = {"vectors", "step", "1", "step of each row, one of /steps/step",
                                     H5_INT64};
 const run_column run_eval_step = {"evals", "step", "1", "step after which this evaluation ran",
                                   H5_INT64};
+const run_column run_eval_epoch = {"evals", "epoch", "epochs",
+                                   "passes over the training data at this evaluation", H5_FLOAT64};
+const char *const run_better_words[3] = SR_BETTER_WORDS;
 
 _Static_assert(SR_VECTOR_COUNT <= 32 && SR_SCALAR_COUNT <= 32, "sets of them are bits of uint32_t");
 

@@ -17,8 +17,8 @@ typedef struct run_column {
 
 extern const run_column run_step_ints[RUN_STEP_INTS], run_step_reals[RUN_STEP_REALS];
 extern const run_column run_scalars[SR_SCALAR_COUNT], run_vectors[SR_VECTOR_COUNT];
-extern const run_column run_evals[SR_EVAL_COUNT];
-extern const run_column run_vector_step, run_eval_step;
+extern const run_column run_vector_step, run_eval_step, run_eval_epoch;
+extern const char *const run_better_words[3]; /* of better + 1 */
 extern const run_column run_spectra[SR_SPECTRUM_COUNT], run_spectra_step, run_spectra_rows;
 extern const run_column run_finals[SR_FINAL_COUNT];
 

@@ -47,7 +47,7 @@ bool sr_run_has_vector(const sr_runfile *f, const char *name) {
 }
 
 bool sr_run_has_eval(const sr_runfile *f, const char *name) {
-    return has_values(f, find_column(run_evals, SR_EVAL_COUNT, name), f->info.evals);
+    return has_values(f, reader_eval_column(f, name), f->info.evals);
 }
 
 const char *sr_run_name(const sr_runfile *f, const char *group, int i) {
@@ -237,8 +237,7 @@ sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *ro
 
 sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                       double *value, sr_failure *why) {
-    const run_column *c = find_column(run_evals, SR_EVAL_COUNT, name);
-    if (strcmp(name, "step") == 0) c = &run_eval_step;
+    const run_column *c = strcmp(name, "step") == 0 ? &run_eval_step : reader_eval_column(f, name);
     sr_status status = check_range(f, c, name, first, count, f->info.evals, why);
     if (status != SR_OK) return status;
     h5_rows rows = one_column(first, count);

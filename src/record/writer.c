@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, EVAL_ROOM = 16, RESERVE_SPARE = 32768 };
+enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
 /* After a failed write HDF5 must be left alone: its caches hold what it could not write. A program
  * that used HDF5 before us still has its exit handler, which would try again and crash; so the
@@ -27,7 +27,7 @@ sr_status writer_keep(run_writer *w, sr_status status) {
 }
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
-    *w = (run_writer){.path = path};
+    *w = (run_writer){.path = path, .evals.room = EVAL_ROOM};
     h5_disown_exit();
     return writer_keep(w, h5_create(path, &w->file, why));
 }
@@ -50,7 +50,6 @@ static sr_status allocate_rows(run_writer *w, sr_failure *why) {
     const run_layout *l = &w->layout;
     w->steps.room = room_for(STEP_MEMORY, 4 * SR_SCALAR_COUNT * l->sites, w->flush_steps);
     w->vectors.room = room_for(VECTOR_MEMORY, 4 * SR_VECTOR_COUNT * l->width, w->flush_steps);
-    w->evals.room = EVAL_ROOM;
     sr_status status = SR_OK;
     for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
         status = allocate(&w->step_int[i], w->steps.room, sizeof(int64_t), why);
@@ -60,14 +59,17 @@ static sr_status allocate_rows(run_writer *w, sr_failure *why) {
     return status;
 }
 
-static sr_status allocate_evals(run_writer *w, sr_failure *why) {
-    if (w->eval_step) return SR_OK;
-    sr_status status = SR_OK;
-    w->evals.room = EVAL_ROOM;
-    for (int i = 0; i < SR_EVAL_COUNT && status == SR_OK; i++)
-        if (!w->eval[i]) status = allocate(&w->eval[i], EVAL_ROOM, sizeof(double), why);
-    if (status == SR_OK) status = allocate(&w->eval_step, EVAL_ROOM, sizeof(int64_t), why);
-    return status;
+run_metric *writer_add_metric(run_writer *w, sr_failure *why) {
+    run_metric *grown = realloc(w->metric, (size_t)(w->metrics + 1) * sizeof *grown);
+    if (!grown) {
+        sr_fail(why, SR_MEMORY, "%s: %d metrics", w->path, w->metrics + 1);
+        return NULL;
+    }
+    w->metric = grown;
+    run_metric *m = &grown[w->metrics++];
+    *m = (run_metric){.current = NAN};
+    for (int i = 0; i < EVAL_ROOM; i++) m->value[i] = NAN;
+    return m;
 }
 
 void writer_free(run_writer *w) {
@@ -75,8 +77,7 @@ void writer_free(run_writer *w) {
     for (int i = 0; i < RUN_STEP_REALS; i++) free(w->step_real[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) free(w->scalar[i]);
     for (int i = 0; i < SR_VECTOR_COUNT; i++) free(w->vector[i]), free(w->vector_used[i]);
-    for (int i = 0; i < SR_EVAL_COUNT; i++) free(w->eval[i]);
-    free(w->vector_step), free(w->eval_step);
+    free(w->vector_step), free(w->metric);
     free(w->spectra.rows), free(w->spectra.value[0]);
     if (!w->broken) h5_close(w->file, NULL);
     *w = (run_writer){0};
@@ -173,8 +174,9 @@ static sr_status write_evals(run_writer *w, sr_failure *why) {
     row_block *b = &w->evals;
     if (b->count == 0) return SR_OK;
     sr_status status = append(w->eval_step_set, b, H5_INT64, w->eval_step, why);
-    for (int i = 0; i < SR_EVAL_COUNT && status == SR_OK; i++)
-        status = append(w->eval_set[i], b, H5_FLOAT64, w->eval[i], why);
+    if (status == SR_OK) status = append(w->eval_epoch_set, b, H5_FLOAT64, w->eval_epoch, why);
+    for (int i = 0; i < w->metrics && status == SR_OK; i++)
+        status = append(w->metric[i].set, b, H5_FLOAT64, w->metric[i].value, why);
     if (status == SR_OK) b->written += b->count, b->count = 0;
     return status;
 }
@@ -248,16 +250,19 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals) {
     w->with_vectors = false;
 }
 
-sr_status writer_put_eval(run_writer *w, int64_t step, const double *value, sr_failure *why) {
-    sr_status status = allocate_evals(w, why);
-    if (status != SR_OK) return status;
+sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure *why) {
     if (w->evals.count == w->evals.room) {
-        if (!w->declared) return sr_fail(why, SR_STATE, "too many evaluations before a step");
-        status = writer_keep(w, write_evals(w, why));
+        if (!w->declared)
+            return sr_fail(why, SR_STATE,
+                           "%s: too many evaluations before a step: the one at step %lld is number "
+                           "%d, there is room for %d",
+                           w->path, (long long)step, EVAL_ROOM + 1, EVAL_ROOM);
+        sr_status status = writer_keep(w, write_evals(w, why));
         if (status != SR_OK) return status;
     }
     w->eval_step[w->evals.count] = step;
-    for (int i = 0; i < SR_EVAL_COUNT; i++) w->eval[i][w->evals.count] = value[i];
+    w->eval_epoch[w->evals.count] = epoch;
+    for (int i = 0; i < w->metrics; i++) w->metric[i].value[w->evals.count] = w->metric[i].current;
     w->evals.count++;
     return SR_OK;
 }

@@ -26,6 +26,17 @@ typedef struct row_block {
     int64_t written, count, room;
 } row_block;
 
+enum { EVAL_ROOM = 16 };
+
+/* A metric of evaluations: its dataset, its waiting values, that of the row being filled. */
+typedef struct run_metric {
+    char name[SR_NAME_SIZE], unit[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
+    sr_better better;
+    h5_id set;
+    double value[EVAL_ROOM], current;
+    bool put; /* in the row being filled */
+} run_metric;
+
 /* The row of /spectra of the current step; not counted as waiting, it goes out with its step. */
 typedef struct spectra_row {
     h5_id step_set, rows_set, set[SR_SPECTRUM_COUNT];
@@ -46,7 +57,7 @@ typedef struct run_writer {
 
     h5_id step_int_set[RUN_STEP_INTS], step_real_set[RUN_STEP_REALS];
     h5_id scalar_set[SR_SCALAR_COUNT], vector_set[SR_VECTOR_COUNT], vector_step_set;
-    h5_id eval_set[SR_EVAL_COUNT], eval_step_set;
+    h5_id eval_step_set, eval_epoch_set;
     h5_id committed_set[COMMITTED_COUNT];
     h5_id status_set, reason_set, finished_set, digest_set, wall_set;
     h5_id final_set[SR_FINAL_COUNT], final_batches_set;
@@ -59,9 +70,11 @@ typedef struct run_writer {
     int64_t *vector_step;                  /* [room] */
     float *vector[SR_VECTOR_COUNT];        /* [room, W]; NULL until used */
     uint8_t *vector_used[SR_VECTOR_COUNT]; /* [S] sites that ever put it; NULL until used */
-    int64_t *eval_step;                    /* [room] */
-    double *eval[SR_EVAL_COUNT];           /* [room] */
-    bool with_vectors;                     /* of the row being filled */
+    int64_t eval_step[EVAL_ROOM];
+    double eval_epoch[EVAL_ROOM];
+    run_metric *metric; /* [metrics] */
+    int metrics;
+    bool with_vectors; /* of the row being filled */
 } run_writer;
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why);
@@ -80,7 +93,10 @@ float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why
 /* Closes the row. ints [RUN_STEP_INTS], reals [RUN_STEP_REALS] in the order of format.h. */
 void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
 
-sr_status writer_put_eval(run_writer *w, int64_t step, const double *value, sr_failure *why);
+/* Its waiting values are NaN. NULL when memory is short. */
+run_metric *writer_add_metric(run_writer *w, sr_failure *why);
+/* Takes the current value of every metric. */
+sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure *why);
 sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
                                      const double *values, sr_failure *why);
 

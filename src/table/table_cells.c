@@ -16,14 +16,16 @@ static int decimals_of(const char *text) {
     return point ? (int)strspn(point + 1, "0123456789") : 0;
 }
 
-/* Of two values as printed; false when one of them is none, diverged or infinite. */
-static bool published_gap(const published_value *a, const published_value *b, bool less_is_better,
+/* Of two values as printed; false when one of them is none, diverged or infinite, or when nobody
+ * says which is better. */
+static bool published_gap(const published_value *a, const published_value *b, const char *better,
                           char text[24]) {
-    if (!a || !b) return false;
+    if (!a || !b || !better[0]) return false;
     const double gap = strtod(a->text, NULL) - strtod(b->text, NULL);
     const int one = decimals_of(a->text), other = decimals_of(b->text);
     if (!strpbrk(a->text, "0123456789") || !strpbrk(b->text, "0123456789")) return false;
-    snprintf(text, 24, "%.*f", one > other ? one : other, less_is_better ? 0 - gap : gap);
+    snprintf(text, 24, "%.*f", one > other ? one : other,
+             strcmp(better, "less") == 0 ? 0 - gap : gap);
     return true;
 }
 
@@ -43,7 +45,7 @@ static void fill_published(const grid *g, const grid_row *row, const grid_column
     } else if (row->quantity == SHOW_GAP &&
                published_gap(published_find(&g->published, table, lr->norm, lc->metric),
                              published_find(&g->published, table, lr->against, lc->metric),
-                             table_metric_less_is_better(lc->metric), cell->difference)) {
+                             lc->better, cell->difference)) {
         cell->published = cell->difference;
     }
 }
@@ -84,9 +86,11 @@ static sr_status measure_gap(const grid *g, const run_identity *r, const char *a
     }
     *m = own;
     if (own.state != MEASURED_VALUE) return status;
+    const sr_run_metric *declared = table_run_find_metric(r, metric);
+    const sr_better better = declared ? declared->better : SR_BETTER_NEITHER;
     const double gap = own.value - sum / count;
-    *m = (measurement){count ? MEASURED_VALUE : MEASURED_NONE,
-                       table_metric_less_is_better(metric) ? -gap : gap};
+    *m = (measurement){count && better ? MEASURED_VALUE : MEASURED_NONE,
+                       better == SR_BETTER_LESS ? -gap : gap};
     return status;
 }
 

@@ -199,22 +199,25 @@ static sr_status add_column(grid *g, grid_column c, sr_failure *why) {
     return SR_OK;
 }
 
-/* Of tasks that the layout has not. */
-static const char *usual_metrics(const run_identity *r) {
-    return strcmp(r->info->task, "images") == 0 ? "valid_accuracy,valid_loss"
-                                                : "bleu,f1,uas,valid_ppl,valid_accuracy,valid_loss";
-}
-
 static sr_status choose_metric(const grid *g, const run_identity *r, grid_column *c,
                                sr_failure *why) {
     c->other = c->of < 0;
     if (c->of >= 0) c->quantity = g->layout.column[c->of].quantity;
     snprintf(c->metric, sizeof c->metric, "%s", table_quantity_name(c->quantity));
     if (c->quantity != SHOW_METRIC) return SR_OK;
-    const char *names = c->of < 0 ? usual_metrics(r) : g->layout.column[c->of].measured;
-    sr_status status = table_run_metric(r, names, c->metric, why);
-    if (c->of >= 0) c->other = !table_metric_agrees(c->metric, g->layout.column[c->of].metric);
+    if (c->of < 0) return table_run_leading_metric(r, c->metric, why);
+    const layout_column *k = &g->layout.column[c->of];
+    sr_status status = table_run_metric(r, k->measured, c->metric, why);
+    c->other = !table_metric_agrees(c->metric, k->metric);
     return status;
+}
+
+const sr_run_metric *grid_metric(const grid *g, const grid_column *c) {
+    const sr_run_metric *m = NULL;
+    for (int i = 0; i < g->runs && !m; i++)
+        if (grid_run_at(g, &g->run[i], c->of) && strcmp(g->run[i].task, c->task) == 0)
+            m = table_run_find_metric(&g->run[i], c->metric);
+    return m;
 }
 
 static bool in_a_row(const grid *g, int run) {

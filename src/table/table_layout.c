@@ -88,12 +88,12 @@ static sr_status read_column(layout *t, const table_lines *l, sr_failure *why) {
     layout_column *c = &grown[t->columns++];
     *c = (layout_column){.quantity = SHOW_METRIC};
     snprintf(c->label, sizeof c->label, "%s", l->cell[LABEL]);
-    const field fields[] = {FIELD("table", c->table),
-                            FIELD("metric", c->metric),
-                            FIELD("measured", c->measured),
-                            FIELD("tasks", c->tasks),
-                            {0}};
+    const field fields[] = {FIELD("table", c->table),   FIELD("metric", c->metric),
+                            FIELD("better", c->better), FIELD("measured", c->measured),
+                            FIELD("tasks", c->tasks),   {0}};
     sr_status status = set_fields(l, fields, &c->quantity, why);
+    if (status == SR_OK && c->better[0] && strcmp(c->better, "less") && strcmp(c->better, "more"))
+        return table_lines_wrong(l, why, "better=%s is neither less nor more", c->better);
     if (status != SR_OK || (c->table[0] && c->metric[0])) return status;
     return table_lines_wrong(l, why, "a column without table= and metric=");
 }

@@ -1,6 +1,7 @@
 /* What a run measured, for a cell of a result table.
  *
- *     best   the metric at the evaluation with the smallest valid_loss among those that have it
+ *     best   the metric at the evaluation with the smallest valid_loss among those that have it; of a
+ *            run without valid_loss the metric's own best by its direction, or the last
  *     last   the metric of the last evaluation that has it
  *     bpc    valid_nll / ln 2
  *
@@ -20,9 +21,8 @@ static const char *dataset_of(const char *metric) {
     return strcmp(metric, "bpc") == 0 ? "valid_nll" : metric;
 }
 
-bool table_metric_less_is_better(const char *metric) {
-    return strcmp(metric, "bpc") == 0 || strstr(metric, "loss") || strstr(metric, "nll") ||
-           strstr(metric, "ppl");
+const sr_run_metric *table_run_find_metric(const run_identity *r, const char *metric) {
+    return sr_run_find_metric(r->run, dataset_of(metric));
 }
 
 bool table_metric_agrees(const char *metric, const char *papers) {
@@ -30,7 +30,7 @@ bool table_metric_agrees(const char *metric, const char *papers) {
     return strcmp(papers, "metric") == 0 || strcmp(plain, papers) == 0;
 }
 
-/* Every run declares all metrics: those that nobody measured are NaN. */
+/* A run may declare metrics that nobody measured: they are NaN. */
 static sr_status has_metric(const run_identity *r, const char *metric, bool *has, sr_failure *why) {
     const int64_t evals = r->info->evals;
     *has = false;
@@ -40,6 +40,19 @@ static sr_status has_metric(const run_identity *r, const char *metric, bool *has
     sr_status status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
     for (int64_t i = 0; i < evals && status == SR_OK; i++) *has = *has || isfinite(value[i]);
     free(value);
+    return status;
+}
+
+sr_status table_run_leading_metric(const run_identity *r, run_word metric, sr_failure *why) {
+    sr_status status = SR_OK;
+    const sr_run_metric *m;
+    for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(r->run, i)); i++) {
+        bool has;
+        status = has_metric(r, m->name, &has, why);
+        if (has) snprintf(metric, sizeof(run_word), "%s", m->name);
+        if (has) return status;
+    }
+    metric[0] = 0;
     return status;
 }
 
@@ -58,13 +71,12 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
     return status;
 }
 
-/* Which evaluation is picked; -1: none has the metric. */
-static int64_t pick_evaluation(const double *loss, const double *value, int64_t evals,
-                               table_pick pick) {
+/* Which evaluation is picked; -1: none has the metric. The least `by` is best; NULL: the last. */
+static int64_t pick_evaluation(const double *by, const double *value, int64_t evals) {
     int64_t chosen = -1;
     for (int64_t i = 0; i < evals; i++) {
         if (!isfinite(value[i])) continue;
-        if (pick == PICK_LAST || chosen < 0 || !(loss[i] >= loss[chosen])) chosen = i;
+        if (!by || chosen < 0 || !(by[i] >= by[chosen])) chosen = i;
     }
     return chosen;
 }
@@ -76,23 +88,45 @@ static bool has_diverged(const double *loss, int64_t evals, table_pick pick) {
     return evals > 0;
 }
 
+/* Without a validation loss: by[evals] so that the least is the metric's own best; NULL without a
+ * direction. */
+static const double *own_order(sr_better better, const double *value, int64_t evals, double *by) {
+    for (int64_t i = 0; i < evals; i++) by[i] = better == SR_BETTER_LESS ? value[i] : -value[i];
+    return better == SR_BETTER_NEITHER ? NULL : by;
+}
+
+/* memory [2, evals] */
+static sr_status measure_in(const run_identity *r, const char *metric, table_pick pick,
+                            double *memory, measurement *m, sr_failure *why) {
+    const int64_t evals = r->info->evals;
+    const sr_run_metric *declared = table_run_find_metric(r, metric);
+    double *loss = memory, *value = memory + evals;
+    const bool with_loss = sr_run_has_eval(r->run, "valid_loss");
+    sr_status status = SR_OK;
+    if (with_loss) status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
+    if (status == SR_OK && with_loss && has_diverged(loss, evals, pick)) {
+        m->state = MEASURED_DIVERGED;
+        return SR_OK;
+    }
+    if (status != SR_OK || !declared || !sr_run_has_eval(r->run, declared->name)) return status;
+    status = sr_run_eval(r->run, declared->name, 0, evals, value, why);
+    if (status != SR_OK) return status;
+    const double *by = with_loss ? loss : own_order(declared->better, value, evals, loss);
+    const int64_t at = pick_evaluation(pick == PICK_LAST ? NULL : by, value, evals);
+    if (at >= 0) *m = (measurement){MEASURED_VALUE, value[at]};
+    if (at >= 0 && strcmp(metric, "bpc") == 0) m->value /= log(2);
+    return SR_OK;
+}
+
 sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
                             measurement *m, sr_failure *why) {
     const int64_t evals = r->info->evals;
     *m = (measurement){MEASURED_NONE, NAN};
-    if (!evals || !metric[0] || !sr_run_has_eval(r->run, "valid_loss")) return SR_OK;
-    double *loss = malloc(2 * (size_t)evals * sizeof *loss), *value = loss + evals;
-    if (!loss) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
-    if (status == SR_OK && has_diverged(loss, evals, pick)) {
-        m->state = MEASURED_DIVERGED;
-    } else if (status == SR_OK && sr_run_has_eval(r->run, dataset_of(metric))) {
-        status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
-        const int64_t at = status == SR_OK ? pick_evaluation(loss, value, evals, pick) : -1;
-        if (at >= 0) *m = (measurement){MEASURED_VALUE, value[at]};
-        if (at >= 0 && strcmp(metric, "bpc") == 0) m->value /= log(2);
-    }
-    free(loss);
+    if (!evals || !metric[0]) return SR_OK;
+    double *memory = malloc(2 * (size_t)evals * sizeof *memory);
+    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = measure_in(r, metric, pick, memory, m, why);
+    free(memory);
     return status;
 }
 

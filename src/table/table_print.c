@@ -21,8 +21,19 @@ static const char *metric_of(const grid *g, const grid_column *c) {
     return c->published ? layout_of(g, c)->metric : c->metric;
 }
 
+/* Metrics of the papers' tables of which less is better; the others are shares of what is right. */
+static bool less_in_papers(const char *metric) {
+    static const char *const less[] = {"ppl", "bpc", "valid_ppl", "error"};
+    for (size_t i = 0; i < sizeof less / sizeof *less; i++)
+        if (strcmp(less[i], metric) == 0) return true;
+    return false;
+}
+
+/* As the runs declare it; a paper does not. */
 static bool less_is_better(const grid *g, const grid_column *c) {
-    return is_tid(c->quantity) || table_metric_less_is_better(metric_of(g, c));
+    const sr_run_metric *m = c->published ? NULL : grid_metric(g, c);
+    if (is_tid(c->quantity)) return true;
+    return m ? m->better == SR_BETTER_LESS : less_in_papers(metric_of(g, c));
 }
 
 static const char *arrow(const grid *g, const grid_column *c) {
@@ -117,7 +128,20 @@ static void note_tid_sites(const grid *g, tsv *t) {
     }
 }
 
-static void note_all(const grid *g, tsv *t) {
+/* Each metric once. */
+static void warn_of_units(const grid *g, const run_set *set, tsv *t) {
+    for (int k = 0; k < g->columns; k++) {
+        const sr_run_metric *m = grid_metric(g, &g->column[k]);
+        bool seen = !m || g->column[k].published;
+        for (int i = 0; i < k && !seen; i++) {
+            const sr_run_metric *before = grid_metric(g, &g->column[i]);
+            seen = before && strcmp(before->name, m->name) == 0;
+        }
+        if (!seen) metric_warn(set, m->name, strlen(m->name), t);
+    }
+}
+
+static void note_all(const grid *g, const run_set *set, tsv *t) {
     tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
     tsv_note(t, "source", "%s", g->layout.source);
     tsv_note(t, "definition", "behind the name of a metric: ↑ more is better, ↓ less is better");
@@ -129,7 +153,7 @@ static void note_all(const grid *g, tsv *t) {
              g->pick == PICK_LAST
                  ? "a measured value is that of the last evaluation that has it"
                  : "a measured value is that of the evaluation with the smallest valid_loss among "
-                   "those that have it");
+                   "those that have it; without any valid_loss, the metric's own best");
     tsv_note(t, "definition",
              "several runs that differ in the seed only: mean and standard deviation (n - 1); "
              "settings are what else differs between runs of a row");
@@ -139,6 +163,7 @@ static void note_all(const grid *g, tsv *t) {
         "norm), of the final pass or else mean over the last tenth of the steps; gap: to the runs "
         "of norm ln, or of the one that the row names, of the task with the nearest settings, + is "
         "better; published gaps that the paper does not print are differences of its values");
+    warn_of_units(g, set, t);
     note_tid_sites(g, t);
     for (int i = 0; i < g->rows; i++)
         if (g->row[i].quantity == SHOW_METRIC || g->row[i].quantity == SHOW_GAP)
@@ -153,22 +178,24 @@ static void note_all(const grid *g, tsv *t) {
 enum { OF_MEASURED = 3 }; /* TSV columns of a measured column */
 typedef char column_name[2 * RUN_WORD + 16];
 
-static const char *definition_of(const grid_column *c) {
-#define EVAL(name, unit, definition) {#name, definition " (" unit ")"},
-    static const struct {
-        const char *name, *definition;
-    } evals[] = {SR_EVALS(EVAL){"bpc", "valid_nll / ln 2 (bits per token)"}};
-    for (size_t i = 0; i < sizeof evals / sizeof evals[0]; i++)
-        if (strcmp(evals[i].name, c->metric) == 0) return evals[i].definition;
-    return c->metric;
+static void define(const grid *g, const grid_column *c, char *text, size_t size) {
+    const sr_run_metric *m = grid_metric(g, c);
+    if (strcmp(c->metric, "bpc") == 0)
+        snprintf(text, size, "valid_nll / ln 2 (bits per token)");
+    else if (m)
+        snprintf(text, size, "%s (%s)", m->definition, m->unit);
+    else
+        snprintf(text, size, "%s", c->metric);
 }
 
 static void declare_measured(const grid *g, const grid_column *c, column_name name[OF_MEASURED],
                              tsv *t) {
+    char definition[2 * SR_DEFINITION_SIZE];
     const char *const what[OF_MEASURED] = {arrow(g, c), "sd", "runs"};
     for (int i = 0; i < OF_MEASURED; i++)
         snprintf(name[i], sizeof name[i], "%s %s %s", c->task, c->metric, what[i]);
-    tsv_column(t, name[0], definition_of(c));
+    define(g, c, definition, sizeof definition);
+    tsv_column(t, name[0], definition);
     tsv_column(t, name[1], "its standard deviation over the runs (n - 1); -: one run");
     tsv_column(t, name[2], "runs with a value");
 }
@@ -253,11 +280,11 @@ static const style markdown = {
     .more = "↑",
 };
 
-static int digits_of(const grid_row *row, const grid_column *c) {
+/* Of nats and bits, which differ in the third digit, one more than of percent and perplexities. */
+static int digits_of(const grid *g, const grid_row *row, const grid_column *c) {
+    const sr_run_metric *m = grid_metric(g, c);
     const bool metric = row->quantity == SHOW_METRIC && c->quantity == SHOW_METRIC;
-    const bool small =
-        strcmp(c->metric, "bpc") == 0 || strstr(c->metric, "loss") || strstr(c->metric, "nll");
-    return metric && small ? 3 : 2;
+    return metric && m && strncmp(m->unit, "nats", 4) == 0 ? 3 : 2;
 }
 
 static void print_published(const grid_cell *cell, const style *s) {
@@ -292,7 +319,7 @@ static void print_cell(const grid *g, int row, int column, const style *s) {
         print_published(cell, s);
         return;
     }
-    const int digits = digits_of(&g->row[row], &g->column[column]);
+    const int digits = digits_of(g, &g->row[row], &g->column[column]);
     if (!cell->runs) fputs(cell->diverged ? "Div." : s->none, stdout);
     if (cell->runs == 1) printf("%s%.*f%s", s->math, digits, cell->mean, s->end_math);
     if (cell->runs > 1)
@@ -448,7 +475,7 @@ sr_status grid_print(const grid *g, const char *format, const run_set *set, cons
         return sr_fail(why, SR_FORMAT, "%d columns are too many for one table", g->columns);
     sr_status status = table_head_begin(&head, &t, "stat-table", command, set, why);
     if (status != SR_OK) return status;
-    note_all(g, &t);
+    note_all(g, set, &t);
     if (is_tsv) {
         status = table_head_print(&head, &t, why);
         return status == SR_OK ? print_tsv(g, &t, why) : status;

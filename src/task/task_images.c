@@ -31,6 +31,7 @@ const task_row task_images = {
     .takes = "images",
     .summary = "one class per image, cross entropy",
     .metric = {CROSS_ENTROPY_METRICS("image")},
+    .leading = METRIC_ACCURACY,
     .example = {.task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10},
     .loss = images_loss,
     .measure = task_measure_cross_entropy,

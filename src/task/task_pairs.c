@@ -41,6 +41,7 @@ const task_row task_pairs = {
     .text = true,
     .label_smoothing = 0.1,
     .metric = {CROSS_ENTROPY_METRICS("token")},
+    .leading = METRIC_PPL,
     .example = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 64},
     .loss = pairs_loss,
     .measure = task_measure_cross_entropy,

@@ -12,10 +12,9 @@ double task_smoothing(const task_options *o, const task_row *row);
 /* Metrics of cross entropy, which every task with logits has: loss, nll, ppl, accuracy, in this
  * order; what: "token" or "image". */
 #define CROSS_ENTROPY_METRICS(what)                                                                \
-    {"loss", "nats per token or image", "loss per " what ", with smoothing", BETTER_LESS},         \
-        {"nll", "nats per token or image",                                                         \
-         "negative log-likelihood per " what ", without smoothing", BETTER_LESS},                  \
-        {"ppl", "1", "exp of the negative log-likelihood", BETTER_LESS}, {                         \
+    {"loss", "nats per " what, "loss with smoothing", BETTER_LESS},                                \
+        {"nll", "nats per " what, "negative log-likelihood without smoothing", BETTER_LESS},       \
+        {"ppl", "1", "perplexity, exp(nll)", BETTER_LESS}, {                                       \
         "accuracy", "percent", "targets with the largest logit", BETTER_MORE                       \
     }
 enum { METRIC_LOSS, METRIC_NLL, METRIC_PPL, METRIC_ACCURACY };

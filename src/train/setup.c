@@ -127,7 +127,14 @@ static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     if (!*r->config->output) return SR_OK;
     char *config = trainer_config_text(r);
     if (!config) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
-    const run_record_options o = record_options(r, command, config);
+    train_metric m[TRAIN_METRICS];
+    run_metric_declaration metric[TRAIN_METRICS];
+    run_record_options o = record_options(r, command, config);
+    o.metric = metric;
+    o.metrics = train_metrics_make(r->config, r->task, m);
+    for (int i = 0; i < o.metrics; i++)
+        metric[i] =
+            (run_metric_declaration){m[i].name, m[i].unit, m[i].definition, (sr_better)m[i].better};
     r->record = run_record_create(r->model, &o, why);
     free(config);
     if (!r->record) return why->status;

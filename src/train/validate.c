@@ -5,25 +5,53 @@
 #include "statnet/progress.h"
 #include "trainer.h"
 
-/* "valid_loss", "valid_loss_batch" */
-void train_metric_name(const train_eval *e, int metric, bool of_batch,
-                       char name[TRAIN_METRIC_NAME]) {
-    snprintf(name, TRAIN_METRIC_NAME, "%s_%s%s", task_split_name(e->split),
-             e->task->metric[metric].name, of_batch ? "_batch" : "");
+/* -- metrics */
+
+void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
+                       train_metric *m) {
+    const task_metric *of = &row->metric[metric];
+    const char *in = split == SPLIT_VALID ? "validation" : task_split_name(split);
+    snprintf(m->name, sizeof m->name, "%s_%s%s", task_split_name(split), of->name,
+             of_batch ? "_batch" : "");
+    snprintf(m->definition, sizeof m->definition, "%s %s, %s%s%s", in, of->definition,
+             of_batch ? "statistics of each " : "running statistics", of_batch ? in : "",
+             of_batch ? " batch" : "");
+    m->unit = of->unit;
+    m->better = of->better;
+}
+
+int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]) {
+    const int metrics = task_metrics(row);
+    int count = 0;
+    train_metric_make(row, row->leading, SPLIT_VALID, false, &m[count++]);
+    for (int i = 0; i < metrics; i++)
+        if (i != row->leading) train_metric_make(row, i, SPLIT_VALID, false, &m[count++]);
+    for (int i = 0; i < metrics && c->validate_batch; i++)
+        train_metric_make(row, i, SPLIT_VALID, true, &m[count++]);
+    for (int i = 0; i < metrics && c->test; i++)
+        train_metric_make(row, i, SPLIT_TEST, false, &m[count++]);
+    return count;
+}
+
+/* -- a split */
+
+static bool has_batch_statistics(const trainer *r, const train_eval *e) {
+    return r->config->validate_batch && e->split == SPLIT_VALID;
 }
 
 static void record_eval(trainer *r, const train_eval *e) {
-    char text[2 * TASK_METRICS][TRAIN_METRIC_NAME];
+    train_metric metric[2 * TASK_METRICS];
     const char *name[2 * TASK_METRICS];
     double value[2 * TASK_METRICS];
     const int metrics = task_metrics(e->task);
-    for (int i = 0; i < 2 * metrics; i++) {
+    const int count = has_batch_statistics(r, e) ? 2 * metrics : metrics;
+    for (int i = 0; i < count; i++) {
         const bool of_batch = i >= metrics;
-        train_metric_name(e, i % metrics, of_batch, text[i]);
-        name[i] = text[i];
+        train_metric_make(e->task, i % metrics, e->split, of_batch, &metric[i]);
+        name[i] = metric[i].name;
         value[i] = of_batch ? e->batch_value[i % metrics] : e->value[i];
     }
-    run_record_eval(r->record, e->step, e->epoch, name, value, 2 * metrics);
+    run_record_eval(r->record, e->step, e->epoch, name, value, count);
 }
 
 /* The split's sums and metrics; with batch statistics too where they are asked for. */
@@ -35,7 +63,7 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     if (status != SR_OK) return status;
     r->task->measure(&e->sum, e->value);
     for (int i = 0; i < TASK_METRICS; i++) e->batch_value[i] = NAN;
-    if (!r->config->validate_batch || e->split != SPLIT_VALID) return SR_OK;
+    if (!has_batch_statistics(r, e)) return SR_OK;
     status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data, e->split,
                            NORM_BATCH, &again, why);
     if (status == SR_OK) r->task->measure(&again, e->batch_value);

@@ -70,19 +70,15 @@ static void write_run(const short_run *run) {
                               .alpha = bn[s] ? 0.9 : NAN};
         sr_add_site(r, &site);
     }
+    run_add_metrics(r);
     for (int step = 1; step <= 5; step++) {
         const sr_step row = {step, 10, step, run->loss * 6 / step, 0.1, 1};
         sr_begin_step(r, step);
         for (int s = 0; s < 2; s++) put_site(r, s, bn[s], step);
         if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
     }
-    double eval[SR_EVAL_COUNT];
-    for (int i = 0; i < SR_EVAL_COUNT; i++) eval[i] = NAN;
-    eval[SR_EVAL_epoch] = 5;
-    eval[SR_EVAL_valid_loss] = run->loss;
-    eval[SR_EVAL_valid_ppl] = exp(run->loss);
-    eval[SR_EVAL_valid_accuracy] = run->accuracy;
-    assert_int_equal(sr_put_eval(r, 5, eval), SR_OK);
+    run_put_eval(r, 5, 5, "valid_loss valid_ppl valid_accuracy", run->loss, exp(run->loss),
+                 run->accuracy);
     const double mean[] = {NAN, run->final_tid[0]}, var[] = {NAN, run->final_tid[1]};
     const double *const final[SR_FINAL_COUNT] = {mean, var};
     if (run->final_tid[0] > 0) assert_int_equal(sr_put_final(r, 3, final), SR_OK);
@@ -207,7 +203,7 @@ static void test_gap_of_metrics(void **state) {
     check_cell(&r, 1, "gap", 6); /* more is better */
     program_free(&r);
     check_run("stat-gap wild.h5", 1, "no finite value of valid_loss");
-    check_run("stat-gap pre_ln.h5 --metric loss", 2, "no evaluation has 'loss'");
+    check_run("stat-gap pre_ln.h5 --metric loss", 2, "no run declares 'loss'");
     check_run("stat-gap --help | grep -q '^A batch site: one whose method takes statistics'", 0,
               "");
 }

@@ -83,9 +83,24 @@ sr_step sample_row(int64_t step) {
                      .grad_norm = step % 2 ? NAN : 0.5 + (double)(step % 7)};
 }
 
-void sample_eval(int64_t step, double *value) {
-    for (int i = 0; i < SR_EVAL_COUNT; i++)
-        value[i] = i == SR_EVAL_bleu ? NAN : (double)step + 0.1 * i;
+const sr_run_metric sample_metrics[SAMPLE_METRICS] = {
+    {"valid_nll", "nats per token", "negative log-likelihood", SR_BETTER_LESS},
+    {"bleu", "percent", "BLEU of the validation set", SR_BETTER_MORE},
+    {"span f1", "", "", SR_BETTER_NEITHER},
+};
+
+void sample_eval(int64_t step, double value[SAMPLE_METRICS]) {
+    for (int i = 0; i < SAMPLE_METRICS; i++)
+        value[i] = strcmp(sample_metrics[i].name, "bleu") == 0 ? NAN : (double)step + 0.1 * i;
+}
+
+sr_status sample_put_eval(sr_recorder *r, int64_t step) {
+    double value[SAMPLE_METRICS];
+    sample_eval(step, value);
+    sr_begin_eval(r, step, 0.5 * (double)step);
+    for (int i = 0; i < SAMPLE_METRICS; i++)
+        if (!isnan(value[i])) sr_put_metric(r, sample_metrics[i].name, value[i]);
+    return sr_end_eval(r);
 }
 
 sr_recorder *sample_create(const char *path, const sr_options *options, sr_failure *why) {
@@ -93,6 +108,10 @@ sr_recorder *sample_create(const char *path, const sr_options *options, sr_failu
     if (!r) return NULL;
     for (int i = 0; i < SAMPLE_SITES; i++) sr_add_site(r, &sample_sites[i]);
     sr_add_embedding(r, "shared", 11, SAMPLE_EMBEDDING);
+    for (int i = 0; i < SAMPLE_METRICS; i++) {
+        const sr_run_metric *m = &sample_metrics[i];
+        sr_add_metric(r, m->name, m->unit, m->definition, m->better);
+    }
     return r;
 }
 
@@ -114,13 +133,12 @@ sr_status sample_step(sr_recorder *r, int64_t step) {
 }
 
 sr_status sample_steps(sr_recorder *r, int64_t first, int64_t last, int64_t eval_every) {
-    double value[SR_EVAL_COUNT], singular[SAMPLE_EMBEDDING];
+    double singular[SAMPLE_EMBEDDING];
     for (int64_t step = first; step <= last; step++) {
         sr_status status = sample_step(r, step);
         if (status != SR_OK) return status;
         if (eval_every == 0 || step % eval_every) continue;
-        sample_eval(step, value);
-        sr_put_eval(r, step, value);
+        sample_put_eval(r, step);
         for (int k = 0; k < SAMPLE_EMBEDDING; k++) singular[k] = (double)(step + 10 - k);
         status = sr_put_singular_values(r, "shared", step, singular);
         if (status != SR_OK) return status;
@@ -226,13 +244,15 @@ void sample_check(sr_runfile *f, int64_t first, int64_t every) {
     free(step);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) check_vector(f, v, first, every);
     for (int64_t i = 0; i < info->evals; i++) {
-        double at, got, want[SR_EVAL_COUNT];
+        double at, got, want[SAMPLE_METRICS];
         check_ok(sr_run_eval(f, "step", i, 1, &at, &why), &why);
         sample_eval((int64_t)at, want);
-        check_ok(sr_run_eval(f, "valid_nll", i, 1, &got, &why), &why);
-        check_near_double("valid_nll", &got, &want[SR_EVAL_valid_nll], 1, 0, 0);
-        check_ok(sr_run_eval(f, "bleu", i, 1, &got, &why), &why);
-        assert_true(isnan(got));
+        check_ok(sr_run_eval(f, "epoch", i, 1, &got, &why), &why);
+        assert_true(got == 0.5 * at);
+        for (int m = 0; m < SAMPLE_METRICS; m++) {
+            check_ok(sr_run_eval(f, sample_metrics[m].name, i, 1, &got, &why), &why);
+            assert_true(got == want[m] || (isnan(got) && isnan(want[m])));
+        }
     }
 }
 

@@ -16,9 +16,13 @@ double sample_vector(int64_t step, int site, int vector, int64_t k);
 bool sample_puts(int site, int vector);
 int64_t sample_rows(int64_t step, int site);
 sr_step sample_row(int64_t step);
-void sample_eval(int64_t step, double *value); /* [SR_EVAL_COUNT] */
+/* The sample's metrics: valid_nll (less), bleu (more, never put), "span f1" (neither, no unit). */
+enum { SAMPLE_METRICS = 3 };
+extern const sr_run_metric sample_metrics[SAMPLE_METRICS];
+void sample_eval(int64_t step, double value[SAMPLE_METRICS]);
+sr_status sample_put_eval(sr_recorder *r, int64_t step);
 
-/* Creates PATH with the sample's sites and one embedding "shared". */
+/* Creates PATH with the sample's sites, metrics and one embedding "shared". */
 sr_recorder *sample_create(const char *path, const sr_options *options, sr_failure *why);
 /* One whole step. */
 sr_status sample_step(sr_recorder *r, int64_t step);

@@ -255,10 +255,8 @@ static void copy_late(sr_recorder *r) {
     assert_int_equal(sr_copy_rows(r, sample_path("trip.h5"), -1, NULL), SR_STATE);
 }
 static void eval_backwards(sr_recorder *r) {
-    double value[SR_EVAL_COUNT];
-    sample_eval(5, value);
-    sr_put_eval(r, 5, value);
-    assert_int_equal(sr_put_eval(r, 4, value), SR_USAGE);
+    sample_put_eval(r, 5);
+    assert_int_equal(sr_begin_eval(r, 4, 1), SR_USAGE);
 }
 static void unknown_embedding(sr_recorder *r) {
     assert_int_equal(sr_put_singular_values(r, "other", 5, zeros), SR_USAGE);

@@ -72,16 +72,9 @@ static sr_recorder *create(const char *path, const char *config, const char *dat
     o.data = data;
     o.task = task;
     o.seed = seed;
-    return run_create(path, o);
-}
-
-static void put_eval(sr_recorder *r, int step, double loss, sr_eval metric, double value) {
-    double eval[SR_EVAL_COUNT];
-    for (int i = 0; i < SR_EVAL_COUNT; i++) eval[i] = NAN;
-    eval[SR_EVAL_epoch] = step;
-    eval[SR_EVAL_valid_loss] = loss;
-    eval[metric] = value;
-    assert_int_equal(sr_put_eval(r, step, eval), SR_OK);
+    sr_recorder *r = run_create(path, o);
+    run_add_metrics(r);
+    return r;
 }
 
 static void write_toy(const toy *t) {
@@ -107,7 +100,7 @@ static void write_toy(const toy *t) {
         sr_put_scalar(r, 0, SR_SCALAR_tid_mean, step == 3 ? t->tid_mean : 9);
         sr_put_scalar(r, 0, SR_SCALAR_tid_var, step == 3 ? t->tid_var : 9);
         run_end_step(r, step);
-        put_eval(r, step, t->loss[step - 1], SR_EVAL_bleu, t->bleu[step - 1]);
+        run_put_eval(r, step, step, "valid_loss bleu", t->loss[step - 1], t->bleu[step - 1]);
     }
     run_finish(r);
 }
@@ -150,7 +143,7 @@ static void write_foreign(const char *path, const char *data, const char *norm, 
                               .alpha = 0.9});
     sr_begin_step(r, 1);
     run_end_step(r, 1);
-    put_eval(r, 1, 1, SR_EVAL_valid_accuracy, accuracy);
+    run_put_eval(r, 1, 1, "valid_loss valid_accuracy", 1.0, accuracy);
     run_finish(r);
 }
 

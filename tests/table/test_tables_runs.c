@@ -34,15 +34,13 @@ static void write_toy(const toy *t) {
                               .depth = 1,
                               .eps = 1e-5,
                               .alpha = 0.9});
+    run_add_metrics(r);
     sr_begin_step(r, 1);
     sr_put_rows(r, 0, 4);
     sr_put_scalar(r, 0, SR_SCALAR_tid_mean, 0.5);
     sr_put_scalar(r, 0, SR_SCALAR_tid_var, 0.75);
     sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
-    double eval[SR_EVAL_COUNT];
-    for (int i = 0; i < SR_EVAL_COUNT; i++) eval[i] = NAN;
-    eval[SR_EVAL_epoch] = 1, eval[SR_EVAL_valid_loss] = 2, eval[SR_EVAL_bleu] = t->bleu;
-    assert_int_equal(sr_put_eval(r, 1, eval), SR_OK);
+    run_put_eval(r, 1, 1, "valid_loss bleu", 2.0, t->bleu);
     if (o.final) sr_put_final(r, 3, (const double *const[]){&t->final_mean, &t->final_var});
     check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
 }
@@ -123,14 +121,14 @@ static void write_observed(const char *path) {
                               .depth = 2,
                               .eps = 1e-5,
                               .alpha = 0.9});
+    run_add_metrics(r);
     sr_begin_step(r, 1);
     for (int i = 0; i < 2; i++) {
         sr_put_scalar(r, i, SR_SCALAR_tid_mean, 0.1 * (i + 1));
         sr_put_scalar(r, i, SR_SCALAR_tid_var, 0.3 * (i + 1));
     }
     sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
-    double eval[SR_EVAL_COUNT] = {1, 2};
-    assert_int_equal(sr_put_eval(r, 1, eval), SR_OK);
+    run_put_eval(r, 1, 1, "valid_loss", 2.0);
     check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
 }
 
@@ -173,6 +171,7 @@ static void write_stack(const char *path) {
                                   .depth = i,
                                   .eps = 1e-5,
                                   .alpha = 0.9});
+    run_add_metrics(r);
     sr_begin_step(r, 1);
     for (int i = 0; i < 4; i++) {
         sr_put_rows(r, i, 4);
@@ -180,8 +179,7 @@ static void write_stack(const char *path) {
         sr_put_scalar(r, i, SR_SCALAR_tid_var, 0.1 * (i + 1));
     }
     run_end_step(r, 1);
-    double eval[SR_EVAL_COUNT] = {1, 2};
-    assert_int_equal(sr_put_eval(r, 1, eval), SR_OK);
+    run_put_eval(r, 1, 1, "valid_loss", 2.0);
     sr_put_final(r, 3, (const double *const[]){final, final});
     run_finish(r);
 }
@@ -228,10 +226,10 @@ static void write_norms(const char *path, const char *const *norm, int sites) {
                                   .depth = i,
                                   .eps = 1e-5,
                                   .alpha = NAN});
+    run_add_metrics(r);
     sr_begin_step(r, 1);
     sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
-    double eval[SR_EVAL_COUNT] = {1, 2};
-    sr_put_eval(r, 1, eval);
+    run_put_eval(r, 1, 1, "valid_loss", 2.0);
     check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
 }
 

@@ -1,0 +1,119 @@
+/* metrics.c -- evaluations and the metrics that they have, on their way into a run file. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "recorder.h"
+
+static bool has_control(const char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) return true;
+    return false;
+}
+
+static run_metric *find_metric(sr_recorder *r, const char *name) {
+    for (int i = 0; i < r->writer.metrics; i++)
+        if (strcmp(r->writer.metric[i].name, name) == 0) return &r->writer.metric[i];
+    return NULL;
+}
+
+/* -- declaring ------------------------------------------------------------------------------- */
+
+static bool is_metric_name(const char *name) {
+    return *name && *name != '.' && strlen(name) < SR_NAME_SIZE && !strchr(name, '/') &&
+           !has_control(name) && strcmp(name, "step") != 0 && strcmp(name, "epoch") != 0;
+}
+
+static sr_status check_metric(sr_recorder *r, const char *name, const char *unit,
+                              const char *definition, sr_better better) {
+    sr_failure *why = &r->failure;
+    if (!name || !is_metric_name(name))
+        return sr_fail(why, SR_USAGE,
+                       "%s: metric '%.80s': a name has 1 to %d bytes, no '/' and no control "
+                       "characters, does not begin with '.' and is neither step nor epoch",
+                       r->path, name ? name : "", SR_NAME_SIZE - 1);
+    if (find_metric(r, name))
+        return sr_fail(why, SR_USAGE, "%s: metric %s declared twice", r->path, name);
+    if (strlen(unit) >= SR_NAME_SIZE || strlen(definition) >= SR_DEFINITION_SIZE ||
+        has_control(unit) || has_control(definition))
+        return sr_fail(why, SR_USAGE,
+                       "%s: metric %s: unit of %zu bytes (< %d), definition of %zu (< %d), without "
+                       "control characters",
+                       r->path, name, strlen(unit), SR_NAME_SIZE, strlen(definition),
+                       SR_DEFINITION_SIZE);
+    if (better < SR_BETTER_LESS || better > SR_BETTER_MORE)
+        return sr_fail(why, SR_USAGE, "%s: metric %s: direction %d, not -1, 0 or 1", r->path, name,
+                       (int)better);
+    if (r->writer.metrics < SR_METRICS_MAX) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s: metric %s: %d are declared already", r->path, name,
+                   SR_METRICS_MAX);
+}
+
+sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, const char *definition,
+                        sr_better better) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (r->started)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_add_metric after the first step", r->path);
+    if (!unit) unit = "";
+    if (!definition) definition = "";
+    sr_status status = check_metric(r, name, unit, definition, better);
+    run_metric *m = status == SR_OK ? writer_add_metric(&r->writer, &r->failure) : NULL;
+    if (!m) return recorder_check(r);
+    m->better = better;
+    snprintf(m->name, sizeof m->name, "%s", name);
+    snprintf(m->unit, sizeof m->unit, "%s", unit);
+    snprintf(m->definition, sizeof m->definition, "%s", definition);
+    return SR_OK;
+}
+
+/* -- putting --------------------------------------------------------------------------------- */
+
+sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (r->in_eval)
+        return sr_fail(&r->failure, SR_STATE,
+                       "%s: evaluation at step %lld begun inside that of %lld", r->path,
+                       (long long)step, (long long)r->eval_step);
+    if (step < 0 || step < r->eval_step)
+        return sr_fail(&r->failure, SR_USAGE, "%s: evaluation at step %lld after one at %lld",
+                       r->path, (long long)step, (long long)r->eval_step);
+    for (int i = 0; i < r->writer.metrics; i++) {
+        r->writer.metric[i].current = NAN;
+        r->writer.metric[i].put = false;
+    }
+    r->eval_step = step, r->eval_epoch = epoch, r->in_eval = true;
+    return SR_OK;
+}
+
+static sr_status refuse_unknown(sr_recorder *r, const char *name) {
+    char known[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < r->writer.metrics && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 r->writer.metric[i].name);
+    sr_fail(&r->failure, SR_USAGE, "%s: no metric '%.80s' was declared", r->path, name ? name : "");
+    sr_hint(&r->failure, "declared: %s", known[0] ? known : "none");
+    return r->failure.status;
+}
+
+sr_status sr_put_metric(sr_recorder *r, const char *name, double value) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!r->in_eval)
+        return sr_fail(&r->failure, SR_STATE, "%s: metric '%.80s' outside an evaluation", r->path,
+                       name ? name : "");
+    run_metric *m = name ? find_metric(r, name) : NULL;
+    if (!m) return refuse_unknown(r, name);
+    if (m->put)
+        return sr_fail(&r->failure, SR_STATE, "%s: metric %s put twice at step %lld", r->path, name,
+                       (long long)r->eval_step);
+    m->current = value, m->put = true;
+    return SR_OK;
+}
+
+sr_status sr_end_eval(sr_recorder *r) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!r->in_eval)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_end_eval outside an evaluation", r->path);
+    r->in_eval = false;
+    return writer_put_eval(&r->writer, r->eval_step, r->eval_epoch, &r->failure);
+}
