@@ -14,7 +14,9 @@
 
 array metric_of[runs]
 array unit_of[runs]
-stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), 1) \
+array better_of[runs]
+stats t using (metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), \
+    better_of[int(column(0))+1] = strcol(t_better), 1) \
     nooutput name 'RUN'
 eval span('t', 't_tid_mean')
 tid_high = span_count > 0 ? span_high : 0
@@ -64,7 +66,7 @@ plot t using t_tid_mean:(column(0)+1) with points linetype 951, t using t_tid_va
      for [i=1:published_rows] t every ::0::0 using (published_y1[i]):(runs+i) with points linetype published_type(1), \
      for [i=1:published_rows] t every ::0::0 using (published_y2[i]):(runs+i) with points linetype published_type(2)
 eval dot_panel(2, panels)
-set xlabel with_direction(metric_of[1], unit_of[1]) noenhanced offset 0,0.7
+set xlabel with_better(metric_of[1], unit_of[1], better_of[1]) noenhanced offset 0,0.7
 eval dot_x(low, high)
 bar = ''
 if (intervals) {
@@ -74,7 +76,7 @@ if (intervals) {
 eval 'plot '.bar."t using t_value:(column(0)+1) with points linetype 957 pointtype 7"
 if (panels == 3) {
     eval dot_panel(3, panels)
-    set xlabel with_direction(metric[1:6] eq 'valid_' ? metric[7:*] : metric, '').', published' noenhanced offset 0,0.7
+    set xlabel of_paper(metric[1:6] eq 'valid_' ? metric[7:*] : metric).', published' noenhanced offset 0,0.7
     eval dot_x(published_low, published_high)
     plot for [i=1:published_rows] t every ::0::0 using (published_y3[i]):(runs+i) with points linetype published_type(1)
 }

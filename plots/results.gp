@@ -17,9 +17,11 @@ array low_of[runs]
 array high_of[runs]
 array metric_of[runs]
 array unit_of[runs]
+array better_of[runs]
 stats t using (task_of[int(column(0))+1] = int(column(t_task)), value_of[int(column(0))+1] = cell(t_value), \
     low_of[int(column(0))+1] = cell(t_value_low), high_of[int(column(0))+1] = cell(t_value_high), \
-    metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), 1) nooutput name 'RUN'
+    metric_of[int(column(0))+1] = strcol(t_metric), unit_of[int(column(0))+1] = strcol(t_unit), \
+    better_of[int(column(0))+1] = strcol(t_better), 1) nooutput name 'RUN'
 
 # Panels, and for each row the panel that it is in; rows are numbered from 1 in each panel.
 array panel_name[entries + 8]
@@ -41,7 +43,7 @@ array run_row[runs]
 tasks = 0
 do for [r=1:runs] {
     name = run_task[r]
-    axis = with_direction(metric_of[r], unit_of[r])
+    axis = with_better(metric_of[r], unit_of[r], better_of[r])
     eval PANEL
     run_panel[r] = p
     name = run_norm[r]
@@ -69,7 +71,7 @@ array published_panel[published_rows > 0 ? published_rows : 1]
 array published_place[published_rows > 0 ? published_rows : 1]
 do for [j=1:published_rows] {
     name = corpus(published_table[j]).' (published)'
-    axis = with_direction(metric[1:6] eq 'valid_' ? metric[7:*] : metric, '')
+    axis = of_paper(metric[1:6] eq 'valid_' ? metric[7:*] : metric)
     eval PANEL
     published_panel[j] = p
     name = published_norm[j]

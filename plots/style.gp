@@ -71,9 +71,10 @@ one_metric(m) = m eq 'bleu' || m eq 'f1' || m eq 'uas' || m eq 'las' ? task_metr
     m[1:6] eq 'valid_' ? 'validation '.valid_name(m[7:*]) : valid_name(m)
 task_metric(m) = m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : m eq 'uas' ? 'UAS' : 'LAS'
 metric_name(m) = strlen(m) > 6 && m[strlen(m)-5:*] eq '_batch' ? one_metric(m[1:strlen(m)-6]).', batch statistics' : one_metric(m)
-less_is_better(m) = strstrt(m, 'loss') || strstrt(m, 'nll') || strstrt(m, 'ppl') || m eq 'bpc'
 with_unit(m, u) = metric_name(m).short_unit(u)
-with_direction(m, u) = with_unit(m, u).(less_is_better(m) ? ' ↓' : ' ↑')
+# better: "less", "more" or "", as the runs declare it. Papers declare nothing: of their perplexities and bits less is.
+with_better(m, u, better) = with_unit(m, u).(better eq 'less' ? ' ↓' : better eq 'more' ? ' ↑' : '')
+of_paper(m) = with_better(m, '', m eq 'ppl' || m eq 'bpc' ? 'less' : 'more')
 # Recorded statistics: "variance TID". The paper's variance TID is of deviations: ||sigma_B - sigma|| / ||sigma||.
 stat_name(s) = s eq 'tid_mean' ? 'mean TID' : s eq 'tid_var' ? 'variance TID' : s eq 'tid_total' ? 'total TID' : \
     s eq 'dist_mu' ? 'distance of μ' : s eq 'dist_sigma2' ? 'distance of σ²' : s eq 'dist_sigma' ? 'distance of σ' : \

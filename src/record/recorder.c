@@ -284,6 +284,7 @@ static run_layout make_layout(const sr_recorder *r) {
                             r->options.vectors && r->options.vectors_every != 0 && r->sites > 0,
                         .spectra = r->options.spectra && r->sites > 0,
                         .final = r->options.final && r->sites > 0,
+                        .metrics = r->writer.metrics,
                         .planned_steps = r->options.planned_steps,
                         .vectors_every = r->every};
 }

@@ -149,9 +149,10 @@ static int64_t scalar_bytes(const run_layout *l) {
 }
 
 int64_t run_project(const run_layout *l, int64_t every) {
-    const int64_t fixed = 50000; /* groups, headers, attributes, first index blocks */
+    const int64_t fixed = 50000; /* groups, headers, attributes, first index blocks, 13 metrics */
     int64_t steps = l->planned_steps;
     int64_t bytes = fixed + 4 * l->width + 300 * l->sites;
+    if (l->metrics > 13) bytes += 2000 * (l->metrics - 13);
     bytes += steps * (8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
     if (every > 0) bytes += divide_up(steps, every) * run_vector_bytes(l);
     return bytes;

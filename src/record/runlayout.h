@@ -42,6 +42,7 @@ typedef struct run_layout {
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
     bool spectra, final;
+    int metrics;
     int64_t planned_steps, vectors_every; /* 0: unknown; 0: none */
 } run_layout;
 
