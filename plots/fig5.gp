@@ -27,7 +27,7 @@ set logscale x 2
 set xrange [SIZE_min / 1.3:SIZE_max * 1.3] noextend
 set format x '%g'
 set xlabel 'micro-batch (tokens or images)' offset 0,0.7
-set ylabel with_direction(metric, '') noenhanced offset 0.2,0
+set ylabel of_paper(metric) noenhanced offset 0.2,0
 set pointsize 0.5
 
 set multiplot

@@ -23,6 +23,7 @@ static void rows_are_whole(void **state) {
         assert_ptr_equal(task_of(row->id), row);
         assert_true(row->example.task == row->id && task_metrics(row) > 0);
         assert_true(row->name && row->takes && row->summary);
+        assert_true(row->leading >= 0 && row->leading < task_metrics(row));
         for (int i = 0; i < task_metrics(row); i++) {
             assert_true(row->metric[i].unit && row->metric[i].definition);
             assert_int_equal(metric_of(row, row->metric[i].name), i);

@@ -159,6 +159,60 @@ static void validation_with_batch_statistics(void **state) {
     }
 }
 
+/* What the run computes is declared, no more: the task's leading metric first. */
+static void metrics_are_declared(void **state) {
+    (void)state;
+    static const sr_run_metric want[] = {
+        {"valid_accuracy", "percent",
+         "validation targets with the largest logit, running statistics", SR_BETTER_MORE},
+        {"valid_loss", "nats per image", "validation loss with smoothing, running statistics",
+         SR_BETTER_LESS},
+        {"valid_nll", "nats per image",
+         "validation negative log-likelihood without smoothing, running statistics",
+         SR_BETTER_LESS},
+        {"valid_ppl", "1", "validation perplexity, exp(nll), running statistics", SR_BETTER_LESS}};
+    sr_failure why = {0};
+    const char *path = run_path("declared.h5");
+    const char *const plain[] = {IMAGES, "-o", path, "--force", NULL};
+    run(plain);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    for (int i = 0; i < 4; i++) {
+        const sr_run_metric *m = sr_run_get_metric(f, i);
+        assert_string_equal(m->name, want[i].name);
+        assert_string_equal(m->unit, want[i].unit);
+        assert_string_equal(m->definition, want[i].definition);
+        assert_int_equal(m->better, want[i].better);
+    }
+    assert_null(sr_run_get_metric(f, 4));
+    sr_run_close(f);
+}
+
+static void metrics_of_options(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const char *path = run_path("options.h5");
+    const char *const args[] = {PAIRS, "-o", path, "--force", "--validate-batch", NULL};
+    run(args);
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    assert_string_equal(sr_run_get_metric(f, 0)->name, "valid_ppl");
+    assert_string_equal(sr_run_get_metric(f, 1)->unit, "nats per token");
+    const sr_run_metric *of_batch = sr_run_find_metric(f, "valid_accuracy_batch");
+    assert_string_equal(of_batch->definition,
+                        "validation targets with the largest logit, statistics of each validation "
+                        "batch");
+    assert_int_equal(of_batch->better, SR_BETTER_MORE);
+    assert_null(sr_run_get_metric(f, 8));
+    sr_run_close(f);
+    const train_config tested = {.test = true};
+    train_metric m[TRAIN_METRICS];
+    assert_int_equal(train_metrics_make(&tested, task_of(TASK_PAIRS), m), 8);
+    assert_string_equal(m[4].name, "test_loss");
+    assert_string_equal(m[4].definition, "test loss with smoothing, running statistics");
+    assert_true(m[4].better == BETTER_LESS && m[7].better == BETTER_MORE);
+}
+
 static void refused(const char *const *args, const char *part) {
     static train_config c;
     sr_failure why = {0};
@@ -300,6 +354,8 @@ int main(void) {
                                        cmocka_unit_test(seeds_differ),
                                        cmocka_unit_test(run_file),
                                        cmocka_unit_test(validation_with_batch_statistics),
+                                       cmocka_unit_test(metrics_are_declared),
+                                       cmocka_unit_test(metrics_of_options),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(divergence),
                                        cmocka_unit_test(skipped_updates),
