@@ -35,7 +35,8 @@ static void print_help(const void *self) {
 
 typedef struct point {
     const char *model, *data, *norm;
-    int group; /* of replicates */
+    const sr_run_metric *metric; /* as the run declares it */
+    int group;                   /* of replicates */
     double size, value;
     int64_t updates;
 } point;
@@ -70,7 +71,10 @@ static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why)
 
 static sr_status read_point(const sr_runfile *run, const char *metric, point *p, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(run);
-    *p = (point){.model = info->model, .data = info->data, .norm = sr_run_main_norm(run)};
+    *p = (point){.model = info->model,
+                 .data = info->data,
+                 .norm = sr_run_main_norm(run),
+                 .metric = sr_run_find_metric(run, metric)};
     sr_status status = read_size(run, &p->size, why);
     if (status == SR_OK) status = metric_read_last(run, metric, &p->value, why);
     if (status == SR_OK && info->steps)
@@ -108,10 +112,12 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "mean", "mean of the metric over these runs, at their last evaluation");
     tsv_column(t, "least", "smallest");
     tsv_column(t, "largest", "largest");
+    tsv_column(t, "unit", "of the metric");
+    tsv_column(t, "better", "which of two values is better: less, more, - for neither");
     tsv_header(t);
 }
 
-/* p[count]: the points of one row, all finite. */
+/* p[count]: the points of one row, all finite, so that their runs declare the metric. */
 static void print_row(tsv *t, const point *p, int64_t count) {
     double sum = 0, least = p->value, largest = p->value;
     int64_t few = p->updates, many = p->updates;
@@ -132,6 +138,8 @@ static void print_row(tsv *t, const point *p, int64_t count) {
     tsv_real(t, sum / (double)count);
     tsv_real(t, least);
     tsv_real(t, largest);
+    tsv_text(t, p->metric->unit);
+    tsv_text(t, metric_better(p->metric));
 }
 
 static void warn_of_mixed(tsv *t, const point *p, int64_t count) {

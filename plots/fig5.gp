@@ -6,6 +6,7 @@
 #: controls y scale
 #: metric valid_ppl
 #: table b stat-batch {runs} --metric {metric}
+#: table u stat-batch {runs} --metric {metric}
 #: curves b by norm,model,data x micro_batch y mean,least,largest
 # A line per normalization (of one model and data set): mean over the runs of each size (seeds) at their last
 # evaluation; bars: smallest and largest. The paper's metric is BLEU of a translation model.
@@ -27,13 +28,16 @@ set logscale x 2
 set xrange [SIZE_min / 1.3:SIZE_max * 1.3] noextend
 set format x '%g'
 set xlabel 'micro-batch (tokens or images)' offset 0,0.7
-set ylabel of_paper(metric) noenhanced offset 0.2,0
+stats u using (unit_of = strcol(u_unit), better_of = strcol(u_better), 1) nooutput name 'UNIT'
+set ylabel with_better(metric, unit_of, better_of) noenhanced offset 0.2,0
 set pointsize 0.5
 
 set multiplot
 eval panel(1, 1, 1, 1)
 eval linear_y(b_least_least, b_largest_largest)
+set label better_of eq 'less' ? '↓ better' : better_of eq 'more' ? '↑ better' : '' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 plot for [k=1:b_curves] b index k-1 using b_x:b_mean:b_least:b_largest with yerrorbars linetype k dashtype solid, \
      for [k=1:b_curves] b index k-1 using b_x:b_mean with lines linetype k
+unset label
 eval LEGEND_DRAW
 unset multiplot

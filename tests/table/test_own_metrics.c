@@ -2,6 +2,7 @@
  * take their units and directions from the run files. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../check.h"
@@ -128,6 +129,8 @@ static void test_batch(void **state) {
     assert_int_equal(r.status, 0);
     assert_non_null(strstr(r.out, "# metric: f1, percent, more is better: span F1\n"));
     check_cell(&r, 0, "mean", 68);
+    check_text(&r, 0, "unit", "percent");
+    check_text(&r, 0, "better", "more");
     program_free(&r);
 }
 
@@ -225,6 +228,28 @@ static void test_layout_gaps(void **state) {
     program_free(&r);
 }
 
+/* -- figures --------------------------------------------------------------------------------- */
+
+/* At the axis stands which side is better. */
+static void test_figures(void **state) {
+    (void)state;
+    static const char *const figure[] = {"results", "results", "ablation", "fig5", "fig5"},
+                             *const metric[] = {"f1", "wer", "f1", "f1", "wer"},
+                             *const want[] = {"f1 (%), better →", "wer (%), ← better",
+                                              "f1 (%), better →", "↑ better", "↓ better"};
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
+        print_message("skipped: gnuplot not found\n");
+        skip();
+    }
+    for (int i = 0; i < 5; i++) {
+        program_result r =
+            program_run("statplot %s ln.h5 bn.h5 --metric %s -o own.svg && grep -c '%s' own.svg",
+                        figure[i], metric[i], want[i]);
+        if (r.status) fail_msg("%s: %s", figure[i], r.err);
+        program_free(&r);
+    }
+}
+
 /* -- runs that do not agree ------------------------------------------------------------------ */
 
 static void test_units(void **state) {
@@ -251,7 +276,8 @@ int main(void) {
         cmocka_unit_test(test_curve),       cmocka_unit_test(test_batch),
         cmocka_unit_test(test_info),        cmocka_unit_test(test_table),
         cmocka_unit_test(test_layout),      cmocka_unit_test(test_digits),
-        cmocka_unit_test(test_layout_gaps), cmocka_unit_test(test_units),
+        cmocka_unit_test(test_layout_gaps), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_units),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
