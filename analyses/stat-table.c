@@ -166,14 +166,6 @@ typedef struct evaluations {
     double loss, ppl, accuracy, best, best_step;
 } evaluations;
 
-static sr_status read_last(const sr_runfile *run, const char *name, double *value,
-                           sr_failure *why) {
-    const int64_t evals = sr_run_get_info(run)->evals;
-    *value = NAN;
-    if (!evals || !sr_run_has_eval(run, name)) return SR_OK;
-    return sr_run_eval(run, name, evals - 1, 1, value, why);
-}
-
 static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *why) {
     const int64_t evals = sr_run_get_info(run)->evals;
     sr_status status = SR_OK;
@@ -191,9 +183,9 @@ static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *wh
 }
 
 static sr_status read_evaluations(const sr_runfile *run, evaluations *e, sr_failure *why) {
-    sr_status status = read_last(run, "valid_loss", &e->loss, why);
-    if (status == SR_OK) status = read_last(run, "valid_ppl", &e->ppl, why);
-    if (status == SR_OK) status = read_last(run, "valid_accuracy", &e->accuracy, why);
+    sr_status status = table_last_value(run, "valid_loss", &e->loss, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_ppl", &e->ppl, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_accuracy", &e->accuracy, why);
     return status == SR_OK ? find_best(run, e, why) : status;
 }
 
@@ -257,7 +249,7 @@ static sr_status other_cells(const other_metrics *o, const sr_runfile *run, tsv 
     sr_status status = SR_OK;
     for (int i = 0; i < o->count && status == SR_OK; i++) {
         double value;
-        status = read_last(run, o->metric[i]->name, &value, why);
+        status = table_last_value(run, o->metric[i]->name, &value, why);
         tsv_real(t, value);
     }
     return status;

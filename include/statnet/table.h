@@ -120,6 +120,9 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
 /* metric: a name below /evals, or bpc. */
 sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
                             measurement *m, sr_failure *why);
+/* Of the evaluations after the last step that has any, of validation and test splits, the last finite
+ * value; NaN without. */
+sr_status table_last_value(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
 /* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of `metric`. */

@@ -81,8 +81,23 @@ static int64_t pick_evaluation(const double *by, const double *value, int64_t ev
     return chosen;
 }
 
-static bool has_diverged(const double *loss, int64_t evals, table_pick pick) {
-    if (pick == PICK_LAST) return evals && !isfinite(loss[evals - 1]);
+sr_status table_last_value(const sr_runfile *run, const char *name, double *value,
+                           sr_failure *why) {
+    double step = NAN, last = NAN;
+    sr_status status = SR_OK;
+    *value = NAN;
+    if (!sr_run_has_eval(run, name)) return SR_OK;
+    for (int64_t i = sr_run_get_info(run)->evals - 1; i >= 0 && !isfinite(*value); i--) {
+        status = sr_run_eval(run, "step", i, 1, &step, why);
+        if (status != SR_OK || (!isnan(last) && step != last)) break;
+        last = step;
+        status = sr_run_eval(run, name, i, 1, value, why);
+        if (status != SR_OK) break;
+    }
+    return status;
+}
+
+static bool has_diverged(const double *loss, int64_t evals) {
     for (int64_t i = 0; i < evals; i++)
         if (isfinite(loss[i])) return false;
     return evals > 0;
@@ -104,7 +119,10 @@ static sr_status measure_in(const run_identity *r, const char *metric, table_pic
     const bool with_loss = sr_run_has_eval(r->run, "valid_loss");
     sr_status status = SR_OK;
     if (with_loss) status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
-    if (status == SR_OK && with_loss && has_diverged(loss, evals, pick)) {
+    double last = 0;
+    if (status == SR_OK && with_loss && pick == PICK_LAST)
+        status = table_last_value(r->run, "valid_loss", &last, why);
+    if (status == SR_OK && with_loss && (has_diverged(loss, evals) || !isfinite(last))) {
         m->state = MEASURED_DIVERGED;
         return SR_OK;
     }

@@ -36,6 +36,23 @@ static void write_own(const own_run *run, bool wer_first, bool with_size) {
     run_finish(r);
 }
 
+/* Two validations, the second with this loss, and at its step an evaluation of the test split. */
+static void write_tested(const char *path, double loss) {
+    sr_options o = run_options();
+    o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags", o.data = "tags";
+    sr_recorder *r = run_create(program_file(path), o);
+    sr_add_site(r, &(sr_site){"a", "bn", "encoder", SR_FAMILY_SIGMA, 1, 1, 0, 1e-5, 0.9});
+    sr_add_metric(r, "valid_loss", "nats per tag", "", SR_BETTER_LESS);
+    sr_add_metric(r, "test_loss", "nats per tag", "", SR_BETTER_LESS);
+    for (int step = 1; step <= 2; step++) {
+        sr_begin_step(r, step);
+        run_end_step(r, step);
+        run_put_eval(r, step, step, "valid_loss", step == 2 ? loss : 1.0);
+    }
+    run_put_eval(r, 2, 2, "test_loss", isfinite(loss) ? 0.75 : NAN);
+    run_finish(r);
+}
+
 static int write_runs(void **state) {
     (void)state;
     write_own(&(own_run){"ln.h5", "ln", "percent", {70, 80, 75}, {9, 4, 6}}, false, true);
@@ -44,6 +61,8 @@ static int write_runs(void **state) {
     write_own(&(own_run){"one.h5", "bn", "1", {0.5, 0.6, 0.58}, {8, 7, 9}}, false, false);
     write_own(&(own_run){"nats.h5", "bn", "nats per tag", {0.5, 0.6, 0.58}, {8, 7, 9}}, false,
               false);
+    write_tested("tested.h5", 0.5);
+    write_tested("gone.h5", NAN);
     write_small_run(program_file("small.h5"), 6, true);
     return 0;
 }
@@ -153,7 +172,7 @@ static void test_table(void **state) {
     check_text(&r, 0, "size", "nan");
     check_text(&r, 1, "valid_loss", "nan");
     check_text(&r, 1, "best_valid_loss", "nan");
-    check_text(&r, 1, "f1", "nan"); /* the last evaluation has the size alone */
+    check_cell(&r, 1, "f1", 75); /* the last step has two evaluations: this, and of the size */
     check_cell(&r, 1, "size", 3);
     assert_null(table_cell(r.out, 0, "bleu")); /* declared, but nobody measured it */
     program_free(&r);
@@ -179,6 +198,17 @@ static void test_layout(void **state) {
     program_free(&r);
     r = program_run("stat-table wer.h5 --layout pn-table1 --pick last");
     check_cell(&r, 4, "mine wer", 9);
+    program_free(&r);
+    r = program_run("stat-table tested.h5 --layout pn-table1 --pick last");
+    check_cell(&r, 4, "mine valid_loss", 0.5); /* has not diverged */
+    program_free(&r);
+    r = program_run("stat-table tested.h5 gone.h5");
+    check_cell(&r, 0, "valid_loss", 0.5);
+    check_cell(&r, 0, "test_loss", 0.75);
+    check_text(&r, 1, "valid_loss", "nan");
+    program_free(&r);
+    r = program_run("stat-table gone.h5 --layout pn-table1 --pick last");
+    check_text(&r, 4, "mine valid_loss", "Div.");
     program_free(&r);
 }
 
