@@ -35,7 +35,6 @@ set pointsize 0.5
 set multiplot
 eval panel(1, 1, 1, 1)
 eval linear_y(b_least_least, b_largest_largest)
-set label better_of eq 'less' ? '↓ better' : better_of eq 'more' ? '↑ better' : '' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 plot for [k=1:b_curves] b index k-1 using b_x:b_mean:b_least:b_largest with yerrorbars linetype k dashtype solid, \
      for [k=1:b_curves] b index k-1 using b_x:b_mean with lines linetype k
 unset label

@@ -156,8 +156,8 @@ typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 /* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
  * or none, and those before the first one always. */
-#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
-#define SR_VECTOR_AGES SR_position_B
+#define SR_SCALAR_AGES             SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
+#define SR_VECTOR_AGES             SR_position_B
 
 #define SR_ENUM_FAMILY1(name, ...) SR_FAMILY_##name,
 typedef enum { SR_FAMILIES(SR_ENUM_FAMILY1) SR_FAMILY_COUNT } sr_family;

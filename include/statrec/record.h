@@ -8,6 +8,7 @@
  *   sr_site norm1 = {.name = "encoder.0.norm1", .norm = "bn", .kind = "encoder",
  *                    .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95};
  *   int site = sr_add_site(r, &norm1);
+ *   sr_add_metric(r, "valid_f1", "percent", "span F1, validation split", SR_BETTER_MORE);
  *   for (int64_t step = 1; step <= steps; step++) {
  *       sr_begin_step(r, step);
  *       sr_observe_forward(r, site, &x, gamma);     either raw tensors:
@@ -17,17 +18,12 @@
  *       sr_step row = {.update = step, .tokens = n, .epoch = NAN, .loss = loss, .lr = lr,
  *                      .grad_norm = NAN};
  *       sr_end_step(r, &row);
+ *       sr_begin_eval(r, step, NAN);                after a step, when there is one
+ *       sr_put_metric(r, "valid_f1", f1);
+ *       sr_end_eval(r);
  *   }
  *   sr_finish finish = {.status = "complete"};
  *   if (sr_close(r, &finish, &why) != SR_OK) fprintf(stderr, "%s\n", why.text);
- *
- * Evaluations have metrics of the host's own, declared before the first step:
- *
- *   sr_add_metric(r, "valid_f1", "percent", "span F1 of the validation set", SR_BETTER_MORE);
- *   ...
- *   sr_begin_eval(r, step, epoch);
- *   sr_put_metric(r, "valid_f1", f1);
- *   sr_end_eval(r);
  *
  * The recorder never prints, never exits and never stops its host: the first failure is kept,
  * later calls do nothing and return it, sr_close reports it. Sites are declared before the first

@@ -214,8 +214,7 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
     if (count) print_values("step", 12, value, count), putchar('\n');
     if (count && sr_run_eval(f, "epoch", first, count, value, why) != SR_OK) return;
     if (count) print_values("epoch", 6, value, count), putchar('\n');
-    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++)
-        print_metric(f, m, first, count, why);
+    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++) print_metric(f, m, first, count, why);
 }
 
 /* A text of a site in a column, without what could drive a terminal. */

@@ -141,24 +141,44 @@ static void place_metrics(sr_runfile *f) {
     }
 }
 
-sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
-    char name[2 * SR_NAME_SIZE];
-    int64_t count = 0;
+/* Members of /evals; 0 where there are more than a run file has. */
+static sr_status count_members(sr_runfile *f, int64_t *count, sr_failure *why) {
     sr_status status = count_declared(f, why);
-    if (status == SR_OK) status = h5_count_members(f->file, "/evals", &count, why);
-    if (status == SR_OK && count > SR_METRICS_MAX + 2)
+    *count = 0;
+    if (status == SR_OK) status = h5_count_members(f->file, "/evals", count, why);
+    if (status == SR_OK && *count > SR_METRICS_MAX + 2)
         status = sr_fail(why, SR_FORMAT, "%s: /evals has %lld datasets, at most %d are metrics",
-                         f->path, (long long)count, SR_METRICS_MAX);
+                         f->path, (long long)*count, SR_METRICS_MAX);
+    if (status != SR_OK) *count = 0;
+    return status;
+}
+
+/* Member i, unless it is none or damaged. */
+static sr_status take_member(sr_runfile *f, int64_t i, sr_failure *why) {
+    char name[2 * SR_NAME_SIZE];
+    sr_failure own = {0};
+    reader_metric *m = &f->metric[f->metrics];
+    if (h5_member(f->file, "/evals", i, name, sizeof name, &own) != SR_OK)
+        return reader_forgive(f, &own, why);
+    if (strcmp(name, run_eval_step.name) == 0 || strcmp(name, run_eval_epoch.name) == 0)
+        return SR_OK;
+    if (read_metric(f, name, m, &own) == SR_OK)
+        f->metrics++;
+    else
+        *m = (reader_metric){0};
+    return reader_forgive(f, &own, why);
+}
+
+/* What is damaged costs itself: it is told, and the others are there. */
+sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
+    int64_t count;
+    sr_failure own = {0};
+    count_members(f, &count, &own);
+    sr_status status = reader_forgive(f, &own, why);
     if (status != SR_OK) return status;
     f->metric = calloc((size_t)count + 1, sizeof *f->metric);
     if (!f->metric) return sr_fail(why, SR_MEMORY, "%s: %lld metrics", f->path, (long long)count);
-    for (int64_t i = 0; i < count && status == SR_OK; i++) {
-        status = h5_member(f->file, "/evals", i, name, sizeof name, why);
-        if (status != SR_OK || strcmp(name, run_eval_step.name) == 0 ||
-            strcmp(name, run_eval_epoch.name) == 0)
-            continue;
-        status = read_metric(f, name, &f->metric[f->metrics++], why);
-    }
+    for (int64_t i = 0; i < count && status == SR_OK; i++) status = take_member(f, i, why);
     if (status == SR_OK) place_metrics(f);
     return status;
 }

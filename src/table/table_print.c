@@ -21,23 +21,18 @@ static const char *metric_of(const grid *g, const grid_column *c) {
     return c->published ? layout_of(g, c)->metric : c->metric;
 }
 
-/* Metrics of the papers' tables of which less is better; the others are shares of what is right. */
-static bool less_in_papers(const char *metric) {
-    static const char *const less[] = {"ppl", "bpc", "valid_ppl", "error"};
-    for (size_t i = 0; i < sizeof less / sizeof *less; i++)
-        if (strcmp(less[i], metric) == 0) return true;
-    return false;
-}
-
-/* As the runs declare it; a paper does not. */
-static bool less_is_better(const grid *g, const grid_column *c) {
+/* As the runs declare it, or the layout of the paper's metric. */
+static sr_better better_of(const grid *g, const grid_column *c) {
     const sr_run_metric *m = c->published ? NULL : grid_metric(g, c);
-    if (is_tid(c->quantity)) return true;
-    return m ? m->better == SR_BETTER_LESS : less_in_papers(metric_of(g, c));
+    const char *word = layout_of(g, c) ? layout_of(g, c)->better : "";
+    if (is_tid(c->quantity)) return SR_BETTER_LESS;
+    if (m) return m->better;
+    return !strcmp(word, "less") ? SR_BETTER_LESS : *word ? SR_BETTER_MORE : SR_BETTER_NEITHER;
 }
 
 static const char *arrow(const grid *g, const grid_column *c) {
-    return less_is_better(g, c) ? "↓" : "↑";
+    const char *const arrows[] = {"↓", "", "↑"};
+    return arrows[better_of(g, c) + 1];
 }
 
 static void note_source(const grid *g, const grid_column *c, tsv *t) {
@@ -193,7 +188,8 @@ static void declare_measured(const grid *g, const grid_column *c, column_name na
     char definition[2 * SR_DEFINITION_SIZE];
     const char *const what[OF_MEASURED] = {arrow(g, c), "sd", "runs"};
     for (int i = 0; i < OF_MEASURED; i++)
-        snprintf(name[i], sizeof name[i], "%s %s %s", c->task, c->metric, what[i]);
+        snprintf(name[i], sizeof name[i], "%s %s%s%s", c->task, c->metric, *what[i] ? " " : "",
+                 what[i]);
     define(g, c, definition, sizeof definition);
     tsv_column(t, name[0], definition);
     tsv_column(t, name[1], "its standard deviation over the runs (n - 1); -: one run");
@@ -210,8 +206,8 @@ static void declare_columns(const grid *g, column_name *name, tsv *t) {
             name += OF_MEASURED;
             continue;
         }
-        snprintf(*name, sizeof *name, "%s published %s %s", layout_of(g, c)->label, metric_of(g, c),
-                 arrow(g, c));
+        snprintf(*name, sizeof *name, "%s published %s%s%s", layout_of(g, c)->label,
+                 metric_of(g, c), *arrow(g, c) ? " " : "", arrow(g, c));
         tsv_column(t, *name++, "as printed in the paper; Div.: diverged, -: none");
     }
     tsv_header(t);
@@ -340,7 +336,8 @@ static void print_heading(const grid *g, const grid_column *c, const style *s) {
     s->escape(stdout, c->published ? "published" : c->task);
     fputs(", ", stdout);
     s->escape(stdout, metric_of(g, c));
-    printf(" %s", less_is_better(g, c) ? s->less : s->more);
+    const sr_better better = better_of(g, c);
+    if (better != SR_BETTER_NEITHER) printf(" %s", better == SR_BETTER_LESS ? s->less : s->more);
 }
 
 /* The column of the layout that it stands in; -1: behind them. */

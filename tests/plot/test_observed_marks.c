@@ -133,9 +133,9 @@ static void test_overview(void **state) {
     (void)state;
     static const struct {
         const char *run, *one, *other;
-    } row[] = {{"bn.h5", "sigma2, by site", "psi2 (observed), by site"},
-               {"pnv.h5", "psi2, by site", "sigma2 (observed), by site"},
-               {"ln.h5", "mu (observed), by site", "psi2 (observed), by site"}};
+    } row[] = {{"bn.h5", "σ², by site", "ψ² (observed), by site"},
+               {"pnv.h5", "ψ², by site", "σ² (observed), by site"},
+               {"ln.h5", "μ (observed), by site", "ψ² (observed), by site"}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         program_result r = program_run("statplot overview %s -o o.svg && cat o.svg", row[i].run);
         assert_int_equal(r.status, 0);

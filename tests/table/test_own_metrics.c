@@ -21,8 +21,14 @@ static void write_own(const own_run *run, bool wer_first, bool with_size) {
     o.config = config, o.task = "tags", o.data = "tags";
     sr_recorder *r = run_create(program_file(run->path), o);
     const bool bn = strcmp(run->norm, "bn") == 0;
-    sr_add_site(r, &(sr_site){"encoder.0.norm1", run->norm, "encoder",
-                              bn ? SR_FAMILY_SIGMA : SR_FAMILY_ROW, 1, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+                              .norm = run->norm,
+                              .kind = "encoder",
+                              .family = bn ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
+                              .width = 1,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     if (wer_first) sr_add_metric(r, "wer", "percent", "wrong words", SR_BETTER_LESS);
     sr_add_metric(r, "f1", run->unit, "span F1", SR_BETTER_MORE);
     if (!wer_first) sr_add_metric(r, "wer", "percent", "wrong words", SR_BETTER_LESS);
@@ -41,7 +47,14 @@ static void write_tested(const char *path, double loss) {
     sr_options o = run_options();
     o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags", o.data = "tags";
     sr_recorder *r = run_create(program_file(path), o);
-    sr_add_site(r, &(sr_site){"a", "bn", "encoder", SR_FAMILY_SIGMA, 1, 1, 0, 1e-5, 0.9});
+    sr_add_site(r, &(sr_site){.name = "a",
+                              .norm = "bn",
+                              .kind = "encoder",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = 1,
+                              .depth = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
     sr_add_metric(r, "valid_loss", "nats per tag", "", SR_BETTER_LESS);
     sr_add_metric(r, "test_loss", "nats per tag", "", SR_BETTER_LESS);
     for (int step = 1; step <= 2; step++) {
@@ -189,18 +202,18 @@ static void test_layout(void **state) {
     (void)state;
     program_result r = program_run("stat-table ln.h5 bn.h5 --layout pn-table1");
     assert_int_equal(r.status, 0);
-    check_cell(&r, 4, "mine f1", 80);
-    check_cell(&r, 5, "mine f1", 68);
-    assert_non_null(strstr(r.out, "# column mine f1: span F1 (percent)\n"));
+    check_cell(&r, 4, "mine f1 ↑", 80);
+    check_cell(&r, 5, "mine f1 ↑", 68);
+    assert_non_null(strstr(r.out, "# column mine f1 ↑: span F1 (percent)\n"));
     program_free(&r);
     r = program_run("stat-table wer.h5 --layout pn-table1");
-    check_cell(&r, 4, "mine wer", 7);
+    check_cell(&r, 4, "mine wer ↓", 7);
     program_free(&r);
     r = program_run("stat-table wer.h5 --layout pn-table1 --pick last");
-    check_cell(&r, 4, "mine wer", 9);
+    check_cell(&r, 4, "mine wer ↓", 9);
     program_free(&r);
     r = program_run("stat-table tested.h5 --layout pn-table1 --pick last");
-    check_cell(&r, 4, "mine valid_loss", 0.5); /* has not diverged */
+    check_cell(&r, 4, "mine valid_loss ↓", 0.5); /* has not diverged */
     program_free(&r);
     r = program_run("stat-table tested.h5 gone.h5");
     check_cell(&r, 0, "valid_loss", 0.5);
@@ -208,7 +221,7 @@ static void test_layout(void **state) {
     check_text(&r, 1, "valid_loss", "nan");
     program_free(&r);
     r = program_run("stat-table gone.h5 --layout pn-table1 --pick last");
-    check_text(&r, 4, "mine valid_loss", "Div.");
+    check_text(&r, 4, "mine valid_loss ↓", "Div.");
     program_free(&r);
 }
 
@@ -230,7 +243,7 @@ static const char layout[] =
 static const char published[] = "table\\tsource\\tnorm\\tmetric\\tvalue\\n"
                                 "t\\tPaper\\tbn\\tppl\\t30\\nt\\tPaper\\tln\\tppl\\t25.5\\n";
 
-static void check_layout_gap(const char *better, const char *want) {
+static void check_layout_gap(const char *better, const char *column, const char *want) {
     char text[512];
     snprintf(text, sizeof text, layout, better);
     program_result r = program_run("printf '%s' >own.tsv; printf '%s' >values.tsv; stat-table "
@@ -238,17 +251,17 @@ static void check_layout_gap(const char *better, const char *want) {
                                    "--layout own",
                                    text, published);
     if (r.status) fail_msg("%s", r.err);
-    check_text(&r, 0, "A published", want);
-    check_cell(&r, 0, "mine wer", -3); /* best: 7 against 4 */
+    check_text(&r, 0, column, want);
+    check_cell(&r, 0, "mine wer ↓", -3); /* best: 7 against 4 */
     program_free(&r);
 }
 
 /* Of what runs measured the run says which is better, of what is printed the layout. */
 static void test_layout_gaps(void **state) {
     (void)state;
-    check_layout_gap("better=less\\t", "-4.5");
-    check_layout_gap("better=more\\t", "4.5");
-    check_layout_gap("", "-");
+    check_layout_gap("better=less\\t", "A published ppl ↓", "-4.5");
+    check_layout_gap("better=more\\t", "A published ppl ↑", "4.5");
+    check_layout_gap("", "A published ppl", "-");
     char text[512];
     snprintf(text, sizeof text, layout, "better=most\\t");
     program_result r =
@@ -265,8 +278,8 @@ static void test_figures(void **state) {
     (void)state;
     static const char *const figure[] = {"results", "results", "ablation", "fig5", "fig5"},
                              *const metric[] = {"f1", "wer", "f1", "f1", "wer"},
-                             *const want[] = {"f1 (%), better →", "wer (%), ← better",
-                                              "f1 (%), better →", "↑ better", "↓ better"};
+                             *const want[] = {"F1 (%) ↑", "wer (%) ↓", "F1 (%) ↑", "F1 (%) ↑",
+                                              "wer (%) ↓"};
     if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
         print_message("skipped: gnuplot not found\n");
         skip();

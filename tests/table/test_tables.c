@@ -123,7 +123,7 @@ static void write_perplexity(const char *path, const char *data, double value) {
                               .alpha = NAN});
     sr_begin_step(r, 1);
     run_end_step(r, 1);
-    put_eval(r, 1, 3, SR_EVAL_valid_ppl, value);
+    run_put_eval(r, 1, 1, "valid_loss valid_ppl", 3.0, value);
     run_finish(r);
 }
 
