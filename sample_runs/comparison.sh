@@ -59,5 +59,7 @@ mini mini-zero-bucket --lr 0 --warmup-init-lr 0 --max-steps 600
 mini mini-zero-random --lr 0 --warmup-init-lr 0 --max-steps 600 --max-tokens-of valid --batching random
 mini mini-512-1 --max-tokens 512 --max-tokens-of valid --batching random --max-steps 600
 vision cv-b32-1 --batch-size 32 --max-steps 600
-wide t512-bucket-1
-wide t512-random-1 --batching random
+for seed in 1 2; do
+    wide t512-bucket-$seed --seed $seed
+    wide t512-random-$seed --seed $seed --batching random
+done
