@@ -61,7 +61,7 @@
 
 /* X(name, unit, definition): float64 columns of /steps. */
 #define SR_STEP_REALS(X)                                                                           \
-    X(epoch, "epochs", "passes over the training data so far")                                     \
+    X(epoch, "epochs", "passes over the training data so far, this step included")                 \
     X(loss, "nats per token or image", "training loss of this pass, with smoothing and penalties") \
     X(lr, "1", "learning rate of the update; NaN except in an update's last row")                  \
     X(grad_norm, "1",                                                                              \

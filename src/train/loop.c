@@ -124,6 +124,12 @@ static sr_status check_record(const trainer *r, sr_failure *why) {
     return f->status;
 }
 
+/* Passes over the training data, so many steps from now. The learning rate of an update is that at
+ * the beginning of its last step; what is recorded and told of a step is as it ends. */
+static double epoch_after(const trainer *r, int64_t steps) {
+    return (double)r->data_epoch + (double)(r->data_batch + steps) / (double)r->batches;
+}
+
 /* last: the step that closes an epoch closes its update too. */
 static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
@@ -134,7 +140,6 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     double loss = r->last_loss = sum / (double)b->tokens;
     run_step row = {.update = r->result->updates + 1,
                     .tokens = b->tokens,
-                    .epoch = r->epoch,
                     .loss = loss,
                     .lr = NAN,
                     .grad_norm = NAN};
@@ -145,6 +150,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
         row.lr = r->lr;
         r->result->times.optimizer += lap(&mark);
     }
+    row.epoch = r->epoch = epoch_after(r, 1);
     record_step(r, &row);
     if (status == SR_OK) status = trainer_dump_step(r, b, sum, &row, why);
     tell_nonfinite(r, loss, norm);
@@ -202,18 +208,16 @@ static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     return SR_OK;
 }
 
-/* The step of the next batch. Epoch of the step: as it begins; of what follows it: as it ends. */
+/* The step of the next batch. */
 static sr_status next_step(trainer *r, sr_failure *why) {
     batch b;
     double mark = progress_clock();
-    const double epoch = (double)r->data_epoch, batches = (double)r->batches;
     const int64_t i = r->data_batch;
     sr_status status = data_batch(r->data, SPLIT_TRAIN, r->data_epoch, i, &b, why);
     r->result->times.data += lap(&mark);
     const bool last = i == r->batches - 1;
-    r->epoch = epoch + (double)i / batches;
+    r->epoch = epoch_after(r, 0);
     if (status == SR_OK) status = step(r, &b, last, why);
-    r->epoch = epoch + (double)(i + 1) / batches;
     r->data_batch = last ? 0 : i + 1;
     r->data_epoch += last;
     return status == SR_OK ? between_updates(r, last, why) : status;

@@ -39,7 +39,7 @@ static sr_runfile *run(told *t, const char *const *more, train_result *r) {
 }
 
 /* 3 batches an epoch, two passes an update: the third is an update of its own. */
-static const double pass_epoch[6] = {0, 1.0 / 3, 2.0 / 3, 1, 4.0 / 3, 5.0 / 3};
+static const double pass_epoch[6] = {1.0 / 3, 2.0 / 3, 1, 4.0 / 3, 5.0 / 3, 2};
 static const int64_t pass_update[6] = {1, 1, 2, 3, 3, 4};
 static const double eval_epoch[4] = {2.0 / 3, 1, 5.0 / 3, 2}, eval_step[4] = {2, 3, 5, 6};
 
