@@ -101,6 +101,8 @@ typedef struct layout {
 /* given: a file of layouts, or "" for plots/layouts.tsv. An unknown name is a failure. */
 sr_status layout_read(layout *l, const char *given, const char *name, sr_failure *why);
 void layout_free(layout *l);
+/* True when a run's task belongs to this column of the layout; -1: to none of them. */
+bool layout_takes_run(const layout *l, const run_identity *r, int column);
 /* Prints name, samples and title of every layout. */
 sr_status layout_list(const char *given, const char *command, sr_failure *why);
 
@@ -196,8 +198,6 @@ void grid_free(grid *g);
 const grid_cell *grid_at(const grid *g, int row, int column);
 /* How the first run in a measured column declares its metric; NULL for tid_* and gaps of none. */
 const sr_run_metric *grid_metric(const grid *g, const grid_column *c);
-/* True when the run stands in this column of the layout, -1: in none. */
-bool grid_run_at(const grid *g, const run_identity *r, int column);
 /* cell [rows, columns] of a grid whose rows and columns are there. */
 sr_status grid_fill(grid *g, sr_failure *why);
 

@@ -14,18 +14,6 @@
 
 #include "statnet/plot.h"
 
-void plot_quote(FILE *out, const char *text) {
-    fputc('\'', out);
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '\'')
-            fputs("'.\"'\".'", out);
-        else
-            fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
-    }
-    fputc('\'', out);
-}
-
 /* -- the script ------------------------------------------------------------------------------ */
 
 static const char *const figure_file[] = {"figure.pdf", "figure.svg", "figure.png", "figure.txt"};

@@ -25,12 +25,6 @@
 #include "statnet/plot.h"
 #include "statnet/share.h"
 
-/* -- where templates are --------------------------------------------------------------------- */
-
-const char *plot_directory(int i, char path[PLOT_PATH]) {
-    return share_directory("STATREC_PLOTS", "plots", i, path);
-}
-
 /* -- sample runs ----------------------------------------------------------------------------- */
 
 /* A directory that the user names is the only one: data must not come from elsewhere unseen. */

@@ -126,7 +126,7 @@ static sr_status fill_measured(const grid *g, const grid_row *row, const grid_co
     for (int i = 0; i < row->members && status == SR_OK; i++) {
         const run_identity *r = &g->run[row->member[i]];
         measurement m;
-        if (strcmp(r->task, c->task) != 0 || !grid_run_at(g, r, c->of)) continue;
+        if (strcmp(r->task, c->task) != 0 || !layout_takes_run(&g->layout, r, c->of)) continue;
         status = measure(g, r, row, quantity, c->metric, &m, why);
         if (m.state == MEASURED_VALUE) value[cell->runs++] = m.value;
         if (m.state == MEASURED_DIVERGED) cell->diverged++;

@@ -50,17 +50,6 @@ static void describe(const layout *l, const run_identity *r, table_text label) {
                                           : "post-norm");
 }
 
-bool grid_run_at(const grid *g, const run_identity *r, int column) {
-    bool any = false;
-    for (int i = 0; i < g->layout.columns; i++) {
-        const layout_column *c = &g->layout.column[i];
-        const bool fits = globs_match(c->tasks, r->task);
-        if (i == column) return fits;
-        any = any || fits;
-    }
-    return !any;
-}
-
 /* -- rows ------------------------------------------------------------------------------------ */
 
 static grid_row *add_row(grid *g, int of, const char *label, table_quantity quantity) {
@@ -215,7 +204,7 @@ static sr_status choose_metric(const grid *g, const run_identity *r, grid_column
 const sr_run_metric *grid_metric(const grid *g, const grid_column *c) {
     const sr_run_metric *m = NULL;
     for (int i = 0; i < g->runs && !m; i++)
-        if (grid_run_at(g, &g->run[i], c->of) && strcmp(g->run[i].task, c->task) == 0)
+        if (layout_takes_run(&g->layout, &g->run[i], c->of) && strcmp(g->run[i].task, c->task) == 0)
             m = table_run_find_metric(&g->run[i], c->metric);
     return m;
 }
@@ -233,7 +222,7 @@ static sr_status add_measured(grid *g, int of, bool other, sr_failure *why) {
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
         const run_identity *r = &g->run[i];
         grid_column c = {.of = of};
-        if (!grid_run_at(g, r, of) || !in_a_row(g, i)) continue;
+        if (!layout_takes_run(&g->layout, r, of) || !in_a_row(g, i)) continue;
         snprintf(c.task, sizeof c.task, "%s", r->task);
         status = choose_metric(g, r, &c, why);
         if (status == SR_OK && c.metric[0] && c.other == other) status = add_column(g, c, why);

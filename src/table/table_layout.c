@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/globs.h"
 #include "statnet/table.h"
 
 enum { NAME, PART, LABEL, SETTINGS }; /* cells; KEY=VALUE from SETTINGS on */
@@ -199,4 +200,17 @@ sr_status layout_list(const char *given, const char *command, sr_failure *why) {
     }
     table_lines_close(&l);
     return status;
+}
+
+/* -- runs ------------------------------------------------------------------------------------ */
+
+bool layout_takes_run(const layout *l, const run_identity *r, int column) {
+    bool any = false;
+    for (int i = 0; i < l->columns; i++) {
+        const layout_column *c = &l->column[i];
+        const bool fits = globs_match(c->tasks, r->task);
+        if (i == column) return fits;
+        any = any || fits;
+    }
+    return !any;
 }
