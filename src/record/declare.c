@@ -7,9 +7,6 @@
 #include "scales.h"
 #include "writer.h"
 
-const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
-                                                          "committed_evals"};
-
 /* A declaration in progress: stops at the first failure. */
 typedef struct declaration {
     run_writer *w;

@@ -6,19 +6,6 @@
 #include "recorder.h"
 #include "statrec/moments.h"
 
-site_state *recorder_site(sr_recorder *r, int site, const char *call) {
-    if (!r || r->failure.status != SR_OK) return NULL;
-    if (!r->in_step) {
-        sr_fail(&r->failure, SR_STATE, "%s: %s outside a step", r->path, call);
-    } else if (site < 0 || site >= r->sites) {
-        sr_fail(&r->failure, SR_USAGE, "%s: %s: site %d of %lld", r->path, call, site,
-                (long long)r->sites);
-    } else {
-        return &r->state[site];
-    }
-    return NULL;
-}
-
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {
     site_state *s = recorder_site(r, site, "sr_put_rows");
     if (!s) return recorder_check(r);

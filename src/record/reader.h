@@ -87,12 +87,25 @@ sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *se
 sr_status reader_list_metrics(sr_runfile *f, sr_failure *why);
 sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why);
 const run_column *reader_eval_column(const sr_runfile *f, const char *name);
-/* runspectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
+/* readspectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
  * of a file whose writer is done, no row may be in parts); reads /final. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
 sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
                                sr_failure *why);
 sr_status reader_check_final(const sr_runfile *f, sr_failure *why);
+/* One row of /spectra in memory. */
+typedef struct spectra_copy {
+    int64_t step, *rows;              /* [S] */
+    double *value[SR_SPECTRUM_COUNT]; /* [W] each, one block */
+} spectra_copy;
+/* False when out of memory; to be freed in any case. */
+bool reader_spectra_init(spectra_copy *c, const sr_runfile *f);
+void reader_spectra_free(spectra_copy *c);
+/* Rows of one column of /spectra; a fixed dataset of rank 0, or of rank 1 with a value per site. */
+sr_status reader_spectra_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                              void *value, sr_failure *why);
+sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int rank, void *value,
+                       sr_failure *why);
 /* Singular values: none is negative or larger than the one before; NaN may stand anywhere. */
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);

@@ -39,10 +39,6 @@ static char *copy_text(const char *text) {
     return copy;
 }
 
-sr_status recorder_check(const sr_recorder *r) {
-    return r ? r->failure.status : SR_STATE;
-}
-
 const sr_failure *sr_failed(const sr_recorder *r) {
     return r && r->failure.status != SR_OK ? &r->failure : NULL;
 }

@@ -60,6 +60,9 @@ struct sr_recorder {
     ino_t old_inode;
 };
 
+/* putspectra.c: memory for a row of spectra; the row of this step, without values yet. */
+sr_status recorder_reserve_spectra(sr_recorder *r);
+void recorder_begin_spectra(sr_recorder *r);
 /* Declares the file unless that is done. */
 sr_status recorder_start(sr_recorder *r);
 /* SR_OK, or the failure kept so far. */
@@ -74,14 +77,12 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
-/* recover.c: notes that `rows` rows of /group/name (-1: all that there is of it) cannot be read. */
-typedef struct copy_losses copy_losses;
-void copy_missed(copy_losses *l, const char *group, const char *name, int64_t rows,
-                 const sr_failure *why);
-/* runspectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
+struct copy_losses; /* losses.h */
+/* copyspectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
 sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
-                                copy_losses *losses);
-sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f, copy_losses *losses);
+                                struct copy_losses *losses);
+sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f,
+                              struct copy_losses *losses);
 
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
 sr_status naming_publish(sr_recorder *r, sr_failure *why);

@@ -8,23 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "losses.h"
 #include "reader.h"
 #include "recorder.h"
 
 enum { STEP_BATCH = 64, VECTOR_BYTES = 1 << 20 };
-
-/* A dataset of which something could not be read. */
-typedef struct missed {
-    struct missed *next;
-    char dataset[2 * SR_NAME_SIZE];
-    int64_t rows; /* -1: it has none */
-    char reason[SR_FAILURE_TEXT];
-} missed;
-
-struct copy_losses {
-    missed *first;
-    int count;
-};
 
 typedef struct copier {
     sr_recorder *r;
@@ -41,38 +29,6 @@ typedef struct copier {
     int64_t *vector_step;                            /* [vector_room] */
     float *vector[SR_VECTOR_COUNT]; /* [vector_room, W]; NULL where there are none */
 } copier;
-
-/* -- losses ---------------------------------------------------------------------------------- */
-
-void copy_missed(copy_losses *l, const char *group, const char *name, int64_t rows,
-                 const sr_failure *why) {
-    char dataset[2 * SR_NAME_SIZE];
-    missed **at = &l->first;
-    snprintf(dataset, sizeof dataset, "/%.*s%s%.*s", SR_NAME_SIZE - 2, group, *name ? "/" : "",
-             SR_NAME_SIZE - 1, name);
-    while (*at && strcmp((*at)->dataset, dataset) != 0) at = &(*at)->next;
-    if (*at && rows < 0) return; /* told row by row */
-    if (!*at) {
-        *at = calloc(1, sizeof **at);
-        if (!*at) return;
-        memcpy((*at)->dataset, dataset, sizeof dataset);
-        memcpy((*at)->reason, why->text, sizeof why->text);
-        l->count++;
-    }
-    (*at)->rows += rows;
-}
-
-static void tell_losses(const copy_losses *l, sr_lost_fn *tell, void *context) {
-    for (const missed *m = l->first; m && tell; m = m->next)
-        tell(context, m->dataset, m->rows, m->reason);
-}
-
-static void free_losses(copy_losses *l) {
-    for (missed *m = l->first, *next; m; m = next) {
-        next = m->next;
-        free(m);
-    }
-}
 
 /* -- memory ---------------------------------------------------------------------------------- */
 
@@ -427,7 +383,7 @@ sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        struct sr_recovery *result) {
     copy_losses losses = {NULL, 0};
     sr_status status = copy_rows(r, from, up_to_step, result, &losses);
-    free_losses(&losses);
+    losses_free(&losses);
     return status;
 }
 
@@ -533,9 +489,9 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
         snprintf(reason, sizeof reason, "recovered from %.180s: %lld steps lost%s", f->path,
                  (long long)count.lost_steps, more);
         status = sr_close(r, &(sr_finish){.status = "interrupted", .reason = reason}, why);
-        if (status == SR_OK) tell_losses(&losses, tell, context);
+        if (status == SR_OK) losses_tell(&losses, tell, context);
     }
-    free_losses(&losses);
+    losses_free(&losses);
     sr_run_close(f);
     if (result) *result = count;
     return status;

@@ -22,6 +22,19 @@ const run_column run_eval_epoch = {"evals", "epoch", "epochs",
                                    "passes over the training data at this evaluation", H5_FLOAT64};
 const char *const run_better_words[3] = SR_BETTER_WORDS;
 
+#define SPECTRUM(name, definition)    {"spectra", #name, "1", definition, H5_FLOAT64},
+#define FINAL(name, unit, definition) {"final", #name, unit, definition, H5_FLOAT64},
+
+const run_column run_spectra[SR_SPECTRUM_COUNT] = {SR_SPECTRA(SPECTRUM)};
+const run_column run_spectra_step = {"spectra", "step", "1", "step of each row, one of /steps/step",
+                                     H5_INT64};
+const run_column run_spectra_rows = {"spectra", "rows", "1", "valid rows N; -1: not measured",
+                                     H5_INT64};
+const run_column run_finals[SR_FINAL_COUNT] = {SR_FINALS(FINAL)};
+
+const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
+                                                          "committed_evals"};
+
 _Static_assert(SR_VECTOR_COUNT <= 32 && SR_SCALAR_COUNT <= 32, "sets of them are bits of uint32_t");
 
 #define V(name) (1u << SR_##name)

@@ -22,6 +22,10 @@ extern const char *const run_better_words[3]; /* of better + 1 */
 extern const run_column run_spectra[SR_SPECTRUM_COUNT], run_spectra_step, run_spectra_rows;
 extern const run_column run_finals[SR_FINAL_COUNT];
 
+/* Counts under /state of rows that are whole. */
+enum { COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS, COMMITTED_COUNT };
+extern const char *const run_committed_names[COMMITTED_COUNT];
+
 /* Texts under /state that are filled in at the end. */
 enum { RUN_FINISHED_SIZE = 32 };
 

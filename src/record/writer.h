@@ -17,9 +17,6 @@
     X(command)                                                                                     \
     X(config) X(host) X(created) X(git) X(model) X(data) X(task) X(loss_reduction) X(parent)
 
-enum { COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS, COMMITTED_COUNT };
-extern const char *const run_committed_names[COMMITTED_COUNT];
-
 /* Rows of one group: `written` are in the file, `count` wait in memory, for which there is `room`.
  */
 typedef struct row_block {
@@ -100,7 +97,7 @@ sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure 
 sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
                                      const double *values, sr_failure *why);
 
-/* runspectra.c: the current row of /spectra, when there is one; /final. */
+/* writespectra.c: the current row of /spectra, when there is one; /final. */
 sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why);
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
                            sr_failure *why);
