@@ -2,7 +2,8 @@
 # usage: symbols.sh BUILDDIR
 # The recorder has one caller in training: by the symbols of the object files, only src/observe asks for
 # what the record room defines. Programs that read run files (src/cli, analyses, plot) do too; the
-# engine, its data, tasks and the loop do not. One line when all is well.
+# engine, its data, tasks and the loop do not. And no two files of src/ need each other, directly or
+# through others. A line for each when all is well.
 [ $# -eq 1 ] || { echo "usage: symbols.sh BUILDDIR" >&2; exit 2; }
 names() { sort -u | sed '/^$/d'; }
 # the objects of a room's sources, not of files that are gone
@@ -24,3 +25,21 @@ done
 [ -n "$(asked "$1" observe)" ] || { echo "symbols: src/observe does not call the recorder"; bad=1; }
 [ $bad -eq 0 ] || exit 1
 echo "symbols: in training only src/observe calls the recorder"
+
+# edges "user definer" between object files
+for path in "$top"/src/*/*.c; do
+    room=$(basename "$(dirname "$path")") file=$(basename "$path" .c)
+    nm "$1/obj/src/$room/$file.o" | awk -v file="$room/$file" '
+        NF == 3 && $2 ~ /[TDRBC]/ && $3 != "main" { print "defines", $3, file }
+        NF == 2 && $1 == "U" { print "asks", $2, file }'
+done >"$work/all"
+awk '$1 == "defines" { of[$2] = $3 } $1 == "asks" { asked[NR] = $2; by[NR] = $3 }
+    END { for (i in asked) if (asked[i] in of && of[asked[i]] != by[i]) print by[i], of[asked[i]] }' \
+    "$work/all" | sort -u >"$work/edges"
+[ -s "$work/edges" ] || { echo "symbols: no file asks for another"; exit 1; }
+if ! tsort "$work/edges" >/dev/null 2>"$work/loops"; then
+    echo "symbols: files that need each other:"
+    sed -n 's/^tsort: \([a-z].*\/.*\)/    \1/p' "$work/loops"
+    exit 1
+fi
+echo "symbols: no circles among $(cut -d ' ' -f 1 "$work/edges" | sort -u | wc -l) files"
