@@ -79,10 +79,10 @@ static sr_status column_read(column *c, const series *s, const step_window *w, s
     int64_t first;
     *c = (column){.from = w->first > 1 ? w->first : 1, .to = w->last};
     if (window_rows(w, s, &first, &c->count, why) != SR_OK) return why->status;
-    const size_t room = (size_t)c->count + 1;
-    c->value = malloc(room * sizeof *c->value);
-    c->scratch = malloc(room * sizeof *c->scratch);
-    c->step = malloc(room * sizeof *c->step);
+    const size_t capacity = (size_t)c->count + 1;
+    c->value = malloc(capacity * sizeof *c->value);
+    c->scratch = malloc(capacity * sizeof *c->scratch);
+    c->step = malloc(capacity * sizeof *c->step);
     sr_status status =
         c->value && c->scratch && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);

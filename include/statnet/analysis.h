@@ -198,11 +198,11 @@ double quantile_of_sorted(const double *sorted, int64_t count, double p);
 typedef struct parts {
     int columns;
     int64_t buckets;
-    double low, high;            /* of x */
-    int64_t number, count, room; /* the part that is being filled: its number, its rows */
-    double *value;               /* [columns, room] */
-    int64_t rows, row_room;      /* what is done: three rows for each part that has any */
-    double *row;                 /* [rows, columns] smallest, median, largest; NaN: none finite */
+    double low, high;                /* of x */
+    int64_t number, count, capacity; /* the part that is being filled: its number, its rows */
+    double *value;                   /* [columns, capacity] */
+    int64_t rows, row_capacity;      /* what is done: three rows for each part that has any */
+    double *row; /* [rows, columns] smallest, median, largest; NaN: none finite */
 } parts;
 
 void parts_begin(parts *p, int columns, int64_t buckets, double low, double high);

@@ -47,7 +47,7 @@ struct model {
     const model_row *row;
     params params;
     norm_site **site; /* in the order of the forward pass */
-    int sites, room;
+    int sites, capacity;
     tensor *embedding; /* word embedding [V, d] or NULL */
     void *self;        /* the model's own struct */
 };

@@ -18,7 +18,7 @@ typedef struct param {
 
 typedef struct params {
     param **item; /* pointers stay valid while more are added */
-    int count, room;
+    int count, capacity;
     rng random;         /* initialisation; each parameter draws from the split of its number */
     sr_failure failure; /* sticky, as in the tape */
 } params;

@@ -130,12 +130,12 @@ static void pool_free(pool *p) {
 
 static sr_status pool_create(pool *p, const double *value, int64_t n, int64_t block,
                              sr_failure *why) {
-    const size_t room = (size_t)n + 1;
-    ranked *order = malloc(room * sizeof *order);
+    const size_t capacity = (size_t)n + 1;
+    ranked *order = malloc(capacity * sizeof *order);
     *p = (pool){.n = n, .block = block};
-    p->sorted = malloc(room * sizeof *p->sorted);
-    p->rank = malloc(room * sizeof *p->rank);
-    p->count = malloc(room * sizeof *p->count);
+    p->sorted = malloc(capacity * sizeof *p->sorted);
+    p->rank = malloc(capacity * sizeof *p->rank);
+    p->count = malloc(capacity * sizeof *p->count);
     if (!order || !p->sorted || !p->rank || !p->count) {
         free(order);
         pool_free(p);

@@ -26,36 +26,36 @@ static int64_t part_of(const parts *p, double x) {
     return !(at > 0) ? 0 : at < (double)p->buckets ? (int64_t)at : p->buckets - 1;
 }
 
-/* value is [columns, room]. */
+/* value is [columns, capacity]. */
 static sr_status grow_values(parts *p, sr_failure *why) {
-    const int64_t room = 2 * p->room + 64;
-    double *grown = malloc((size_t)(p->columns * room) * sizeof *grown);
+    const int64_t capacity = 2 * p->capacity + 64;
+    double *grown = malloc((size_t)(p->columns * capacity) * sizeof *grown);
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int c = 0; c < p->columns && p->count; c++)
-        memcpy(grown + c * room, p->value + c * p->room, (size_t)p->count * sizeof *grown);
+        memcpy(grown + c * capacity, p->value + c * p->capacity, (size_t)p->count * sizeof *grown);
     free(p->value);
     p->value = grown;
-    p->room = room;
+    p->capacity = capacity;
     return SR_OK;
 }
 
 static sr_status grow_rows(parts *p, sr_failure *why) {
-    const int64_t room = 2 * p->row_room + 96;
-    double *grown = realloc(p->row, (size_t)(p->columns * room) * sizeof *grown);
+    const int64_t capacity = 2 * p->row_capacity + 96;
+    double *grown = realloc(p->row, (size_t)(p->columns * capacity) * sizeof *grown);
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     p->row = grown;
-    p->row_room = room;
+    p->row_capacity = capacity;
     return SR_OK;
 }
 
 sr_status parts_end(parts *p, sr_failure *why) {
     if (!p->count) return SR_OK;
-    sr_status status = p->rows + 3 > p->row_room ? grow_rows(p, why) : SR_OK;
+    sr_status status = p->rows + 3 > p->row_capacity ? grow_rows(p, why) : SR_OK;
     if (status != SR_OK) return status;
     double *row = p->row + p->rows * p->columns;
     for (int c = 0; c < p->columns; c++) {
         summary s;
-        summary_range(p->value + c * p->room, p->count, &s);
+        summary_range(p->value + c * p->capacity, p->count, &s);
         row[c] = s.min;
         row[p->columns + c] = s.median;
         row[2 * p->columns + c] = s.max;
@@ -69,9 +69,9 @@ sr_status parts_add(parts *p, double x, const double *value, sr_failure *why) {
     const int64_t number = part_of(p, x);
     sr_status status = number != p->number ? parts_end(p, why) : SR_OK;
     p->number = number;
-    if (status == SR_OK && p->count == p->room) status = grow_values(p, why);
+    if (status == SR_OK && p->count == p->capacity) status = grow_values(p, why);
     if (status != SR_OK) return status;
-    for (int c = 0; c < p->columns; c++) p->value[c * p->room + p->count] = value[c];
+    for (int c = 0; c < p->columns; c++) p->value[c * p->capacity + p->count] = value[c];
     p->count++;
     return SR_OK;
 }

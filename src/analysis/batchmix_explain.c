@@ -46,7 +46,7 @@ static void work_free(work *w) {
     free(w->rest);
 }
 
-static double *room(int64_t count, bool *whole) {
+static double *allocate(int64_t count, bool *whole) {
     double *p = malloc((size_t)(count + 1) * sizeof *p);
     *whole = *whole && p;
     return p;
@@ -59,12 +59,12 @@ static sr_status work_create(work *w, const bool *there, sr_failure *why) {
     for (int part = 0; part < MIX_PARTS; part++) {
         w->model[part] = mix_model_of(w->m, (mix_part)part);
         if (!there[part]) continue;
-        w->left[part] = room(rows, &whole);
-        w->b[part] = room(MIX_FOLDS * w->model[part].count * w->width, &whole);
+        w->left[part] = allocate(rows, &whole);
+        w->b[part] = allocate(MIX_FOLDS * w->model[part].count * w->width, &whole);
     }
     w->there = there;
-    w->sigma = room(rows, &whole);
-    w->rest = room(w->width, &whole);
+    w->sigma = allocate(rows, &whole);
+    w->rest = allocate(w->width, &whole);
     w->moved = calloc((size_t)w->shifts + 1, sizeof *w->moved);
     sr_status status = whole && w->moved ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = mix_fit_create(&w->fit, w->terms, targets, w->width, why);

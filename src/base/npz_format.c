@@ -99,14 +99,14 @@ static sr_status read_shape(const char *header, const char *what, npz_array *a, 
     const char *at = value_of(header, "'shape'");
     if (!at || *at++ != '(') return sr_fail(why, SR_FORMAT, "%s: no shape", what);
     at += strspn(at, " ");
-    int64_t room = INT64_MAX / types[a->type].bytes; /* for the product */
+    int64_t capacity = INT64_MAX / types[a->type].bytes; /* for the product */
     for (a->rank = 0; *at != ')'; a->rank++) {
         if (a->rank == NPZ_RANK)
             return sr_fail(why, SR_FORMAT, "%s: more than %d dimensions", what, NPZ_RANK);
         int64_t *dim = &a->dim[a->rank];
         if (!read_dimension(&at, dim)) return sr_fail(why, SR_FORMAT, "%s: malformed shape", what);
-        if (*dim > room) return sr_fail(why, SR_FORMAT, "%s: shape is too large", what);
-        if (*dim > 0) room /= *dim;
+        if (*dim > capacity) return sr_fail(why, SR_FORMAT, "%s: shape is too large", what);
+        if (*dim > 0) capacity /= *dim;
     }
     return SR_OK;
 }

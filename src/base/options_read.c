@@ -229,11 +229,12 @@ static sr_status take_line(option_table table, void *values, option_origin *orig
 static sr_status read_lines(option_table table, void *values, option_origin *origin, FILE *in,
                             const char *path, sr_failure *why) {
     char *line = NULL, where[512];
-    size_t room = 0;
+    size_t capacity = 0;
     ssize_t length;
     sr_status status = SR_OK;
     errno = 0;
-    for (long number = 1; status == SR_OK && (length = getline(&line, &room, in)) >= 0; number++) {
+    for (long number = 1; status == SR_OK && (length = getline(&line, &capacity, in)) >= 0;
+         number++) {
         snprintf(where, sizeof where, "%.480s:%ld", path, number);
         if (strlen(line) != (size_t)length) {
             status = sr_fail(why, SR_USAGE, "%s: the line holds a zero byte", where);
@@ -304,10 +305,10 @@ static void quote(const char *text, char *out) {
 
 char *options_dump(option_table table, const void *values) {
     char value[OPTION_TEXT_SIZE], quoted[2 * OPTION_TEXT_SIZE + 3];
-    size_t room = sizeof OPTIONS_LEFT_OUT, at = 0;
+    size_t capacity = sizeof OPTIONS_LEFT_OUT, at = 0;
     bool left_out = false;
-    for (int i = 0; i < table.count; i++) room += strlen(table.row[i].key) + sizeof quoted + 4;
-    char *text = malloc(room);
+    for (int i = 0; i < table.count; i++) capacity += strlen(table.row[i].key) + sizeof quoted + 4;
+    char *text = malloc(capacity);
     if (!text) return NULL;
     text[0] = 0;
     for (int i = 0; i < table.count; i++) {
@@ -323,8 +324,8 @@ char *options_dump(option_table table, const void *values) {
             quote(value, quoted);
         else
             memcpy(quoted, value, strlen(value) + 1);
-        at += (size_t)snprintf(text + at, room - at, "%s = %s\n", row->key, quoted);
+        at += (size_t)snprintf(text + at, capacity - at, "%s = %s\n", row->key, quoted);
     }
-    if (left_out) snprintf(text + at, room - at, "%s", OPTIONS_LEFT_OUT);
+    if (left_out) snprintf(text + at, capacity - at, "%s", OPTIONS_LEFT_OUT);
     return text;
 }

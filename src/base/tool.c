@@ -122,9 +122,9 @@ static char *append_argument(char *out, const char *text) {
 }
 
 char *tool_command(const tool *t) {
-    size_t room = 1;
-    for (int i = 0; i < t->argc; i++) room += 4 * strlen(t->argv[i]) + 3;
-    char *command = malloc(room), *at = command;
+    size_t capacity = 1;
+    for (int i = 0; i < t->argc; i++) capacity += 4 * strlen(t->argv[i]) + 3;
+    char *command = malloc(capacity), *at = command;
     if (!command) return NULL;
     for (int i = 0; i < t->argc; i++) {
         const char *slash = i ? NULL : strrchr(t->argv[0], '/');

@@ -35,25 +35,25 @@ sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], boo
     return status;
 }
 
-/* Makes room for `room` bytes and the closing zero. */
-static sr_status make_room(file_bytes *f, size_t room, sr_failure *why) {
-    uint8_t *larger = room < SIZE_MAX ? realloc(f->byte, room + 1) : NULL;
-    if (!larger) return sr_fail(why, SR_MEMORY, "%s: no memory for %zu bytes", f->path, room);
+/* Makes room for `capacity` bytes and the closing zero. */
+static sr_status make_room(file_bytes *f, size_t capacity, sr_failure *why) {
+    uint8_t *larger = capacity < SIZE_MAX ? realloc(f->byte, capacity + 1) : NULL;
+    if (!larger) return sr_fail(why, SR_MEMORY, "%s: no memory for %zu bytes", f->path, capacity);
     f->byte = larger;
     return SR_OK;
 }
 
 static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *why) {
-    size_t room = expected + 1; /* one more, to see the end without growing */
-    sr_status status = make_room(f, room, why);
+    size_t capacity = expected + 1; /* one more, to see the end without growing */
+    sr_status status = make_room(f, capacity, why);
     while (status == SR_OK) {
-        ssize_t got = read(fd, f->byte + f->size, room - f->size);
+        ssize_t got = read(fd, f->byte + f->size, capacity - f->size);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             return sr_fail(why, SR_IO, "%s: byte %zu: %s", f->path, f->size, strerror(errno));
         if (got == 0) break;
         f->size += (size_t)got;
-        if (f->size == room) status = make_room(f, room *= 2, why);
+        if (f->size == capacity) status = make_room(f, capacity *= 2, why);
     }
     return status;
 }
@@ -95,11 +95,11 @@ static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, con
 
 /* Inflates all members of raw into f. */
 static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, sr_failure *why) {
-    size_t at = 0, room = expected_size(raw);
-    sr_status status = make_room(f, room, why);
+    size_t at = 0, capacity = expected_size(raw);
+    sr_status status = make_room(f, capacity, why);
     while (status == SR_OK) {
         size_t in = raw->size - at < CHUNK ? raw->size - at : CHUNK;
-        size_t out = room - f->size < CHUNK ? room - f->size : CHUNK;
+        size_t out = capacity - f->size < CHUNK ? capacity - f->size : CHUNK;
         z->next_in = raw->byte + at, z->avail_in = (uInt)in;
         z->next_out = f->byte + f->size, z->avail_out = (uInt)out;
         int code = inflate(z, Z_NO_FLUSH);
@@ -112,7 +112,7 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
         bool starved = at == raw->size && z->avail_out > 0 && code != Z_STREAM_END;
         if (starved || (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END))
             return inflate_failure(raw, at, code, z->msg, why);
-        if (f->size == room) status = make_room(f, room *= 2, why);
+        if (f->size == capacity) status = make_room(f, capacity *= 2, why);
     }
     return status;
 }

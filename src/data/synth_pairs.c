@@ -160,14 +160,14 @@ static void put_line(file_bytes *f, const word *w, int count, int side) {
     }
 }
 
-static sr_status make_room(file_bytes *f, size_t *room, sr_failure *why) {
+static sr_status make_room(file_bytes *f, size_t *capacity, sr_failure *why) {
     enum { LINE = WORDS_MOST * SPELLING };
-    if (f->byte && f->size + LINE <= *room) return SR_OK;
-    size_t larger = 2 * *room + LINE;
+    if (f->byte && f->size + LINE <= *capacity) return SR_OK;
+    size_t larger = 2 * *capacity + LINE;
     uint8_t *byte = realloc(f->byte, larger);
     if (!byte) return sr_fail(why, SR_MEMORY, "synth-pairs: no memory for %zu bytes", larger);
     f->byte = byte;
-    *room = larger;
+    *capacity = larger;
     return SR_OK;
 }
 
@@ -176,12 +176,12 @@ static sr_status generate_split(uint64_t seed, data_split split, int64_t count, 
                                 double *nll, sr_failure *why) {
     rng root = rng_create(seed), uses = rng_split(&root, STREAM_GENERATE);
     rng pairs = rng_split(&uses, split);
-    size_t room[SIDES] = {0};
+    size_t capacity[SIDES] = {0};
     for (t->lines = 0; t->lines < count; t->lines++) {
         sentence s;
         rng r = rng_split(&pairs, (uint64_t)t->lines);
         for (int i = 0; i < SIDES; i++) {
-            sr_status status = make_room(&t->side[i], &room[i], why);
+            sr_status status = make_room(&t->side[i], &capacity[i], why);
             if (status != SR_OK) return status;
         }
         draw_sentence(&s, &r);

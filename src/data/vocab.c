@@ -17,7 +17,7 @@ typedef struct entry {
 
 struct vocab {
     entry *word; /* [count], in order of first appearance until vocab_finish sorts them */
-    int64_t count, room;
+    int64_t count, capacity;
     int64_t *slot;  /* [slots], number in word or -1 */
     uint64_t slots; /* a power of two, at least twice count */
     int64_t kept, filler;
@@ -64,14 +64,14 @@ static void fill_slots(vocab *v) {
 }
 
 static bool grow(vocab *v) {
-    int64_t room = v->room ? 2 * v->room : 1024;
-    entry *word = realloc(v->word, (size_t)room * sizeof *word);
+    int64_t capacity = v->capacity ? 2 * v->capacity : 1024;
+    entry *word = realloc(v->word, (size_t)capacity * sizeof *word);
     if (word) v->word = word;
-    int64_t *slot = realloc(v->slot, 2 * (size_t)room * sizeof *slot);
+    int64_t *slot = realloc(v->slot, 2 * (size_t)capacity * sizeof *slot);
     if (slot) v->slot = slot;
     if (!word || !slot) return false;
-    v->room = room;
-    v->slots = 2 * (uint64_t)room;
+    v->capacity = capacity;
+    v->slots = 2 * (uint64_t)capacity;
     fill_slots(v);
     return true;
 }
@@ -84,7 +84,7 @@ static bool is_special(const char *word, size_t length) {
 
 bool vocab_count(vocab *v, const char *word, size_t length, int64_t times) {
     if (is_special(word, length)) return true;
-    if (v->count == v->room && !grow(v)) return false;
+    if (v->count == v->capacity && !grow(v)) return false;
     uint64_t hash = hash_of(word, length), s = find_slot(v, word, length, hash);
     if (v->slot[s] < 0) {
         char *copy = malloc(length + 1);

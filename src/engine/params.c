@@ -63,12 +63,12 @@ static param *param_create(const char *name, int rank, const int64_t *dim) {
 }
 
 static bool make_room(params *p) {
-    if (p->count < p->room) return true;
-    int room = p->room ? 2 * p->room : 64;
-    param **item = realloc(p->item, (size_t)room * sizeof(*item));
+    if (p->count < p->capacity) return true;
+    int capacity = p->capacity ? 2 * p->capacity : 64;
+    param **item = realloc(p->item, (size_t)capacity * sizeof(*item));
     if (!item) return false;
     p->item = item;
-    p->room = room;
+    p->capacity = capacity;
     return true;
 }
 

@@ -146,12 +146,12 @@ static sr_status options_at(const model *m, const model_options *o, const norm_m
 }
 
 static bool make_room(model *m) {
-    if (m->sites < m->room) return true;
-    int room = m->room ? 2 * m->room : 32;
-    norm_site **site = realloc(m->site, (size_t)room * sizeof(*site));
+    if (m->sites < m->capacity) return true;
+    int capacity = m->capacity ? 2 * m->capacity : 32;
+    norm_site **site = realloc(m->site, (size_t)capacity * sizeof(*site));
     if (!site) return false;
     m->site = site;
-    m->room = room;
+    m->capacity = capacity;
     return true;
 }
 

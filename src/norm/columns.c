@@ -58,13 +58,13 @@ static int64_t padded_width(int64_t d) {
 }
 
 /* Three arrays for each piece, the most that a pass takes. */
-int64_t columns_room(int64_t rows, int64_t features) {
+int64_t columns_capacity(int64_t rows, int64_t features) {
     return 3 * ((rows + PIECE - 1) / PIECE + 1) * padded_width(features);
 }
 
 double *columns_scratch(const columns *m) {
-    int64_t count = columns_room(m->rows, m->features);
-    return m->room ? m->room : tape_alloc(m->tape, (size_t)count * sizeof *m->room);
+    int64_t count = columns_capacity(m->rows, m->features);
+    return m->capacity ? m->capacity : tape_alloc(m->tape, (size_t)count * sizeof *m->capacity);
 }
 
 /* -- moments ----------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ typedef struct columns {
     const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
     int threads;
     tape *tape;               /* scratch memory, where there is no room: */
-    double *room;             /* [columns_room] doubles of the caller's, or NULL */
+    double *capacity;         /* [columns_capacity] doubles of the caller's, or NULL */
     const layer_scale *scale; /* x stands for x/s in every pass; NULL: for itself */
     bool makes_scale;         /* columns_moments: 1/s is not known yet, make it on the way */
 } columns;
@@ -30,7 +30,7 @@ static inline int64_t columns_row(const columns *m, int64_t i) {
 }
 
 /* What any of these passes needs for this many rows. */
-int64_t columns_room(int64_t rows, int64_t features);
+int64_t columns_capacity(int64_t rows, int64_t features);
 
 columns columns_valid(const norm_call *c); /* valid rows */
 columns columns_all(const norm_call *c);   /* padded rows too */

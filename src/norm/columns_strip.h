@@ -78,7 +78,7 @@ static inline double value_at(const columns *m, const strip *s, int64_t r, int64
     return m->scale ? value * m->scale->inverse[s->unit[r] + k / m->scale->width] : value;
 }
 
-/* [columns_room] doubles: the caller's, or of the tape; NULL when there is no memory. */
+/* [columns_capacity] doubles: the caller's, or of the tape; NULL when there is no memory. */
 double *columns_scratch(const columns *m);
 
 #endif

@@ -73,18 +73,18 @@ static sr_status sort_rows(const norm_call *c, samples_kept *k) {
     return SR_OK;
 }
 
-static columns rows_of(const norm_call *c, const samples_kept *k, int64_t s, double *room) {
+static columns rows_of(const norm_call *c, const samples_kept *k, int64_t s, double *capacity) {
     return (columns){.rows = k->start[s + 1] - k->start[s],
                      .features = c->features,
                      .index = k->row + k->start[s],
                      .threads = 1,
                      .tape = c->tape,
-                     .room = room};
+                     .capacity = capacity};
 }
 
 /* Doubles for one piece: ARRAYS arrays [d] and room for the column passes. */
 static int64_t scratch_width(const norm_call *c, const samples_kept *k) {
-    return ARRAYS * c->features + columns_room(k->most, c->features);
+    return ARRAYS * c->features + columns_capacity(k->most, c->features);
 }
 
 static double *make_scratch(const norm_call *c, const samples_kept *k) {

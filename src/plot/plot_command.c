@@ -22,10 +22,10 @@ static void command_free(command *c) {
 /* A run stands beside options, so a name that begins with a dash gets a path in front. */
 static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
     if (c->runs == RUNS) return sr_fail(why, SR_USAGE, "more than %d runs", RUNS);
-    const size_t room = strlen(path) + 3;
-    char *text = malloc(room);
+    const size_t capacity = strlen(path) + 3;
+    char *text = malloc(capacity);
     if (!text) return sr_fail(why, SR_MEMORY, "out of memory");
-    snprintf(text, room, "%s%s", path[0] == '-' ? "./" : "", path);
+    snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
     c->run[c->runs++] = c->argv[c->argc++] = text;
     return SR_OK;
 }

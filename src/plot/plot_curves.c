@@ -93,8 +93,8 @@ static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
 /* -- second pass: buckets -------------------------------------------------------------------- */
 
 typedef struct bucket {
-    double *value[PLOT_VALUES]; /* [room] each */
-    int64_t count, room, number;
+    double *value[PLOT_VALUES]; /* [capacity] each */
+    int64_t count, capacity, number;
     double x;                 /* where it is drawn */
     bool finite[PLOT_VALUES]; /* this curve has a value */
 } bucket;
@@ -104,13 +104,13 @@ static void bucket_free(bucket *b) {
 }
 
 static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
-    const int64_t room = b->room ? 2 * b->room : 64;
+    const int64_t capacity = b->capacity ? 2 * b->capacity : 64;
     for (int i = 0; i < values; i++) {
-        double *grown = realloc(b->value[i], (size_t)room * sizeof *grown);
+        double *grown = realloc(b->value[i], (size_t)capacity * sizeof *grown);
         if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
         b->value[i] = grown;
     }
-    b->room = room;
+    b->capacity = capacity;
     return SR_OK;
 }
 
@@ -126,18 +126,18 @@ static void note_range(plot_data *d, int i, const double *value, int64_t count) 
 
 /* A curve as it is drawn: rows of x and (low, median, high) of every value. */
 typedef struct points {
-    double *cell; /* [room, columns] */
-    int64_t rows, room;
+    double *cell; /* [capacity, columns] */
+    int64_t rows, capacity;
     int columns;
 } points;
 
 static double *points_add(points *p) {
-    if (p->rows == p->room) {
-        const int64_t room = 2 * p->room + 64;
-        double *grown = realloc(p->cell, (size_t)(room * p->columns) * sizeof *grown);
+    if (p->rows == p->capacity) {
+        const int64_t capacity = 2 * p->capacity + 64;
+        double *grown = realloc(p->cell, (size_t)(capacity * p->columns) * sizeof *grown);
         if (!grown) return NULL;
         p->cell = grown;
-        p->room = room;
+        p->capacity = capacity;
     }
     return p->cell + p->columns * p->rows++;
 }
@@ -190,7 +190,7 @@ static void points_write(const points *p, FILE *out) {
 }
 
 static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_failure *why) {
-    sr_status status = b->count < b->room ? SR_OK : bucket_grow(b, t->values, why);
+    sr_status status = b->count < b->capacity ? SR_OK : bucket_grow(b, t->values, why);
     for (int i = 0; i < t->values && status == SR_OK; i++)
         status = plot_tsv_real(&r->tsv, r->y[i], &b->value[i][b->count], why);
     b->count++;

@@ -133,9 +133,9 @@ static void write_columns(const plot_data *d, FILE *out) {
 
 static void write_data(const plot_data *d, FILE *out) {
     const char *name = d->table->name;
-    const int room = d->curves ? d->curves : 1;
+    const int capacity = d->curves ? d->curves : 1;
     fprintf(out, "%s = '%s.dat'\n%s_curves = %d\n", name, name, name, d->curves);
-    fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, room, name, room);
+    fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
     for (int i = 0; i < d->curves; i++) {
         fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
         write_array(out, name, "key", i + 1, d->curve[i].key);

@@ -259,8 +259,8 @@ sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *
     l->task = calloc((size_t)count, sizeof *l->task);
     l->uses = calloc((size_t)count, sizeof *l->uses);
     l->startup = calloc((size_t)count, sizeof *l->startup);
-    const bool room = p && l->label && l->full && l->norm && l->task && l->uses && l->startup;
-    sr_status status = room ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    const bool whole = p && l->label && l->full && l->norm && l->task && l->uses && l->startup;
+    sr_status status = whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count && status == SR_OK; i++) status = read_parts(paths[i], &p[i], why);
     if (status == SR_OK) {
         for (int i = 0; i < count; i++) {

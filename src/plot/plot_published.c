@@ -125,12 +125,12 @@ static void write_text(FILE *out, const char *array, int i, const char *text) {
 
 void plot_published_write(const plot_published *p, const plot_template *t, FILE *out) {
     if (!t->prints) return;
-    const int room = p->rows ? p->rows : 1;
+    const int capacity = p->rows ? p->rows : 1;
     fprintf(out, "published_rows = %d\npublished_groups = %d\n", p->rows, p->groups);
-    fprintf(out, "array published_table[%d]\narray published_source[%d]\n", room, room);
-    fprintf(out, "array published_norm[%d]\narray published_group[%d]\n", room, room);
+    fprintf(out, "array published_table[%d]\narray published_source[%d]\n", capacity, capacity);
+    fprintf(out, "array published_norm[%d]\narray published_group[%d]\n", capacity, capacity);
     fprintf(out, "array published_name[%d]\n", p->groups ? p->groups : 1);
-    for (int k = 0; k < t->prints; k++) fprintf(out, "array published_y%d[%d]\n", k + 1, room);
+    for (int k = 0; k < t->prints; k++) fprintf(out, "array published_y%d[%d]\n", k + 1, capacity);
     /* gnuplot looks at the first element even for a loop from 1 to 0 */
     if (!p->rows) fputs("published_group[1] = 1\n", out);
     for (int i = 0; i < p->rows; i++) {

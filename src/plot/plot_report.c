@@ -114,8 +114,8 @@ static void write_warning(void *context, const char *line) {
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
                            int *failed, sr_failure *why) {
     char output[2 * PLOT_PATH + 32];
-    const size_t room = 2 * (size_t)runs * sizeof *r->labels.label + 1;
-    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(room);
+    const size_t capacity = 2 * (size_t)runs * sizeof *r->labels.label + 1;
+    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(capacity);
     sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) {
         snprintf(output, sizeof output, "%s/%s", r->request->output, name);
@@ -299,9 +299,9 @@ static const report_table ratios = {
 
 /* A run stands beside options, so a name that begins with a dash gets a path in front. */
 static char *run_word(const char *path) {
-    const size_t room = strlen(path) + 3;
-    char *text = malloc(room);
-    if (text) snprintf(text, room, "%s%s", path[0] == '-' ? "./" : "", path);
+    const size_t capacity = strlen(path) + 3;
+    char *text = malloc(capacity);
+    if (text) snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
     return text;
 }
 

@@ -133,10 +133,10 @@ bool plot_words_fill(const plot_template *t, const char *text, char *filled, siz
     while (*text) {
         const size_t length = text[0] == '{' ? strcspn(text + 1, "}") : 0;
         const char *value = length && text[length + 1] ? value_of(t, text + 1, length) : NULL;
-        const size_t room = value ? strlen(value) : 1;
-        if (used + room >= size) return false;
-        memcpy(filled + used, value ? value : text, room);
-        used += room;
+        const size_t capacity = value ? strlen(value) : 1;
+        if (used + capacity >= size) return false;
+        memcpy(filled + used, value ? value : text, capacity);
+        used += capacity;
         text += value ? length + 2 : 1;
     }
     filled[used] = 0;

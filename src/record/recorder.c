@@ -149,13 +149,14 @@ static bool resize(void *at, int64_t count, size_t size) {
 }
 
 static sr_status reserve_site(sr_recorder *r) {
-    if (r->sites < r->site_room) return SR_OK;
-    int64_t room = r->site_room ? 2 * r->site_room : 32;
-    if (!resize(&r->site, room, sizeof *r->site) || !resize(&r->state, room, sizeof *r->state) ||
-        !resize(&r->expected, room, sizeof *r->expected) ||
-        !resize(&r->expected_scalars, room, sizeof *r->expected_scalars))
-        return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sites", r->path, (long long)room);
-    r->site_room = room;
+    if (r->sites < r->site_capacity) return SR_OK;
+    int64_t capacity = r->site_capacity ? 2 * r->site_capacity : 32;
+    if (!resize(&r->site, capacity, sizeof *r->site) ||
+        !resize(&r->state, capacity, sizeof *r->state) ||
+        !resize(&r->expected, capacity, sizeof *r->expected) ||
+        !resize(&r->expected_scalars, capacity, sizeof *r->expected_scalars))
+        return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sites", r->path, (long long)capacity);
+    r->site_capacity = capacity;
     return SR_OK;
 }
 
@@ -311,7 +312,7 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
 sr_status recorder_start(sr_recorder *r) {
     if (r->started || r->failure.status != SR_OK) return recorder_check(r);
     r->every = sr_vectors_every(r);
-    r->room = r->options.size_limit / 2;
+    r->capacity = r->options.size_limit / 2;
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
@@ -331,7 +332,8 @@ static void widen_spacing(sr_recorder *r) {
     run_chunk_vectors(&l, chunk);
     l.planned_steps = w->steps.written + w->steps.count;
     int64_t used = run_project(&l, 0) + (rows + chunk[0]) * run_vector_bytes(&l);
-    while (r->room > 1 && used > r->options.size_limit - r->room) r->every *= 2, r->room /= 2;
+    while (r->capacity > 1 && used > r->options.size_limit - r->capacity)
+        r->every *= 2, r->capacity /= 2;
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {

@@ -34,10 +34,10 @@ struct sr_recorder {
     run_writer writer;
     sr_failure failure;
 
-    int64_t sites, site_room, width;
-    sr_run_site *site;                     /* [site_room] */
-    site_state *state;                     /* [site_room] */
-    uint32_t *expected, *expected_scalars; /* [site_room] */
+    int64_t sites, site_capacity, width;
+    sr_run_site *site;                     /* [site_capacity] */
+    site_state *state;                     /* [site_capacity] */
+    uint32_t *expected, *expected_scalars; /* [site_capacity] */
     run_embedding *embedding;
     int embeddings;
 
@@ -50,7 +50,7 @@ struct sr_recorder {
     double eval_epoch;
     bool in_eval;
     int64_t every;     /* spacing of vectors; 0 = never */
-    int64_t room;      /* bytes of vectors until the spacing doubles, when nothing is planned */
+    int64_t capacity;  /* bytes of vectors until the spacing doubles, when nothing is planned */
     int64_t unflushed; /* rows since the last flush */
     double clock_start, clock_flush, seconds_before;
     dev_t device; /* of PATH.part */

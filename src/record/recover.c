@@ -25,8 +25,8 @@ typedef struct copier {
     double *step_real[RUN_STEP_REALS];
     float *scalar[SR_SCALAR_COUNT]; /* [STEP_BATCH, S]; NULL where the file has none */
 
-    int64_t vector_first, vector_count, vector_room; /* rows in memory */
-    int64_t *vector_step;                            /* [vector_room] */
+    int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
+    int64_t *vector_step;                                /* [vector_capacity] */
     float *vector[SR_VECTOR_COUNT]; /* [vector_room, W]; NULL where there are none */
 } copier;
 
@@ -41,8 +41,8 @@ static bool allocate(void *at, int64_t count, size_t size) {
 static sr_status copier_allocate(copier *c) {
     const sr_run_info *info = &c->f->info;
     int64_t row = info->width * (int64_t)sizeof(float);
-    c->vector_room = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
-    bool ok = allocate(&c->vector_step, c->vector_room, sizeof(int64_t));
+    c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
+    bool ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
     for (int i = 0; i < RUN_STEP_INTS && ok; i++)
         ok = allocate(&c->step_int[i], STEP_BATCH, sizeof(int64_t));
     for (int i = 0; i < RUN_STEP_REALS && ok; i++)
@@ -52,7 +52,7 @@ static sr_status copier_allocate(copier *c) {
             ok = allocate(&c->scalar[i], STEP_BATCH * info->sites, sizeof(float));
     for (int v = 0; v < SR_VECTOR_COUNT && ok && c->r->options.vectors; v++)
         if (sr_run_has_vector(c->f, run_vectors[v].name))
-            ok = allocate(&c->vector[v], c->vector_room * info->width, sizeof(float));
+            ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
     if (ok) return SR_OK;
     return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy rows", c->f->path);
 }
@@ -119,7 +119,7 @@ static void read_what_is_whole(copier *c, const run_column *k, int64_t columns, 
 static void hold_vectors(copier *c, int64_t at) {
     if (at >= c->vector_first && at < c->vector_first + c->vector_count) return;
     const int64_t left = c->f->info.vectors - at;
-    c->vector_first = at, c->vector_count = left < c->vector_room ? left : c->vector_room;
+    c->vector_first = at, c->vector_count = left < c->vector_capacity ? left : c->vector_capacity;
     read_what_is_whole(c, &run_vector_step, 1, at, c->vector_count, c->vector_step);
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
         if (c->vector[v])

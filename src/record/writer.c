@@ -27,7 +27,7 @@ sr_status writer_keep(run_writer *w, sr_status status) {
 }
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
-    *w = (run_writer){.path = path, .evals.room = EVAL_ROOM};
+    *w = (run_writer){.path = path, .evals.capacity = EVAL_CAPACITY};
     h5_disown_exit();
     return writer_keep(w, h5_create(path, &w->file, why));
 }
@@ -41,21 +41,23 @@ static sr_status allocate(void *at, int64_t count, size_t size, sr_failure *why)
     return sr_fail(why, SR_MEMORY, "%lld x %zu bytes for waiting rows", (long long)count, size);
 }
 
-static int64_t room_for(int64_t memory, int64_t row_bytes, int64_t most) {
-    int64_t room = memory / (row_bytes > 0 ? row_bytes : 1);
-    return room < 1 ? 1 : room > most ? most : room;
+static int64_t capacity_for(int64_t memory, int64_t row_bytes, int64_t most) {
+    int64_t capacity = memory / (row_bytes > 0 ? row_bytes : 1);
+    return capacity < 1 ? 1 : capacity > most ? most : capacity;
 }
 
 static sr_status allocate_rows(run_writer *w, sr_failure *why) {
     const run_layout *l = &w->layout;
-    w->steps.room = room_for(STEP_MEMORY, 4 * SR_SCALAR_COUNT * l->sites, w->flush_steps);
-    w->vectors.room = room_for(VECTOR_MEMORY, 4 * SR_VECTOR_COUNT * l->width, w->flush_steps);
+    w->steps.capacity = capacity_for(STEP_MEMORY, 4 * SR_SCALAR_COUNT * l->sites, w->flush_steps);
+    w->vectors.capacity =
+        capacity_for(VECTOR_MEMORY, 4 * SR_VECTOR_COUNT * l->width, w->flush_steps);
     sr_status status = SR_OK;
     for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
-        status = allocate(&w->step_int[i], w->steps.room, sizeof(int64_t), why);
+        status = allocate(&w->step_int[i], w->steps.capacity, sizeof(int64_t), why);
     for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
-        status = allocate(&w->step_real[i], w->steps.room, sizeof(double), why);
-    if (status == SR_OK) status = allocate(&w->vector_step, w->vectors.room, sizeof(int64_t), why);
+        status = allocate(&w->step_real[i], w->steps.capacity, sizeof(double), why);
+    if (status == SR_OK)
+        status = allocate(&w->vector_step, w->vectors.capacity, sizeof(int64_t), why);
     return status;
 }
 
@@ -68,7 +70,7 @@ run_metric *writer_add_metric(run_writer *w, sr_failure *why) {
     w->metric = grown;
     run_metric *m = &grown[w->metrics++];
     *m = (run_metric){.current = NAN};
-    for (int i = 0; i < EVAL_ROOM; i++) m->value[i] = NAN;
+    for (int i = 0; i < EVAL_CAPACITY; i++) m->value[i] = NAN;
     return m;
 }
 
@@ -204,8 +206,8 @@ static void fill_nan(float *at, int64_t count) {
 sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
     const run_layout *l = &w->layout;
     sr_status status = SR_OK;
-    if (w->steps.count == w->steps.room) status = write_steps(w, why);
-    if (status == SR_OK && with_vectors && w->vectors.count == w->vectors.room)
+    if (w->steps.count == w->steps.capacity) status = write_steps(w, why);
+    if (status == SR_OK && with_vectors && w->vectors.count == w->vectors.capacity)
         status = write_vectors(w, why);
     if (status != SR_OK) return writer_keep(w, status);
     w->with_vectors = with_vectors && l->vectors;
@@ -219,9 +221,9 @@ sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
 float *writer_scalar_row(run_writer *w, int which, sr_failure *why) {
     int64_t sites = w->layout.sites;
     if (!w->scalar[which]) {
-        if (allocate(&w->scalar[which], w->steps.room * sites, sizeof(float), why) != SR_OK)
+        if (allocate(&w->scalar[which], w->steps.capacity * sites, sizeof(float), why) != SR_OK)
             return NULL;
-        fill_nan(w->scalar[which], w->steps.room * sites);
+        fill_nan(w->scalar[which], w->steps.capacity * sites);
     }
     return w->scalar[which] + w->steps.count * sites;
 }
@@ -233,7 +235,7 @@ float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why
         allocate(&w->vector_used[which], l->sites, sizeof(uint8_t), why) != SR_OK)
         return NULL;
     if (!w->vector[which]) {
-        int64_t count = w->vectors.room * l->width;
+        int64_t count = w->vectors.capacity * l->width;
         if (allocate(&w->vector[which], count, sizeof(float), why) != SR_OK) return NULL;
         fill_nan(w->vector[which], count);
     }
@@ -251,12 +253,12 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals) {
 }
 
 sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure *why) {
-    if (w->evals.count == w->evals.room) {
+    if (w->evals.count == w->evals.capacity) {
         if (!w->declared)
             return sr_fail(why, SR_STATE,
                            "%s: too many evaluations before a step: the one at step %lld is number "
                            "%d, there is room for %d",
-                           w->path, (long long)step, EVAL_ROOM + 1, EVAL_ROOM);
+                           w->path, (long long)step, EVAL_CAPACITY + 1, EVAL_CAPACITY);
         sr_status status = writer_keep(w, write_evals(w, why));
         if (status != SR_OK) return status;
     }

@@ -17,20 +17,20 @@
     X(command)                                                                                     \
     X(config) X(host) X(created) X(git) X(model) X(data) X(task) X(loss_reduction) X(parent)
 
-/* Rows of one group: `written` are in the file, `count` wait in memory, for which there is `room`.
+/* Rows of one group: `written` are in the file, `count` wait in memory, for which there is `capacity`.
  */
 typedef struct row_block {
-    int64_t written, count, room;
+    int64_t written, count, capacity;
 } row_block;
 
-enum { EVAL_ROOM = 16 };
+enum { EVAL_CAPACITY = 16 };
 
 /* A metric of evaluations: its dataset, its waiting values, that of the row being filled. */
 typedef struct run_metric {
     char name[SR_NAME_SIZE], unit[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
     sr_better better;
     h5_id set;
-    double value[EVAL_ROOM], current;
+    double value[EVAL_CAPACITY], current;
     bool put; /* in the row being filled */
 } run_metric;
 
@@ -61,14 +61,14 @@ typedef struct run_writer {
     spectra_row spectra;
 
     row_block steps, vectors, evals;
-    int64_t *step_int[RUN_STEP_INTS];      /* [room] */
-    double *step_real[RUN_STEP_REALS];     /* [room] */
-    float *scalar[SR_SCALAR_COUNT];        /* [room, S]; NULL until used */
-    int64_t *vector_step;                  /* [room] */
-    float *vector[SR_VECTOR_COUNT];        /* [room, W]; NULL until used */
+    int64_t *step_int[RUN_STEP_INTS];      /* [capacity] */
+    double *step_real[RUN_STEP_REALS];     /* [capacity] */
+    float *scalar[SR_SCALAR_COUNT];        /* [capacity, S]; NULL until used */
+    int64_t *vector_step;                  /* [capacity] */
+    float *vector[SR_VECTOR_COUNT];        /* [capacity, W]; NULL until used */
     uint8_t *vector_used[SR_VECTOR_COUNT]; /* [S] sites that ever put it; NULL until used */
-    int64_t eval_step[EVAL_ROOM];
-    double eval_epoch[EVAL_ROOM];
+    int64_t eval_step[EVAL_CAPACITY];
+    double eval_epoch[EVAL_CAPACITY];
     run_metric *metric; /* [metrics] */
     int metrics;
     bool with_vectors; /* of the row being filled */

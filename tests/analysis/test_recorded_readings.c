@@ -9,7 +9,7 @@
 #include "../oracle_file.h"
 #include "../programs.h"
 
-enum { WIDTH_ROOM = 64 };
+enum { WIDTH_CAPACITY = 64 };
 
 /* -- gamma/psi_B */
 
@@ -59,10 +59,10 @@ static double *read_number(const oracle_file *f, int k, const char *name, int64_
 /* The file's gains are positive; half of them are turned round, which must change nothing. */
 static void check_lemma2(const oracle_file *f, int k) {
     int64_t d, count;
-    double psi2_B[WIDTH_ROOM] = {0}, eps = oracle_number(f, k, "eps", NAN);
+    double psi2_B[WIDTH_CAPACITY] = {0}, eps = oracle_number(f, k, "eps", NAN);
     double *gamma = read_number(f, k, "in/gamma", &d), *x = read_number(f, k, "in/x", &count);
     double *ratio = read_number(f, k, "out/ratio", NULL);
-    assert_true(d <= WIDTH_ROOM);
+    assert_true(d <= WIDTH_CAPACITY);
     for (int64_t i = 0; i < count; i++) psi2_B[i % d] += x[i] * x[i] / (double)(count / d);
     for (int64_t i = 1; i < d; i += 2) gamma[i] = -gamma[i];
     write_gamma_run(program_file("lemma2.h5"), d, eps, gamma, psi2_B);

@@ -34,20 +34,20 @@ typedef struct exchange {
     pthread_mutex_t lock;
     pthread_barrier_t barrier;
     double *sum;
-    int64_t room;
+    int64_t capacity;
     int ranks;
 } exchange;
 
 static sr_status add_up(void *context, double *sum, int64_t count) {
     exchange *e = ((rank_run *)context)->exchange;
     pthread_mutex_lock(&e->lock);
-    bool fits = count <= e->room;
+    bool fits = count <= e->capacity;
     for (int64_t i = 0; fits && i < count; i++) e->sum[i] += sum[i];
     pthread_mutex_unlock(&e->lock);
     pthread_barrier_wait(&e->barrier);
     for (int64_t i = 0; fits && i < count; i++) sum[i] = e->sum[i];
     if (pthread_barrier_wait(&e->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-        memset(e->sum, 0, (size_t)e->room * sizeof *e->sum);
+        memset(e->sum, 0, (size_t)e->capacity * sizeof *e->sum);
     pthread_barrier_wait(&e->barrier);
     return fits ? SR_OK : SR_USAGE;
 }
@@ -417,9 +417,9 @@ static void run_steps(vector_case *c, const vector_setup *s, rank_run *r, int ra
 void vector_run(vector_case *c, const vector_setup *s) {
     rank_run r[VECTORS_RANKS];
     int ranks = (int)vector_number(c, "ranks", 1);
-    exchange e = {.ranks = ranks, .room = ranks * (2 * c->d + 1)};
+    exchange e = {.ranks = ranks, .capacity = ranks * (2 * c->d + 1)};
     memset(r, 0, sizeof r);
-    e.sum = vector_zeros(c, e.room);
+    e.sum = vector_zeros(c, e.capacity);
     pthread_mutex_init(&e.lock, NULL);
     pthread_barrier_init(&e.barrier, NULL, (unsigned)ranks);
     const double *x = vector_read(c, "in/x", NULL), *dy = vector_read(c, "in/dy", NULL);

@@ -192,9 +192,9 @@ void reference_run(reference *r, const train_config *c) {
     if (!r->m) fail_msg("%s", why.text);
     r->t = tape_create(2, &why);
     assert_non_null(r->t);
-    assert_true(r->m->sites <= SITE_ROOM && r->m->params.count <= PARAM_ROOM);
+    assert_true(r->m->sites <= SITE_CAPACITY && r->m->params.count <= PARAM_CAPACITY);
     for (int i = 0; i < r->m->sites; i++) {
-        assert_true(r->m->site[i]->features <= WIDTH_ROOM);
+        assert_true(r->m->site[i]->features <= WIDTH_CAPACITY);
         r->m->site[i]->forward_observer = add_penalty;
         r->m->site[i]->backward_observer = add_gradients;
         r->m->site[i]->observer_context = r;

@@ -6,7 +6,13 @@
 
 #include "statnet/train.h"
 
-enum { PASSES_MAX = 64, EVALS_MAX = 16, SITE_ROOM = 20, WIDTH_ROOM = 64, PARAM_ROOM = 128 };
+enum {
+    PASSES_MAX = 64,
+    EVALS_MAX = 16,
+    SITE_CAPACITY = 20,
+    WIDTH_CAPACITY = 64,
+    PARAM_CAPACITY = 128
+};
 
 typedef struct reference_pass {
     int64_t update, tokens;
@@ -14,7 +20,7 @@ typedef struct reference_pass {
     double penalty;       /* their sum */
     double lr, grad_norm; /* NaN unless this pass closes an update */
     bool clipped;
-    double sum_g[SITE_ROOM][WIDTH_ROOM]; /* of the summed loss */
+    double sum_g[SITE_CAPACITY][WIDTH_CAPACITY]; /* of the summed loss */
 } reference_pass;
 
 typedef struct reference_eval {
@@ -28,7 +34,7 @@ typedef struct reference {
     dataset *data;
     tape *t;
     /* since the last update, and of the optimizer */
-    double *sum[PARAM_ROOM], *first[PARAM_ROOM], *second[PARAM_ROOM];
+    double *sum[PARAM_CAPACITY], *first[PARAM_CAPACITY], *second[PARAM_CAPACITY];
     int64_t tokens, passes, updates;
     /* since the last evaluation */
     double loss_sum;

@@ -69,7 +69,7 @@ static void check_gradients(const sr_runfile *f, const reference *r) {
     for (int s = 0; s < r->m->sites; s++) {
         int64_t d = r->m->site[s]->features;
         for (int64_t i = 0; i < r->passes; i++) {
-            float sum_g[WIDTH_ROOM];
+            float sum_g[WIDTH_CAPACITY];
             double terms = 0;
             check_ok(sr_run_vector(f, "sum_g", s, i, 1, sum_g, &why), &why);
             for (int64_t k = 0; k < d; k++) terms += fabs(r->pass[i].sum_g[s][k]);
@@ -221,7 +221,7 @@ static void check_embedding(const sr_runfile *f, const reference *r, int64_t eve
         const reference_pass *p = &r->pass[i];
         if (isnan(p->lr) || (p->update % every && i < r->passes - 1)) continue;
         int64_t step;
-        double value[WIDTH_ROOM];
+        double value[WIDTH_CAPACITY];
         check_ok(sr_run_singular_values(f, "tokens", at++, &step, value, &why), &why);
         assert_int_equal(step, i + 1);
     }
