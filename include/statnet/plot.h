@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "statnet/buckets.h"
 #include "statrec/base.h"
 
 enum {
@@ -218,17 +219,6 @@ typedef struct plot_sources {
 /* Runs the table's analyses and makes its data file. */
 sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
                           sr_failure *why);
-
-/* -- plot_reduce.c: many points to few buckets that keep the extremes ------------------------ */
-
-typedef struct plot_bucket {
-    double low, median, high; /* of the finite values; NaN without any */
-} plot_bucket;
-
-/* Sorts value [count]. */
-plot_bucket plot_reduce(double *value, int64_t count);
-/* Bucket of x among `buckets` equal parts of low..high: 0 .. buckets - 1. */
-int64_t plot_bucket_of(double x, double low, double high, int buckets);
 
 /* -- plot_labels.c: what the legend says ----------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "statnet/analysis.h"
+#include "statnet/buckets.h"
 
 void parts_begin(parts *p, int columns, int64_t buckets, double low, double high) {
     *p = (parts){.columns = columns, .buckets = buckets, .low = low, .high = high};
@@ -18,12 +19,6 @@ void parts_free(parts *p) {
     free(p->value);
     free(p->row);
     *p = (parts){0};
-}
-
-static int64_t part_of(const parts *p, double x) {
-    if (!(p->high > p->low)) return 0;
-    const double at = (x - p->low) / (p->high - p->low) * (double)p->buckets;
-    return !(at > 0) ? 0 : at < (double)p->buckets ? (int64_t)at : p->buckets - 1;
 }
 
 /* value is [columns, capacity]. */
@@ -54,11 +49,10 @@ sr_status parts_end(parts *p, sr_failure *why) {
     if (status != SR_OK) return status;
     double *row = p->row + p->rows * p->columns;
     for (int c = 0; c < p->columns; c++) {
-        summary s;
-        summary_range(p->value + c * p->capacity, p->count, &s);
-        row[c] = s.min;
+        const bucket_range s = bucket_measure(p->value + c * p->capacity, p->count);
+        row[c] = s.least;
         row[p->columns + c] = s.median;
-        row[2 * p->columns + c] = s.max;
+        row[2 * p->columns + c] = s.largest;
     }
     p->rows += 3;
     p->count = 0;
@@ -66,7 +60,7 @@ sr_status parts_end(parts *p, sr_failure *why) {
 }
 
 sr_status parts_add(parts *p, double x, const double *value, sr_failure *why) {
-    const int64_t number = part_of(p, x);
+    const int64_t number = bucket_of(x, p->low, p->high, p->buckets);
     sr_status status = number != p->number ? parts_end(p, why) : SR_OK;
     p->number = number;
     if (status == SR_OK && p->count == p->capacity) status = grow_values(p, why);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "statnet/buckets.h"
 #include "statnet/plot.h"
 
 /* A table file while it is read: column numbers of what the figure wants. */
@@ -149,9 +150,9 @@ static sr_status bucket_end(bucket *b, plot_data *d, points *p, sr_failure *why)
     *row++ = b->x;
     for (int i = 0; i < d->table->values; i++, row += 3) {
         note_range(d, i, b->value[i], b->count);
-        const plot_bucket v = plot_reduce(b->value[i], b->count);
+        const bucket_range v = bucket_measure(b->value[i], b->count);
         b->finite[i] = b->finite[i] || !isnan(v.median);
-        row[0] = v.low, row[1] = v.median, row[2] = v.high;
+        row[0] = v.least, row[1] = v.median, row[2] = v.largest;
     }
     b->count = 0;
     return SR_OK;
@@ -167,7 +168,7 @@ static sr_status points_smooth(points *p, int most, sr_failure *why) {
             const int64_t first = i < most / 2 ? 0 : i - most / 2;
             int64_t count = 0;
             for (int64_t k = first; k < p->rows && k <= i + most / 2; k++) near[count++] = was[k];
-            if (!isnan(was[i])) p->cell[i * p->columns + c] = plot_reduce(near, count).median;
+            if (!isnan(was[i])) p->cell[i * p->columns + c] = bucket_measure(near, count).median;
         }
     }
     free(was);
@@ -211,7 +212,7 @@ static sr_status reduce_rows(plot_data *d, const plot_curve *c, reader *r, bucke
             status = sr_fail(why, SR_FORMAT, "%s: the table changed while it was read", r->path);
         if (status == SR_OK) status = plot_tsv_real(&r->tsv, r->x, &x, why);
         if (status != SR_OK) break;
-        const int64_t number = copy ? i : plot_bucket_of(x, c->low, c->high, t->buckets);
+        const int64_t number = copy ? i : bucket_of(x, c->low, c->high, t->buckets);
         if (number != b->number) status = bucket_end(b, d, p, why);
         b->number = number;
         b->x = copy ? x : c->low + (c->high - c->low) * ((double)number + 0.5) / t->buckets;

@@ -1,0 +1,17 @@
+/* buckets.h -- many numbers to few, for figures and their tables: an axis cut into equal parts, of each
+ * of which the extremes stay, so that a spike of one step among a million does. */
+#ifndef STATNET_BUCKETS_H
+#define STATNET_BUCKETS_H
+
+#include <stdint.h>
+
+typedef struct bucket_range {
+    double least, median, largest; /* of the finite values; NaN without any */
+} bucket_range;
+
+/* Reorders value [count]. */
+bucket_range bucket_measure(double *value, int64_t count);
+/* Number from 0 of the part of [low, high] that x is in; x outside is in the first or the last. */
+int64_t bucket_of(double x, double low, double high, int64_t buckets);
+
+#endif
