@@ -25,8 +25,8 @@ CLOSURE_observe := observe nets norm engine record base
 CLOSURE_train  := train task observe nets norm engine data record base
 CLOSURE_analysis := analysis record base
 CLOSURE_table  := table $(CLOSURE_analysis)
-CLOSURE_plot   := plot record base
-CLOSURE_cli    := plot $(CLOSURE_train)
+CLOSURE_plot   := plot $(CLOSURE_table)
+CLOSURE_cli    := plot table analysis $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
 CLOSURE_TEST_nets := task data nets norm engine base

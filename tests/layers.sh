@@ -51,7 +51,7 @@ BEGIN {
     allow["task"] = "task nets norm engine data plain base"
     allow["observe"] = "observe nets norm engine plain record moments format base"
     allow["train"] = "train task observe nets norm engine data plain base"
-    allow["plot"] = "plot runfile moments format base"
+    allow["plot"] = "plot table analysis runfile moments format base"
     allow["analysis"] = "analysis runfile moments format base"
     allow["table"] = "table " allow["analysis"]
     allow["analyses"] = allow["table"]

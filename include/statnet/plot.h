@@ -259,7 +259,7 @@ void plot_comparable_warn(const plot_template *t, const plot_data *data, const c
 /* -- plot_published.c: what the papers print, from published.tsv ----------------------------- */
 
 typedef struct plot_published_row {
-    char table[64], source[128];
+    char table[96], source[256];
     plot_name norm;
     double value[PLOT_VALUES]; /* of template->print[i]; NaN: none, or diverged */
     int group;                 /* number of its table among those here, from 1 */

@@ -47,6 +47,7 @@ sr_status table_lines_wrong(const table_lines *l, sr_failure *why, const char *f
 typedef struct published_value {
     run_word table, norm, metric, text; /* text: as printed, "Div." where the paper diverged */
     table_text source, note;            /* note: what is doubtful about it, "" for nothing */
+    double number;                      /* NaN where the paper diverged */
 } published_value;
 
 typedef struct published_values {
@@ -101,6 +102,9 @@ typedef struct layout {
 /* given: a file of layouts, or "" for plots/layouts.tsv. An unknown name is a failure. */
 sr_status layout_read(layout *l, const char *given, const char *name, sr_failure *why);
 void layout_free(layout *l);
+/* Calls visit with what each layout of the file says of itself, without rows and columns. */
+typedef void layout_visit_fn(void *context, const layout *l);
+sr_status layout_each(const char *given, layout_visit_fn *visit, void *context, sr_failure *why);
 /* True when a run's task belongs to this column of the layout; -1: to none of them. */
 bool layout_takes_run(const layout *l, const run_identity *r, int column);
 /* Prints name, samples and title of every layout. */

@@ -7,68 +7,33 @@
 #include <unistd.h>
 
 #include "statnet/plot.h"
-#include "statnet/share.h"
+#include "statnet/table.h"
 
 /* -- the layouts ----------------------------------------------------------------------------- */
 
-/* The text behind `key=` in the cells of a line; "" when there is none. */
-static void copy_setting(const char *line, const char *key, char *text, size_t size) {
-    const size_t length = strlen(key);
-    text[0] = 0;
-    for (const char *at = strchr(line, '\t'); at; at = strchr(at, '\t')) {
-        at++;
-        if (strncmp(at, key, length) == 0)
-            snprintf(text, size, "%.*s", (int)strcspn(at + length, "\t\r\n"), at + length);
-    }
-}
-
-/* NAME table TITLE KEY=VALUE...; false for every other line. stat-table finds the faults. */
-static bool read_line(const char *line, plot_layout *l) {
-    const char *part = strchr(line, '\t'), *title = part ? strchr(part + 1, '\t') : NULL;
-    if (line[0] == '#' || !title || strncmp(part, "\ttable\t", 7) != 0) return false;
-    snprintf(l->name, sizeof l->name, "%.*s", (int)(part - line), line);
-    snprintf(l->title, sizeof l->title, "%.*s", (int)strcspn(title + 1, "\t\r\n"), title + 1);
-    copy_setting(line, "samples=", l->samples, sizeof l->samples);
-    for (char *comma = l->samples; (comma = strchr(comma, ','));) *comma = ' ';
-    return true;
-}
-
-/* Calls visit with each until it returns true; false without the file or at its end. */
-static bool each_layout(bool (*visit)(const plot_layout *l, void *self), void *self) {
-    char path[2 * SHARE_PATH], *line = NULL;
-    size_t size = 0;
-    plot_layout l;
-    bool done = false;
-    if (share_find("STATREC_PLOTS", "plots", "layouts.tsv", path, NULL) != SR_OK) return false;
-    FILE *in = fopen(path, "r");
-    while (in && !done && getline(&line, &size, in) >= 0)
-        done = read_line(line, &l) && visit(&l, self);
-    free(line);
-    if (in) fclose(in);
-    return done;
-}
-
-static bool take_named(const plot_layout *l, void *self) {
-    plot_layout *wanted = self;
-    if (strcmp(l->name, wanted->name) != 0) return false;
-    *wanted = *l;
-    return true;
+/* The layout of this name; title "" until it came by. */
+static void take_named(void *context, const layout *l) {
+    plot_layout *wanted = context;
+    if (strcmp(l->name, wanted->name) != 0) return;
+    snprintf(wanted->title, sizeof wanted->title, "%s", l->title);
+    snprintf(wanted->samples, sizeof wanted->samples, "%s", l->samples);
+    for (char *comma = wanted->samples; (comma = strchr(comma, ','));) *comma = ' ';
 }
 
 bool plot_layout_find(const char *name, plot_layout *l) {
     *l = (plot_layout){.title = ""};
     if (strlen(name) >= sizeof l->name) return false;
     snprintf(l->name, sizeof l->name, "%s", name);
-    return each_layout(take_named, l);
+    layout_each("", take_named, l, NULL); /* stat-table tells what is wrong with the file */
+    return l->title[0] != 0;
 }
 
-static bool list_one(const plot_layout *l, void *self) {
-    fprintf(self, "%s\t[RUN.h5...]\ttable: %s\n", l->name, l->title);
-    return false;
+static void list_one(void *context, const layout *l) {
+    fprintf(context, "%s\t[RUN.h5...]\ttable: %s\n", l->name, l->title);
 }
 
 void plot_layout_list(FILE *out) {
-    each_layout(list_one, out);
+    layout_each("", list_one, out, NULL);
 }
 
 /* -- a table --------------------------------------------------------------------------------- */
@@ -93,15 +58,15 @@ static sr_status choose_format(const char *output, char **format, sr_failure *wh
 
 static sr_status check_choice(const plot_layout *l, const plot_request *r, sr_failure *why) {
     const plot_choice *c = &r->choice;
-    const char *option = r->labels[0]             ? "labels"
-                         : c->site[0]             ? "site"
-                         : c->stat[0]             ? "stat"
-                         : c->metric[0]           ? "metric"
-                         : c->published_tables[0] ? "published-table"
-                         : c->words               ? c->word[0].name
-                                                  : plot_controls_first(&r->controls);
-    if (!option) return SR_OK;
-    return sr_fail(why, SR_USAGE, "table %s takes no --%s", l->name, option);
+    const char *refused = r->labels[0]             ? "labels"
+                          : c->site[0]             ? "site"
+                          : c->stat[0]             ? "stat"
+                          : c->metric[0]           ? "metric"
+                          : c->published_tables[0] ? "published-table"
+                          : c->words               ? c->word[0].name
+                                                   : plot_controls_first(&r->controls);
+    if (!refused) return SR_OK;
+    return sr_fail(why, SR_USAGE, "table %s takes no --%s", l->name, refused);
 }
 
 /* stat-table RUN... --layout NAME --format FORMAT, into the file `output` (NULL: stdout). */

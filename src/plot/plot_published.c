@@ -16,8 +16,7 @@
 
 #include "statnet/globs.h"
 #include "statnet/plot.h"
-
-enum { TABLE, SOURCE, NORM, METRIC, VALUE, CELLS };
+#include "statnet/table.h"
 
 /* Beside the template, else where templates are. */
 static sr_status find_file(const plot_template *t, char path[2 * PLOT_PATH], sr_failure *why) {
@@ -39,60 +38,43 @@ static int find_metric(const plot_template *t, const char *name) {
 }
 
 /* The row of this table, source and norm, made when it is not there; NULL: out of memory. */
-static plot_published_row *find_row(plot_published *p, char *const cell[CELLS]) {
+static plot_published_row *find_row(plot_published *p, const published_value *v) {
     int group = 0;
     for (int i = 0; i < p->rows; i++) {
         plot_published_row *r = &p->row[i];
-        if (strcmp(r->table, cell[TABLE]) != 0) continue;
+        if (strcmp(r->table, v->table) != 0) continue;
         group = r->group;
-        if (strcmp(r->source, cell[SOURCE]) == 0 && strcmp(r->norm, cell[NORM]) == 0) return r;
+        if (strcmp(r->source, v->source) == 0 && strcmp(r->norm, v->norm) == 0) return r;
     }
     plot_published_row *grown = realloc(p->row, (size_t)(p->rows + 1) * sizeof *grown);
     if (!grown) return NULL;
     p->row = grown;
     plot_published_row *r = &grown[p->rows++];
-    snprintf(r->table, sizeof r->table, "%s", cell[TABLE]);
-    snprintf(r->source, sizeof r->source, "%s", cell[SOURCE]);
-    snprintf(r->norm, sizeof r->norm, "%s", cell[NORM]);
+    snprintf(r->table, sizeof r->table, "%s", v->table);
+    snprintf(r->source, sizeof r->source, "%s", v->source);
+    snprintf(r->norm, sizeof r->norm, "%s", v->norm);
     r->group = group ? group : ++p->groups;
     for (int i = 0; i < PLOT_VALUES; i++) r->value[i] = NAN;
     return r;
 }
 
-static sr_status find_columns(const plot_tsv *tsv, int at[CELLS], sr_failure *why) {
-    static const char *const name[CELLS] = {"table", "source", "norm", "metric", "value"};
-    for (int i = 0; i < CELLS; i++) {
-        at[i] = plot_tsv_find(tsv, name[i]);
-        if (at[i] < 0) return sr_fail(why, SR_FORMAT, "%s: no column %s", tsv->path, name[i]);
-    }
-    return SR_OK;
-}
-
-static sr_status add_line(plot_published *p, const plot_template *t, const plot_tsv *tsv,
-                          const int at[CELLS], sr_failure *why) {
-    char *cell[CELLS];
-    for (int i = 0; i < CELLS; i++) cell[i] = tsv->cell[at[i]];
-    const int metric = find_metric(t, cell[METRIC]);
-    if (metric < 0 || !globs_match(t->published, cell[TABLE])) return SR_OK;
-    plot_published_row *row = find_row(p, cell);
+static sr_status add_value(plot_published *p, const plot_template *t, const published_value *v,
+                           sr_failure *why) {
+    const int metric = find_metric(t, v->metric);
+    if (metric < 0 || !globs_match(t->published, v->table)) return SR_OK;
+    plot_published_row *row = find_row(p, v);
     if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
-    return plot_tsv_real(tsv, at[VALUE], &row->value[metric], why);
+    row->value[metric] = v->number;
+    return SR_OK;
 }
 
 static sr_status read_file(plot_published *p, const plot_template *t, const char *path,
                            sr_failure *why) {
-    plot_tsv tsv;
-    int at[CELLS];
-    bool more = true;
-    sr_status status = plot_tsv_open(&tsv, path, why);
-    if (status != SR_OK) return status;
-    status = find_columns(&tsv, at, why);
-    while (status == SR_OK) {
-        status = plot_tsv_next(&tsv, &more, why);
-        if (status != SR_OK || !more) break;
-        status = add_line(p, t, &tsv, at, why);
-    }
-    plot_tsv_close(&tsv);
+    published_values all;
+    sr_status status = published_read(&all, path, why);
+    for (int i = 0; i < all.count && status == SR_OK; i++)
+        status = add_value(p, t, &all.value[i], why);
+    published_free(&all);
     return status;
 }
 

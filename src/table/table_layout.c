@@ -168,38 +168,55 @@ void layout_free(layout *t) {
     t->rows = t->columns = 0;
 }
 
-static sr_status list_line(const table_lines *l, tsv *table, sr_failure *why) {
-    layout t = {.rows = 0};
-    if (strcmp(l->cell[PART], "table") != 0) return SR_OK;
-    sr_status status = read_table(&t, l, why);
-    if (status != SR_OK) return status;
-    tsv_text(table, l->cell[NAME]);
-    tsv_text(table, t.samples);
-    tsv_text(table, t.title);
-    tsv_text(table, t.source);
-    return SR_OK;
-}
-
-sr_status layout_list(const char *given, const char *command, sr_failure *why) {
+sr_status layout_each(const char *given, layout_visit_fn *visit, void *context, sr_failure *why) {
     char path[TABLE_PATH];
     table_lines l;
-    tsv table;
     bool more = true;
     sr_status status = table_lines_open(&l, given, "layouts.tsv", path, why);
-    if (status != SR_OK) return status;
-    tsv_begin(&table, stdout, "stat-table", command);
-    tsv_column(&table, "layout", "name for --layout");
-    tsv_column(&table, "samples", "sample runs that statplot shows it with, separated by commas");
-    tsv_column(&table, "title", "what the table has");
-    tsv_column(&table, "source", "where it stands");
-    tsv_header(&table);
     while (status == SR_OK) {
+        layout t = {.rows = 0};
         status = next_line(&l, &more, why);
         if (status != SR_OK || !more) break;
-        status = list_line(&l, &table, why);
+        if (strcmp(l.cell[PART], "table") != 0) continue;
+        snprintf(t.name, sizeof t.name, "%s", l.cell[NAME]);
+        status = read_table(&t, &l, why);
+        if (status == SR_OK) visit(context, &t);
     }
     table_lines_close(&l);
     return status;
+}
+
+/* The table that lists layouts; it begins with the first one, so that a failure before it prints
+ * nothing. */
+typedef struct listing {
+    tsv table;
+    const char *command;
+    bool begun;
+} listing;
+
+static void begin_listing(listing *s) {
+    tsv_begin(&s->table, stdout, "stat-table", s->command);
+    tsv_column(&s->table, "layout", "name for --layout");
+    tsv_column(&s->table, "samples",
+               "sample runs that statplot shows it with, separated by commas");
+    tsv_column(&s->table, "title", "what the table has");
+    tsv_column(&s->table, "source", "where it stands");
+    tsv_header(&s->table);
+    s->begun = true;
+}
+
+static void list_one(void *context, const layout *l) {
+    listing *s = context;
+    if (!s->begun) begin_listing(s);
+    tsv_text(&s->table, l->name);
+    tsv_text(&s->table, l->samples);
+    tsv_text(&s->table, l->title);
+    tsv_text(&s->table, l->source);
+}
+
+sr_status layout_list(const char *given, const char *command, sr_failure *why) {
+    listing s = {.command = command};
+    return layout_each(given, list_one, &s, why);
 }
 
 /* -- runs ------------------------------------------------------------------------------------ */

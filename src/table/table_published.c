@@ -47,7 +47,7 @@ static sr_status add_value(published_values *p, const table_lines *l, sr_failure
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     p->value = grown;
     published_value *v = &grown[p->count];
-    *v = (published_value){.note = ""};
+    *v = (published_value){.note = "", .number = value};
     snprintf(v->table, sizeof v->table, "%s", l->cell[TABLE]);
     snprintf(v->source, sizeof v->source, "%s", l->cell[SOURCE]);
     snprintf(v->norm, sizeof v->norm, "%s", l->cell[NORM]);
