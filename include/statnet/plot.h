@@ -259,8 +259,7 @@ void plot_comparable_warn(const plot_template *t, const plot_data *data, const c
 /* -- plot_published.c: what the papers print, from published.tsv ----------------------------- */
 
 typedef struct plot_published_row {
-    char table[96], source[256];
-    plot_name norm;
+    char table[96], source[256], norm[96];
     double value[PLOT_VALUES]; /* of template->print[i]; NaN: none, or diverged */
     int group;                 /* number of its table among those here, from 1 */
 } plot_published_row;
