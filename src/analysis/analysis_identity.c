@@ -108,7 +108,7 @@ static const char ignored[] =
     "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
     "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
     "size-limit,spectra-every,svd-every,flush-steps,flush-seconds,on-write-error,observe,"
-    "final-tid,final-batches,validate-batch";
+    "final-tid,final-batches,validate-batch,test,dump-weights,dump-batches,dump-steps";
 
 /* Nothing is known of a run without any configuration; a key that others lack is a difference, unless
  * it had no effect there: then what took it away is one. */
