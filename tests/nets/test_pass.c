@@ -1,0 +1,41 @@
+/* test_pass.c -- rows of normalization sites are those of their pass. */
+#include "../check.h"
+#include "statnet/pass.h"
+
+static sr_status reduce(void *context, double *sum, int64_t count) {
+    (void)context, (void)sum, (void)count;
+    return SR_OK;
+}
+
+static void rows_of_a_pass(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    tape *t = tape_create(1, &why);
+    assert_non_null(t);
+    tape_reset(t, rng_create(1), true, true);
+    const batch b = {.tokens = 37};
+    int context;
+    pass p = {.tape = t,
+              .batch = &b,
+              .mode = NORM_BATCH,
+              .reduce = reduce,
+              .reduce_context = &context,
+              .rank = 2,
+              .ranks = 5};
+    const uint8_t mask[6] = {1, 1, 0, 1, 0, 0};
+    const norm_rows *r = pass_rows(&p, 2, 3, mask);
+    assert_non_null(r);
+    assert_true(r->rows == 6 && r->valid == 3 && r->samples == 2);
+    for (int i = 0; i < 6; i++) assert_int_equal(r->sample[i], i / 3);
+    assert_true(r->mode == NORM_BATCH && r->tokens == 37 && r->penalty == &p.penalty);
+    assert_true(r->reduce == reduce && r->reduce_context == &context);
+    assert_true(r->rank == 2 && r->ranks == 5);
+    const norm_rows *all = pass_rows(&p, 2, 3, NULL);
+    assert_true(all && all->valid == 6 && !all->mask);
+    tape_free(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_pass)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
