@@ -34,10 +34,9 @@ static const option rows[] = {
                 "names of metrics, separated by commas: the first that a run has"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
-        "discrepancies: auto (the final pass, else the last tenth of the steps), or mean over "
-        "all steps, first-half, second-half, FROM:TO, a phase of the learning rate by its number "
-        "from "
-        "1, or last"),
+        "discrepancies: auto (the final pass, else the last tenth of the steps), or their mean "
+        "over a phase: all, first-half, second-half, FROM:TO, or a phase of the learning rate, "
+        "its number from 1 or last"),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};

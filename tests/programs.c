@@ -26,6 +26,12 @@ const char *program_directory(void) {
     return path;
 }
 
+bool have_gnuplot(void) {
+    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
+    print_message("skipped: gnuplot not found\n");
+    return false;
+}
+
 const char *program_file(const char *name) {
     static char path[4][1024];
     static int next;

@@ -78,6 +78,10 @@ void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
 struct copy_losses; /* losses.h */
+/* copyrows.c: sr_copy_rows that notes in `losses` what could not be read. `result` may be NULL. */
+sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
+                             struct sr_recovery *result, struct copy_losses *losses);
+
 /* copyspectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
 sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
                                 struct copy_losses *losses);

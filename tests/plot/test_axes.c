@@ -10,12 +10,6 @@
 
 static svg_figure figure;
 
-static bool have_gnuplot(void) {
-    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
-    print_message("skipped: gnuplot not found\n");
-    return false;
-}
-
 /* Draws the kept directory again: before each panel, and at the end, the panel before it is told. */
 static const char tell[] =
     "d=$(sed -n 's/^statplot: kept //p' kept) && cd \"$d\" && cat >tell.gp <<'END'\n"

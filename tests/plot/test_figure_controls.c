@@ -33,12 +33,6 @@ static int write_templates(void **state) {
     return 0;
 }
 
-static bool have_gnuplot(void) {
-    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
-    print_message("skipped: gnuplot not found\n");
-    return false;
-}
-
 #define NINE   "WORDS=\"$PWD/words\" PATH=.:$PATH statplot ./nine.gp run.h5 -o nine.svg "
 #define CV     "statplot fig2 \"$STATREC_SAMPLES\"/cv_bn.h5 "
 #define KEPT_D "d=$(sed -n 's/^statplot: kept //p' kept) && "

@@ -78,10 +78,7 @@ static void check_figure(const char *figure, const char *data) {
 
 static void spike_in_figures(void **state) {
     (void)state;
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
-        print_message("skipped: gnuplot not found\n");
-        skip();
-    }
+    if (!have_gnuplot()) skip();
     check_figure("fig2", "d.dat");
     check_figure("fig3", "d.dat");
     check_figure("curves", "t.dat");

@@ -42,12 +42,6 @@ static int write_runs(void **state) {
     return 0;
 }
 
-static bool have_gnuplot(void) {
-    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
-    print_message("skipped: gnuplot not found\n");
-    return false;
-}
-
 static bool exists(const char *name) {
     return access(program_file(name), F_OK) == 0;
 }

@@ -44,12 +44,6 @@ static int write_templates(void **state) {
     return 0;
 }
 
-static bool have_gnuplot(void) {
-    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
-    print_message("skipped: gnuplot not found\n");
-    return false;
-}
-
 #define STATPLOT "WORDS=\"$PWD/words\" PATH=.:$PATH STATREC_PLOTS=plots statplot "
 
 static void check_run(const char *command) {

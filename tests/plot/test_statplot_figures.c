@@ -105,12 +105,6 @@ static int write_runs(void **state) {
     return 0;
 }
 
-static bool have_gnuplot(void) {
-    if (system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
-    print_message("skipped: gnuplot not found\n");
-    return false;
-}
-
 /* Nothing but that sample runs are drawn. */
 static bool only_samples(const char *err) {
     static const char told[] = "statplot: no run file given: ";

@@ -486,16 +486,14 @@ static void test_shared_recorded(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_moments_without_rows),
-        cmocka_unit_test(test_gradient_sums),
-        cmocka_unit_test(test_sigma_by_hand),
-        cmocka_unit_test(test_other_families_by_hand),
-        cmocka_unit_test(test_shared_bn),
-        cmocka_unit_test(test_shared_pnv),
-        cmocka_unit_test(test_shared_pn),
-        cmocka_unit_test(test_shared_recorded),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moments),
+                                       cmocka_unit_test(test_moments_without_rows),
+                                       cmocka_unit_test(test_gradient_sums),
+                                       cmocka_unit_test(test_sigma_by_hand),
+                                       cmocka_unit_test(test_other_families_by_hand),
+                                       cmocka_unit_test(test_shared_bn),
+                                       cmocka_unit_test(test_shared_pnv),
+                                       cmocka_unit_test(test_shared_pn),
+                                       cmocka_unit_test(test_shared_recorded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,10 +280,7 @@ static void test_figures(void **state) {
                              *const metric[] = {"f1", "wer", "f1", "f1", "wer"},
                              *const want[] = {"F1 (%) ↑", "wer (%) ↓", "F1 (%) ↑", "F1 (%) ↑",
                                               "wer (%) ↓"};
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
-        print_message("skipped: gnuplot not found\n");
-        skip();
-    }
+    if (!have_gnuplot()) skip();
     for (int i = 0; i < 5; i++) {
         program_result r =
             program_run("statplot %s ln.h5 bn.h5 --metric %s -o own.svg && grep -c '%s' own.svg",

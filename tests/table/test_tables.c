@@ -211,6 +211,14 @@ static void test_lines(void **state) {
                     "bn+ls\t-\t-\t-\t-\t0\t-\t80\t-\t1\n");
 }
 
+/* What stat-table prints holds `present` and does not hold `absent`; either may be NULL. */
+static void check_says(const char *arguments, const char *present, const char *absent) {
+    program_result r = program_run("stat-table %s", arguments);
+    if (present && !strstr(r.out, present)) fail_msg("no '%s' in: %s", present, r.out);
+    if (absent && strstr(r.out, absent)) fail_msg("'%s' in: %s", absent, r.out);
+    program_free(&r);
+}
+
 /* Another metric than the paper's stands behind the paper's columns, and names itself and its
  * direction; the same one stands beside the paper's. */
 static void test_other_metric(void **state) {
@@ -230,27 +238,19 @@ static void test_other_metric(void **state) {
     assert_non_null(strstr(r.out, "# note: task multi30k-de-en has no bleu"));
     check_cell(&r, 1, "multi30k-de-en valid_ppl ↓", 33);
     program_free(&r);
-    r = program_run("stat-table ppl.h5 --layout pn-table1 --format latex");
-    assert_non_null(
-        strstr(r.out, "{c}{WMT14 En-De} & \\multicolumn{1}{c}{other metrics or data} "));
-    assert_non_null(strstr(r.out, " & multi30k-de-en, valid\\_ppl $\\downarrow$ \\\\\n"));
-    assert_non_null(strstr(r.out, "\nLN & 35.5 & 29.5 & $33.00$ \\\\\n"));
-    program_free(&r);
-    r = program_run("stat-table ppl.h5 --layout pn-table1 --format markdown");
-    assert_non_null(strstr(r.out, "bleu ↑ | multi30k-de-en, valid\\_ppl ↓ |\n"));
-    assert_null(strstr(r.out, "De-En: multi30k"));
-    program_free(&r);
-    r = program_run("stat-table ptb.h5 --layout pn-table3 --format markdown");
-    assert_non_null(
-        strstr(r.out, "| PTB valid: published, ppl ↓ | PTB valid: ptb, valid\\_ppl ↓ | PTB test:"));
-    assert_null(strstr(r.out, "behind the paper's columns"));
-    program_free(&r);
-    r = program_run("stat-table ln1.h5 --layout pn-table1");
-    assert_null(strstr(r.out, "behind the paper's columns"));
-    program_free(&r);
-    r = program_run("stat-table ppl.h5 --layout pn-table1");
-    assert_non_null(strstr(r.out, said));
-    program_free(&r);
+    check_says("ppl.h5 --layout pn-table1 --format latex",
+               "{c}{WMT14 En-De} & \\multicolumn{1}{c}{other metrics or data} ", NULL);
+    check_says("ppl.h5 --layout pn-table1 --format latex",
+               " & multi30k-de-en, valid\\_ppl $\\downarrow$ \\\\\n", NULL);
+    check_says("ppl.h5 --layout pn-table1 --format latex", "\nLN & 35.5 & 29.5 & $33.00$ \\\\\n",
+               NULL);
+    check_says("ppl.h5 --layout pn-table1 --format markdown",
+               "bleu ↑ | multi30k-de-en, valid\\_ppl ↓ |\n", "De-En: multi30k");
+    check_says("ptb.h5 --layout pn-table3 --format markdown",
+               "| PTB valid: published, ppl ↓ | PTB valid: ptb, valid\\_ppl ↓ | PTB test:",
+               "behind the paper's columns");
+    check_says("ln1.h5 --layout pn-table1", NULL, "behind the paper's columns");
+    check_says("ppl.h5 --layout pn-table1", said, NULL);
 }
 
 /* The decoder's norm belongs to a row: LN in PowerNorm's table, the encoder's in AdaNorm's. */

@@ -1,0 +1,18 @@
+/* damage.h -- run files to be damaged, and what no damage may do to a reader. */
+#ifndef TESTS_DAMAGE_H
+#define TESTS_DAMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The sample run with so many steps, an evaluation after every tenth; replaces what is there. */
+void damage_make_run(const char *path, int64_t steps);
+/* All bytes of a file, to be freed; a file of these bytes. */
+char *damage_load(const char *path, size_t *size);
+void damage_store(const char *path, const char *bytes, size_t size);
+/* Opens, checks, reads everything and recovers: what is refused is refused in one line with a reason.
+ * Returns whether the file opened. */
+bool damage_exercise(const char *path);
+
+#endif
