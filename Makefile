@@ -13,23 +13,27 @@ ARCH    ?= native
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base record engine norm nets data task observe train analysis table plot
+LAYERS := base text score record engine norm nets decode data task observe train analysis table plot
 CLOSURE_base   := base
 CLOSURE_record := record base
 CLOSURE_engine := engine base
 CLOSURE_norm   := norm engine base
 CLOSURE_nets   := nets norm engine base
-CLOSURE_data   := data base
-CLOSURE_task   := task nets norm engine data base
+CLOSURE_text   := text base
+CLOSURE_score  := score text base
+CLOSURE_decode := decode nets norm engine base
+CLOSURE_data   := data text base
+CLOSURE_task   := task nets norm engine data text base
 CLOSURE_observe := observe nets norm engine record base
-CLOSURE_train  := train task observe nets norm engine data record base
+CLOSURE_train  := train task observe decode nets norm engine data score text record base
 CLOSURE_analysis := analysis record base
 CLOSURE_table  := table $(CLOSURE_analysis)
 CLOSURE_plot   := plot $(CLOSURE_table)
 CLOSURE_cli    := plot table analysis $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
-CLOSURE_TEST_nets := task data nets norm engine base
+CLOSURE_TEST_nets := task data text nets norm engine base
+CLOSURE_TEST_decode := decode task data text nets norm engine base
 CLOSURE_TEST_observe := $(CLOSURE_train)
 
 OPT_release  := -O3 -g -DNDEBUG
@@ -55,7 +59,7 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 CFLAGS   ?=
 CPPFLAGS += -Iinclude -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(ARCH) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
-LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lz -lm
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lunistring -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl

@@ -2,7 +2,7 @@
 # usage: install_packages.sh build|check|lint
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
 # `make lint`. Says what it installs; says and does nothing when nothing is missing.
-build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev gnuplot-nox"
+build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev libunistring-dev gnuplot-nox"
 check="libcmocka-dev hdf5-tools python3 python3-h5py"
 lint="clang-format clang libomp-dev shellcheck"
 
@@ -46,6 +46,7 @@ is_there() {
     libdnnl-dev) has_header dnnl.h ;;
     zlib1g-dev) has_header zlib.h ;;
     libzip-dev) pkg-config --exists libzip || has_header zip.h ;;
+    libunistring-dev) has_header unictype.h ;;
     gnuplot-nox) command -v gnuplot ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     hdf5-tools) command -v h5dump ;;

@@ -29,7 +29,8 @@ BEGIN {
     own("engine", "statnet/conv.h")
     own("norm", "statnet/norm.h")
     own("nets", "statnet/models.h statnet/layers.h statnet/pass.h")
-    own("data", "statnet/data.h statnet/batch_plan.h statnet/file_bytes.h statnet/text.h statnet/vocab.h")
+    own("text", "statnet/file_bytes.h statnet/text.h statnet/vocab.h")
+    own("data", "statnet/data.h statnet/batch_plan.h")
     own("plain", "statnet/state.h")
     own("task", "statnet/task.h")
     own("observe", "statnet/observe.h")
@@ -47,10 +48,13 @@ BEGIN {
     allow["engine"] = "engine plain base"
     allow["norm"] = "norm engine plain base"
     allow["nets"] = "nets norm engine plain base"
-    allow["data"] = "data plain base"
-    allow["task"] = "task nets norm engine data plain base"
+    allow["text"] = "text plain base"
+    allow["score"] = "score text base"
+    allow["decode"] = "decode nets norm engine plain base"
+    allow["data"] = "data text plain base"
+    allow["task"] = "task nets norm engine data text plain base"
     allow["observe"] = "observe nets norm engine plain record moments format base"
-    allow["train"] = "train task observe nets norm engine data plain base"
+    allow["train"] = "train task observe decode nets norm engine data score text plain base"
     allow["plot"] = "plot table analysis runfile moments format base"
     allow["analysis"] = "analysis runfile moments format base"
     allow["table"] = "table " allow["analysis"]
@@ -62,6 +66,7 @@ BEGIN {
     door["h5_inner.h"] = "src/record/h5.c src/record/h5_declare.c src/record/h5_types.c"
     door["cblas.h"] = door["openblas_config.h"] = door["f77blas.h"] = "src/engine/gemm.c"
     door["dnnl.h"] = door["oneapi/dnnl/dnnl.h"] = door["dnnl_config.h"] = "src/engine/dnnl.c"
+    door["uniname.h"] = door["unictype.h"] = door["unicase.h"] = "src/text/unicode.c"
     door["zip.h"] = "src/base/npz.c"
     door["lapacke.h"] = door["lapack.h"] = "src/base/svd.c"
 
