@@ -24,6 +24,7 @@ BEGIN {
     own("record", "statrec/record.h")
     own("runfile", "statrec/runfile.h")
     own("moments", "statrec/moments.h")
+    own("arrays", "statnet/array_file.h")
     own("plain", "statnet/real.h statnet/batch.h")
     own("engine", "statnet/tape.h statnet/ops.h statnet/gemm.h statnet/gradcheck.h statnet/params.h")
     own("engine", "statnet/conv.h")
@@ -43,7 +44,8 @@ BEGIN {
     # "moments" formulas on plain arrays
     allow["base"] = "base"
     allow["format"] = ""
-    allow["record"] = allow["runfile"] = allow["moments"] = "record runfile moments format base"
+    allow["arrays"] = "base"
+    allow["record"] = allow["runfile"] = allow["moments"] = "record runfile moments arrays format base"
     allow["plain"] = "plain base"
     allow["engine"] = "engine plain base"
     allow["norm"] = "norm engine plain base"
@@ -53,8 +55,8 @@ BEGIN {
     allow["decode"] = "decode nets norm engine plain base"
     allow["data"] = "data text plain base"
     allow["task"] = "task nets norm engine data text plain base"
-    allow["observe"] = "observe nets norm engine plain record moments format base"
-    allow["train"] = "train task observe decode nets norm engine data score text plain base"
+    allow["observe"] = "observe nets norm engine plain record runfile moments format base"
+    allow["train"] = "train task observe decode nets norm engine data score text arrays plain base"
     allow["plot"] = "plot table analysis runfile moments format base"
     allow["analysis"] = "analysis runfile moments format base"
     allow["table"] = "table " allow["analysis"]

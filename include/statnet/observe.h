@@ -20,8 +20,10 @@ typedef struct run_metric_declaration {
 
 /* Texts are copied. */
 typedef struct run_record_options {
-    const char *path; /* of the run file */
-    bool force;       /* replaces one that is there */
+    const char *path;   /* of the run file */
+    bool force;         /* replaces one that is there */
+    bool resume;        /* goes on with the one that is there: run_record_copy follows */
+    const char *parent; /* of a resumed run: files and steps it comes from */
     const char *command, *config, *git, *data, *task;
     uint64_t seed;
     int threads;
@@ -48,6 +50,22 @@ sr_status run_record_close(run_record *r, const char *status, const char *reason
                            const char *digest, sr_failure *why);
 /* The same for a run that never made a step: leaves no file. */
 void run_record_abandon(run_record *r);
+
+/* A run file of before: what is needed to go on with it. Texts are malloc'd, freed by close. */
+typedef struct run_record_look {
+    int64_t last_step; /* readable; 0: none */
+    bool complete;     /* or diverged: it came to its end */
+    char *config, *command, *parent;
+} run_record_look;
+sr_status run_record_open_look(const char *path, run_record_look *look, sr_failure *why);
+void run_record_close_look(run_record_look *look);
+
+/* Takes over the rows of a run file that this run goes on with, options.resume, before the first step;
+ * of the embedding's those up to embedding_step. Refused where steps are missing. */
+sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
+                          sr_failure *why);
+/* All rows so far into the file. */
+sr_status run_record_flush(run_record *r, sr_failure *why);
 
 /* Bytes of the finished file and the spacing of vectors (0: none), as planned. */
 int64_t run_record_projected_bytes(const run_record *r);

@@ -102,6 +102,10 @@ sr_status options_check_use(option_table table, const void *values, const void *
 /* Reads `key = value` lines of a regular file of at most 1 MiB. Errors carry path:line. */
 sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why);
 
+/* The same lines from memory, as options_dump wrote them; `where` stands for the path in errors. */
+sr_status options_read_text(option_table table, void *values, const char *text, const char *where,
+                            sr_failure *why);
+
 /* True when the row's value differs from its default. */
 bool options_changed(const option *row, const void *values);
 

@@ -22,6 +22,8 @@ typedef struct train_config {
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
     option_text dump_weights, dump_batches;
+    option_text checkpoint, checkpoint_every, keep_best;
+    int64_t keep;
     bool force, quiet, profile, validate_batch, test, final_tid;
     int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
         dump_steps;
@@ -36,6 +38,11 @@ option_table train_options(void);
  * options_parse. */
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
                              sr_failure *why);
+
+/* Values from the text that trainer_config_text made, as run files and checkpoints keep it. */
+sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why);
+/* Every check of values that train_config_parse makes: for values that were changed since. */
+sr_status train_config_check(train_config *c, sr_failure *why);
 
 /* What a recipe sets for (model, preset): i-th row, false past the end. */
 typedef struct train_recipe {
@@ -90,11 +97,12 @@ typedef struct train_events {
 
 /* Where the time of a run went, seconds. */
 typedef struct train_times {
-    double data, forward, backward, optimizer, recorder, validation, total;
+    double data, forward, backward, optimizer, recorder, validation, checkpoints, total;
 } train_times;
 
 typedef struct train_result {
     int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
+    int64_t steps_before;            /* of the run that goes on */
     train_eval last, test;           /* the last validation, and that of the test split */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */
@@ -103,8 +111,23 @@ typedef struct train_result {
     tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */
 } train_result;
 
-/* command: as typed, for the run file. */
-sr_status train_run(const train_config *c, const char *command, const train_events *events,
-                    train_result *result, sr_failure *why);
+/* A run that goes on (src/train/resume.c): its newest checkpoint that its run file reaches. */
+typedef struct train_resume {
+    char checkpoint[OPTION_TEXT_SIZE], rows[OPTION_TEXT_SIZE]; /* rows: the run file to be read */
+    char passed_over[SR_FAILURE_TEXT]; /* why a newer checkpoint was not taken, or "" */
+    int64_t updates;                   /* done */
+    bool complete;                     /* the run has come to its end */
+    char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
+} train_resume;
+/* Finds the checkpoint of a run (RUN.h5, RUN.h5.part, or one of its checkpoints), and reads the run's
+ * configuration. */
+sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why);
+void train_resume_free(train_resume *from);
+/* Options that may differ from those of the run that goes on: true for "threads". */
+bool train_resume_may_change(const char *key);
+
+/* command: as typed, for the run file. from: NULL for a new run. */
+sr_status train_run(const train_config *c, const char *command, const train_resume *from,
+                    const train_events *events, train_result *result, sr_failure *why);
 
 #endif

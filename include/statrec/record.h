@@ -69,6 +69,9 @@ typedef struct sr_options {
     double started;          /* seconds since the epoch; 0 = now */
     bool spectra, final;     /* declare /spectra, /final */
     int64_t planned_spectra; /* rows of /spectra, for the projection */
+    bool
+        resume; /* PATH or PATH.part is the run that goes on: both stay as they are until sr_copy_rows
+                    has copied it; then the new file is PATH.part, and PATH when it is closed */
 } sr_options;
 
 #define SR_OPTIONS_DEFAULT                                                                         \
@@ -198,11 +201,12 @@ sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const valu
 
 sr_status sr_flush(sr_recorder *r);
 /* Copies the readable rows with step <= up_to_step (< 0: all) of the run file `from`, whose sites
- * and embeddings must be those of r, before the first step of r. result may be NULL. The running
+ * and embeddings must be those of r, before the first step of r; of an embedding's rows those with
+ * step <= embeddings_up_to. `created` becomes that of the file. result may be NULL. The running
  * statistics that sr_observe_forward keeps are not in the file and start anew. */
 struct sr_recovery; /* statrec/runfile.h */
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                       struct sr_recovery *result);
+                       int64_t embeddings_up_to, struct sr_recovery *result);
 
 /* The failure kept so far, or NULL. */
 const sr_failure *sr_failed(const sr_recorder *r);

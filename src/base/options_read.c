@@ -278,6 +278,16 @@ static sr_status read_file(option_table table, void *values, option_origin *orig
     return status;
 }
 
+sr_status options_read_text(option_table table, void *values, const char *text, const char *where,
+                            sr_failure *why) {
+    if (!*text) return SR_OK;
+    FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    if (!in) return sr_fail(why, SR_MEMORY, "%s: no memory to read the options", where);
+    sr_status status = read_lines(table, values, NULL, in, where, why);
+    fclose(in);
+    return status;
+}
+
 sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why) {
     return read_file(table, values, NULL, path, why);
 }

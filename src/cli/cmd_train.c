@@ -1,4 +1,4 @@
-/* cmd_train.c -- `statrec train`: trains a model and records it.
+/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: goes on with a run.
  *
  * stdout: a table with one row per evaluation, then the result as `#` lines. stderr: notes,
  * warnings, progress.
@@ -18,6 +18,7 @@ typedef struct session {
     tool tool;
     char *command; /* as typed */
     train_config config;
+    const train_resume *from; /* statrec resume */
     tsv table;
     train_metric metric[2][TASK_METRICS]; /* columns: running, batch statistics */
     bool header_done;
@@ -116,10 +117,14 @@ static void print_profile(const train_result *r) {
     const struct {
         const char *name;
         double seconds;
-    } part[] = {{"data", t->data},         {"forward", t->forward},
-                {"backward", t->backward}, {"optimizer", t->optimizer},
-                {"recorder", t->recorder}, {"validation", t->validation}};
-    double steps = r->steps ? (double)r->steps : 1;
+    } part[] = {{"data", t->data},
+                {"forward", t->forward},
+                {"backward", t->backward},
+                {"optimizer", t->optimizer},
+                {"recorder", t->recorder},
+                {"validation", t->validation},
+                {"checkpoints", t->checkpoints}};
+    double steps = r->steps > r->steps_before ? (double)(r->steps - r->steps_before) : 1;
     for (const tape_profile *op = r->profile; op < r->profile + PROFILE_OPS && op->op; op++)
         printf("# time in op %s: %.3f ms forward, %.3f ms backward per step, %.1f calls, %.1f %%\n",
                op->op, 1e3 * op->forward / steps, 1e3 * op->backward / steps,
@@ -135,7 +140,7 @@ static void print_result(const session *s, const train_result *r) {
     double busy = r->times.total - r->times.validation;
     printf("# steps: %lld (%lld updates, %lld skipped for a non-finite gradient), %.2f steps/s\n",
            (long long)r->steps, (long long)r->updates, (long long)r->skipped,
-           busy > 0 ? (double)r->steps / busy : 0);
+           busy > 0 ? (double)(r->steps - r->steps_before) / busy : 0);
     if (s->config.profile) print_profile(r);
     printf("# weights_digest: %s\n", r->digest);
 }
@@ -182,7 +187,7 @@ static int run(session *s) {
     train_result result;
     sr_failure why = {0};
     tool_catch_signals();
-    sr_status status = train_run(&s->config, s->command, &events, &result, &why);
+    sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
     return finish(s, status, &result, &why);
 }
@@ -197,14 +202,77 @@ static int parse_and_run(session *s) {
     return run(s);
 }
 
-int cmd_train(const tool *t) {
-    if (tool_wants_help(t)) return help();
+static int with_session(const tool *t, int (*of)(session *s)) {
     session *s = calloc(1, sizeof *s);
     if (!s) return tool_error(t, TOOL_FAILED, "out of memory");
     s->tool = *t;
     s->command = tool_command(t); /* before the parser moves argv */
-    int status = s->command ? parse_and_run(s) : tool_error(t, TOOL_FAILED, "out of memory");
+    int status = s->command ? of(s) : tool_error(t, TOOL_FAILED, "out of memory");
     free(s->command);
     free(s);
     return status;
+}
+
+int cmd_train(const tool *t) {
+    return tool_wants_help(t) ? help() : with_session(t, parse_and_run);
+}
+
+/* -- resume */
+
+/* The options of a run that may change on the way. */
+static option_table resume_options(void) {
+    static option row[256];
+    static int count;
+    const option_table all = train_options();
+    if (count) return (option_table){row, count};
+    for (int i = 0; i < all.count && count < 256; i++)
+        if (train_resume_may_change(all.row[i].key)) row[count++] = all.row[i];
+    return (option_table){row, count};
+}
+
+static int help_resume(void) {
+    printf(
+        "usage: statrec resume RUN.h5 [--key value ...]\n\n"
+        "Goes on with a run that was killed (RUN.h5.part) or ended by a signal, from its newest\n"
+        "whole checkpoint that its rows reach: the end is that of a run that never stopped, byte\n"
+        "for byte. Rows behind the checkpoint are made again; the run file's attribute `parent`\n"
+        "keeps the lineage. With --epochs or --max-steps a complete run goes on, too. The run's\n"
+        "own options hold; these may be given anew (defaults here are not the run's):\n\n");
+    options_help(resume_options(), stdout);
+    printf("\nExit status: as of statrec train.\n");
+    return TOOL_DONE;
+}
+
+/* Options of the run first, then those given now. */
+static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
+    int positional = 0;
+    train_config given;
+    memset(&given, 0, sizeof given);
+    options_preset(resume_options(), &given);
+    sr_status status =
+        options_parse(resume_options(), &given, s->tool.argc, s->tool.argv, 2, &positional, why);
+    if (status == SR_OK && positional != 1)
+        status = sr_fail(why, SR_USAGE, "one run file expected, %d given", positional);
+    if (status == SR_OK) status = train_resume_find(s->tool.argv[2], from, &s->config, why);
+    if (status == SR_OK)
+        status = options_parse(resume_options(), &s->config, s->tool.argc, s->tool.argv, 3,
+                               &positional, why);
+    return status == SR_OK ? train_config_check(&s->config, why) : status;
+}
+
+static int parse_and_resume(session *s) {
+    train_resume from = {0};
+    sr_failure why = {0};
+    int status;
+    s->from = &from;
+    if (read_resumed(s, &from, &why) == SR_OK)
+        status = run(s);
+    else
+        status = tool_report(&s->tool, &why);
+    train_resume_free(&from);
+    return status;
+}
+
+int cmd_resume(const tool *t) {
+    return tool_wants_help(t) ? help_resume() : with_session(t, parse_and_resume);
 }

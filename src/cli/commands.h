@@ -11,6 +11,7 @@
 #include "statnet/tool.h"
 
 int cmd_train(const tool *t);
+int cmd_resume(const tool *t);
 int cmd_info(const tool *t);
 int cmd_check(const tool *t);
 int cmd_recover(const tool *t);

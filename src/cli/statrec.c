@@ -12,6 +12,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"train", cmd_train, "train a model and record its normalization statistics"},
+    {"resume", cmd_resume, "go on with a run that was killed or ended by a signal"},
     {"info", cmd_info, "what a run file holds, finished or still growing"},
     {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},

@@ -7,6 +7,7 @@
 
 #include "run_record.h"
 #include "statnet/svd.h"
+#include "statrec/runfile.h"
 
 /* -- opening and closing */
 
@@ -20,6 +21,8 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     gethostname(host, sizeof host - 1);
     sr_options s = SR_OPTIONS_DEFAULT;
     s.force = o->force;
+    s.resume = o->resume;
+    s.parent = o->parent;
     s.program = "statrec train";
     s.version = STATREC_VERSION;
     s.command = o->command;
@@ -117,6 +120,59 @@ int64_t run_record_projected_bytes(const run_record *r) {
 
 int64_t run_record_vectors_every(const run_record *r) {
     return r ? sr_vectors_every(r->recorder) : 0;
+}
+
+/* -- a run that goes on */
+
+static bool copy_text(const char *text, char **to) {
+    const size_t size = strlen(text) + 1;
+    *to = malloc(size);
+    if (*to) memcpy(*to, text, size);
+    return *to != NULL;
+}
+
+sr_status run_record_open_look(const char *path, run_record_look *look, sr_failure *why) {
+    *look = (run_record_look){0};
+    sr_runfile *f = sr_run_open(path, why);
+    if (!f) return why->status;
+    const sr_run_info *info = sr_run_get_info(f);
+    sr_status status = SR_OK;
+    if (info->steps > 0)
+        status = sr_run_step_ints(f, "step", info->steps - 1, 1, &look->last_step, why);
+    look->complete = !strcmp(info->status, "complete") || !strcmp(info->status, "diverged");
+    const bool whole = copy_text(info->config, &look->config) &&
+                       copy_text(info->command, &look->command) &&
+                       copy_text(info->parent, &look->parent);
+    if (!whole) status = sr_fail(why, SR_MEMORY, "%s: no memory for its texts", path);
+    sr_run_close(f);
+    return status;
+}
+
+void run_record_close_look(run_record_look *look) {
+    free(look->config);
+    free(look->command);
+    free(look->parent);
+    *look = (run_record_look){0};
+}
+
+sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
+                          sr_failure *why) {
+    sr_recovery got;
+    if (!r) return SR_OK;
+    if (sr_copy_rows(r->recorder, from, steps, embedding_step, &got) != SR_OK) {
+        const sr_failure *f = sr_failed(r->recorder);
+        return sr_fail(why, f->status, "%s", f->text);
+    }
+    if (got.steps == steps && got.lost_evals == 0) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: %lld of %lld steps can be read", from, (long long)got.steps,
+                   (long long)steps);
+}
+
+sr_status run_record_flush(run_record *r, sr_failure *why) {
+    if (!r) return SR_OK;
+    sr_status status = sr_flush(r->recorder);
+    const sr_failure *f = sr_failed(r->recorder);
+    return f ? sr_fail(why, f->status, "%s", f->text) : status;
 }
 
 /* -- a step */

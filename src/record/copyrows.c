@@ -16,7 +16,7 @@ enum { STEP_BATCH = 64, VECTOR_BYTES = 1 << 20 };
 typedef struct copier {
     sr_recorder *r;
     sr_runfile *f;
-    int64_t up_to;
+    int64_t up_to, embeddings_up_to;
     sr_recovery count;
     copy_losses *losses;
 
@@ -274,7 +274,7 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
             copy_missed(c->losses, "embeddings", e->name, 1, &lost);
             continue;
         }
-        if (step < 0 || (c->up_to >= 0 && step > c->up_to)) continue;
+        if (step < 0 || (c->up_to >= 0 && step > c->embeddings_up_to)) continue;
         status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
     }
     free(value);
@@ -363,15 +363,35 @@ static void miss_what_opening_missed(const copier *c) {
     }
 }
 
+/* The new file is of the same run. */
+static sr_status take_created(sr_recorder *r, const char *created) {
+    char *copy = malloc(strlen(created) + 1);
+    if (!copy) return sr_fail(&r->failure, SR_MEMORY, "%s: texts", r->path);
+    strcpy(copy, created);
+    free((void *)(uintptr_t)r->info.created);
+    r->info.created = copy;
+    return SR_OK;
+}
+
+static sr_status copy_run(copier *c) {
+    sr_recorder *r = c->r;
+    sr_status status = compare_sites(c);
+    if (status == SR_OK) status = compare_metrics(c);
+    if (status == SR_OK) status = take_created(r, c->f->info.created);
+    if (status == SR_OK) status = copy_all(c);
+    return status == SR_OK && r->resuming ? naming_take_over(r, &r->failure) : status;
+}
+
 sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                             sr_recovery *result, copy_losses *losses) {
+                             int64_t embeddings_up_to, sr_recovery *result, copy_losses *losses) {
     if (!r || r->failure.status != SR_OK) return recorder_check(r);
     if (r->started)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
-    copier c = {.r = r, .up_to = up_to_step, .losses = losses};
+    copier c = {
+        .r = r, .up_to = up_to_step, .embeddings_up_to = embeddings_up_to, .losses = losses};
     c.f = sr_run_open(from, &r->failure);
     if (!c.f) return recorder_check(r);
-    if (compare_sites(&c) == SR_OK && compare_metrics(&c) == SR_OK) copy_all(&c);
+    copy_run(&c);
     miss_what_opening_missed(&c);
     if (result) *result = c.count;
     copier_free(&c);
@@ -379,9 +399,9 @@ sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_ste
 }
 
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                       struct sr_recovery *result) {
+                       int64_t embeddings_up_to, struct sr_recovery *result) {
     copy_losses losses = {NULL, 0};
-    sr_status status = recorder_copy_rows(r, from, up_to_step, result, &losses);
+    sr_status status = recorder_copy_rows(r, from, up_to_step, embeddings_up_to, result, &losses);
     losses_free(&losses);
     return status;
 }

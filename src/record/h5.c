@@ -1,9 +1,12 @@
 /* h5.c -- see h5.h: errors, files, rows, reading. Handles that an operation opens are closed by it.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "h5_inner.h"
 
@@ -108,10 +111,12 @@ static hid_t file_access(unsigned attempts /* 0: a writer */) {
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(0);
-    hid_t id = access < 0 ? -1 : H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
+    hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
+    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
+        id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
-    h5_release(access);
+    h5_release(creation), h5_release(access);
     return status;
 }
 
@@ -133,6 +138,11 @@ int h5_descriptor(h5_id file) {
     int fd = file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 && at ? *(int *)at : -1;
     h5_unquiet(q);
     return fd;
+}
+
+void h5_divert(h5_id file) {
+    const int fd = h5_descriptor(file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
+    if (sink >= 0) dup2(sink, fd), close(sink);
 }
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {
@@ -259,21 +269,22 @@ void h5_close_dataset(h5_id set) {
     h5_unquiet(q);
 }
 
-/* Fills *shape; a rank above 2 or an extent beyond int64 is left as rank -1 and type H5_OTHER. */
+/* Fills *shape; a rank above H5_RANK or an extent beyond int64 is left as rank -1 and type H5_OTHER. */
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
     h5_errors q = h5_quiet();
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
     hid_t space = H5Dget_space(set), type = space < 0 ? -1 : H5Dget_type(set);
     bool ok = type >= 0;
     int rank = ok ? H5Sget_simple_extent_ndims(space) : -1;
-    hsize_t dims[2] = {0, 0};
-    if (ok && rank >= 0 && rank <= 2 && H5Sget_simple_extent_type(space) != H5S_NULL) {
+    hsize_t dims[H5_RANK] = {0};
+    if (ok && rank >= 0 && rank <= H5_RANK && H5Sget_simple_extent_type(space) != H5S_NULL) {
         shape->rank = rank;
         ok = H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
-        shape->dims[0] = (int64_t)dims[0], shape->dims[1] = (int64_t)dims[1];
         shape->type = h5_name_type(type);
         shape->text = shape->type == H5_TEXT ? H5Tget_size(type) : 0;
-        if (shape->dims[0] < 0 || shape->dims[1] < 0) *shape = (h5_shape){.rank = -1};
+        for (int i = 0; i < H5_RANK; i++) shape->dims[i] = (int64_t)dims[i];
+        for (int i = 0; i < H5_RANK; i++)
+            if (dims[i] > INT64_MAX) *shape = (h5_shape){.rank = -1};
     }
     h5_release(space), h5_release(type);
     return h5_end(q, ok, why, SR_FORMAT, set, NULL, "read shape");

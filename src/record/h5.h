@@ -25,17 +25,21 @@ typedef enum {
     H5_TEXT,       /* UTF-8; also what text of any kind is called that was read */
     H5_TEXT_ASCII, /* for datasets: readers without UTF-8 types (Octave) give up at the others */
     H5_ASCII,      /* attributes of scales: null-terminated */
-    H5_SCALE_USES, /* h5_scale_use */
+    H5_UINT8,
+    H5_SCALE_USES,      /* h5_scale_use */
     H5_REFERENCE_LISTS, /* h5_reference_list */
 } h5_type;
+
+enum { H5_RANK = 4 };
 
 /* Type and shape of a dataset or attribute. */
 typedef struct h5_shape {
     h5_type type;
-    size_t text;      /* bytes of a text */
-    int rank;         /* 0 scalar, 1, 2 */
-    int64_t dims[2];  /* extent now */
+    size_t text;           /* bytes of a text */
+    int rank;              /* 0 scalar, 1 .. H5_RANK */
+    int64_t dims[H5_RANK]; /* extent now */
     int64_t chunk[2]; /* h5_add_dataset: rows and columns of a chunk; 0: contiguous, fixed size */
+    bool summed;      /* h5_add_dataset: of fixed size, every byte under a checksum of HDF5's */
 } h5_shape;
 
 /* A block of rows: file rows first .. first+count-1, columns column .. column+columns-1 (rank 2; 0
@@ -54,6 +58,9 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
 typedef enum { H5_CLOSED, H5_GROWING, H5_CUT } h5_state;
 sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
+/* What is written from now on goes nowhere. After a failed write: a program that used HDF5 before us
+ * still has its exit handler, which would try again and crash. */
+void h5_divert(h5_id file);
 sr_status h5_start_swmr(h5_id file, sr_failure *why);
 sr_status h5_flush(h5_id file, sr_failure *why);
 sr_status h5_close(h5_id file, sr_failure *why); /* and everything opened through it */

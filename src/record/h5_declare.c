@@ -9,7 +9,8 @@
 sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t properties = H5Pcreate(H5P_GROUP_CREATE), group = -1;
-    bool ok = properties >= 0 && H5Pset_link_phase_change(properties, 1024, 1024) >= 0;
+    bool ok = properties >= 0 && H5Pset_link_phase_change(properties, 1024, 1024) >= 0 &&
+              H5Pset_obj_track_times(properties, false) >= 0;
     if (ok) group = H5Gcreate2(file, path, H5P_DEFAULT, properties, H5P_DEFAULT);
     ok = group >= 0 && H5Gclose(group) >= 0;
     sr_status status = h5_end(q, ok, why, SR_LIBRARY, file, path, "create group");
@@ -24,16 +25,35 @@ static herr_t set_fill(hid_t properties, h5_type type) {
     return H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, real ? &nan : &none);
 }
 
+/* Chunks of whole rows, up to 64 MiB, each with its checksum; a single value goes into the object's
+ * header, which has one. */
+static herr_t set_sums(hid_t properties, const h5_shape *shape) {
+    enum { CHUNK_VALUES = 8 << 20 };
+    hsize_t chunk[H5_RANK];
+    int64_t row = 1;
+    if (shape->rank == 0) return H5Pset_layout(properties, H5D_COMPACT);
+    for (int i = 1; i < shape->rank; i++) row *= shape->dims[i];
+    for (int i = 0; i < shape->rank; i++) chunk[i] = (hsize_t)shape->dims[i];
+    const int64_t rows = row < CHUNK_VALUES ? CHUNK_VALUES / row : 1;
+    if (shape->dims[0] > rows) chunk[0] = (hsize_t)rows;
+    if (H5Pset_chunk(properties, shape->rank, chunk) < 0) return -1;
+    return H5Pset_fletcher32(properties);
+}
+
+static herr_t set_layout(hid_t properties, const h5_shape *shape) {
+    const hsize_t chunk[2] = {(hsize_t)shape->chunk[0], (hsize_t)shape->chunk[1]};
+    if (shape->summed) return set_sums(properties, shape);
+    if (shape->chunk[0] > 0) return H5Pset_chunk(properties, shape->rank, chunk);
+    return H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+}
+
 static hid_t creation_properties(const h5_shape *shape) {
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (properties < 0) return properties;
-    hsize_t chunk[2] = {(hsize_t)shape->chunk[0], (hsize_t)shape->chunk[1]};
     /* more than the default 8 attributes in the object header: a heap for each dataset is 1 KB */
     if (H5Pset_obj_track_times(properties, false) >= 0 &&
         H5Pset_attr_phase_change(properties, 16, 12) >= 0 &&
-        set_fill(properties, shape->type) >= 0 &&
-        (shape->chunk[0] > 0 ? H5Pset_chunk(properties, shape->rank, chunk)
-                             : H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY)) >= 0)
+        set_fill(properties, shape->type) >= 0 && set_layout(properties, shape) >= 0)
         return properties;
     h5_release(properties);
     return -1;
@@ -41,8 +61,9 @@ static hid_t creation_properties(const h5_shape *shape) {
 
 static hid_t make_space(const h5_shape *shape) {
     if (shape->rank == 0) return H5Screate(H5S_SCALAR);
-    hsize_t dims[2] = {(hsize_t)shape->dims[0], (hsize_t)shape->dims[1]};
-    hsize_t most[2] = {shape->chunk[0] > 0 ? H5S_UNLIMITED : dims[0], dims[1]};
+    hsize_t dims[H5_RANK], most[H5_RANK];
+    for (int i = 0; i < shape->rank; i++) dims[i] = most[i] = (hsize_t)shape->dims[i];
+    if (shape->chunk[0] > 0) most[0] = H5S_UNLIMITED;
     return H5Screate_simple(shape->rank, dims, most);
 }
 

@@ -28,6 +28,7 @@ static hid_t scale_use_type(void) {
 }
 
 hid_t h5_make_type(h5_type type, size_t text, bool stored) {
+    if (type == H5_UINT8) return H5Tcopy(stored ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
     const hid_t number[][2] = {[H5_INT32] = {H5T_NATIVE_INT32, H5T_STD_I32LE},
                                [H5_INT64] = {H5T_NATIVE_INT64, H5T_STD_I64LE},
                                [H5_UINT64] = {H5T_NATIVE_UINT64, H5T_STD_U64LE},
@@ -46,7 +47,7 @@ h5_type h5_name_type(hid_t type) {
     H5T_class_t class = H5Tget_class(type);
     if (class == H5T_FLOAT) return size == 4 ? H5_FLOAT32 : size == 8 ? H5_FLOAT64 : H5_OTHER;
     if (class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE)
-        return size == 8 ? H5_UINT64 : H5_OTHER;
+        return size == 8 ? H5_UINT64 : size == 1 ? H5_UINT8 : H5_OTHER;
     if (class == H5T_INTEGER) return size == 4 ? H5_INT32 : size == 8 ? H5_INT64 : H5_OTHER;
     if (class == H5T_STRING && H5Tis_variable_str(type) == 0) return H5_TEXT;
     return H5_OTHER;

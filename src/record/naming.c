@@ -62,19 +62,41 @@ sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
                               : check_directory(path, part, why);
 }
 
-/* Fills r->path and r->part; refuses or makes room for what is there. */
-sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why) {
-    size_t length = strlen(path);
-    sr_status status = sr_check_path(path, r->options.force, why);
-    if (status != SR_OK) return status;
-    r->path = malloc(length + 1), r->part = malloc(length + sizeof ".part");
+/* PATH.part; PATH.part.new while a run that goes on is still read from PATH.part. */
+static sr_status name_part(sr_recorder *r, const char *path, sr_failure *why) {
+    const size_t length = strlen(path), size = length + sizeof ".part.new";
+    struct stat s;
+    r->path = malloc(length + 1), r->part = malloc(size);
     if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
     memcpy(r->path, path, length + 1);
-    part_of(path, r->part, length + sizeof ".part");
+    part_of(path, r->part, size);
+    r->resuming = r->options.resume;
+    if (r->resuming && lstat(r->part, &s) == 0) strcat(r->part, ".new");
+    return SR_OK;
+}
+
+/* Fills r->path and r->part; refuses or makes room for what is there. */
+sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why) {
+    sr_status status = sr_check_path(path, r->options.force || r->options.resume, why);
+    if (status == SR_OK) status = name_part(r, path, why);
+    if (status != SR_OK) return status;
     struct stat s;
     if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
     if (unlink(r->part) == 0 || errno == ENOENT) return SR_OK;
     return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
+}
+
+sr_status naming_take_over(sr_recorder *r, sr_failure *why) {
+    const size_t length = strlen(r->path) + sizeof ".part" - 1;
+    char *old = malloc(strlen(r->part) + 1);
+    if (!old) return sr_fail(why, SR_MEMORY, "%s: no memory for its name", r->part);
+    strcpy(old, r->part);
+    r->part[length] = 0; /* the writer knows the file by this text */
+    int failed = strcmp(old, r->part) && rename(old, r->part) != 0 ? errno : 0;
+    if (failed) strcpy(r->part, old);
+    free(old);
+    r->resuming = failed != 0;
+    return failed ? sr_fail(why, SR_IO, "%s: rename: %s", r->part, strerror(failed)) : SR_OK;
 }
 
 static sr_status fail_rename(const sr_recorder *r, sr_failure *why) {

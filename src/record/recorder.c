@@ -433,19 +433,24 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     if (r->failure.status == SR_OK && late.status != SR_OK) r->failure = late;
 }
 
+/* No row was ever in it, or rows alone that another file has. */
+static void forget_useless(const sr_recorder *r) {
+    if (!r->started || r->resuming) unlink(r->part);
+}
+
 sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why) {
     if (!r) return SR_OK;
     check_finish(finish, &r->failure);
-    if (!r->writer.broken) finish_file(r, finish);
+    if (!r->writer.broken && !r->resuming) finish_file(r, finish);
     sr_status status = r->failure.status;
     if (status != SR_OK && why && why->status == SR_OK) *why = r->failure;
-    if (status != SR_OK && !r->started) unlink(r->part); /* no row was ever in it */
+    if (status != SR_OK) forget_useless(r);
     free_recorder(r);
     return status;
 }
 
 void sr_abandon(sr_recorder *r) {
     if (!r) return;
-    if (!r->started) unlink(r->part); /* no row was ever in it */
+    forget_useless(r);
     free_recorder(r);
 }

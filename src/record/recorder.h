@@ -55,6 +55,7 @@ struct sr_recorder {
     double clock_start, clock_flush, seconds_before;
     dev_t device; /* of PATH.part */
     ino_t inode;
+    bool resuming; /* options.resume, and nothing is copied yet */
     bool replaces; /* PATH was there at the start and force says to replace it */
     dev_t old_device;
     ino_t old_inode;
@@ -80,7 +81,8 @@ sr_status putting_end(sr_recorder *r);
 struct copy_losses; /* losses.h */
 /* copyrows.c: sr_copy_rows that notes in `losses` what could not be read. `result` may be NULL. */
 sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                             struct sr_recovery *result, struct copy_losses *losses);
+                             int64_t embeddings_up_to, struct sr_recovery *result,
+                             struct copy_losses *losses);
 
 /* copyspectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
 sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
@@ -89,6 +91,8 @@ sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f,
                               struct copy_losses *losses);
 
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
+/* The new file, which has taken over all of PATH.part that it resumes, becomes PATH.part. */
+sr_status naming_take_over(sr_recorder *r, sr_failure *why);
 sr_status naming_publish(sr_recorder *r, sr_failure *why);
 
 /* method.c: what the method of a site is, as the host says it or as it follows from the family.

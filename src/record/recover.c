@@ -38,17 +38,7 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.vectors_every = 1, o.planned_steps = info->steps;
     o.spectra = reader_has_column(f, &run_spectra_step);
     o.final = reader_has_column(f, &run_finals[0]);
-    sr_recorder *r = sr_create(path, &o, why);
-    if (!r) return NULL;
-    char *created = malloc(strlen(info->created) + 1);
-    if (!created) {
-        sr_fail(&r->failure, SR_MEMORY, "%s: texts", path);
-        return r;
-    }
-    strcpy(created, info->created);
-    free((void *)(uintptr_t)r->info.created);
-    r->info.created = created;
-    return r;
+    return sr_create(path, &o, why);
 }
 
 static void add_sites_like(sr_recorder *r, sr_runfile *f) {
@@ -104,7 +94,7 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
         char reason[SR_REASON_SIZE], more[48] = "";
         add_sites_like(r, f);
         add_metrics_like(r, f);
-        recorder_copy_rows(r, f->path, up_to_step, &count, &losses);
+        recorder_copy_rows(r, f->path, up_to_step, up_to_step, &count, &losses);
         if (losses.count)
             snprintf(more, sizeof more, ", %d damaged dataset%s", losses.count,
                      losses.count > 1 ? "s" : "");

@@ -1,6 +1,6 @@
 /* writer.c -- see writer.h. Order of a flush: rows, H5Fflush, committed counts; whoever reads a
  * count finds the rows, whenever the writer dies. */
-#define _GNU_SOURCE /* memfd_create, fallocate */
+#define _GNU_SOURCE /* fallocate */
 #include "writer.h"
 
 #include <errno.h>
@@ -9,20 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
-/* After a failed write HDF5 must be left alone: its caches hold what it could not write. A program
- * that used HDF5 before us still has its exit handler, which would try again and crash; so the
- * file's descriptor gets a place where writing works. What was flushed to the disk stays as it is.
- */
+/* After a failed write HDF5 must be left alone: its caches hold what it could not write. What was
+ * flushed to the disk stays as it is. */
 sr_status writer_keep(run_writer *w, sr_status status) {
     if (status == SR_OK || w->broken) return status;
     w->broken = true;
-    int fd = h5_descriptor(w->file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
-    if (sink >= 0) dup2(sink, fd), close(sink);
+    h5_divert(w->file);
     return status;
 }
 

@@ -19,6 +19,7 @@
 #define DATA                                 "Data"
 #define TRAIN                                "Training"
 #define RECORD                               "Recording"
+#define CHECKPOINT                           "Checkpoints"
 
 enum { BIG = 1 << 30 };
 
@@ -86,6 +87,11 @@ static bool has_any_file(const void *values) {
     return has_run_file(values) || has_dump(values);
 }
 
+static bool has_checkpoints(const void *values) {
+    const train_config *c = values;
+    return *c->output || *c->checkpoint;
+}
+
 static bool records_sites(const void *values) {
     const train_config *c = values;
     return strcmp(c->record, "none") != 0;
@@ -123,7 +129,8 @@ static const option_use of_text = {"model", is_text, NULL}, of_images = {"model"
                         of_vectors = {"record", records_vectors, NULL},
                         of_spacing = {"vectors-every", spaces_vectors, &of_vectors},
                         of_final = {"final-tid", has_final_pass, &of_sites},
-                        of_dump = {"dump-weights", has_dump, NULL};
+                        of_dump = {"dump-weights", has_dump, NULL},
+                        of_checkpoints = {"output", has_checkpoints, NULL};
 
 static const option first_rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
@@ -242,6 +249,20 @@ static const option rows[] = {
         "of initialisation, order, dropout, generated data"),
     INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",
         "0: every core; the result does not depend on it"),
+
+    TEXT(CHECKPOINT, "checkpoint-every", checkpoint_every, "none",
+         "write one after so many updates (500), seconds (600s) or epochs (1e), and at the end; "
+         "end: "
+         "only then; none: only when a signal ends the run",
+         .use = &of_checkpoints),
+    INT(CHECKPOINT, "keep", keep, "2", 1, BIG, "checkpoints", "newest ones that stay",
+        .use = &of_checkpoints),
+    TEXT(CHECKPOINT, "keep-best", keep_best, "",
+         "metric of a validation, as valid_loss: the checkpoint of its best value stays too, as "
+         "PREFIX-best.ckpt",
+         .use = &of_checkpoints),
+    TEXT(CHECKPOINT, "checkpoint", checkpoint, "",
+         "PREFIX of the files PREFIX-UPDATE.ckpt; empty: the run file's name without .h5"),
 
     {RECORD, "output", 'o', OPTION_TEXT, AT(output), "", 0, 0, "", "", .help = "run file to write"},
     FLAG(RECORD, "force", force, "no", "replace an existing run file or dump", .use = &of_any_file),
@@ -418,6 +439,8 @@ static sr_status check_together(const train_config *c, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
     schedule milestones = {0};
     sr_status status = trainer_read_milestones(&milestones, c->lr_steps, why);
+    train_interval every;
+    if (status == SR_OK) status = train_interval_read(c->checkpoint_every, &every, why);
     if (status != SR_OK) return status;
     return check_dumps(c, why);
 }
@@ -426,6 +449,26 @@ static void copy_seed_and_forms(train_config *c) {
     c->model.seed = (uint64_t)c->seed;
     c->data.seed = (uint64_t)c->seed;
     c->smoothing = !strcmp(c->smoothing_form, "others") ? SMOOTHING_OTHERS : SMOOTHING_ALL;
+}
+
+sr_status train_config_check(train_config *c, sr_failure *why) {
+    sr_status status = check_names(c, why);
+    if (status == SR_OK) status = check_together(c, why);
+    copy_seed_and_forms(c);
+    return status;
+}
+
+/* The recipe first: its values are not in the text where they have no use. */
+sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why) {
+    train_config wanted;
+    memset(c, 0, sizeof *c);
+    options_preset(train_options(), c);
+    sr_status status = options_read_text(train_options(), c, text, where, why);
+    wanted = *c;
+    options_preset(train_options(), c);
+    if (status == SR_OK) status = apply_recipe(c, &wanted.model, why);
+    if (status == SR_OK) status = options_read_text(train_options(), c, text, where, why);
+    return status == SR_OK ? train_config_check(c, why) : status;
 }
 
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "statnet/progress.h"
-#include "trainer.h"
 
 /* Seconds since *mark, which moves to now. */
 static double lap(double *mark) {
@@ -133,6 +133,7 @@ static double epoch_after(const trainer *r, int64_t steps) {
 /* last: the step that closes an epoch closes its update too. */
 static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
+    r->stepped = true;
     run_record_begin_step(r->record, r->result->steps, wants_spectra(r));
     double sum = 0, norm = 0;
     sr_status status = forward_backward(r, b, &sum, why);
@@ -193,19 +194,24 @@ sr_status trainer_final_pass(trainer *r, sr_failure *why) {
 
 /* -- epochs */
 
-/* What happens between updates: spectra and validation. */
+/* Singular values after this update; those after the last one are taken at the end. */
+static bool embedding_due(const trainer *r) {
+    const int64_t every = r->config->svd_every, u = r->result->updates;
+    return every && u % every == 0 && u != r->updates;
+}
+
+/* What happens between updates: spectra, validation, checkpoints. */
 static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     const train_config *c = r->config;
     int64_t u = r->result->updates;
     if (r->accumulated) return SR_OK;
     bool ends = r->updates == u;
-    if (c->svd_every && u % c->svd_every == 0 && !ends) {
-        sr_status status = run_record_embedding(r->record, r->result->steps, why);
-        if (status != SR_OK) return status;
-    }
-    if (epoch_ends || ends || (c->validate_updates && u % c->validate_updates == 0))
-        return trainer_evaluate(r, SPLIT_VALID, why);
-    return SR_OK;
+    sr_status status = SR_OK;
+    if (embedding_due(r)) status = run_record_embedding(r->record, r->result->steps, why);
+    if (status == SR_OK &&
+        (epoch_ends || ends || (c->validate_updates && u % c->validate_updates == 0)))
+        status = trainer_evaluate(r, SPLIT_VALID, why);
+    return status == SR_OK ? trainer_checkpoint_between(r, epoch_ends, why) : status;
 }
 
 /* The step of the next batch. */
@@ -232,14 +238,32 @@ static sr_status finish(trainer *r, sr_failure *why) {
     return status;
 }
 
+/* A signal ends the run between two updates. */
+static bool goes_on(const trainer *r) {
+    return r->result->updates < r->updates && (r->accumulated || !should_stop(r));
+}
+
 static sr_status steps(trainer *r, sr_failure *why) {
     sr_status status = SR_OK;
     params_zero_grad(&r->model->params);
-    while (status == SR_OK && r->result->updates < r->updates && !should_stop(r))
-        status = next_step(r, why);
+    while (status == SR_OK && goes_on(r)) status = next_step(r, why);
     r->result->interrupted = should_stop(r);
-    if (status == SR_OK && !r->result->interrupted) status = finish(r, why);
-    return status == SR_OK ? run_record_embedding(r->record, r->result->steps, why) : status;
+    const bool interrupted = r->result->interrupted;
+    if (status == SR_OK) status = interrupted ? trainer_checkpoint_last(r, why) : finish(r, why);
+    if (status != SR_OK || (interrupted && embedding_due(r))) return status;
+    return run_record_embedding(r->record, r->result->steps, why);
+}
+
+/* State and rows of the run that goes on. */
+static sr_status take_over(trainer *r, sr_failure *why) {
+    sr_status status = checkpoint_restore(r, r->from->checkpoint, why);
+    if (status != SR_OK) return status;
+    const int64_t steps = r->result->steps_before = r->result->steps;
+    if (*r->from->passed_over) trainer_warn(r, "%s; passed over", r->from->passed_over);
+    trainer_note(r, "resumed: %s, %lld updates are done", r->from->checkpoint,
+                 (long long)r->result->updates);
+    return run_record_copy(r->record, r->from->rows, steps, embedding_due(r) ? steps : steps - 1,
+                           why);
 }
 
 /* What makes a run that came to its end a diverged one (docs/definitions.md); NULL: nothing. */
@@ -252,13 +276,14 @@ static const char *divergence(const trainer *r) {
     return r->last_skipped ? "the gradient of the last update is not finite" : NULL;
 }
 
-sr_status train_run(const train_config *c, const char *command, const train_events *events,
-                    train_result *result, sr_failure *why) {
+sr_status train_run(const train_config *c, const char *command, const train_resume *from,
+                    const train_events *events, train_result *result, sr_failure *why) {
     sr_failure unheard = {0};
     if (!why) why = &unheard;
     *result = (train_result){0};
-    trainer r = {.config = c, .events = events, .result = result};
+    trainer r = {.config = c, .from = from, .events = events, .result = result};
     sr_status status = trainer_open(&r, command, why);
+    if (status == SR_OK && from) status = take_over(&r, why);
     if (status == SR_OK) status = steps(&r, why);
     result->diverged = divergence(&r);
     if (result->diverged) trainer_warn(&r, "the run diverged: %s", result->diverged);

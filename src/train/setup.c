@@ -31,6 +31,18 @@ static int64_t ceiling(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* Nothing is left to do for a run that came to its end. */
+static sr_status check_goes_on(const trainer *r, sr_failure *why) {
+    const train_resume *from = r->from;
+    if (!from || from->updates < r->updates) return SR_OK;
+    if (from->updates == r->updates && !from->complete) return SR_OK; /* the last pass is left */
+    sr_fail(why, SR_USAGE, "%s: %s %lld updates, of %lld planned", from->rows,
+            from->complete ? "the run is complete after" : "the run has made",
+            (long long)from->updates, (long long)r->updates);
+    sr_hint(why, "--epochs or --max-steps lets it go on");
+    return SR_USAGE;
+}
+
 static sr_status open_data(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     r->data = data_open(&c->data, why);
@@ -41,7 +53,7 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     r->updates = ceiling(r->batches, c->update_freq) * c->epochs;
     if (c->max_steps && c->max_steps < r->updates) r->updates = c->max_steps;
     trainer_note(r, "data: %s", data_describe(r->data));
-    return SR_OK;
+    return check_goes_on(r, why);
 }
 
 /* An option that no site's method obeys is a mistake. */
@@ -63,7 +75,7 @@ static sr_status check_norm_options(const trainer *r, sr_failure *why) {
 static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
-    r->task = task_of(shape->task);
+    r->task = r->result->last.task = task_of(shape->task);
     r->task_options = (task_options){c->label_smoothing, c->smoothing};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
     if (c->test && !data_has_split(r->data, SPLIT_TEST))
@@ -100,7 +112,9 @@ static run_record_options record_options(const trainer *r, const char *command,
     return (run_record_options){
         .path = c->output,
         .force = c->force,
-        .command = command,
+        .resume = r->from != NULL,
+        .parent = r->from ? r->from->parent : NULL,
+        .command = r->from ? r->from->command : command,
         .config = config,
         .git = STATREC_GIT,
         .data = c->data.name,
@@ -149,20 +163,22 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     gemm_setup(r->threads);
     rng root = rng_create((uint64_t)c->seed);
     r->random = rng_split(&root, 1);
-    sr_status status = *c->output ? run_record_check_path(c->output, c->force, why) : SR_OK;
+    const bool replaces = c->force || r->from;
+    sr_status status = *c->output ? run_record_check_path(c->output, replaces, why) : SR_OK;
     if (status == SR_OK) status = trainer_dump_open(r, why);
     if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
+    if (status == SR_OK) status = trainer_checkpoints_open(r, why);
     if (status == SR_OK) status = open_record(r, command, why);
     if (status == SR_OK) status = trainer_dump_weights(r, why);
     return status;
 }
 
-/* A run that never made a step leaves no file behind. */
+/* A run that never made a step leaves no file behind, and what it was to go on with as it was. */
 static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
-    if (so_far != SR_OK && r->result->steps == 0) {
+    if (so_far != SR_OK && !r->stepped) {
         run_record_abandon(r->record);
         return so_far;
     }
@@ -180,6 +196,8 @@ static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
 
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
     so_far = trainer_dump_close(r, so_far, why);
+    if (so_far == SR_OK && r->checkpoint_lost.status != SR_OK)
+        *why = r->checkpoint_lost, so_far = why->status;
     sr_status status = close_record(r, so_far, why);
     tape_free(r->tape);
     model_free(r->model);

@@ -69,6 +69,15 @@ static void visit_calls(norm_site *s, walk *w) {
     visit_number(w, name, NPZ_INT64, &s->calls);
 }
 
+/* The sums of the last validation, which say at the end whether the run diverged. */
+static void visit_validation(cross_entropy_report *last, walk *w) {
+    visit_number(w, "valid_loss_sum", NPZ_FLOAT64, &last->loss);
+    visit_number(w, "valid_nll_sum", NPZ_FLOAT64, &last->nll);
+    visit_number(w, "valid_tokens", NPZ_INT64, &last->tokens);
+    visit_number(w, "valid_correct", NPZ_INT64, &last->correct);
+    visit_number(w, "valid_unknown", NPZ_INT64, &last->unknown);
+}
+
 static void visit_progress(trainer *r, walk *w) {
     train_result *result = r->result;
     visit_number(w, "steps", NPZ_INT64, &result->steps);
@@ -81,6 +90,10 @@ static void visit_progress(trainer *r, walk *w) {
     visit_number(w, "loss_sum", NPZ_FLOAT64, &r->loss_sum);
     visit_number(w, "loss_tokens", NPZ_INT64, &r->loss_tokens);
     visit_number(w, "lr", NPZ_FLOAT64, &r->lr);
+    visit_number(w, "epoch", NPZ_FLOAT64, &r->epoch);
+    visit_number(w, "last_loss", NPZ_FLOAT64, &r->last_loss);
+    visit_number(w, "last_skipped", NPZ_UINT8, &r->last_skipped);
+    visit_number(w, "best", NPZ_FLOAT64, &r->best);
     visit_number(w, "random_key", NPZ_INT64, &r->random.key);
 }
 
@@ -92,6 +105,7 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
     for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
     for (int i = 0; i < m->sites; i++) visit_calls(m->site[i], &w);
     visit_progress(r, &w);
+    visit_validation(&r->result->last.sum, &w);
     if (w.status == SR_OK) w.status = run_record_state_each(r->record, visitor, context, why);
     return w.status;
 }

@@ -7,8 +7,18 @@
 #include "statnet/state.h"
 #include "statnet/train.h"
 
+/* How often: in updates, seconds or epochs. */
+typedef enum { EVERY_NONE, EVERY_END, EVERY_UPDATES, EVERY_SECONDS, EVERY_EPOCHS } train_every;
+typedef struct train_interval {
+    train_every unit;
+    int64_t count;
+} train_interval;
+/* "none", "end", "500", "600s", "1e". */
+sr_status train_interval_read(const char *text, train_interval *every, sr_failure *why);
+
 typedef struct trainer {
     const train_config *config;
+    const train_resume *from; /* NULL: a new run */
     const train_events *events;
     train_result *result;
     int threads;
@@ -33,9 +43,19 @@ typedef struct trainer {
     double loss_sum;
     int64_t loss_tokens;
     double lr, epoch;
+    bool stepped; /* a step of this process has begun */
     bool nonfinite_told, finished;
     double last_loss;  /* of the last pass */
     bool last_skipped; /* the last update */
+
+    train_interval checkpoint_every;
+    int best_metric;           /* of --keep-best, among the task's; -1: none */
+    double best;               /* its best value; NaN before the first */
+    bool better;               /* the last validation was */
+    double checkpoint_clock;   /* of the last checkpoint */
+    int64_t checkpoint_update; /* the last one's; -1: none of this process */
+    sr_failure
+        checkpoint_lost; /* the first that could not be written, under --on-write-error continue */
 } trainer;
 
 /* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */
@@ -67,6 +87,13 @@ sr_status trainer_dump_weights(trainer *r, sr_failure *why);
 sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_step *row,
                             sr_failure *why);
 sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
+
+/* Checkpoints (checkpoint_when.c). Open: says which metric is to be kept. Evaluated: after a
+ * validation. Between: after an update, when it is time for one. Last: when a signal ends the run. */
+sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
+void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
+sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why);
+sr_status trainer_checkpoint_last(trainer *r, sr_failure *why);
 
 /* 16 hexadecimal digits over all weights and running state. */
 void trainer_digest(trainer *r, char digest[32]);

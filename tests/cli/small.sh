@@ -45,3 +45,16 @@ find_python() {
     echo "skip: no python3 with h5py"
     exit 77
 }
+
+# until_there FILE: waits for a file that the process $run makes.
+until_there() {
+    tries=0
+    until [ -e "$1" ]; do
+        tries=$((tries + 1))
+        if [ $tries -gt 3000 ] || ! kill -0 $run 2>/dev/null; then
+            echo "$1 does not come"
+            return 1
+        fi
+        sleep 0.01
+    done
+}

@@ -277,7 +277,7 @@ static void expect_not_copied(const char *part, const char *unit, sr_better bett
     sr_recorder *r = create("into.h5");
     sr_add_metric(r, "f1", unit, "span F1 of the validation set", better);
     if (others) sr_add_metric(r, "wer", "percent", "", SR_BETTER_LESS);
-    assert_int_equal(sr_copy_rows(r, sample_path("own.h5"), -1, NULL), SR_USAGE);
+    assert_int_equal(sr_copy_rows(r, sample_path("own.h5"), -1, -1, NULL), SR_USAGE);
     check_failure(sr_failed(r), SR_USAGE, part);
     sr_abandon(r);
 }

@@ -177,7 +177,7 @@ static void copy_refused(void **state) {
     sr_recorder *r = sr_create(sample_path("to2.h5"), NULL, &why);
     assert_non_null(r);
     sr_add_site(r, &(sr_site){.name = "site", .family = SR_FAMILY_ROW, .width = WIDTH});
-    assert_int_equal(sr_copy_rows(r, from, -1, NULL), SR_USAGE);
+    assert_int_equal(sr_copy_rows(r, from, -1, -1, NULL), SR_USAGE);
     sr_abandon(r);
 }
 

@@ -252,7 +252,7 @@ static void expect_late(sr_recorder *r) {
     assert_int_equal(sr_expect_vectors(r, 0, 1), SR_STATE);
 }
 static void copy_late(sr_recorder *r) {
-    assert_int_equal(sr_copy_rows(r, sample_path("trip.h5"), -1, NULL), SR_STATE);
+    assert_int_equal(sr_copy_rows(r, sample_path("trip.h5"), -1, -1, NULL), SR_STATE);
 }
 static void eval_backwards(sr_recorder *r) {
     sample_put_eval(r, 5);

@@ -179,7 +179,7 @@ static void test_copy_and_go_on(void **state) {
     check_ok(sr_close(r, &(sr_finish){.status = "interrupted"}, &why), &why);
     r = sample_create(sample_path("second.h5"), &o, &why);
     assert_non_null(r);
-    check_ok(sr_copy_rows(r, sample_path("first.h5"), 71, &count), sr_failed(r));
+    check_ok(sr_copy_rows(r, sample_path("first.h5"), 71, 71, &count), sr_failed(r));
     assert_int_equal(count.steps, 71);
     assert_int_equal(count.vectors, 35);
     assert_int_equal(count.evals, 14);
@@ -198,7 +198,7 @@ static void test_copy_and_go_on(void **state) {
     /* sites that are not the same */
     r = sr_create(sample_path("other.h5"), &o, &why);
     sr_add_site(r, &sample_sites[1]);
-    assert_int_equal(sr_copy_rows(r, sample_path("first.h5"), -1, NULL), SR_USAGE);
+    assert_int_equal(sr_copy_rows(r, sample_path("first.h5"), -1, -1, NULL), SR_USAGE);
     sr_abandon(r);
 }
 

@@ -88,7 +88,7 @@ void small_parse(train_config *c, const char *const *more) {
 sr_runfile *small_train(const train_config *c, const train_events *events, train_result *result) {
     const train_events silent = {0};
     sr_failure why = {0};
-    check_ok(train_run(c, "test", events ? events : &silent, result, &why), &why);
+    check_ok(train_run(c, "test", NULL, events ? events : &silent, result, &why), &why);
     sr_runfile *f = sr_run_open(c->output, &why);
     if (!f) fail_msg("%s", why.text);
     return f;

@@ -33,7 +33,7 @@ static sr_runfile *run(bool images, const char *key, const char *value, train_re
     sr_failure why = {0};
     train_events silent = {0};
     check_ok(train_config_parse(&c, argc, argv, 2, &positional, &why), &why);
-    check_ok(train_run(&c, "test", &silent, result, &why), &why);
+    check_ok(train_run(&c, "test", NULL, &silent, result, &why), &why);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);
     return f;

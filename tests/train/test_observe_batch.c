@@ -61,7 +61,7 @@ static void run(const char *norm, const char *observe, const char *threads, char
                                 "--force",
                                 NULL};
     check_ok(parse(&c, args, &why), &why);
-    check_ok(train_run(&c, "test", &silent, &result, &why), &why);
+    check_ok(train_run(&c, "test", NULL, &silent, &result, &why), &why);
     memcpy(digest, result.digest, 32);
     assert_int_equal(strlen(digest), 16);
 }

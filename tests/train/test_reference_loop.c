@@ -138,7 +138,7 @@ static sr_runfile *compare(const char *const *args, reference *r) {
     train_events events = {.eval = hear_eval, .context = &t};
     train_result result;
     parse(&c, args);
-    check_ok(train_run(&c, "test", &events, &result, &why), &why);
+    check_ok(train_run(&c, "test", NULL, &events, &result, &why), &why);
     reference_run(r, &c);
     assert_int_equal(result.updates, r->updates);
     assert_int_equal(result.skipped, 0);

@@ -25,7 +25,7 @@ static train_result run(const char *const *args) {
     train_events silent = {0};
     train_result result;
     check_ok(parse(&c, args, &why), &why);
-    check_ok(train_run(&c, "test", &silent, &result, &why), &why);
+    check_ok(train_run(&c, "test", NULL, &silent, &result, &why), &why);
     return result;
 }
 
@@ -233,7 +233,7 @@ static void refused_run_leaves_nothing(void **state) {
     check_ok(parse(&c, (const char *const[]){IMAGES, "--record-sites", "nowhere", "-o", path, NULL},
                    &why),
              &why);
-    assert_int_equal(train_run(&c, "test", &silent, &result, &why), SR_USAGE);
+    assert_int_equal(train_run(&c, "test", NULL, &silent, &result, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "'nowhere' matches no site");
     assert_true(access(path, F_OK) != 0 && access(part, F_OK) != 0);
 }
@@ -277,7 +277,7 @@ static void divergence(void **state) {
         train_events events = {.warn = hear, .context = &h};
         train_result result;
         check_ok(parse(&c, args, &why), &why);
-        check_ok(train_run(&c, "test", &events, &result, &why), &why);
+        check_ok(train_run(&c, "test", NULL, &events, &result, &why), &why);
         assert_int_equal(result.steps, 4);
         assert_int_equal(h.count, 2);
         assert_non_null(result.diverged);

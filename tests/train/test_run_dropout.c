@@ -59,7 +59,7 @@ static losses run(const char *dropout) {
     int positional;
     losses l;
     check_ok(train_config_parse(&c, sizeof argv / sizeof *argv, argv, 2, &positional, &why), &why);
-    check_ok(train_run(&c, "test", &silent, &result, &why), &why);
+    check_ok(train_run(&c, "test", NULL, &silent, &result, &why), &why);
     assert_int_equal(result.steps, STEPS);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);

@@ -139,7 +139,7 @@ static void sites(void **state) {
     train_events silent = {0};
     sr_failure why = {0};
     small_parse(&c, wrong);
-    assert_int_equal(train_run(&c, "test", &silent, &r, &why), SR_USAGE);
+    assert_int_equal(train_run(&c, "test", NULL, &silent, &r, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "'decoder.0.d*' matches no site");
 }
 

@@ -27,7 +27,7 @@ static train_result run(const char *const *args) {
     int argc = 2, positional;
     for (; args[argc - 2]; argc++) argv[argc] = (char *)args[argc - 2];
     check_ok(train_config_parse(&c, argc, argv, 2, &positional, &why), &why);
-    check_ok(train_run(&c, "test", &silent, &result, &why), &why);
+    check_ok(train_run(&c, "test", NULL, &silent, &result, &why), &why);
     return result;
 }
 

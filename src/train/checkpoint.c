@@ -1,0 +1,146 @@
+/* checkpoint.c -- one checkpoint: an array_file with every item of train_state_each.
+ *
+ * Groups by kind: parameters, running, optimizer, observer, progress; a parameter's optimizer state is
+ * optimizer/NAME.slot0. Attributes: config, model, data, task, version, weights_digest, steps, updates,
+ * training_batches and the sizes of the data that a model is built for. Nothing in it tells the time or
+ * the machine: the same run makes the same bytes.
+ */
+#include "checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const groups[] = {
+    [STATE_PARAMETER] = "parameters", [STATE_RUNNING] = "running",
+    [STATE_OPTIMIZER] = "optimizer",  [STATE_OBSERVER] = "observer",
+    [STATE_PROGRESS] = "progress",
+};
+
+void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]) {
+    snprintf(name, CHECKPOINT_NAME, "%s/%s", groups[item->kind], item->name);
+}
+
+const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
+    const struct {
+        const char *name;
+        int64_t *size;
+    } of[] = {
+        {"height", &shape->height},         {"width", &shape->width},
+        {"channels", &shape->channels},     {"classes", &shape->classes},
+        {"vocabulary", &shape->vocabulary}, {"longest", &shape->longest},
+    };
+    if (i < 0 || i >= (int)(sizeof of / sizeof of[0])) return NULL;
+    *size = of[i].size;
+    return of[i].name;
+}
+
+/* -- writing */
+
+static sr_status add_item(void *context, const state_item *item, sr_failure *why) {
+    char name[CHECKPOINT_NAME];
+    checkpoint_name(item, name);
+    return array_writer_add(context, name, &item->array, why);
+}
+
+static void put_texts(array_writer *w, trainer *r, const char *config) {
+    char digest[32];
+    trainer_digest(r, digest);
+    array_writer_put_text(w, "version", STATREC_VERSION, NULL);
+    array_writer_put_text(w, "config", config, NULL);
+    array_writer_put_text(w, "model", r->config->model.name, NULL);
+    array_writer_put_text(w, "data", r->config->data.name, NULL);
+    array_writer_put_text(w, "task", r->task->name, NULL);
+    array_writer_put_text(w, "weights_digest", digest, NULL);
+}
+
+static void put_sizes(array_writer *w, const trainer *r) {
+    data_shape shape = *data_get_shape(r->data);
+    array_writer_put_int(w, "steps", r->result->steps, NULL);
+    array_writer_put_int(w, "updates", r->result->updates, NULL);
+    array_writer_put_int(w, "training_batches", r->batches, NULL);
+    int64_t *size;
+    const char *name;
+    for (int i = 0; (name = checkpoint_size(&shape, i, &size)); i++)
+        array_writer_put_int(w, name, *size, NULL);
+}
+
+sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
+    char *config = trainer_config_text(r);
+    if (!config) return sr_fail(why, SR_MEMORY, "%s: no memory for the configuration", path);
+    array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (w) {
+        put_texts(w, r, config);
+        put_sizes(w, r);
+        train_state_each(r, add_item, w, NULL);
+    }
+    free(config);
+    return w ? array_writer_finish(w, why) : why->status; /* it keeps the first failure */
+}
+
+/* -- reading */
+
+static sr_status fill_item(void *context, const state_item *item, sr_failure *why) {
+    array_reader *f = context;
+    char name[CHECKPOINT_NAME];
+    checkpoint_name(item, name);
+    if (array_reader_has(f, name)) return array_reader_fill(f, name, &item->array, why);
+    sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
+    sr_hint(why, "it is of a run with another configuration");
+    return SR_FORMAT;
+}
+
+static sr_status check_data(const trainer *r, const array_reader *f, sr_failure *why) {
+    int64_t batches = 0;
+    sr_status status = array_reader_int(f, "training_batches", &batches, why);
+    if (status != SR_OK || batches == r->batches) return status;
+    return sr_fail(why, SR_USAGE,
+                   "%s: made with %lld training batches, the data have %lld now: other data",
+                   array_reader_path(f), (long long)batches, (long long)r->batches);
+}
+
+sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
+    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    sr_status status = check_data(r, f, why);
+    if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
+    array_reader_close(f);
+    return status;
+}
+
+/* -- is it whole */
+
+static sr_status read_array(const array_reader *f, const char *name, sr_failure *why) {
+    npz_array a;
+    sr_status status = array_reader_shape(f, name, &a, why);
+    if (status != SR_OK) return status;
+    a.data = malloc((size_t)npz_count(&a) * sizeof(double) + 1);
+    if (!a.data) return sr_fail(why, SR_MEMORY, "%s: no memory to read it", array_reader_path(f));
+    status = array_reader_fill(f, name, &a, why);
+    free(a.data);
+    return status;
+}
+
+static sr_status read_group(const array_reader *f, const char *group, sr_failure *why) {
+    int64_t count;
+    sr_status status = array_reader_count(f, group, &count, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        char member[2 * PARAM_NAME], name[CHECKPOINT_NAME];
+        status = array_reader_name(f, group, i, member, sizeof member, why);
+        snprintf(name, sizeof name, "%s/%s", group, member);
+        if (status == SR_OK) status = read_array(f, name, why);
+    }
+    return status;
+}
+
+sr_status checkpoint_look(const char *path, checkpoint_info *info, sr_failure *why) {
+    *info = (checkpoint_info){0};
+    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    sr_status status = array_reader_int(f, "steps", &info->steps, why);
+    if (status == SR_OK) status = array_reader_int(f, "updates", &info->updates, why);
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0] && status == SR_OK; i++)
+        status = read_group(f, groups[i], why);
+    array_reader_close(f);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* checkpoint.h -- checkpoints of a run: what is in one, when they are written, which of them stay. */
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
+
+#include "statnet/array_file.h"
+#include "trainer.h"
+
+#define CHECKPOINT_FORMAT "statrec-checkpoint"
+enum { CHECKPOINT_VERSION = 1, CHECKPOINT_PATH = 1024 };
+
+/* -- one file: checkpoint.c */
+
+/* Writes the state of the run as PATH, which is whole when it is there. */
+sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
+/* Everything of the run as it was; refuses the checkpoint of another configuration or other data. */
+sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
+/* The i-th size of the data that a model is built for: its name, NULL past the end, and its place. */
+const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
+/* Reads all of a file: SR_OK when every value is whole. */
+typedef struct checkpoint_info {
+    int64_t steps, updates;
+} checkpoint_info;
+sr_status checkpoint_look(const char *path, checkpoint_info *info, sr_failure *why);
+/* Where an item of the state is kept: "parameters/embedding". */
+enum { CHECKPOINT_NAME = 2 * PARAM_NAME + 16 };
+void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);
+
+/* -- the files of a run: checkpoint_files.c */
+
+/* PREFIX-0000500.ckpt */
+sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH],
+                          sr_failure *why);
+/* PREFIX of a run: --checkpoint, or its output without .h5. "" where there is neither. */
+void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
+/* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
+sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);
+
+#endif

@@ -1,0 +1,113 @@
+/* resume.c -- which run goes on, and from where.
+ *
+ * The rows of the run are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end; the
+ * newest checkpoint that is whole and that the rows reach is where it goes on. The configuration is the
+ * run file's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+bool train_resume_may_change(const char *key) {
+    static const char *const keys[] = {
+        "threads",   "data-dir",       "epochs",      "max-steps",     "checkpoint-every",
+        "keep",      "on-write-error", "quiet",       "profile",       "test",
+        "final-tid", "final-batches",  "flush-steps", "flush-seconds",
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (!strcmp(keys[i], key)) return true;
+    return false;
+}
+
+void train_resume_free(train_resume *from) {
+    free(from->command);
+    free(from->parent);
+    *from = (train_resume){0};
+}
+
+/* The newest checkpoint with at most so many steps. */
+static sr_status choose_checkpoint(const char *prefix, int64_t steps, train_resume *from,
+                                   sr_failure *why) {
+    int64_t *update;
+    int count;
+    sr_failure first = {0};
+    sr_status status = checkpoint_list(prefix, &update, &count, why);
+    for (int i = 0; i < count && status == SR_OK && !*from->checkpoint; i++) {
+        char path[CHECKPOINT_PATH];
+        checkpoint_info info;
+        sr_failure own = {0};
+        status = checkpoint_path(prefix, update[i], path, why);
+        if (checkpoint_look(path, &info, &own) == SR_OK && info.steps > steps)
+            sr_fail(&own, SR_FORMAT, "%s: after step %lld, of which %s tells %lld", path,
+                    (long long)info.steps, from->rows, (long long)steps);
+        if (own.status == SR_OK)
+            snprintf(from->checkpoint, sizeof from->checkpoint, "%.511s", path);
+        else if (first.status == SR_OK)
+            first = own;
+    }
+    free(update);
+    if (first.status != SR_OK)
+        snprintf(from->passed_over, sizeof from->passed_over, "%s", first.text);
+    if (status != SR_OK || *from->checkpoint) return status;
+    if (first.status != SR_OK) return sr_fail(why, first.status, "%s", first.text);
+    sr_fail(why, SR_USAGE, "%s: no checkpoint %s-*.ckpt to go on from", from->rows, prefix);
+    sr_hint(why, "`statrec train --checkpoint-every 500` writes them");
+    return SR_USAGE;
+}
+
+/* "run.h5 step 500; run.h5.part step 700" */
+static sr_status write_parent(train_resume *from, const char *before, int64_t steps,
+                              sr_failure *why) {
+    const char *slash = strrchr(from->rows, '/'), *name = slash ? slash + 1 : from->rows;
+    const size_t size = strlen(before) + strlen(name) + 64;
+    from->parent = malloc(size);
+    if (!from->parent) return sr_fail(why, SR_MEMORY, "%s: no memory for its lineage", from->rows);
+    snprintf(from->parent, size, "%s%s%s step %lld", before, *before ? "; " : "", name,
+             (long long)steps);
+    return SR_OK;
+}
+
+/* Reads one of the files that the rows may be in. */
+static sr_status try_rows(const char *rows, const char *output, train_resume *from, train_config *c,
+                          sr_failure *why) {
+    char prefix[CHECKPOINT_PATH];
+    run_record_look look;
+    checkpoint_info info = {0};
+    *from = (train_resume){0};
+    snprintf(from->rows, sizeof from->rows, "%.511s", rows);
+    sr_status status = run_record_open_look(rows, &look, why);
+    if (status == SR_OK) status = train_config_read(c, look.config, rows, why);
+    if (status == SR_OK) {
+        snprintf(c->output, sizeof c->output, "%.511s", output);
+        checkpoint_prefix(c, prefix);
+        status = choose_checkpoint(prefix, look.last_step, from, why);
+    }
+    if (status == SR_OK) status = checkpoint_look(from->checkpoint, &info, why);
+    if (status == SR_OK) status = write_parent(from, look.parent, info.steps, why);
+    from->updates = info.updates;
+    from->complete = look.complete;
+    from->command = look.command;
+    look.command = NULL;
+    run_record_close_look(&look);
+    return status;
+}
+
+sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why) {
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
+    const size_t length = strlen(run), tail = sizeof ".part" - 1;
+    const bool is_part = length > tail && !strcmp(run + length - tail, ".part");
+    *from = (train_resume){0};
+    if (length >= sizeof output)
+        return sr_fail(why, SR_USAGE, "%.80s...: the path is too long", run);
+    snprintf(output, sizeof output, "%.*s", (int)(is_part ? length - tail : length), run);
+    snprintf(part, sizeof part, "%s.part", output);
+    const bool both = access(part, F_OK) == 0;
+    sr_failure own = {0};
+    if (both && try_rows(part, output, from, c, &own) == SR_OK) return SR_OK;
+    train_resume_free(from);
+    if (both && access(output, F_OK) != 0) return *why = own, own.status;
+    return try_rows(output, output, from, c, why);
+}
