@@ -27,7 +27,7 @@ start() {
     tries=0
     until [ "$(grep -c '^[0-9]' run.out)" -ge 2 ]; do
         tries=$((tries + 1))
-        if [ $tries -gt 600 ] || ! kill -0 $run 2>/dev/null; then
+        if [ $tries -gt 600 ] || ! kill -0 "$run" 2>/dev/null; then
             echo "the run does not get going:"
             cat run.err
             kill -9 $run 2>/dev/null
@@ -51,7 +51,7 @@ until_there() {
     tries=0
     until [ -e "$1" ]; do
         tries=$((tries + 1))
-        if [ $tries -gt 3000 ] || ! kill -0 $run 2>/dev/null; then
+        if [ $tries -gt 3000 ] || ! kill -0 "$run" 2>/dev/null; then
             echo "$1 does not come"
             return 1
         fi

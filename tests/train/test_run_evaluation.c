@@ -221,7 +221,7 @@ static void interruption(void **state) {
         small_write_pairs(6);
         sr_runfile *f = run(&t, args, &r);
         assert_true(r.interrupted);
-        assert_int_equal(r.steps, passes + passes % 2);
+        assert_int_equal(r.steps, passes == 1 ? 2 : passes); /* epochs of 3 passes, updates of 2 */
         assert_int_equal(sr_run_get_info(f)->steps, r.steps);
         assert_string_equal(sr_run_get_info(f)->status, "interrupted");
         assert_string_equal(sr_run_get_info(f)->reason, "signal");
