@@ -114,9 +114,14 @@ sr_status run_record_state_each(run_record *r, state_visit_fn *visit, void *cont
 
 typedef struct final_tid final_tid;
 
-/* From now on NORM_BATCH passes are summed. NULL without *why: nothing to watch. */
-final_tid *final_tid_begin(run_record *r, sr_failure *why);
-/* Stops watching, frees; batches >= 0: records the means over so many. */
-sr_status final_tid_end(final_tid *f, int64_t batches, sr_failure *why);
+/* From now on NORM_BATCH passes of the model are summed. NULL on failure. */
+final_tid *final_tid_begin(model *m, sr_failure *why);
+/* Means over the batches so far of a site of the model; NaN and false where it has none. */
+bool final_tid_of(const final_tid *f, int site, double *mean, double *var);
+void final_tid_end(final_tid *f); /* stops watching, frees; NULL is fine */
+/* Records the means, over so many batches, of the sites that are recorded. */
+sr_status run_record_final(run_record *r, const final_tid *f, int64_t batches, sr_failure *why);
+/* True when sites are recorded. */
+bool run_record_has_sites(const run_record *r);
 
 #endif

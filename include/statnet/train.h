@@ -22,7 +22,7 @@ typedef struct train_config {
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
     option_text dump_weights, dump_batches;
-    option_text checkpoint, checkpoint_every, keep_best;
+    option_text weights, checkpoint, checkpoint_every, keep_best;
     int64_t keep;
     bool force, quiet, profile, validate_batch, test, final_tid;
     int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,

@@ -1,4 +1,5 @@
-/* cmd_export.c -- statrec export RUN -o X.npz: what a run recorded, as arrays for numpy.load. */
+/* cmd_export.c -- statrec export RUN -o X.npz: what a run recorded, as arrays for numpy.load; of a
+ * checkpoint: its weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "statnet/globs.h"
 #include "statnet/npz.h"
 #include "statnet/options.h"
+#include "statnet/trained.h"
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
 
@@ -37,6 +39,7 @@ static const option_table export_options = {export_rows,
 static int print_help(void) {
     printf(
         "usage: statrec export RUN.h5 -o X.npz [--stat LIST] [--site LIST]\n"
+        "       statrec export X.ckpt -o X.npz\n"
         "\n"
         "Writes what a run recorded as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
         "V recorded steps of vectors, E evaluations, d the width of a site:\n"
@@ -47,6 +50,9 @@ static int print_help(void) {
         "  vectors/NAME/SITE [V, d]   of sites that have any\n"
         "  evals/NAME [E]             with evals/step\n"
         "Statistics that the run holds no value of are left out.\n"
+        "Of a checkpoint: every parameter and running value by name, \"encoder.0.norm1.mu\", as\n"
+        "`statrec train --weights X.npz` reads them. Weights of linear layers are [out, in], of\n"
+        "convolutions [out, height, width, in].\n"
         "\n");
     options_help(export_options, stdout);
     printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
@@ -124,17 +130,17 @@ static sr_status add_column(exporter *e, const char *group, const char *name, np
 static sr_status export_steps(exporter *e, sr_failure *why) {
     const int64_t rows = e->info->steps;
     int64_t *whole = malloc((size_t)(rows + 1) * sizeof *whole);
-    double *real = malloc((size_t)(rows + 1) * sizeof *real);
-    sr_status status = whole && real ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    double *number = malloc((size_t)(rows + 1) * sizeof *number);
+    sr_status status = whole && number ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 #define WHOLE(name, ...)                                                                           \
     if (status == SR_OK) status = sr_run_step_ints(e->run, #name, 0, rows, whole, why);            \
     if (status == SR_OK) status = add_column(e, "steps", #name, NPZ_INT64, rows, whole, why);
 #define REAL(name, ...)                                                                            \
-    if (status == SR_OK) status = sr_run_step_reals(e->run, #name, 0, rows, real, why);            \
-    if (status == SR_OK) status = add_column(e, "steps", #name, NPZ_FLOAT64, rows, real, why);
+    if (status == SR_OK) status = sr_run_step_reals(e->run, #name, 0, rows, number, why);          \
+    if (status == SR_OK) status = add_column(e, "steps", #name, NPZ_FLOAT64, rows, number, why);
     SR_STEP_INTS(WHOLE)
     SR_STEP_REALS(REAL)
-    free(whole), free(real);
+    free(whole), free(number);
     return status;
 }
 
@@ -237,6 +243,33 @@ static sr_status export_run(exporter *e, sr_failure *why) {
     return status;
 }
 
+/* -- checkpoints ----------------------------------------------------------------------------- */
+
+static bool is_checkpoint(const char *name) {
+    const size_t length = strlen(name);
+    return length > 5 && !strcmp(name + length - 5, ".ckpt");
+}
+
+static sr_status export_weights(const export_values *v, const char *name, sr_failure *why) {
+    trained *t = calloc(1, sizeof *t);
+    if (!t) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = trained_open(t, name, &(trained_options){"", 1}, why);
+    if (status == SR_OK) status = weights_write_npz(t->model, v->output, v->force, why);
+    trained_close(t);
+    free(t);
+    return status;
+}
+
+static sr_status export_statistics_of(const export_values *v, const char *name, sr_failure *why) {
+    sr_runfile *f = sr_run_open(name, why);
+    if (!f) return why->status;
+    exporter e = {.options = v, .run = f, .info = sr_run_get_info(f)};
+    sr_status status = export_run(&e, why);
+    free(e.chosen);
+    sr_run_close(f);
+    return status;
+}
+
 int cmd_export(const tool *t) {
     export_values values;
     sr_failure why = {0};
@@ -247,12 +280,9 @@ int cmd_export(const tool *t) {
         return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o X.npz is missing");
-    sr_runfile *f = sr_run_open(t->argv[2], &why);
-    if (!f) return tool_report(t, &why);
-    exporter e = {.options = &values, .run = f, .info = sr_run_get_info(f)};
-    sr_status status = export_run(&e, &why);
-    free(e.chosen);
-    sr_run_close(f);
+    const char *name = t->argv[2];
+    sr_status status = is_checkpoint(name) ? export_weights(&values, name, &why)
+                                           : export_statistics_of(&values, name, &why);
     if (status != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, values.output);
     puts(": written");

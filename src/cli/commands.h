@@ -12,6 +12,8 @@
 
 int cmd_train(const tool *t);
 int cmd_resume(const tool *t);
+int cmd_evaluate(const tool *t);
+int cmd_average(const tool *t);
 int cmd_info(const tool *t);
 int cmd_check(const tool *t);
 int cmd_recover(const tool *t);

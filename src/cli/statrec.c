@@ -13,10 +13,12 @@ typedef struct command {
 static const command commands[] = {
     {"train", cmd_train, "train a model and record its normalization statistics"},
     {"resume", cmd_resume, "go on with a run that was killed or ended by a signal"},
+    {"evaluate", cmd_evaluate, "metrics of a trained model on a split, and its TID"},
+    {"average", cmd_average, "the mean of checkpoints; running statistics made anew"},
     {"info", cmd_info, "what a run file holds, finished or still growing"},
     {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
-    {"export", cmd_export, "what a run recorded, as a NumPy archive"},
+    {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},
     {"list", cmd_list, "norms, models, data, stats, optimizers, figures, options, sites"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

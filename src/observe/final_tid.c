@@ -127,16 +127,15 @@ static void unwatch(model *m, const tid_sum *sum) {
 /* -- the pass -------------------------------------------------------------------------------- */
 
 struct final_tid {
-    run_record *record;
+    model *model;
     tid_sum *sum; /* [sites of the model] */
 };
 
-final_tid *final_tid_begin(run_record *r, sr_failure *why) {
-    if (!r || !r->hooks) return NULL;
+final_tid *final_tid_begin(model *m, sr_failure *why) {
     final_tid *f = calloc(1, sizeof *f);
-    if (f) *f = (final_tid){r, make_sums(r->model, why)};
+    if (f) *f = (final_tid){m, make_sums(m, why)};
     if (f && f->sum) {
-        watch(r->model, f->sum);
+        watch(m, f->sum);
         return f;
     }
     if (!f) sr_fail(why, SR_MEMORY, "out of memory for the final pass");
@@ -144,29 +143,36 @@ final_tid *final_tid_begin(run_record *r, sr_failure *why) {
     return NULL;
 }
 
-static sr_status record(const final_tid *f, int64_t batches, sr_failure *why) {
-    const int sites = f->record->model->sites;
+bool final_tid_of(const final_tid *f, int site, double *mean, double *var) {
+    const double n = f->sum[site].batches ? (double)f->sum[site].batches : NAN;
+    *mean = f->sum[site].mean / n;
+    *var = f->sum[site].var / n;
+    return f->sum[site].batches > 0;
+}
+
+void final_tid_end(final_tid *f) {
+    if (!f) return;
+    unwatch(f->model, f->sum);
+    free_sums(f->model, f->sum);
+    free(f);
+}
+
+sr_status run_record_final(run_record *r, const final_tid *f, int64_t batches, sr_failure *why) {
+    if (!r || !r->hooks) return SR_OK;
+    const int sites = r->model->sites;
     double *memory = malloc((size_t)(SR_FINAL_COUNT * sites) * sizeof *memory);
     if (!memory) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);
     double *value[SR_FINAL_COUNT];
     for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * sites;
     for (int i = 0; i < sites; i++) {
-        const int site = hooks_site(f->record->hooks, i);
-        const double n = f->sum[i].batches ? (double)f->sum[i].batches : NAN;
+        const int site = hooks_site(r->hooks, i);
+        double mean, var;
+        final_tid_of(f, i, &mean, &var);
         if (site < 0) continue;
-        value[SR_FINAL_tid_mean][site] = f->sum[i].mean / n;
-        value[SR_FINAL_tid_var][site] = f->sum[i].var / n;
+        value[SR_FINAL_tid_mean][site] = mean;
+        value[SR_FINAL_tid_var][site] = var;
     }
-    sr_put_final(f->record->recorder, batches, (const double *const *)value);
+    sr_put_final(r->recorder, batches, (const double *const *)value);
     free(memory);
     return SR_OK;
-}
-
-sr_status final_tid_end(final_tid *f, int64_t batches, sr_failure *why) {
-    if (!f) return SR_OK;
-    unwatch(f->record->model, f->sum);
-    sr_status status = batches >= 0 ? record(f, batches, why) : SR_OK;
-    free_sums(f->record->model, f->sum);
-    free(f);
-    return status;
 }

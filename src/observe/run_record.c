@@ -175,6 +175,10 @@ sr_status run_record_flush(run_record *r, sr_failure *why) {
     return f ? sr_fail(why, f->status, "%s", f->text) : status;
 }
 
+bool run_record_has_sites(const run_record *r) {
+    return r && r->hooks;
+}
+
 /* -- a step */
 
 void run_record_begin_step(run_record *r, int64_t step, bool spectra) {

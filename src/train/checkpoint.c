@@ -37,30 +37,25 @@ const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
 
 /* -- writing */
 
-static sr_status add_item(void *context, const state_item *item, sr_failure *why) {
+sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why) {
     char name[CHECKPOINT_NAME];
     checkpoint_name(item, name);
-    return array_writer_add(context, name, &item->array, why);
+    return array_writer_add(writer, name, &item->array, why);
 }
 
-static void put_texts(array_writer *w, trainer *r, const char *config) {
+void checkpoint_put_head(array_writer *w, const checkpoint_head *h) {
     char digest[32];
-    trainer_digest(r, digest);
-    array_writer_put_text(w, "version", STATREC_VERSION, NULL);
-    array_writer_put_text(w, "config", config, NULL);
-    array_writer_put_text(w, "model", r->config->model.name, NULL);
-    array_writer_put_text(w, "data", r->config->data.name, NULL);
-    array_writer_put_text(w, "task", r->task->name, NULL);
-    array_writer_put_text(w, "weights_digest", digest, NULL);
-}
-
-static void put_sizes(array_writer *w, const trainer *r) {
-    data_shape shape = *data_get_shape(r->data);
-    array_writer_put_int(w, "steps", r->result->steps, NULL);
-    array_writer_put_int(w, "updates", r->result->updates, NULL);
-    array_writer_put_int(w, "training_batches", r->batches, NULL);
+    data_shape shape = *h->shape;
     int64_t *size;
     const char *name;
+    trainer_digest(h->model, digest);
+    array_writer_put_text(w, "version", STATREC_VERSION, NULL);
+    array_writer_put_text(w, "config", h->config, NULL);
+    array_writer_put_text(w, "model", h->model->row->name, NULL);
+    array_writer_put_text(w, "data", h->data, NULL);
+    array_writer_put_text(w, "task", task_of(h->shape->task)->name, NULL);
+    array_writer_put_text(w, "weights_digest", digest, NULL);
+    array_writer_put_int(w, "updates", h->updates, NULL);
     for (int i = 0; (name = checkpoint_size(&shape, i, &size)); i++)
         array_writer_put_int(w, name, *size, NULL);
 }
@@ -70,9 +65,11 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
     if (!config) return sr_fail(why, SR_MEMORY, "%s: no memory for the configuration", path);
     array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (w) {
-        put_texts(w, r, config);
-        put_sizes(w, r);
-        train_state_each(r, add_item, w, NULL);
+        checkpoint_put_head(w, &(checkpoint_head){config, r->config->data.name, r->model,
+                                                  data_get_shape(r->data), r->result->updates});
+        array_writer_put_int(w, "steps", r->result->steps, NULL);
+        array_writer_put_int(w, "training_batches", r->batches, NULL);
+        train_state_each(r, checkpoint_add, w, NULL);
     }
     free(config);
     return w ? array_writer_finish(w, why) : why->status; /* it keeps the first failure */

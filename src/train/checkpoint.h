@@ -16,6 +16,15 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
 /* The i-th size of the data that a model is built for: its name, NULL past the end, and its place. */
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
+/* What every checkpoint says of itself; and one item of the state into it. */
+typedef struct checkpoint_head {
+    const char *config, *data;
+    model *model;
+    const data_shape *shape;
+    int64_t updates;
+} checkpoint_head;
+void checkpoint_put_head(array_writer *w, const checkpoint_head *h);
+sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why);
 /* Reads all of a file: SR_OK when every value is whole. */
 typedef struct checkpoint_info {
     int64_t steps, updates;

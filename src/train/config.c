@@ -176,6 +176,8 @@ static const option rows[] = {
            "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
            "by default, uniform within 1/sqrt(fan_in)",
            .use = &of_images),
+    TEXT(MODEL, "weights", weights, "",
+         "checkpoint X.ckpt or NumPy archive X.npz whose weights the run starts from"),
     REAL(MODEL, "label-smoothing", label_smoothing, "nan", 0, 0.99, "",
          "nan: 0 for images, 0.1 for text"),
     CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",

@@ -23,13 +23,12 @@ static sr_status add_item(void *context, const state_item *item, sr_failure *why
     (void)why;
     const npz_array *a = &item->array;
     const size_t size = a->type == NPZ_FLOAT32 ? sizeof(float) : sizeof(double);
-    if (item->kind == STATE_PARAMETER || item->kind == STATE_RUNNING)
-        *h = add_bytes(*h, a->data, (size_t)npz_count(a) * size);
+    *h = add_bytes(*h, a->data, (size_t)npz_count(a) * size);
     return SR_OK;
 }
 
-void trainer_digest(trainer *r, char digest[32]) {
+void trainer_digest(model *m, char digest[32]) {
     uint64_t h = 0xcbf29ce484222325ull;
-    train_state_each(r, add_item, &h, NULL);
+    train_model_each(m, add_item, &h, NULL);
     snprintf(digest, 32, "%016" PRIx64, h);
 }

@@ -178,18 +178,18 @@ sr_status trainer_final_pass(trainer *r, sr_failure *why) {
     const double start = progress_clock();
     const int64_t wanted = r->config->final_batches, epoch = (int64_t)ceil(r->epoch);
     const int64_t count = wanted && wanted < r->batches ? wanted : r->batches;
-    sr_failure refused = {0};
     sr_status status = SR_OK;
     int64_t done = 0;
-    final_tid *f = final_tid_begin(r->record, &refused);
-    if (!f)
-        return refused.status == SR_OK ? SR_OK : sr_fail(why, refused.status, "%s", refused.text);
+    if (!run_record_has_sites(r->record)) return SR_OK;
+    final_tid *f = final_tid_begin(r->model, why);
+    if (!f) return why->status;
     for (; done < count && status == SR_OK && !should_stop(r); done++)
         status = frozen_pass(r, epoch, done, why);
     const bool whole = status == SR_OK && done == count;
-    const sr_status ended = final_tid_end(f, whole ? done : -1, why);
+    if (whole) status = run_record_final(r->record, f, done, why);
+    final_tid_end(f);
     r->result->times.validation += progress_clock() - start;
-    return status != SR_OK ? status : ended;
+    return status;
 }
 
 /* -- epochs */
@@ -288,7 +288,7 @@ sr_status train_run(const train_config *c, const char *command, const train_resu
     result->diverged = divergence(&r);
     if (result->diverged) trainer_warn(&r, "the run diverged: %s", result->diverged);
     if (r.tape) memcpy(result->profile, r.tape->profile, sizeof result->profile);
-    if (r.model) trainer_digest(&r, result->digest);
+    if (r.model) trainer_digest(r.model, result->digest);
     result->times.total = progress_clock() - r.started;
     return trainer_close(&r, status, why);
 }

@@ -7,6 +7,7 @@
 
 #include "statnet/gemm.h"
 #include "statnet/progress.h"
+#include "statnet/trained.h"
 #include "trainer.h"
 
 /* -- schedule */
@@ -87,6 +88,8 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
                  (long long)params_total(&r->model->params), r->model->sites, r->threads);
     sr_status status = check_norm_options(r, why);
+    if (status == SR_OK && *c->weights && !r->from)
+        status = weights_read(r->model, c->weights, why);
     return status == SR_OK ? params_slots(&r->model->params, r->optimizer->slots, why) : status;
 }
 

@@ -97,11 +97,21 @@ static void visit_progress(trainer *r, walk *w) {
     visit_number(w, "random_key", NPZ_INT64, &r->random.key);
 }
 
+static void visit_model(const model *m, walk *w) {
+    visit_parameters(&m->params, w);
+    for (int i = 0; i < m->sites; i++) visit_running(m->site[i], w);
+}
+
+sr_status train_model_each(model *m, state_visit_fn *visitor, void *context, sr_failure *why) {
+    walk w = {visitor, context, why, SR_OK};
+    visit_model(m, &w);
+    return w.status;
+}
+
 sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why) {
     walk w = {visitor, context, why, SR_OK};
     model *m = r->model;
-    visit_parameters(&m->params, &w);
-    for (int i = 0; i < m->sites; i++) visit_running(m->site[i], &w);
+    visit_model(m, &w);
     for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
     for (int i = 0; i < m->sites; i++) visit_calls(m->site[i], &w);
     visit_progress(r, &w);

@@ -78,6 +78,9 @@ sr_status trainer_final_pass(trainer *r, sr_failure *why);
  * by site, optimizer slots, counters. Stops at the first failure of a visit. */
 sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why);
 
+/* The part of it that a trained model needs: parameters and running values. */
+sr_status train_model_each(model *m, state_visit_fn *visitor, void *context, sr_failure *why);
+
 /* Dumps of the first steps (dump.c). Open: refuses what cannot be written, before anything is read.
  * Weights: those of now, as after the last update. Step: after each one; loss is the summed one.
  * Close: writes what a run shorter than --dump-steps has gathered; returns `so_far`, or its own
@@ -96,7 +99,7 @@ sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *wh
 sr_status trainer_checkpoint_last(trainer *r, sr_failure *why);
 
 /* 16 hexadecimal digits over all weights and running state. */
-void trainer_digest(trainer *r, char digest[32]);
+void trainer_digest(model *m, char digest[32]);
 
 void trainer_note(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Options as a .conf file, options of the normalizations in use as comments; malloc'd, NULL when out

@@ -1,0 +1,60 @@
+/* trained.h -- a trained model, as a checkpoint has it: to be evaluated, averaged, decoded with.
+ *
+ * Sources: the checkpoints that `statrec train` writes (docs/checkpoints.md). A run's name stands for
+ * its newest checkpoint.
+ */
+#ifndef STATNET_TRAINED_H
+#define STATNET_TRAINED_H
+
+#include "statnet/train.h"
+
+/* What a user may change. */
+typedef struct trained_options {
+    const char *data_dir; /* "": the run's */
+    int threads;          /* 0: all */
+} trained_options;
+
+typedef struct trained {
+    char path[OPTION_TEXT_SIZE]; /* of the checkpoint */
+    train_config config;         /* of its run */
+    int64_t updates;
+    data_shape shape;
+    const task_row *task;
+    task_options task_options;
+    int threads;
+    model *model;
+    tape *tape;
+    dataset *data; /* NULL until trained_open_data */
+} trained;
+
+/* name: X.ckpt, or a run file (its newest checkpoint). Reads weights and running values. To be closed
+ * also after a failure. */
+sr_status trained_open(trained *t, const char *name, const trained_options *o, sr_failure *why);
+void trained_close(trained *t);
+/* The data of its run, which must have the sizes that the model was built for. */
+sr_status trained_open_data(trained *t, sr_failure *why);
+
+/* The running values made anew: each is the mean over `batches` training batches (0: all) of what its
+ * method would add to it, with dropout as in training; the weights stay. Cumulative: batch k has the
+ * weight 1/k, its predecessors the rest, so that the values of before leave no trace. */
+sr_status trained_recompute(trained *t, int64_t batches, sr_failure *why);
+
+/* Train-inference discrepancy of each site over so many training batches (0: all), running values
+ * frozen: mean[sites], var[sites] of the model, NaN where a site has none (docs/norms.md 18.3 (b)). */
+sr_status trained_tid(trained *t, int64_t batches, double *mean, double *var, sr_failure *why);
+
+/* Writes the model as it is now as a checkpoint, without optimizer and progress: it can be evaluated
+ * and started from, not resumed. origin: what it was made of, one line. */
+sr_status trained_write(trained *t, const char *path, const char *origin, bool force,
+                        sr_failure *why);
+/* The arithmetic mean of every parameter and running value of so many checkpoints of one
+ * configuration, in double, into the model of t, which is open. */
+sr_status trained_average(trained *t, char *const *name, int count, sr_failure *why);
+
+/* Weights and running values from X.ckpt or X.npz into a model: every parameter must be there in its
+ * shape; running values where they are. */
+sr_status weights_read(model *m, const char *path, sr_failure *why);
+/* All of them as a NumPy archive, by name. */
+sr_status weights_write_npz(model *m, const char *path, bool force, sr_failure *why);
+
+#endif

@@ -1,0 +1,98 @@
+/* cmd_average.c -- statrec average: the mean of checkpoints, and running statistics made anew. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "statnet/options.h"
+#include "statnet/trained.h"
+#include "statnet/tsv.h"
+
+typedef struct average_values {
+    option_text output, data_dir;
+    int64_t threads, batches;
+    bool force, recompute;
+} average_values;
+
+#define AT(field) offsetof(average_values, field)
+static const option average_rows[] = {
+    {.key = "output",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .offset = AT(output),
+     .preset = "",
+     .unit = "",
+     .help = "the new checkpoint"},
+    FLAG_OPTION(NULL, "recompute-stats", AT(recompute), "no",
+                "make the running statistics anew by a pass over training data, each the mean over "
+                "its batches"),
+    INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
+               "of that pass; 0: all of an epoch"),
+    TEXT_OPTION(NULL, "data-dir", AT(data_dir), "",
+                "directory of the training data; empty: the run's"),
+    INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),
+    FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new checkpoint if it exists"),
+};
+static const option_table average_options = {average_rows,
+                                             sizeof average_rows / sizeof average_rows[0]};
+
+static int print_help(void) {
+    printf(
+        "usage: statrec average X.ckpt... -o NEW.ckpt [--recompute-stats]\n"
+        "\n"
+        "Writes the arithmetic mean of every weight and running statistic of checkpoints of one\n"
+        "run, or of runs of one configuration. The mean of running variances is not the variance\n"
+        "under the mean weights; --recompute-stats measures that. One checkpoint is fine: then\n"
+        "only its running statistics change. NEW.ckpt can be evaluated, translated with, exported\n"
+        "and started from (train --weights); it cannot be resumed.\n"
+        "\n");
+    options_help(average_options, stdout);
+    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
+    return TOOL_DONE;
+}
+
+/* "mean of a.ckpt b.ckpt; running statistics of 170 batches" */
+static char *origin_of(const average_values *v, char *const *name, int count) {
+    size_t size = 64;
+    for (int i = 0; i < count; i++) size += strlen(name[i]) + 1;
+    char *text = malloc(size);
+    if (!text) return NULL;
+    size_t used = (size_t)snprintf(text, size, "mean of");
+    for (int i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, size - used, " %s", name[i]);
+    if (v->recompute) snprintf(text + used, size - used, "; running statistics made anew");
+    return text;
+}
+
+static sr_status average(const average_values *v, char *const *name, int count, sr_failure *why) {
+    trained *t = calloc(1, sizeof *t);
+    char *origin = origin_of(v, name, count);
+    const trained_options o = {v->data_dir, (int)v->threads};
+    sr_status status = t && origin ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = trained_open(t, name[count - 1], &o, why);
+    if (status == SR_OK) status = trained_average(t, name, count, why);
+    if (status == SR_OK && v->recompute) status = trained_recompute(t, v->batches, why);
+    if (status == SR_OK) status = trained_write(t, v->output, origin, v->force, why);
+    if (t) trained_close(t);
+    free(t), free(origin);
+    return status;
+}
+
+int cmd_average(const tool *t) {
+    average_values v;
+    sr_failure why = {0};
+    int files = 0;
+    if (tool_wants_help(t)) return print_help();
+    options_preset(average_options, &v);
+    if (options_parse(average_options, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (files < 1) return tool_error(t, TOOL_USAGE, "checkpoints to average are missing");
+    if (!v.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.ckpt is missing");
+    if (v.batches && !v.recompute)
+        return tool_error(t, TOOL_USAGE, "--batches has no effect without --recompute-stats");
+    if (average(&v, t->argv + 2, files, &why) != SR_OK) return tool_report(t, &why);
+    tsv_escape(stdout, v.output);
+    puts(": written");
+    return TOOL_DONE;
+}

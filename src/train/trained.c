@@ -1,0 +1,156 @@
+/* trained.c -- see trained.h: opening, passes over the training data. */
+#include "statnet/trained.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+#include "statnet/gemm.h"
+
+/* -- which file */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length > tail && !strcmp(text + length - tail, end);
+}
+
+/* The newest checkpoint of a run. */
+static sr_status find_newest(const char *run, char path[OPTION_TEXT_SIZE], sr_failure *why) {
+    train_resume from;
+    train_config *c = malloc(sizeof *c);
+    if (!c) return sr_fail(why, SR_MEMORY, "%s: no memory", run);
+    sr_status status = train_resume_find(run, &from, c, why);
+    snprintf(path, OPTION_TEXT_SIZE, "%s", from.checkpoint);
+    train_resume_free(&from);
+    free(c);
+    return status;
+}
+
+/* -- opening */
+
+static sr_status read_head(trained *t, const array_reader *f, sr_failure *why) {
+    char *text = NULL;
+    int64_t *size;
+    const char *name;
+    sr_status status = array_reader_text(f, "config", &text, why);
+    if (status == SR_OK) status = train_config_read(&t->config, text, t->path, why);
+    free(text);
+    if (status == SR_OK) status = array_reader_int(f, "updates", &t->updates, why);
+    for (int i = 0; status == SR_OK && (name = checkpoint_size(&t->shape, i, &size)); i++)
+        status = array_reader_int(f, name, size, why);
+    t->shape.task = model_find(t->config.model.name)->task;
+    return status;
+}
+
+static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
+    t->threads = o->threads ? o->threads : omp_get_num_procs();
+    gemm_setup(t->threads);
+    if (*o->data_dir)
+        snprintf(t->config.data.dir, sizeof t->config.data.dir, "%.511s", o->data_dir);
+    t->task = task_of(t->shape.task);
+    t->task_options = (task_options){t->config.label_smoothing, t->config.smoothing};
+    t->model = model_create(&t->config.model, &t->shape, why);
+    if (!t->model) return why->status;
+    t->tape = tape_create(t->threads, why);
+    return t->tape ? SR_OK : why->status;
+}
+
+sr_status trained_open(trained *t, const char *name, const trained_options *o, sr_failure *why) {
+    memset(t, 0, sizeof *t);
+    sr_status status = SR_OK;
+    if (ends_with(name, ".ckpt"))
+        snprintf(t->path, sizeof t->path, "%.511s", name);
+    else
+        status = find_newest(name, t->path, why);
+    if (status != SR_OK) return status;
+    array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    status = read_head(t, f, why);
+    array_reader_close(f);
+    if (status == SR_OK) status = build(t, o, why);
+    return status == SR_OK ? weights_read(t->model, t->path, why) : status;
+}
+
+void trained_close(trained *t) {
+    tape_free(t->tape);
+    model_free(t->model);
+    data_close(t->data);
+    t->tape = NULL, t->model = NULL, t->data = NULL;
+}
+
+sr_status trained_open_data(trained *t, sr_failure *why) {
+    int64_t *of_model, *of_data;
+    const char *name;
+    if (t->data) return SR_OK;
+    t->data = data_open(&t->config.data, why);
+    if (!t->data) return why->status;
+    data_shape shape = *data_get_shape(t->data);
+    for (int i = 0; (name = checkpoint_size(&t->shape, i, &of_model)); i++) {
+        checkpoint_size(&shape, i, &of_data);
+        if (*of_model == *of_data) continue;
+        return sr_fail(why, SR_USAGE, "%s: made for %s %lld, the data have %lld: other data",
+                       t->path, name, (long long)*of_model, (long long)*of_data);
+    }
+    return SR_OK;
+}
+
+/* -- passes over the training data, dropout as in training */
+
+static sr_status pass_over(trained *t, int64_t index, norm_mode mode, sr_failure *why) {
+    batch b;
+    pass p = {.tape = t->tape, .batch = &b, .mode = mode};
+    rng root = rng_create((uint64_t)t->config.seed), random = rng_split(&root, 2);
+    sr_status status = data_batch(t->data, SPLIT_TRAIN, 0, index, &b, why);
+    if (status != SR_OK) return status;
+    tape_reset(t->tape, rng_split(&random, (uint64_t)index), true, false);
+    if (task_loss(t->task, &t->task_options, t->model, &p, NULL)) return SR_OK;
+    const sr_failure *f = tape_failure(t->tape);
+    return sr_fail(why, f->status, "%s: %s", t->path, f->text);
+}
+
+static int64_t batches_of(const trained *t, int64_t wanted) {
+    const int64_t all = data_batches(t->data, SPLIT_TRAIN);
+    return wanted && wanted < all ? wanted : all;
+}
+
+/* Keeps what a training pass changes besides the running values. */
+typedef struct site_keep {
+    double alpha;
+    int64_t calls;
+} site_keep;
+
+sr_status trained_recompute(trained *t, int64_t batches, sr_failure *why) {
+    sr_status status = trained_open_data(t, why);
+    if (status != SR_OK) return status;
+    const model *m = t->model;
+    site_keep *keep = malloc((size_t)(m->sites + 1) * sizeof *keep);
+    if (!keep) return sr_fail(why, SR_MEMORY, "%s: no memory for %d sites", t->path, m->sites);
+    for (int i = 0; i < m->sites; i++)
+        keep[i] = (site_keep){m->site[i]->options.alpha, m->site[i]->calls};
+    const int64_t count = batches_of(t, batches);
+    for (int64_t k = 0; k < count && status == SR_OK; k++) {
+        for (int i = 0; i < m->sites; i++) m->site[i]->options.alpha = (double)k / (double)(k + 1);
+        status = pass_over(t, k, NORM_TRAIN, why);
+    }
+    for (int i = 0; i < m->sites; i++)
+        m->site[i]->options.alpha = keep[i].alpha, m->site[i]->calls = keep[i].calls;
+    free(keep);
+    return status;
+}
+
+sr_status trained_tid(trained *t, int64_t batches, double *mean, double *var, sr_failure *why) {
+    sr_status status = trained_open_data(t, why);
+    if (status != SR_OK) return status;
+    final_tid *f = final_tid_begin(t->model, why);
+    if (!f) return why->status;
+    const int64_t count = batches_of(t, batches);
+    for (int64_t k = 0; k < count && status == SR_OK; k++)
+        status = pass_over(t, k, NORM_BATCH, why);
+    for (int i = 0; i < t->model->sites; i++) final_tid_of(f, i, &mean[i], &var[i]);
+    final_tid_end(f);
+    return status;
+}
