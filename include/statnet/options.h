@@ -6,7 +6,7 @@
  * `--key value` or `--key=value` on a command line and `key = value` in a .conf file ('#' at the
  * start of a line or after a blank starts a comment; "..." quotes a value); a flag takes no value on
  * the command line (`--flag`, `--no-flag`) and yes/no in a file. A repeated option: the last one
- * wins.
+ * wins, but for lists.
  */
 #ifndef STATNET_OPTIONS_H
 #define STATNET_OPTIONS_H
@@ -24,10 +24,17 @@ typedef enum {
     OPTION_REAL,   /* double,  low <= value <= high; nan is refused */
     OPTION_TEXT,   /* char[OPTION_TEXT_SIZE] */
     OPTION_CHOICE, /* char[OPTION_TEXT_SIZE], one of the words in `choices` */
+    OPTION_LIST,   /* option_list: each time it is given adds a text; preset "". Not for dumps */
 } option_type;
 
 enum { OPTION_TEXT_SIZE = 512 };
 typedef char option_text[OPTION_TEXT_SIZE];
+
+enum { OPTION_LIST_MOST = 16 };
+typedef struct option_list {
+    int count;
+    option_text text[OPTION_LIST_MOST];
+} option_list;
 
 /* When an option has an effect, as the values of the others decide. */
 typedef struct option_use {
@@ -58,6 +65,8 @@ typedef struct option {
     { group, key, 0, OPTION_TEXT, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 #define CHOICE_OPTION(group, key, at, preset, words, help_line, ...)                               \
     { group, key, 0, OPTION_CHOICE, at, preset, 0, 0, "", words, .help = help_line, __VA_ARGS__ }
+#define LIST_OPTION(group, key, at, help_line, ...)                                                \
+    { group, key, 0, OPTION_LIST, at, "", 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 #define INT_OPTION(group, key, at, preset, low, high, unit, help_line, ...)                        \
     { group, key, 0, OPTION_INT, at, preset, low, high, unit, "", .help = help_line, __VA_ARGS__ }
 #define REAL_OPTION(group, key, at, preset, low, high, unit, help_line, ...)                       \

@@ -17,6 +17,7 @@ typedef struct parsed {
     int64_t integer;
     double real;
     const char *text;
+    const option_list *list; /* what is in its place already */
 } parsed;
 
 const option *options_find(option_table table, const char *key) {
@@ -106,6 +107,7 @@ static const char *parse_value(const option *row, const char *text, parsed *valu
         return parse_flag(text, value);
     case OPTION_TEXT:
     case OPTION_CHOICE:
+    case OPTION_LIST:
         value->text = text;
         return strlen(text) < OPTION_TEXT_SIZE ? NULL : "is too long";
     }
@@ -158,6 +160,8 @@ static bool is_preset(const option *row, const parsed *value) {
     case OPTION_TEXT:
     case OPTION_CHOICE:
         return strcmp(preset.text, value->text) == 0;
+    case OPTION_LIST:
+        return value->list && value->list->count == 0;
     }
     return false;
 }
@@ -175,8 +179,17 @@ static const char *check_value(const option *row, const parsed *value) {
     return NULL;
 }
 
+/* There is room: options_set has looked. */
+static void append(option_list *list, const char *text) {
+    if (list->count < OPTION_LIST_MOST) memcpy(list->text[list->count++], text, strlen(text) + 1);
+}
+
+static void *place_of(const option *row, void *values) {
+    return row->place ? row->place : (char *)values + row->offset;
+}
+
 static void store_value(const option *row, void *values, const parsed *value) {
-    char *place = row->place ? row->place : (char *)values + row->offset;
+    char *place = place_of(row, values);
     switch (row->type) {
     case OPTION_FLAG:
         memcpy(place, &value->flag, sizeof value->flag);
@@ -190,6 +203,9 @@ static void store_value(const option *row, void *values, const parsed *value) {
     case OPTION_TEXT:
     case OPTION_CHOICE:
         memmove(place, value->text, strlen(value->text) + 1);
+        break;
+    case OPTION_LIST:
+        append((option_list *)(void *)place, value->text);
         break;
     }
 }
@@ -210,14 +226,21 @@ static void load_value(const option *row, const void *values, parsed *value) {
     case OPTION_CHOICE:
         value->text = place;
         break;
+    case OPTION_LIST:
+        value->list = (const option_list *)(const void *)place;
+        break;
     }
 }
 
 void options_preset(option_table table, void *values) {
     for (int i = 0; i < table.count; i++) {
+        const option *row = &table.row[i];
         parsed value = {.text = ""};
-        parse_value(&table.row[i], table.row[i].preset, &value);
-        store_value(&table.row[i], values, &value);
+        parse_value(row, row->preset, &value);
+        if (row->type == OPTION_LIST)
+            ((option_list *)place_of(row, values))->count = 0;
+        else
+            store_value(row, values, &value);
     }
 }
 
@@ -244,7 +267,7 @@ static sr_status refuse_value(const option *row, const char *text, const char *w
                 row->choices);
         if (nearest_choice(row->choices, text, word, sizeof word))
             sr_hint(why, "did you mean '%s'?", word);
-    } else if (row->type == OPTION_TEXT) {
+    } else if (row->type == OPTION_TEXT || row->type == OPTION_LIST) {
         sr_fail(why, SR_USAGE, "%s: value '%.40s...' of %s %s; at most %d bytes", where, text,
                 row->key, wrong, OPTION_TEXT_SIZE - 1);
     } else if (row->type == OPTION_FLAG || !has_range(row)) {
@@ -269,6 +292,10 @@ sr_status options_set(option_table table, void *values, const char *key, const c
     const char *wrong = parse_value(row, text, &value);
     if (!wrong) wrong = check_value(row, &value);
     if (wrong) return refuse_value(row, text, where, wrong, why);
+    if (row->type == OPTION_LIST &&
+        ((option_list *)place_of(row, values))->count == OPTION_LIST_MOST)
+        return sr_fail(why, SR_USAGE, "%s: value '%.80s' is one too many; at most %d", where, text,
+                       OPTION_LIST_MOST);
     store_value(row, values, &value);
     return SR_OK;
 }
@@ -307,6 +334,9 @@ void options_format(const option *row, const void *values, char *text, size_t si
     case OPTION_TEXT:
     case OPTION_CHOICE:
         snprintf(text, size, "%s", value.text);
+        break;
+    case OPTION_LIST:
+        snprintf(text, size, "%d values", value.list->count);
         break;
     }
 }

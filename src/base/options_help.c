@@ -7,11 +7,9 @@ enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
 
 /* "  -o, --output TEXT" */
 static int format_usage(const option *row, char *text, size_t size) {
-    static const char *const word[] = {[OPTION_FLAG] = "",
-                                       [OPTION_INT] = " N",
-                                       [OPTION_REAL] = " X",
-                                       [OPTION_TEXT] = " TEXT",
-                                       [OPTION_CHOICE] = " WORD"};
+    static const char *const word[] = {
+        [OPTION_FLAG] = "",      [OPTION_INT] = " N",       [OPTION_REAL] = " X",
+        [OPTION_TEXT] = " TEXT", [OPTION_CHOICE] = " WORD", [OPTION_LIST] = " TEXT"};
     const char *no = row->type == OPTION_FLAG ? "[no-]" : "";
     if (row->letter)
         return snprintf(text, size, "  -%c, --%s%s%s", row->letter, no, row->key, word[row->type]);
