@@ -118,7 +118,7 @@ $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 
 LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c)) $(call libs_of,cli)
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(LINK)
 

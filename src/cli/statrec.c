@@ -19,6 +19,7 @@ static const command commands[] = {
     {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
     {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},
+    {"score", cmd_score, "score translations against references"},
     {"list", cmd_list, "norms, models, data, stats, optimizers, figures, options, sites"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -50,14 +50,72 @@ bool unicode_is_symbol(uint32_t code) {
     return uc_is_general_category(code, UC_CATEGORY_S);
 }
 
-uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
-    uint8_t *small = u8_tolower(text, length, NULL, NULL, NULL, lowered);
-    if (!small) return NULL;
-    uint8_t *closed = realloc(small, *lowered + 1);
-    if (!closed) {
-        free(small);
-        return NULL;
+/* -- small letters -------------------------------------------------------------------------------- */
+
+/* The apostrophe became one with Unicode 6.3 (Word_Break=Single_Quote), which libunistring 1.0 does
+ * not know. */
+static bool is_case_ignorable(uint32_t code) {
+    return code == '\'' || uc_is_property_case_ignorable(code);
+}
+
+/* True when the first code point from p on that has a say is a letter with a case. */
+static bool cased_follows(const uint8_t *p, const uint8_t *end) {
+    uint32_t code;
+    for (size_t step; p < end && (step = unicode_decode(p, &code)) > 0; p += step)
+        if (!is_case_ignorable(code)) return uc_is_property_cased(code);
+    return false;
+}
+
+typedef struct lowering {
+    uint8_t *byte;
+    size_t size, capacity;
+} lowering;
+
+static bool put(lowering *out, const uint8_t *bytes, size_t count) {
+    if (out->size + count >= out->capacity) {
+        const size_t capacity = 2 * (out->size + count) + 16;
+        uint8_t *larger = realloc(out->byte, capacity);
+        if (!larger) return false;
+        out->byte = larger;
+        out->capacity = capacity;
     }
-    closed[*lowered] = 0;
-    return closed;
+    if (count) memcpy(out->byte + out->size, bytes, count);
+    out->size += count;
+    out->byte[out->size] = 0;
+    return true;
+}
+
+/* A run without a sigma: there the neighbours of a letter do not matter. */
+static bool lower_run(lowering *out, const uint8_t *text, size_t length) {
+    size_t size;
+    if (!length) return put(out, text, 0);
+    uint8_t *small = u8_tolower(text, length, NULL, NULL, NULL, &size);
+    const bool done = small && put(out, small, size);
+    free(small);
+    return done;
+}
+
+/* Sigma is final behind a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
+ * u8_tolower has the rule too, but not for code points that have a case and are ignorable as well. */
+uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
+    static const uint32_t sigma = 0x3a3;
+    const uint8_t *const end = text + length, *run = text;
+    lowering out = {0};
+    bool cased_before = false, done = true;
+    uint32_t code;
+    for (size_t at = 0, step; done && at < length; at += step) {
+        step = unicode_decode(text + at, &code);
+        if (!step) break;
+        if (code == sigma) {
+            const bool final = cased_before && !cased_follows(text + at + step, end);
+            done = lower_run(&out, run, (size_t)(text + at - run)) &&
+                   put(&out, (const uint8_t *)(final ? "\xcf\x82" : "\xcf\x83"), 2);
+            run = text + at + step;
+        }
+        if (!is_case_ignorable(code)) cased_before = uc_is_property_cased(code);
+    }
+    done = done && lower_run(&out, run, (size_t)(end - run));
+    *lowered = out.size;
+    if (!done) free(out.byte);
+    return done ? out.byte : NULL;
 }

@@ -1,0 +1,148 @@
+/* bleu_scorer.c -- one sentence after the other: its lines made into words, its counts kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scorer.h"
+#include "statnet/unicode.h"
+
+bleu_scorer *bleu_create(const bleu_form *form) {
+    bleu_scorer *s = calloc(1, sizeof *s);
+    if (s) s->form = *form;
+    return s;
+}
+
+void bleu_free(bleu_scorer *s) {
+    if (!s) return;
+    score_text_free(&s->line);
+    score_text_free(&s->spare);
+    grams_free(&s->grams);
+    free(s->sentence);
+    free(s);
+}
+
+int64_t bleu_sentences(const bleu_scorer *s) {
+    return s->sentences;
+}
+
+const bleu_counts *bleu_sentence(const bleu_scorer *s, int64_t i) {
+    return i >= 0 && i < s->sentences ? &s->sentence[i] : NULL;
+}
+
+bleu_counts bleu_sum(const bleu_scorer *s) {
+    bleu_counts sum = {0};
+    for (int64_t i = 0; i < s->sentences; i++) bleu_counts_add(&sum, &s->sentence[i]);
+    return sum;
+}
+
+/* -- a line as its words are looked for in it ------------------------------------------------------ */
+
+static void lower_ascii(score_text *t) {
+    for (size_t i = 0; i < t->size; i++)
+        if (t->byte[i] >= 'A' && t->byte[i] <= 'Z') t->byte[i] += 'a' - 'A';
+}
+
+static void lower_unicode(score_text *t) {
+    size_t size;
+    uint8_t *small = unicode_lower(t->byte, t->size, &size);
+    score_text_clear(t);
+    if (small)
+        score_text_put(t, small, size);
+    else
+        t->failed = true;
+    free(small);
+}
+
+/* The size of the line without blanks at its end; *valid: it is UTF-8. */
+static size_t size_without_blanks(const score_text *t, bool *valid) {
+    size_t kept = 0, step;
+    uint32_t code;
+    *valid = true;
+    for (size_t at = 0; at < t->size; at += step) {
+        step = unicode_decode(t->byte + at, &code);
+        if (!step) {
+            *valid = false;
+            return at;
+        }
+        if (!unicode_is_blank(code)) kept = at + step;
+    }
+    return kept;
+}
+
+static sr_status refuse_bytes(const score_text *t, size_t at, sr_failure *why) {
+    return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", at, t->byte[at]);
+}
+
+/* The line in s->line; its words are what stands between blanks. */
+static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
+    bool valid;
+    score_text_clear(&s->line);
+    score_text_put(&s->line, text.byte, text.size);
+    if (s->line.failed) return sr_fail(why, SR_MEMORY, "no memory for a line");
+    if (s->form.multi) {
+        if (s->form.lowercase) lower_ascii(&s->line);
+        return SR_OK;
+    }
+    const size_t kept = size_without_blanks(&s->line, &valid);
+    if (!valid) return refuse_bytes(&s->line, kept, why);
+    s->line.byte[s->line.size = kept] = 0;
+    if (s->form.lowercase) lower_unicode(&s->line);
+    if (s->form.tokenizer == BLEU_TOKENIZE_NONE) return SR_OK;
+    (s->form.tokenizer == BLEU_TOKENIZE_INTL ? bleu_tokenize_intl : bleu_tokenize_13a)(&s->line,
+                                                                                       &s->spare);
+    const score_text made = s->spare;
+    s->spare = s->line;
+    s->line = made;
+    return SR_OK;
+}
+
+static sr_status take_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
+    sr_status status = prepare_line(s, text, why);
+    if (status == SR_OK && !grams_add(&s->grams, &s->line, s->form.multi))
+        status = sr_fail(why, SR_MEMORY, "no memory for the words of a line");
+    return status;
+}
+
+/* -- sentences ------------------------------------------------------------------------------------ */
+
+static bool make_room(bleu_scorer *s) {
+    if (s->sentences < s->capacity) return true;
+    const int64_t capacity = s->capacity ? 2 * s->capacity : 256;
+    bleu_counts *larger = realloc(s->sentence, (size_t)capacity * sizeof *larger);
+    if (!larger) return false;
+    s->sentence = larger;
+    s->capacity = capacity;
+    return true;
+}
+
+sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why) {
+    if (refs < 1 || refs > BLEU_REFERENCES)
+        return sr_fail(why, SR_USAGE, "%d references; a sentence has 1 to %d", refs,
+                       BLEU_REFERENCES);
+    if (s->refs && s->refs != refs)
+        return sr_fail(why, SR_USAGE, "%d references; the sentences before had %d", refs, s->refs);
+    if (!make_room(s)) return sr_fail(why, SR_MEMORY, "no memory for the counts of a sentence");
+    grams_begin(&s->grams);
+    sr_status status = take_line(s, hyp, why);
+    for (int i = 0; status == SR_OK && i < refs; i++) status = take_line(s, ref[i], why);
+    if (status == SR_OK && !grams_count(&s->grams, &s->sentence[s->sentences]))
+        status = sr_fail(why, SR_MEMORY, "no memory for the n-grams of a sentence");
+    if (status != SR_OK) return status;
+    s->refs = refs;
+    s->sentences++;
+    return SR_OK;
+}
+
+char *bleu_words(const bleu_form *form, bleu_text line) {
+    bleu_scorer *s = bleu_create(form);
+    score_text out = {0};
+    if (s && take_line(s, line, NULL) == SR_OK) {
+        score_text_put(&out, "", 0);
+        for (int64_t i = 0; i < s->grams.words; i++) {
+            if (i) score_text_put(&out, " ", 1);
+            score_text_put(&out, s->grams.text.byte + s->grams.start[i], s->grams.length[i]);
+        }
+        if (out.failed) score_text_free(&out);
+    }
+    bleu_free(s);
+    return (char *)out.byte;
+}

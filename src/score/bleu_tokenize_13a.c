@@ -1,0 +1,116 @@
+/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST), in the reading of sacreBLEU (Post, A
+ * Call for Clarity in Reporting BLEU Scores, WMT 2018), whose default it is.
+ *
+ * In this order, each over the whole line with a blank before and behind it, from left to right
+ * without overlap:
+ *   1  "<skipped>" goes; &quot; &amp; &lt; &gt; become the characters, in this order, so that &amp;lt;
+ *      is '<' in the end
+ *   2  each of the ASCII symbols but ' , - . stands alone
+ *   3  '.' and ',' stand alone behind what is no digit
+ *   4  and before what is no digit
+ *   5  '-' stands alone behind a digit
+ * Digits are 0 to 9. A rule takes both characters that it looks at, so the next match begins behind
+ * them. Bytes do: no byte of a longer UTF-8 sequence is an ASCII character.
+ */
+#include <string.h>
+
+#include "score_text.h"
+
+static bool is_digit(uint8_t c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_point(uint8_t c) {
+    return c == '.' || c == ',';
+}
+
+/* The ranges of the script: { to ~, [ to `, blank to &, ( to +, : to @, and the slash. */
+static bool is_symbol(uint8_t c) {
+    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+           (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
+}
+
+static void swap(score_text *a, score_text *b) {
+    score_text kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Every `old` becomes `new`; the result is in *from again. */
+static void replace(score_text *from, score_text *spare, const char *old, const char *new) {
+    const size_t length = strlen(old);
+    score_text_clear(spare);
+    for (size_t at = 0; at < from->size;) {
+        bool here = from->size - at >= length && memcmp(from->byte + at, old, length) == 0;
+        if (here)
+            score_text_put(spare, new, strlen(new));
+        else
+            score_text_put(spare, from->byte + at, 1);
+        at += here ? length : 1;
+    }
+    swap(from, spare);
+}
+
+static void unescape(score_text *from, score_text *spare) {
+    if (from->size && memchr(from->byte, '<', from->size)) replace(from, spare, "<skipped>", "");
+    if (!from->size || !memchr(from->byte, '&', from->size)) return;
+    replace(from, spare, "&quot;", "\"");
+    replace(from, spare, "&amp;", "&");
+    replace(from, spare, "&lt;", "<");
+    replace(from, spare, "&gt;", ">");
+}
+
+static void put_alone(score_text *to, const uint8_t *c) {
+    score_text_put(to, " ", 1);
+    score_text_put(to, c, 1);
+    score_text_put(to, " ", 1);
+}
+
+static void part_symbols(const score_text *from, score_text *to) {
+    score_text_clear(to);
+    score_text_put(to, "   ", 3); /* the blank before the line is a symbol too */
+    for (size_t i = 0; i < from->size; i++) {
+        if (is_symbol(from->byte[i]))
+            put_alone(to, from->byte + i);
+        else
+            score_text_put(to, from->byte + i, 1);
+    }
+    score_text_put(to, "   ", 3);
+}
+
+static void part_points_behind(const score_text *from, score_text *to) {
+    score_text_clear(to);
+    for (size_t i = 0; i < from->size; i++) {
+        score_text_put(to, from->byte + i, 1);
+        if (i + 1 < from->size && !is_digit(from->byte[i]) && is_point(from->byte[i + 1]))
+            put_alone(to, from->byte + ++i);
+    }
+}
+
+static void part_points_before(const score_text *from, score_text *to) {
+    score_text_clear(to);
+    for (size_t i = 0; i < from->size; i++) {
+        if (i + 1 < from->size && is_point(from->byte[i]) && !is_digit(from->byte[i + 1]))
+            put_alone(to, from->byte + i++);
+        score_text_put(to, from->byte + i, 1);
+    }
+}
+
+static void part_dashes(const score_text *from, score_text *to) {
+    score_text_clear(to);
+    for (size_t i = 0; i < from->size; i++) {
+        score_text_put(to, from->byte + i, 1);
+        if (i + 1 < from->size && is_digit(from->byte[i]) && from->byte[i + 1] == '-')
+            put_alone(to, from->byte + ++i);
+    }
+}
+
+void bleu_tokenize_13a(score_text *from, score_text *to) {
+    unescape(from, to);
+    part_symbols(from, to);
+    part_points_behind(to, from);
+    part_points_before(from, to);
+    part_dashes(to, from);
+    swap(from, to);
+    to->failed = to->failed || from->failed;
+}

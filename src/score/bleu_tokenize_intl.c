@@ -1,0 +1,83 @@
+/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST), in the
+ * reading of sacreBLEU (Post, WMT 2018): nothing is unescaped, and a point behind a number at the end
+ * of the line stays with it.
+ *
+ * In this order, each over the whole line, from left to right without overlap, on code points and
+ * Unicode's general categories:
+ *   1  punctuation (P) stands alone behind what is no number (N)
+ *   2  and before what is no number
+ *   3  symbols (S) stand alone
+ */
+#include "score_text.h"
+#include "statnet/unicode.h"
+
+typedef struct letter {
+    const uint8_t *byte;
+    size_t size;
+    uint32_t code;
+} letter;
+
+/* The letter at *at of valid UTF-8; false at the end. */
+static bool next_letter(const score_text *t, size_t at, letter *l) {
+    if (at >= t->size) return false;
+    l->byte = t->byte + at;
+    l->size = unicode_decode(l->byte, &l->code);
+    return l->size > 0;
+}
+
+static void put_letter(score_text *to, const letter *l) {
+    score_text_put(to, l->byte, l->size);
+}
+
+static void put_alone(score_text *to, const letter *l) {
+    score_text_put(to, " ", 1);
+    put_letter(to, l);
+    score_text_put(to, " ", 1);
+}
+
+static void part_punctuation_behind(const score_text *from, score_text *to) {
+    letter l, next;
+    score_text_clear(to);
+    for (size_t at = 0; next_letter(from, at, &l);) {
+        put_letter(to, &l);
+        at += l.size;
+        if (!unicode_is_number(l.code) && next_letter(from, at, &next) &&
+            unicode_is_punctuation(next.code)) {
+            put_alone(to, &next);
+            at += next.size;
+        }
+    }
+}
+
+static void part_punctuation_before(const score_text *from, score_text *to) {
+    letter l, next;
+    score_text_clear(to);
+    for (size_t at = 0; next_letter(from, at, &l);) {
+        at += l.size;
+        if (unicode_is_punctuation(l.code) && next_letter(from, at, &next) &&
+            !unicode_is_number(next.code)) {
+            put_alone(to, &l);
+            l = next;
+            at += next.size;
+        }
+        put_letter(to, &l);
+    }
+}
+
+static void part_symbols(const score_text *from, score_text *to) {
+    letter l;
+    score_text_clear(to);
+    for (size_t at = 0; next_letter(from, at, &l); at += l.size) {
+        if (unicode_is_symbol(l.code))
+            put_alone(to, &l);
+        else
+            put_letter(to, &l);
+    }
+}
+
+void bleu_tokenize_intl(score_text *from, score_text *to) {
+    part_punctuation_behind(from, to);
+    part_punctuation_before(to, from);
+    part_symbols(from, to);
+    to->failed = to->failed || from->failed;
+}

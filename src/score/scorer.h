@@ -1,0 +1,16 @@
+/* scorer.h -- what a scorer holds. */
+#ifndef SCORE_SCORER_H
+#define SCORE_SCORER_H
+
+#include "grams.h"
+
+struct bleu_scorer {
+    bleu_form form;
+    int refs; /* of each sentence; 0 before the first */
+    score_text line, spare;
+    grams grams;
+    bleu_counts *sentence; /* [sentences] */
+    int64_t sentences, capacity;
+};
+
+#endif
