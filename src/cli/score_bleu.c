@@ -199,6 +199,8 @@ static int print_multi(const tool *t, const bleu_scorer *s, const bleu_interval 
     const bleu_counts sum = bleu_sum(s);
     bleu_print_multi(&sum, line, sizeof line);
     puts(line);
+    fflush(
+        stdout); /* the two stay in this order in one file; tool_finish reports what went wrong */
     bleu_signature(s, interval, signature, sizeof signature);
     fprintf(stderr, "%s: signature %s\n", t->name, signature);
     return sum.ref_len ? TOOL_DONE : TOOL_FAILED;
