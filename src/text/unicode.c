@@ -52,17 +52,11 @@ bool unicode_is_symbol(uint32_t code) {
 
 /* -- small letters -------------------------------------------------------------------------------- */
 
-/* The apostrophe became one with Unicode 6.3 (Word_Break=Single_Quote), which libunistring 1.0 does
- * not know. */
-static bool is_case_ignorable(uint32_t code) {
-    return code == '\'' || uc_is_property_case_ignorable(code);
-}
-
 /* True when the first code point from p on that has a say is a letter with a case. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     uint32_t code;
     for (size_t step; p < end && (step = unicode_decode(p, &code)) > 0; p += step)
-        if (!is_case_ignorable(code)) return uc_is_property_cased(code);
+        if (!uc_is_property_case_ignorable(code)) return uc_is_property_cased(code);
     return false;
 }
 
@@ -96,7 +90,8 @@ static bool lower_run(lowering *out, const uint8_t *text, size_t length) {
 }
 
 /* Sigma is final behind a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
- * u8_tolower has the rule too, but not for code points that have a case and are ignorable as well. */
+ * u8_tolower has the rule too, but in libunistring 1.0 it is another one beside apostrophes and beside
+ * code points that have a case and are ignorable as well. */
 uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     static const uint32_t sigma = 0x3a3;
     const uint8_t *const end = text + length, *run = text;
@@ -112,7 +107,7 @@ uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
                    put(&out, (const uint8_t *)(final ? "\xcf\x82" : "\xcf\x83"), 2);
             run = text + at + step;
         }
-        if (!is_case_ignorable(code)) cased_before = uc_is_property_cased(code);
+        if (!uc_is_property_case_ignorable(code)) cased_before = uc_is_property_cased(code);
     }
     done = done && lower_run(&out, run, (size_t)(end - run));
     *lowered = out.size;
