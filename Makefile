@@ -169,7 +169,7 @@ check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
 
-QUICK_TESTS := $(foreach l,base engine norm nets data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS)))
+QUICK_TESTS := $(foreach l,base text score engine norm nets data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS)))
 unit-quick: $(QUICK_TESTS)
 	$(Q)sh tests/run_unit.sh $(QUICK_TESTS)
 .PHONY: unit-quick
