@@ -1,0 +1,235 @@
+/* test_trained.c -- checkpoints without their run: the mean of several, running values made anew, the
+ * train-inference discrepancy, weights from elsewhere. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "small_run.h"
+#include "statnet/trained.h"
+
+static char *path_of(const char *name) {
+    static char path[8][600];
+    static int used;
+    char *p = path[used++ % 8];
+    snprintf(p, 600, "%s/%s", check_temporary(), name);
+    return p;
+}
+
+static void train(const char *const *more) {
+    train_result r;
+    sr_runfile *f = small_run(more, NULL, &r);
+    sr_run_close(f);
+}
+
+static trained *open_trained(const char *name) {
+    sr_failure why = {0};
+    trained *t = malloc(sizeof *t);
+    assert_non_null(t);
+    check_ok(trained_open(t, path_of(name), &(trained_options){"", 1}, &why), &why);
+    return t;
+}
+
+static void close_trained(trained *t) {
+    trained_close(t);
+    free(t);
+}
+
+static const norm_site *site_of(const trained *t, const char *name) {
+    for (int i = 0; i < t->model->sites; i++)
+        if (!strcmp(t->model->site[i]->name, name)) return t->model->site[i];
+    fail_msg("no site %s", name);
+    return NULL;
+}
+
+static double evaluate(trained *t, data_split split, norm_mode mode) {
+    cross_entropy_report sum;
+    sr_failure why = {0};
+    check_ok(trained_open_data(t, &why), &why);
+    check_ok(task_evaluate(t->task, &t->task_options, t->model, t->tape, t->data, split, mode, &sum,
+                           &why),
+             &why);
+    return sum.loss / (double)sum.tokens;
+}
+
+#define RUN                                                                                        \
+    "--norm", "bn", "--norm-at", "decoder.*=pnv", "--lr", "0.05", "--lr-scheduler", "fixed",       \
+        "--warmup-updates", "0"
+
+/* What a run says of its last validation, its checkpoint says again. */
+static void same_as_run(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "3", "--checkpoint-every", "end", NULL};
+    train_result r;
+    small_write_pairs(8);
+    sr_runfile *f = small_run(args, NULL, &r);
+    sr_run_close(f);
+    trained *t = open_trained("small.h5");
+    assert_int_equal(t->updates, r.updates);
+    assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == r.last.value[0]);
+    close_trained(t);
+}
+
+/* Every number is the mean of those of the checkpoints. */
+static void mean_of_three(void **state) {
+    (void)state;
+    const char *const args[] = {RUN,  "--epochs", "3", "--checkpoint-every",
+                                "1e", "--keep",   "9", NULL};
+    sr_failure why = {0};
+    small_write_pairs(8);
+    train(args);
+    char *name[3] = {path_of("small-0000004.ckpt"), path_of("small-0000008.ckpt"),
+                     path_of("small-0000012.ckpt")};
+    trained *all[3] = {open_trained("small-0000004.ckpt"), open_trained("small-0000008.ckpt"),
+                       open_trained("small-0000012.ckpt")};
+    trained *mean = open_trained("small-0000012.ckpt");
+    check_ok(trained_average(mean, name, 3, &why), &why);
+    bool differ = false;
+    for (int i = 0; i < mean->model->params.count; i++)
+        for (int64_t k = 0; k < mean->model->params.item[i]->t.count; k++) {
+            double sum = 0;
+            for (int c = 0; c < 3; c++) sum += (double)all[c]->model->params.item[i]->t.value[k];
+            assert_true(mean->model->params.item[i]->t.value[k] == (real)(sum / 3));
+            differ |= all[0]->model->params.item[i]->t.value[k] != (real)(sum / 3);
+        }
+    assert_true(differ);
+    for (int i = 0; i < mean->model->sites; i++) {
+        const norm_site *s = mean->model->site[i];
+        for (int v = 0; v < NORM_STATE_MAX && s->state[v]; v++)
+            for (int64_t k = 0; k < s->state_count[v]; k++) {
+                double sum = 0;
+                for (int c = 0; c < 3; c++) sum += all[c]->model->site[i]->state[v][k];
+                assert_true(fabs(s->state[v][k] - sum / 3) <= 1e-15 * fabs(sum));
+            }
+    }
+    for (int c = 0; c < 3; c++) close_trained(all[c]);
+    close_trained(mean);
+}
+
+/* With one batch as the training data, the new running values are that batch's: what is evaluated with
+ * them is what is evaluated with the batch's own, and the discrepancy is nothing. */
+static void recomputed_from_one_batch(void **state) {
+    (void)state;
+    const char *const args[] = {RUN,   "--epochs",    "6",          "--max-tokens",
+                                "64",  "--keep-best", "valid_loss", "--checkpoint-every",
+                                "end", NULL};
+    sr_failure why = {0};
+    small_write_pairs(8);
+    train(args);
+    trained *t = open_trained("small.h5");
+    double mean[32], var[32];
+    check_ok(trained_open_data(t, &why), &why);
+    assert_int_equal(data_batches(t->data, SPLIT_TRAIN), 1);
+    check_ok(trained_tid(t, 0, mean, var, &why), &why);
+    assert_true(mean[0] > 0.01 && var[0] > 0.01); /* 6 passes are few for alpha 0.95 */
+    const double before = evaluate(t, SPLIT_TRAIN, NORM_RUNNING);
+    const double of_batch = evaluate(t, SPLIT_TRAIN, NORM_BATCH);
+    const int64_t calls = site_of(t, "encoder.0.norm1")->calls;
+    const double alpha = site_of(t, "encoder.0.norm1")->options.alpha;
+    check_ok(trained_recompute(t, 0, &why), &why);
+    assert_int_equal(site_of(t, "encoder.0.norm1")->calls, calls);
+    assert_true(site_of(t, "encoder.0.norm1")->options.alpha == alpha);
+    assert_true(fabs(before - of_batch) > 1e-3);
+    assert_true(fabs(evaluate(t, SPLIT_TRAIN, NORM_RUNNING) - of_batch) < 1e-5);
+    check_ok(trained_tid(t, 0, mean, var, &why), &why);
+    assert_true(mean[0] < 1e-6 && var[0] < 1e-6);
+    close_trained(t);
+}
+
+/* Over several batches each weighs the same: with the batches in halves, the mean of the halves. */
+static void recomputed_as_mean(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
+    sr_failure why = {0};
+    double first[16], both[16];
+    small_write_pairs(4);
+    train(args);
+    trained *t = open_trained("small.h5");
+    const norm_site *s = site_of(t, "encoder.0.norm1");
+    check_ok(trained_open_data(t, &why), &why);
+    assert_int_equal(data_batches(t->data, SPLIT_TRAIN), 2);
+    check_ok(trained_recompute(t, 1, &why), &why);
+    memcpy(first, s->state[0], sizeof first);
+    check_ok(trained_recompute(t, 2, &why), &why);
+    memcpy(both, s->state[0], sizeof both);
+    double mean[32], var[32];
+    for (int k = 0; k < 16; k++) { /* the second batch's */
+        s->state[0][k] = 2 * both[k] - first[k];
+        s->state[1][k] = 1;
+    }
+    bool moved = false;
+    for (int k = 0; k < 16; k++) moved |= fabs(both[k] - first[k]) > 1e-4;
+    assert_true(moved);
+    check_ok(trained_tid(t, 1, mean, var, &why), &why);
+    double far = 0;
+    for (int k = 0; k < 16; k++) far += pow(2 * both[k] - 2 * first[k], 2);
+    assert_true(fabs(mean[0] - sqrt(far) / 4) < 1e-6); /* ||sqrt(1)||_2 of 16 is 4 */
+    close_trained(t);
+}
+
+/* The same numbers after a way through a NumPy archive. */
+static void through_npz(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
+    sr_failure why = {0};
+    small_write_pairs(4);
+    train(args);
+    trained *t = open_trained("small.h5");
+    const double loss = evaluate(t, SPLIT_VALID, NORM_RUNNING);
+    check_ok(weights_write_npz(t->model, path_of("w.npz"), true, &why), &why);
+    for (int i = 0; i < t->model->params.count; i++)
+        memset(t->model->params.item[i]->t.value, 0,
+               (size_t)t->model->params.item[i]->t.count * sizeof(real));
+    for (int i = 0; i < t->model->sites; i++) t->model->site[i]->state[0][0] = 77;
+    check_ok(weights_read(t->model, path_of("w.npz"), &why), &why);
+    assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == loss);
+    close_trained(t);
+}
+
+static void add_array(npz_writer *w, const char *name, int rank, const int64_t *dim) {
+    sr_failure why = {0};
+    npz_array a = {.type = NPZ_FLOAT64, .rank = rank};
+    for (int i = 0; i < rank; i++) a.dim[i] = dim[i];
+    a.data = calloc((size_t)npz_count(&a) + 1, sizeof(double));
+    check_ok(npz_add(w, name, &a, &why), &why);
+    free(a.data);
+}
+
+/* An archive that lacks a parameter, has another shape, or an array that is none of the model's. */
+static void refused_archives(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};
+    static const char *const says[] = {"has no array", "its shape is not", "bogus is no parameter"};
+    small_write_pairs(4);
+    train(args);
+    trained *t = open_trained("small.h5");
+    const params *p = &t->model->params;
+    for (int wrong = 0; wrong < 3; wrong++) {
+        sr_failure why = {0};
+        npz_writer *w = npz_create(path_of("wrong.npz"), true, &why);
+        assert_non_null(w);
+        for (int i = 0; i < p->count; i++) {
+            int64_t dim[4];
+            for (int k = 0; k < 4; k++) dim[k] = p->item[i]->t.dim[k];
+            if (i == 3 && wrong == 0) continue;
+            if (i == 3 && wrong == 1) dim[0]++;
+            add_array(w, p->item[i]->name, p->item[i]->t.rank, dim);
+        }
+        if (wrong == 2) add_array(w, "bogus", 1, (int64_t[]){2});
+        check_ok(npz_write(w, &why), &why);
+        assert_int_equal(weights_read(t->model, path_of("wrong.npz"), &why), SR_FORMAT);
+        check_failure(&why, SR_FORMAT, says[wrong]);
+    }
+    close_trained(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_run),
+                                       cmocka_unit_test(mean_of_three),
+                                       cmocka_unit_test(recomputed_from_one_batch),
+                                       cmocka_unit_test(recomputed_as_mean),
+                                       cmocka_unit_test(through_npz),
+                                       cmocka_unit_test(refused_archives)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
