@@ -1,0 +1,32 @@
+/* row_ops.h -- operations on rows for decoding, without a tape and forward only: what becomes of a
+ * row depends on that row alone, to the last bit, whatever other rows there are and however many
+ * threads. (The products of gemm.h take the order of their sums from the number of rows.)
+ */
+#ifndef STATNET_ROW_OPS_H
+#define STATNET_ROW_OPS_H
+
+#include "statnet/tape.h"
+
+/* A weight [out, in] as row_linear wants it. */
+typedef struct row_weight {
+    int64_t in, out;
+    real *value; /* owned; columns of the turned weight in panels */
+} row_weight;
+
+/* A copy of w [out, in]; SR_MEMORY. Free with row_weight_free (zeros are fine). */
+sr_status row_weight_init(row_weight *r, const tensor *w, sr_failure *why);
+void row_weight_free(row_weight *r);
+
+/* y [rows, out] = x [rows, in] w^T + b; b [out] or NULL. */
+void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, const real *b,
+                real *y);
+
+/* Attention of one query to n keys by heads (op_attention.c), one thread: q, y and every key and
+ * value [d]. share [n]: scratch; average [n]: the weights averaged over the heads, or NULL. */
+void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
+                   const real *const *value, real *share, real *average, real *y);
+
+/* y = x - log(sum exp x), [n]; -> that logarithm, not finite where x has a NaN or an infinity. */
+double row_log_softmax(int64_t n, const real *x, double *y);
+
+#endif

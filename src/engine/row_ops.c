@@ -1,0 +1,96 @@
+/* row_ops.c -- see row_ops.h.
+ *
+ *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (tile.h), then b
+ *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
+ *   softmax    y = x - m - log sum exp(x - m)           m the largest x
+ *
+ * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
+ * through once for each block of rows. Sums along q k_j and over exponentials are in double by
+ * vector lanes: their order follows from the length and the CPU type (row_math.h).
+ */
+#include "statnet/row_ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "row_math.h"
+#include "tile.h"
+
+enum { PANEL = 2 * TILE_LANES, ROW_BLOCK = 32 };
+
+/* -- linear */
+
+static int64_t panel_count(const row_weight *r) {
+    return (r->out + PANEL - 1) / PANEL;
+}
+
+sr_status row_weight_init(row_weight *r, const tensor *w, sr_failure *why) {
+    const int64_t out = w->dim[0], in = w->dim[1];
+    *r = (row_weight){.in = in, .out = out};
+    r->value = malloc((size_t)(panel_count(r) * in * PANEL) * sizeof *r->value);
+    if (!r->value)
+        return sr_fail(why, SR_MEMORY, "out of memory for a weight of %lld x %lld", (long long)out,
+                       (long long)in);
+    for (int64_t j = 0; j < panel_count(r) * PANEL; j++)
+        for (int64_t p = 0; p < in; p++)
+            r->value[(j / PANEL * in + p) * PANEL + j % PANEL] = j < out ? w->value[j * in + p] : 0;
+    return SR_OK;
+}
+
+void row_weight_free(row_weight *r) {
+    free(r->value);
+    r->value = NULL;
+}
+
+/* Columns first .. of `rows` rows. */
+static void linear_block(int64_t rows, const real *x, const row_weight *w, int64_t first,
+                         const real *b, real *y) {
+    real sum[ROW_BLOCK * PANEL];
+    const int64_t width = w->out - first < PANEL ? w->out - first : PANEL;
+    tile_product(rows, PANEL, w->in, (tile_left){x, w->in, 1}, w->value + first * w->in, PANEL,
+                 false, sum, PANEL);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++)
+            y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
+}
+
+void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, const real *b,
+                real *y) {
+    const int64_t blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < panel_count(w) * blocks; i++) {
+        const int64_t from = i % blocks * ROW_BLOCK, left = rows - from;
+        linear_block(left < ROW_BLOCK ? left : ROW_BLOCK, x + from * w->in, w, i / blocks * PANEL,
+                     b, y + from * w->out);
+    }
+}
+
+/* -- attention */
+
+static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
+                           const real *const *key, const real *const *value, real *share, real *y) {
+    for (int64_t j = 0; j < n; j++) share[j] = (real)row_dot(width, q + at, key[j] + at);
+    const double sum = row_exp(n, share, row_max(n, share), share);
+    row_scale(n, (real)(1 / sum), share);
+    for (int64_t k = 0; k < width; k++) y[at + k] = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t k = 0; k < width; k++) y[at + k] += share[j] * value[j][at + k];
+}
+
+void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
+                   const real *const *value, real *share, real *average, real *y) {
+    for (int64_t j = 0; average && j < n; j++) average[j] = 0;
+    for (int h = 0; h < heads; h++) {
+        head_attention(h * (d / heads), d / heads, n, q, key, value, share, y);
+        for (int64_t j = 0; average && j < n; j++) average[j] += share[j] / (real)heads;
+    }
+}
+
+/* -- softmax */
+
+double row_log_softmax(int64_t n, const real *x, double *y) {
+    const real m = row_max(n, x);
+    const double log_sum = (double)m + log(row_exp_sum(n, x, m));
+    for (int64_t j = 0; j < n; j++) y[j] = (double)x[j] - log_sum;
+    return log_sum;
+}
