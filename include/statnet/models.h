@@ -32,6 +32,32 @@ typedef struct model_options {
 } model_options;
 
 typedef struct model model;
+
+/* A sentence to decode: token [length], no padding, </s> last. */
+typedef struct model_source {
+    const int32_t *token;
+    int64_t length;
+} model_source;
+
+/* How a model writes sentences, word by word: normalizations take running statistics, nothing is
+ * dropped out, and what becomes of a sentence and of a hypothesis depends on no other that is decoded
+ * with it nor on the number of threads, to the last bit. */
+typedef struct model_decoder {
+    /* What decodes with the model as it is now: its weights may change only after decoder's free.
+     * NULL and *why: out of memory, or a normalization whose statistics need the whole sentence
+     * (SR_USAGE). */
+    void *(*create)(model *m, int threads, sr_failure *why);
+    void (*free)(void *decoder);
+    /* Encodes `count` sentences and forgets those before. */
+    sr_status (*start)(void *decoder, const model_source *source, int64_t count, sr_failure *why);
+    /* Row i is the hypothesis of row parent[i] of the call before, of sentence parent[i] in the first
+     * call after start, with token[i] behind it. Writes log_p [rows, vocabulary], natural logs of
+     * the next word, and source_at [rows], the place of the source word but </s> that the last
+     * layer's heads attend to most, averaged (-1: the source is </s> alone); NULL: not wanted. */
+    sr_status (*step)(void *decoder, int64_t rows, const int32_t *parent, const int32_t *token,
+                      double *log_p, int32_t *source_at, sr_failure *why);
+} model_decoder;
+
 typedef struct model_row {
     const char *name, *citation, *summary;
     task task;
@@ -40,7 +66,8 @@ typedef struct model_row {
     /* What the task takes its loss of: logits [rows, classes]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
     void (*free)(model *m);
-    double alpha; /* instead of the 0.95 of methods made for text; 0: theirs */
+    double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
+    const model_decoder *decoder; /* NULL: it writes no sentences */
 } model_row;
 
 struct model {

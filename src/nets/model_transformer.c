@@ -15,15 +15,7 @@
 #include <string.h>
 
 #include "model_rows.h"
-#include "site_layers.h"
-
-enum { LAYERS_MAX = 64 };
-
-typedef struct preset {
-    const char *name;
-    int64_t encoder_layers, decoder_layers;
-    layer_size layer;
-} preset;
+#include "transformer.h"
 
 static const preset presets[] = {
     {"mini", 3, 3, {128, 256, 4, true, 0.1, 0, 0}},
@@ -31,15 +23,6 @@ static const preset presets[] = {
     {"transformer_iwslt_de_en", 6, 6, {512, 1024, 4, false, 0.3, 0.1, 0.1}},
     {"transformer_big", 6, 6, {1024, 4096, 16, true, 0.3, 0.1, 0.1}},
 };
-
-typedef struct transformer {
-    preset size; /* after the options */
-    embedding_layer embedding;
-    encoder_layer encoder[LAYERS_MAX];
-    decoder_layer decoder[LAYERS_MAX];
-    norm_site *encoder_final, *decoder_final; /* pre-norm only */
-    bool count_padding; /* padded rows are rows like others to the normalizations */
-} transformer;
 
 /* -- building */
 
@@ -130,7 +113,7 @@ static void transformer_free(model *m) {
 
 /* -- forward */
 
-static tensor *encode(const transformer *net, const text_pass *p) {
+tensor *transformer_encode(const transformer *net, const text_pass *p) {
     const batch *b = p->pass->batch;
     tensor *x =
         embedding_apply(&net->embedding, p->pass->tape, b->source, b->count, b->source_length);
@@ -162,7 +145,7 @@ static tensor *transformer_forward(model *m, pass *p) {
                                  net->count_padding),
     };
     if (!text.source || !text.target) return NULL;
-    tensor *x = decode(net, &text, encode(net, &text));
+    tensor *x = decode(net, &text, transformer_encode(net, &text));
     return op_linear(p->tape, x, net->embedding.weight, NULL);
 }
 
@@ -175,4 +158,5 @@ const model_row model_transformer = {
     .build = transformer_build,
     .forward = transformer_forward,
     .free = transformer_free,
+    .decoder = &transformer_decoder,
 };

@@ -1,0 +1,455 @@
+/* transformer_decoder.c -- a transformer writes sentences word by word: the formulas of
+ * layer_decoder.c for one position, all live hypotheses at once (docs/models.md 2.3, 2.8).
+ *
+ *   q = (h Wq^T + bq)/sqrt(dh) of the new position; its k and v join those of the positions before
+ *   y = Attention(q, k, v) Wo^T + bo       h the norm's result (pre) or the sum (post)
+ *
+ * Kept for a batch: keys and values of the cross-attention once a sentence, of the self-attention
+ * once a row and step. Rows never move: slot[r][s] is the row that hypothesis r had at step s, and
+ * only these numbers are reordered by the parents.
+ *
+ * Same bytes whatever is decoded together and on any number of threads: sentences go through the
+ * encoder one at a time and without padding; behind it every sum belongs to one row (row_ops.h). The
+ * layer scale in front of a normalization takes eight rows at once in another order than single ones
+ * (layer_scale.c), so the rows that normalizations see are a multiple of ROWS_TOGETHER, with
+ * zeros behind the last one.
+ *
+ * Normalizations of the decoder see one row at a time, so those that take statistics over the rows of
+ * a sentence at inference are refused.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/row_ops.h"
+#include "transformer.h"
+
+enum { ROWS_TOGETHER = 8, POSITIONS_MORE = 256 };
+
+/* Weights of a decoder layer, turned. */
+typedef struct layer_rows {
+    row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
+} layer_rows;
+
+/* Keys and values [length, d] of a sentence or of a step. */
+typedef struct memory {
+    real *key, *value;
+} memory;
+
+typedef struct decoding {
+    transformer net; /* the model's own parts, with a table of positions that grows */
+    layer_rows layer[LAYERS_MAX];
+    row_weight output;
+    tape *tape;      /* of one sentence in the encoder, or of one step */
+    arena *cache;    /* of one batch: */
+    memory *cross;   /* [count, layers] */
+    int64_t *length; /* [count] */
+    int64_t count;
+    int64_t t, room; /* positions done; and that `self` has room for */
+    memory **self;   /* [t] of [layers] */
+    int64_t rows;
+    int32_t *sentence; /* [rows] */
+    int32_t *slot;     /* [rows, t] */
+} decoding;
+
+/* What the parts of a step need. */
+typedef struct one_step {
+    decoding *s;
+    text_pass text;
+    int64_t rows, padded;
+    real *average; /* [rows, longest source] weights of the last cross-attention, or NULL */
+    int64_t longest;
+} one_step;
+
+/* -- making */
+
+static bool needs_sentence(const norm_site *n) {
+    return n && !strcmp(n->method->axis, "sample") && !n->method->token_samples;
+}
+
+static sr_status check_norms(const transformer *net, sr_failure *why) {
+    for (int i = 0; i < net->size.decoder_layers; i++) {
+        const decoder_layer *l = &net->decoder[i];
+        const norm_site *site[] = {l->self_norm, l->cross_norm, l->ffn_norm, net->decoder_final};
+        for (size_t k = 0; k < sizeof site / sizeof *site; k++)
+            if (needs_sentence(site[k]))
+                return sr_fail(
+                    why, SR_USAGE,
+                    "%s: %s takes statistics over the whole sentence, which is not there "
+                    "yet while it is decoded",
+                    site[k]->name, site[k]->method->name);
+    }
+    return SR_OK;
+}
+
+static sr_status turn_layer(layer_rows *r, const decoder_layer *l, sr_failure *why) {
+    const struct {
+        row_weight *to;
+        const linear_layer *from;
+    } part[] = {{&r->self[0], &l->self.q}, {&r->self[1], &l->self.k},   {&r->self[2], &l->self.v},
+                {&r->self[3], &l->self.o}, {&r->cross[0], &l->cross.q}, {&r->cross[1], &l->cross.o},
+                {&r->ffn[0], &l->ffn.in},  {&r->ffn[1], &l->ffn.out}};
+    sr_status status = SR_OK;
+    for (size_t i = 0; i < sizeof part / sizeof *part && status == SR_OK; i++)
+        status = row_weight_init(part[i].to, part[i].from->w, why);
+    return status;
+}
+
+static void layer_rows_free(layer_rows *r) {
+    for (int i = 0; i < 4; i++) row_weight_free(&r->self[i]);
+    for (int i = 0; i < 2; i++) row_weight_free(&r->cross[i]);
+    for (int i = 0; i < 2; i++) row_weight_free(&r->ffn[i]);
+}
+
+static void decoding_free(void *decoder) {
+    decoding *s = decoder;
+    if (!s) return;
+    for (int i = 0; i < s->net.size.decoder_layers; i++) layer_rows_free(&s->layer[i]);
+    row_weight_free(&s->output);
+    embedding_free(&s->net.embedding);
+    free(s->self);
+    tape_free(s->tape);
+    arena_free(s->cache);
+    free(s);
+}
+
+static sr_status decoding_init(decoding *s, const model *m, int threads, sr_failure *why) {
+    const transformer *net = m->self;
+    sr_status status = check_norms(net, why);
+    if (status != SR_OK) return status;
+    s->net = *net;
+    s->net.embedding.positions.value = NULL; /* one of our own in `start` */
+    s->net.embedding.positions.dim[0] = 0;
+    for (int i = 0; i < net->size.decoder_layers && status == SR_OK; i++)
+        status = turn_layer(&s->layer[i], &net->decoder[i], why);
+    if (status == SR_OK) status = row_weight_init(&s->output, net->embedding.weight, why);
+    if (status != SR_OK) return status;
+    s->tape = tape_create(threads, why);
+    if (!s->tape) return why ? why->status : SR_MEMORY;
+    s->cache = arena_create(0);
+    return s->cache ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for decoding");
+}
+
+static void *decoding_create(model *m, int threads, sr_failure *why) {
+    decoding *s = calloc(1, sizeof *s);
+    if (s && decoding_init(s, m, threads, why) == SR_OK) return s;
+    if (!s) sr_fail(why, SR_MEMORY, "out of memory for decoding");
+    decoding_free(s);
+    return NULL;
+}
+
+/* -- encoding */
+
+/* Positions 0 .. count-1 of a sentence; the table is a formula, so any length has one. */
+static sr_status reach_positions(decoding *s, int64_t count, sr_failure *why) {
+    tensor *p = &s->net.embedding.positions;
+    const int64_t d = p->dim[1], wanted = count + TOKEN_PAD + 2;
+    if (wanted <= p->dim[0]) return SR_OK;
+    const int64_t grown = wanted + POSITIONS_MORE;
+    real *value = malloc((size_t)(grown * d) * sizeof *value);
+    if (!value)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld positions", (long long)grown);
+    free(p->value);
+    op_embedding_positions(value, grown, d, TOKEN_PAD);
+    *p = (tensor){.rank = 2, .dim = {grown, d, 1, 1}, .count = grown * d, .value = value};
+    return SR_OK;
+}
+
+static sr_status tape_status(const tape *t, sr_failure *why) {
+    const sr_failure *f = tape_failure(t);
+    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
+}
+
+static real *kept_copy(decoding *s, const tensor *x) {
+    const size_t bytes = (size_t)(x ? x->count : 0) * sizeof(real);
+    real *copy = x ? arena_alloc(s->cache, bytes) : NULL;
+    if (copy) memcpy(copy, x->value, bytes);
+    return copy;
+}
+
+/* Keys and values of every decoder layer for one sentence. */
+static sr_status encode_sentence(decoding *s, const model_source *source, memory *cross,
+                                 sr_failure *why) {
+    uint8_t *mask = arena_alloc(s->cache, (size_t)source->length);
+    if (!mask) return sr_fail(why, SR_MEMORY, "out of memory for a sentence");
+    memset(mask, 1, (size_t)source->length);
+    const batch b = {.task = TASK_PAIRS,
+                     .count = 1,
+                     .source_length = source->length,
+                     .source = source->token,
+                     .source_mask = mask};
+    tape_reset(s->tape, rng_create(0), false, false);
+    pass p = {.tape = s->tape, .batch = &b, .mode = NORM_RUNNING};
+    text_pass text = {.pass = &p, .size = &s->net.size.layer, .source_mask = mask};
+    text.source = pass_rows(&p, 1, source->length, NULL);
+    tensor *x = text.source ? transformer_encode(&s->net, &text) : NULL;
+    bool whole = true;
+    for (int i = 0; i < s->net.size.decoder_layers && x; i++) {
+        const attention_layer *a = &s->net.decoder[i].cross;
+        cross[i].key = kept_copy(s, linear_apply(&a->k, s->tape, x));
+        cross[i].value = kept_copy(s, linear_apply(&a->v, s->tape, x));
+        whole &= cross[i].key && cross[i].value;
+    }
+    sr_status status = tape_status(s->tape, why);
+    return status == SR_OK && !whole ? sr_fail(why, SR_MEMORY, "out of memory for a sentence")
+                                     : status;
+}
+
+static sr_status decoding_start(void *decoder, const model_source *source, int64_t count,
+                                sr_failure *why) {
+    decoding *s = decoder;
+    const int64_t layers = s->net.size.decoder_layers;
+    arena_reset(s->cache);
+    s->count = s->rows = count;
+    s->t = 0;
+    s->cross = arena_alloc(s->cache, (size_t)(count * layers) * sizeof *s->cross);
+    s->length = arena_alloc(s->cache, (size_t)count * sizeof *s->length);
+    s->sentence = arena_alloc(s->cache, (size_t)count * sizeof *s->sentence);
+    s->slot = NULL;
+    if (!s->cross || !s->length || !s->sentence)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        s->length[i] = source[i].length;
+        s->sentence[i] = (int32_t)i;
+        sr_status status = reach_positions(s, source[i].length, why);
+        if (status == SR_OK) status = encode_sentence(s, &source[i], s->cross + i * layers, why);
+        if (status != SR_OK) return status;
+    }
+    return SR_OK;
+}
+
+/* -- one step: the cache */
+
+static memory *step_memory(decoding *s, int64_t rows) {
+    const int64_t layers = s->net.size.decoder_layers, d = s->net.size.layer.d;
+    memory *m = arena_alloc(s->cache, (size_t)layers * sizeof *m);
+    for (int64_t i = 0; m && i < layers; i++) {
+        m[i].key = arena_alloc(s->cache, (size_t)(2 * rows * d) * sizeof(real));
+        m[i].value = m[i].key + rows * d;
+        if (!m[i].key) return NULL;
+    }
+    return m;
+}
+
+static bool room_for_step(decoding *s) {
+    if (s->t < s->room) return true;
+    const int64_t room = s->room ? 2 * s->room : 64;
+    memory **self = realloc(s->self, (size_t)room * sizeof(*self));
+    if (!self) return false;
+    s->self = self;
+    s->room = room;
+    return true;
+}
+
+static sr_status check_step(const decoding *s, int64_t rows, const int32_t *parent,
+                            const int32_t *token, sr_failure *why) {
+    const int64_t vocabulary = s->net.embedding.weight->dim[0];
+    for (int64_t r = 0; r < rows; r++)
+        if (parent[r] < 0 || parent[r] >= s->rows || token[r] < 0 || token[r] >= vocabulary)
+            return sr_fail(why, SR_USAGE, "row %lld continues row %d of %lld with token %d of %lld",
+                           (long long)r, parent[r], (long long)s->rows, token[r],
+                           (long long)vocabulary);
+    return SR_OK;
+}
+
+/* The rows of this step inherit sentence and places from their parents; memory of a step more. */
+static sr_status advance(decoding *s, int64_t rows, const int32_t *parent, sr_failure *why) {
+    const int64_t done = s->t;
+    int32_t *sentence = arena_alloc(s->cache, (size_t)rows * sizeof *sentence);
+    int32_t *slot = arena_alloc(s->cache, (size_t)(rows * (done + 1)) * sizeof *slot);
+    memory *own = room_for_step(s) ? step_memory(s, rows) : NULL;
+    if (!sentence || !slot || !own)
+        return sr_fail(why, SR_MEMORY, "out of memory for word %lld of %lld hypotheses",
+                       (long long)done + 1, (long long)rows);
+    for (int64_t r = 0; r < rows; r++) {
+        int32_t *to = slot + r * (done + 1);
+        if (done) memcpy(to, s->slot + parent[r] * done, (size_t)done * sizeof *to);
+        to[done] = (int32_t)r;
+        sentence[r] = s->sentence[parent[r]];
+    }
+    s->sentence = sentence;
+    s->slot = slot;
+    s->rows = rows;
+    s->self[s->t++] = own;
+    return reach_positions(s, s->t, why);
+}
+
+/* -- one step: the parts */
+
+/* [padded, features] with zeros behind the rows; NULL after a failure. */
+static tensor *step_tensor(const one_step *p, int64_t features) {
+    tensor *y = tape_tensor(p->s->tape, 2, (int64_t[]){p->padded, features});
+    const int64_t used = p->rows * features;
+    if (y) memset(y->value + used, 0, (size_t)(y->count - used) * sizeof *y->value);
+    return y;
+}
+
+static tensor *step_linear(const one_step *p, const tensor *x, const row_weight *w,
+                           const tensor *b) {
+    tensor *y = x ? step_tensor(p, w->out) : NULL;
+    if (y) row_linear(p->s->tape->threads, p->rows, x->value, w, b->value, y->value);
+    return y;
+}
+
+static tensor *step_embedding(const one_step *p, const int32_t *token) {
+    const embedding_layer *e = &p->s->net.embedding;
+    const int64_t d = e->positions.dim[1];
+    const real scale = (real)sqrt((double)d);
+    const real *position = e->positions.value + (TOKEN_PAD + p->s->t) * d;
+    tensor *y = step_tensor(p, d);
+    for (int64_t r = 0; y && r < p->rows; r++)
+        for (int64_t k = 0; k < d; k++)
+            y->value[r * d + k] = scale * e->weight->value[token[r] * d + k] + position[k];
+    return y;
+}
+
+/* Where a row finds its keys and values: addresses [n] each. */
+typedef int64_t find_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
+                          const real **value);
+
+static int64_t self_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
+                         const real **value) {
+    const int64_t d = s->net.size.layer.d;
+    const int32_t *slot = s->slot + row * s->t;
+    for (int64_t j = 0; j < s->t; j++) {
+        const memory *m = &s->self[j][layer];
+        key[j] = m->key + slot[j] * d;
+        value[j] = m->value + slot[j] * d;
+    }
+    return s->t;
+}
+
+static int64_t cross_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
+                          const real **value) {
+    const int64_t d = s->net.size.layer.d, i = s->sentence[row];
+    const memory *m = &s->cross[i * s->net.size.decoder_layers + layer];
+    for (int64_t j = 0; j < s->length[i]; j++) {
+        key[j] = m->key + j * d;
+        value[j] = m->value + j * d;
+    }
+    return s->length[i];
+}
+
+/* Attention of every row to at most `most` keys. average [rows, most] or NULL. */
+static tensor *step_attention(const one_step *p, const attention_layer *a, const tensor *q,
+                              int64_t layer, find_keys *find, int64_t most, real *average) {
+    const decoding *s = p->s;
+    const int64_t d = s->net.size.layer.d;
+    tensor *y = q ? step_tensor(p, d) : NULL;
+    const real **place = tape_alloc(s->tape, (size_t)(2 * p->rows * most) * sizeof(*place));
+    real *share = tape_alloc(s->tape, (size_t)(p->rows * most) * sizeof *share);
+    if (!y || !place || !share) return NULL;
+#pragma omp parallel for num_threads(s->tape->threads) schedule(static)
+    for (int64_t r = 0; r < p->rows; r++) {
+        const real **key = place + 2 * r * most, **value = key + most;
+        const int64_t n = find(s, layer, r, key, value);
+        row_attention(d, a->heads, n, q->value + r * d, key, value, share + r * most,
+                      average ? average + r * most : NULL, y->value + r * d);
+    }
+    return y;
+}
+
+static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
+    const attention_layer *a = &p->s->net.decoder[layer].self;
+    const row_weight *w = p->s->layer[layer].self;
+    const memory *own = &p->s->self[p->s->t - 1][layer];
+    tape *t = p->s->tape;
+    if (!x) return NULL;
+    row_linear(t->threads, p->rows, x->value, &w[1], a->k.b->value, own->key);
+    row_linear(t->threads, p->rows, x->value, &w[2], a->v.b->value, own->value);
+    tensor *q = op_scale(t, step_linear(p, x, &w[0], a->q.b), a->scale);
+    return step_linear(p, step_attention(p, a, q, layer, self_keys, p->s->t, NULL), &w[3], a->o.b);
+}
+
+static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
+    const attention_layer *a = &p->s->net.decoder[layer].cross;
+    const row_weight *w = p->s->layer[layer].cross;
+    const bool last = layer + 1 == p->s->net.size.decoder_layers;
+    tensor *q = op_scale(p->s->tape, step_linear(p, x, &w[0], a->q.b), a->scale);
+    tensor *y = step_attention(p, a, q, layer, cross_keys, p->longest, last ? p->average : NULL);
+    return step_linear(p, y, &w[1], a->o.b);
+}
+
+static tensor *feed_forward(const one_step *p, int64_t layer, tensor *x) {
+    const ffn_layer *f = &p->s->net.decoder[layer].ffn;
+    const row_weight *w = p->s->layer[layer].ffn;
+    tensor *h = op_relu(p->s->tape, step_linear(p, x, &w[0], f->in.b));
+    return step_linear(p, h, &w[1], f->out.b);
+}
+
+static tensor *step_layer(const one_step *p, int64_t layer, tensor *x) {
+    const decoder_layer *l = &p->s->net.decoder[layer];
+    const text_pass *text = &p->text;
+    tensor *h = self_attention(p, layer, layer_before(text, l->self_norm, x, text->target));
+    x = layer_after(text, l->self_norm, x, h, text->target);
+    h = cross_attention(p, layer, layer_before(text, l->cross_norm, x, text->target));
+    x = layer_after(text, l->cross_norm, x, h, text->target);
+    h = feed_forward(p, layer, layer_before(text, l->ffn_norm, x, text->target));
+    return layer_after(text, l->ffn_norm, x, h, text->target);
+}
+
+/* -- one step: the result */
+
+static sr_status write_log_p(const one_step *p, const tensor *x, double *log_p, sr_failure *why) {
+    const int64_t V = p->s->output.out;
+    tensor *logits = x ? step_tensor(p, V) : NULL;
+    double *sum = tape_alloc(p->s->tape, (size_t)p->rows * sizeof *sum);
+    if (!logits || !sum) return tape_status(p->s->tape, why);
+    row_linear(p->s->tape->threads, p->rows, x->value, &p->s->output, NULL, logits->value);
+#pragma omp parallel for num_threads(p->s->tape->threads) schedule(static)
+    for (int64_t r = 0; r < p->rows; r++)
+        sum[r] = row_log_softmax(V, logits->value + r * V, log_p + r * V);
+    for (int64_t r = 0; r < p->rows; r++)
+        if (!isfinite(sum[r]))
+            return sr_fail(why, SR_USAGE, "word %lld: the model's output is not finite",
+                           (long long)p->s->t);
+    return tape_status(p->s->tape, why);
+}
+
+/* Of equal weights the first. */
+static void write_source_at(const one_step *p, int32_t *source_at) {
+    for (int64_t r = 0; r < p->rows; r++) {
+        const real *weight = p->average + r * p->longest;
+        const int64_t words = p->s->length[p->s->sentence[r]] - 1;
+        source_at[r] = words > 0 ? 0 : -1;
+        for (int64_t j = 1; j < words; j++)
+            if (weight[j] > weight[source_at[r]]) source_at[r] = (int32_t)j;
+    }
+}
+
+static int64_t longest_source(const decoding *s) {
+    int64_t longest = 1;
+    for (int64_t r = 0; r < s->rows; r++)
+        if (s->length[s->sentence[r]] > longest) longest = s->length[s->sentence[r]];
+    return longest;
+}
+
+static sr_status decoding_step(void *decoder, int64_t rows, const int32_t *parent,
+                               const int32_t *token, double *log_p, int32_t *source_at,
+                               sr_failure *why) {
+    decoding *s = decoder;
+    sr_status status = check_step(s, rows, parent, token, why);
+    if (status == SR_OK) status = advance(s, rows, parent, why);
+    if (status != SR_OK) return status;
+    tape_reset(s->tape, rng_create(0), false, false);
+    pass whole = {.tape = s->tape, .mode = NORM_RUNNING};
+    norm_rows normed;
+    one_step p = {.s = s, .rows = rows, .longest = longest_source(s)};
+    p.padded = (rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER * ROWS_TOGETHER;
+    p.text = (text_pass){.pass = &whole, .size = &s->net.size.layer, .target = &normed};
+    norm_rows_init(&normed, s->tape, p.padded, NULL, NORM_RUNNING);
+    if (source_at) p.average = tape_alloc(s->tape, (size_t)(rows * p.longest) * sizeof *p.average);
+    tensor *x = step_embedding(&p, token);
+    for (int64_t i = 0; i < s->net.size.decoder_layers; i++) x = step_layer(&p, i, x);
+    if (s->net.size.layer.pre) x = layer_normalize(&p.text, s->net.decoder_final, x, p.text.target);
+    status = write_log_p(&p, x, log_p, why);
+    if (status == SR_OK && source_at) write_source_at(&p, source_at);
+    return status;
+}
+
+const model_decoder transformer_decoder = {
+    .create = decoding_create,
+    .free = decoding_free,
+    .start = decoding_start,
+    .step = decoding_step,
+};
