@@ -1,0 +1,313 @@
+/* beam.c -- beam search as in fairseq's sequence generator (docs/models.md 2.8).
+ *
+ * Live hypotheses of a sentence: at most B, each with its sum s of log probabilities. Step t = 0, 1,
+ * ..., every live hypothesis (place b among those of its sentence) with every word w behind it:
+ *
+ *   s' = s + log p(w)      <pad>: -inf      <unk>: less unk_penalty
+ *                          t < min_len: </s> -inf      t = longest: all but </s> -inf
+ *
+ * The best 2B candidates are taken, of equal ones the lower b V + w. Of the first B of them those
+ * that end in </s> are finished, with the score s'/(t+1)^lenpen, until the sentence has B; the best B
+ * that do not end in </s> live on. A </s> in the second half of the candidates is lost. A sentence
+ * ends when B hypotheses are finished, at t = longest, or when nothing lives on.
+ *
+ * Candidates of -inf are none: where fewer than B are left the beam is narrower (the generator of
+ * today; that of the releases could finish such a hypothesis).
+ * Deviation: decode.h.
+ *
+ * A hypothesis is a path of nodes from its last word backwards, so that none is copied.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/decode.h"
+
+typedef struct node {
+    int64_t before; /* number of the node of the word before, -1: none */
+    double log_p;
+    int32_t token, source_at;
+} node;
+
+/* A live hypothesis. */
+typedef struct row {
+    int64_t sentence, node;
+    double sum;
+} row;
+
+typedef struct candidate {
+    int64_t row;
+    double sum, log_p;
+    int32_t token;
+} candidate;
+
+typedef struct search {
+    const beam_options *o;
+    const scorer *scorer;
+    int64_t sentences, t;
+    const int64_t *source_length;
+    translation *out;
+    node *node;
+    int64_t nodes, room;
+    row *live, *next; /* [sentences beam] each */
+    int64_t rows, next_rows;
+    int32_t *parent, *token, *source_at; /* [sentences beam] each */
+    double *log_p;                       /* [sentences beam, vocabulary] */
+    candidate *best;                     /* [2 beam] */
+    sr_failure *why;
+} search;
+
+/* -- options */
+
+beam_options beam_options_preset(void) {
+    return (beam_options){.beam = 5, .lenpen = 1, .min_len = 1, .max_b = 200};
+}
+
+int64_t beam_longest(const beam_options *o, int64_t source_length) {
+    const double longest = o->max_a * (double)source_length + o->max_b;
+    return longest < INT32_MAX ? (int64_t)longest : INT32_MAX;
+}
+
+sr_status beam_options_check(const beam_options *o, sr_failure *why) {
+    if (o->beam < 1 || o->beam > 1 << 16)
+        return sr_fail(why, SR_USAGE, "a beam of %lld hypotheses is not between 1 and 65536",
+                       (long long)o->beam);
+    if (o->best < 0 || o->best > o->beam)
+        return sr_fail(why, SR_USAGE, "the best %lld of a beam of %lld hypotheses",
+                       (long long)o->best, (long long)o->beam);
+    if (!isfinite(o->lenpen))
+        return sr_fail(why, SR_USAGE, "length penalty %g is not a number", o->lenpen);
+    if (isnan(o->unk_penalty) || o->unk_penalty == -INFINITY)
+        return sr_fail(why, SR_USAGE, "penalty %g of <unk>", o->unk_penalty);
+    if (o->min_len < 0) return sr_fail(why, SR_USAGE, "at least %lld words", (long long)o->min_len);
+    if (!(o->max_a >= 0 && isfinite(o->max_a) && o->max_b >= 0 && isfinite(o->max_b)))
+        return sr_fail(why, SR_USAGE, "at most %g times the source's words and %g", o->max_a,
+                       o->max_b);
+    return SR_OK;
+}
+
+static sr_status check_lengths(const search *s) {
+    for (int64_t i = 0; i < s->sentences; i++) {
+        const int64_t longest = beam_longest(s->o, s->source_length[i]);
+        if (s->source_length[i] < 1)
+            return sr_fail(s->why, SR_USAGE, "sentence %lld has no words", (long long)i);
+        if (longest < s->o->min_len)
+            return sr_fail(s->why, SR_USAGE, "sentence %lld: at least %lld words and at most %lld",
+                           (long long)i, (long long)s->o->min_len, (long long)longest);
+    }
+    return SR_OK;
+}
+
+/* -- finished hypotheses */
+
+void translation_free(translation *t) {
+    for (int64_t i = 0; i < t->count; i++) free(t->item[i].log_p);
+    free(t->item);
+    *t = (translation){0};
+}
+
+/* One block: log_p, token, source_at. */
+static bool hypothesis_make(hypothesis *h, int64_t length) {
+    *h = (hypothesis){.length = length};
+    h->log_p = malloc((size_t)length * (sizeof *h->log_p + 2 * sizeof *h->token));
+    if (!h->log_p) return false;
+    h->token = (int32_t *)(h->log_p + length);
+    h->source_at = h->token + length;
+    return true;
+}
+
+static sr_status finish(search *s, const candidate *c) {
+    const row *from = &s->live[c->row];
+    translation *out = &s->out[from->sentence];
+    hypothesis *h = &out->item[out->count];
+    if (!hypothesis_make(h, s->t + 1))
+        return sr_fail(s->why, SR_MEMORY, "out of memory for a hypothesis of %lld words",
+                       (long long)s->t + 1);
+    out->count++;
+    h->score = c->sum / pow((double)h->length, s->o->lenpen);
+    node last = {from->node, c->log_p, c->token, s->source_at[c->row]};
+    for (int64_t i = s->t;; i--) {
+        h->token[i] = last.token;
+        h->log_p[i] = last.log_p;
+        h->source_at[i] = last.source_at;
+        if (last.before < 0) return SR_OK;
+        last = s->node[last.before];
+    }
+}
+
+/* Best first, of equal ones the one finished first, and only so many as are wanted. */
+static void rank(const beam_options *o, translation *t) {
+    for (int64_t i = 1; i < t->count; i++)
+        for (int64_t k = i; k > 0 && t->item[k].score > t->item[k - 1].score; k--) {
+            const hypothesis moved = t->item[k];
+            t->item[k] = t->item[k - 1];
+            t->item[k - 1] = moved;
+        }
+    const int64_t best = o->best ? o->best : o->beam;
+    for (; t->count > best; t->count--) free(t->item[t->count - 1].log_p);
+}
+
+int64_t hypothesis_words(const hypothesis *h, unknown_words how, int32_t *word) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < h->length; i++) {
+        const bool unknown = h->token[i] == TOKEN_UNK;
+        if (h->token[i] == TOKEN_EOS || (unknown && how == UNKNOWN_DROP)) continue;
+        const bool copied = unknown && how == UNKNOWN_COPY && h->source_at[i] >= 0;
+        word[count++] = copied ? -1 - h->source_at[i] : h->token[i];
+    }
+    return count;
+}
+
+/* -- candidates */
+
+/* log p(w) under the rules of step t. */
+static double allowed(const search *s, int64_t longest, int32_t w, double log_p) {
+    if (w == TOKEN_PAD) return -INFINITY;
+    if (w == TOKEN_EOS) return s->t < s->o->min_len ? -INFINITY : log_p;
+    if (s->t >= longest) return -INFINITY;
+    return w == TOKEN_UNK ? log_p - s->o->unk_penalty : log_p;
+}
+
+/* Into the best `count` of at most 2B, behind equal ones: they come in the order of b V + w. */
+static int64_t insert(const search *s, int64_t count, candidate c) {
+    const int64_t most = 2 * s->o->beam;
+    if (count == most && !(c.sum > s->best[count - 1].sum)) return count;
+    int64_t k = count < most ? count++ : most - 1;
+    for (; k > 0 && c.sum > s->best[k - 1].sum; k--) s->best[k] = s->best[k - 1];
+    s->best[k] = c;
+    return count;
+}
+
+/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. */
+static int64_t select_best(const search *s, int64_t first, int64_t end) {
+    const int64_t V = s->scorer->vocabulary, most = 2 * s->o->beam;
+    const int64_t longest = beam_longest(s->o, s->source_length[s->live[first].sentence]);
+    int64_t count = 0;
+    for (int64_t r = first; r < end; r++) {
+        const double *log_p = s->log_p + r * V, sum = s->live[r].sum;
+        for (int32_t w = 0; w < V; w++) {
+            if (isnan(log_p[w])) return -1;
+            /* penalties only lower it, unless they are bonuses */
+            if (count == most && w != TOKEN_UNK && !(sum + log_p[w] > s->best[most - 1].sum))
+                continue;
+            const double p = allowed(s, longest, w, log_p[w]);
+            if (sum + p > -INFINITY) count = insert(s, count, (candidate){r, sum + p, p, w});
+        }
+    }
+    return count;
+}
+
+static sr_status live_on(search *s, const candidate *c) {
+    const row *from = &s->live[c->row];
+    if (s->nodes == s->room) {
+        const int64_t room = s->room ? 2 * s->room : 1024;
+        node *moved = realloc(s->node, (size_t)room * sizeof *moved);
+        if (!moved) return sr_fail(s->why, SR_MEMORY, "out of memory for hypotheses");
+        s->node = moved;
+        s->room = room;
+    }
+    s->node[s->nodes] = (node){from->node, c->log_p, c->token, s->source_at[c->row]};
+    s->parent[s->next_rows] = (int32_t)c->row;
+    s->token[s->next_rows] = c->token;
+    s->next[s->next_rows++] = (row){from->sentence, s->nodes++, c->sum};
+    return SR_OK;
+}
+
+/* -- the search */
+
+/* One step of the sentence of rows first .. end-1. */
+static sr_status extend(search *s, int64_t first, int64_t end) {
+    const int64_t sentence = s->live[first].sentence, B = s->o->beam, kept = s->next_rows;
+    const translation *out = &s->out[sentence];
+    const int64_t count = select_best(s, first, end);
+    if (count < 0)
+        return sr_fail(s->why, SR_USAGE, "sentence %lld, word %lld: a log probability is NaN",
+                       (long long)sentence, (long long)s->t + 1);
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        const candidate *c = &s->best[i];
+        if (c->token != TOKEN_EOS) {
+            if (s->next_rows - kept < B) status = live_on(s, c);
+        } else if (i < B && out->count < B) {
+            status = finish(s, c);
+        }
+    }
+    if (out->count == B) s->next_rows = kept;
+    return status;
+}
+
+static sr_status step(search *s) {
+    sr_status status = s->scorer->score(s->scorer->context, s->rows, s->parent, s->token, s->log_p,
+                                        s->source_at, s->why);
+    s->next_rows = 0;
+    for (int64_t first = 0, end; first < s->rows && status == SR_OK; first = end) {
+        for (end = first; end < s->rows && s->live[end].sentence == s->live[first].sentence;) end++;
+        status = extend(s, first, end);
+    }
+    row *spent = s->live;
+    s->live = s->next;
+    s->next = spent;
+    s->rows = s->next_rows;
+    s->t++;
+    return status;
+}
+
+/* Every sentence begins with one hypothesis, which is empty. */
+static sr_status begin(search *s) {
+    const int64_t B = s->o->beam, most = s->sentences * B;
+    if (s->sentences > INT32_MAX / B)
+        return sr_fail(s->why, SR_USAGE, "%lld sentences with a beam of %lld at once",
+                       (long long)s->sentences, (long long)B);
+    s->live = malloc((size_t)most * sizeof *s->live);
+    s->next = malloc((size_t)most * sizeof *s->next);
+    s->parent = malloc((size_t)(3 * most) * sizeof *s->parent);
+    s->log_p = malloc((size_t)(most * s->scorer->vocabulary) * sizeof *s->log_p);
+    s->best = malloc((size_t)(2 * B) * sizeof *s->best);
+    bool whole = s->live && s->next && s->parent && s->log_p && s->best;
+    for (int64_t i = 0; i < s->sentences && whole; i++) {
+        s->out[i].item = malloc((size_t)B * sizeof *s->out[i].item);
+        whole = s->out[i].item != NULL;
+    }
+    if (!whole)
+        return sr_fail(s->why, SR_MEMORY, "out of memory for %lld hypotheses of %lld words each",
+                       (long long)most, (long long)s->scorer->vocabulary);
+    s->token = s->parent + most;
+    s->source_at = s->token + most;
+    for (int64_t i = 0; i < s->sentences; i++) {
+        s->live[i] = (row){i, -1, 0};
+        s->parent[i] = (int32_t)i;
+        s->token[i] = TOKEN_EOS;
+    }
+    s->rows = s->sentences;
+    return SR_OK;
+}
+
+static void search_free(search *s) {
+    free(s->node);
+    free(s->live);
+    free(s->next);
+    free(s->parent);
+    free(s->log_p);
+    free(s->best);
+}
+
+sr_status beam_search(const beam_options *o, const scorer *words, int64_t count,
+                      const int64_t *source_length, translation *out, sr_failure *why) {
+    search s = {.o = o,
+                .scorer = words,
+                .sentences = count,
+                .source_length = source_length,
+                .out = out,
+                .why = why};
+    memset(out, 0, (size_t)count * sizeof *out);
+    sr_status status = beam_options_check(o, why);
+    if (status == SR_OK) status = check_lengths(&s);
+    if (status == SR_OK && count > 0) status = begin(&s);
+    while (status == SR_OK && s.rows > 0) status = step(&s);
+    for (int64_t i = 0; i < count; i++) {
+        rank(o, &out[i]);
+        if (status != SR_OK) translation_free(&out[i]);
+    }
+    search_free(&s);
+    return status;
+}
