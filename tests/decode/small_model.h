@@ -1,0 +1,26 @@
+/* small_model.h -- a transformer that has seen something: gains, biases and running statistics are not
+ * what they begin with; and the forward pass of training to compare its decoding with.
+ */
+#ifndef TESTS_SMALL_MODEL_H
+#define TESTS_SMALL_MODEL_H
+
+#include "statnet/models.h"
+
+enum { SMALL_WORDS = 131 };
+
+typedef struct small_model {
+    const char *norm, *decoder_norm, *placement;
+    int64_t d, heads, longest; /* 0: 32, 4, 24 */
+} small_model;
+
+model *small_model_make(const small_model *s);
+
+/* Sources of 1 .. most words and </s>; free() each token. */
+void small_sources(model_source *source, int64_t count, int64_t most, uint64_t seed);
+void small_sources_free(model_source *source, int64_t count);
+
+/* log_p [V] of the word behind `count` words, from the whole sentence without a cache. */
+void small_forward(model *m, const model_source *source, const int32_t *word, int64_t count,
+                   norm_mode mode, double *log_p);
+
+#endif

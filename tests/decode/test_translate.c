@@ -1,0 +1,247 @@
+/* translate: the same hypotheses as beam search with a forward pass for every prefix, the same bytes
+ * for any batch size and number of threads, order, bounds, refusals. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "plain_beam.h"
+#include "small_model.h"
+#include "statnet/gemm.h"
+
+/* -- against whole sentences */
+
+typedef struct whole {
+    model *m;
+    const model_source *source;
+} whole;
+
+static void next_word(void *context, const int32_t *word, int64_t count, double *log_p) {
+    const whole *w = context;
+    small_forward(w->m, w->source, word, count, NORM_RUNNING, log_p);
+}
+
+static void same_as_whole(const small_model *s) {
+    enum { COUNT = 9 };
+    model *m = small_model_make(s);
+    model_source source[COUNT];
+    translation got[COUNT];
+    sr_failure why = {0};
+    translate_options o = translate_options_preset();
+    o.beam.beam = 4;
+    o.beam.max_a = 0.5;
+    o.beam.max_b = 4;
+    o.max_sentences = 4;
+    small_sources(source, COUNT, 11, 21);
+    check_ok(translate(m, &o, source, COUNT, got, NULL, &why), &why);
+    for (int i = 0; i < COUNT; i++) {
+        whole w = {m, &source[i]};
+        translation want = plain_beam(&o.beam, beam_longest(&o.beam, source[i].length), SMALL_WORDS,
+                                      next_word, &w);
+        plain_compare(&got[i], &want, 1e-4);
+        translation_free(&got[i]);
+        translation_free(&want);
+    }
+    small_sources_free(source, COUNT);
+    model_free(m);
+}
+
+static void whole_sentences(void **state) {
+    (void)state;
+    same_as_whole(&(small_model){"ln", "ln", "pre", 0, 0, 0});
+    same_as_whole(&(small_model){"bn", "rmsnorm", "post", 0, 0, 0});
+}
+
+/* -- the same bytes */
+
+static bool same_bytes(const translation *a, const translation *b) {
+    if (a->count != b->count) return false;
+    for (int64_t i = 0; i < a->count; i++) {
+        const hypothesis *x = &a->item[i], *y = &b->item[i];
+        const size_t words = (size_t)x->length * sizeof *x->token;
+        if (x->length != y->length || memcmp(&x->score, &y->score, sizeof x->score) != 0 ||
+            memcmp(x->token, y->token, words) != 0 ||
+            memcmp(x->source_at, y->source_at, words) != 0 ||
+            memcmp(x->log_p, y->log_p, (size_t)x->length * sizeof *x->log_p) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void same_in_any_batch(const small_model *s, int64_t beam) {
+    enum { COUNT = 200 };
+    static const int64_t sizes[] = {7, 64, 0};
+    model *m = small_model_make(s);
+    model_source source[COUNT];
+    translation alone[COUNT], together[COUNT];
+    sr_failure why = {0};
+    translate_options o = translate_options_preset();
+    o.beam.beam = beam;
+    o.beam.max_a = 0.25;
+    o.beam.max_b = 5;
+    o.max_sentences = 1;
+    small_sources(source, COUNT, 20, 22);
+    check_ok(translate(m, &o, source, COUNT, alone, NULL, &why), &why);
+    for (int k = 0; k < 6; k++) {
+        o.max_sentences = sizes[k / 2];
+        o.threads = 1 + k % 2;
+        check_ok(translate(m, &o, source, COUNT, together, NULL, &why), &why);
+        for (int i = 0; i < COUNT; i++) {
+            if (!same_bytes(&alone[i], &together[i]))
+                fail_msg("%s: sentence %d differs in batches of %d on %d threads", s->norm, i,
+                         (int)o.max_sentences, o.threads);
+            translation_free(&together[i]);
+        }
+    }
+    for (int i = 0; i < COUNT; i++) translation_free(&alone[i]);
+    small_sources_free(source, COUNT);
+    model_free(m);
+}
+
+static void any_batch(void **state) {
+    (void)state;
+    same_in_any_batch(&(small_model){"pn+ls", "pn+ls", "pre", 64, 4, 0}, 5);
+    same_in_any_batch(&(small_model){"bn", "ln", "post", 40, 5, 0}, 3);
+    same_in_any_batch(&(small_model){"ln", "rmsnorm+ls", "pre", 48, 3, 0}, 1);
+}
+
+/* -- batches and results */
+
+typedef struct told {
+    int calls, batches, stop_at;
+    int64_t sentences, words;
+} told;
+
+static void progress(void *context, int64_t sentences, int64_t words) {
+    told *t = context;
+    t->batches++;
+    t->sentences = sentences;
+    t->words = words;
+}
+
+static bool stop(void *context) {
+    told *t = context;
+    return t->stop_at && ++t->calls >= t->stop_at;
+}
+
+/* beam 2, at most 3 words and </s>: a source of n words takes n + 1 + 2 * 4 positions. */
+static void bounded_batches(void **state) {
+    (void)state;
+    const int32_t word[] = {5, 6, 7, 8, TOKEN_EOS};
+    const model_source source[] = {{word + 3, 2}, {word, 5}, {word + 2, 3}};
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0});
+    translate_options o = translate_options_preset();
+    translation out[3], again[3];
+    told t = {0};
+    translate_report r;
+    sr_failure why = {0};
+    o.beam = (beam_options){.beam = 2, .best = 1, .lenpen = 1, .min_len = 1, .max_b = 3};
+    o.progress = progress;
+    o.stop = stop;
+    o.context = &t;
+    o.max_tokens = 13 + 11; /* the two longest; then the third */
+    check_ok(translate(m, &o, source, 3, out, &r, &why), &why);
+    assert_int_equal(t.batches, 2);
+    assert_int_equal(t.sentences, 3);
+    assert_true(r.sentences == 3 && r.words == t.words && !r.stopped);
+    assert_int_equal(r.words,
+                     out[0].item[0].length + out[1].item[0].length + out[2].item[0].length);
+    o.max_tokens--;
+    t = (told){0};
+    check_ok(translate(m, &o, source, 3, again, &r, &why), &why);
+    assert_int_equal(t.batches, 2); /* the longest; then the other two */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(out[i].count, 1);
+        assert_true(same_bytes(&out[i], &again[i]));
+        translation_free(&again[i]);
+    }
+    o.max_sentences = 1;
+    t = (told){.stop_at = 6};
+    check_ok(translate(m, &o, source, 3, again, &r, &why), &why);
+    assert_true(r.stopped && r.sentences == 1);
+    assert_true(same_bytes(&out[1], &again[1]) && again[0].count == 0 && again[2].count == 0);
+    for (int i = 0; i < 3; i++) {
+        translation_free(&out[i]);
+        translation_free(&again[i]);
+    }
+    model_free(m);
+}
+
+/* Positions are a formula: what the model was built for does not bound what it reads or writes. */
+static void long_sentences(void **state) {
+    (void)state;
+    model *brief = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 3});
+    model *roomy = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 900});
+    model_source source[2];
+    translation a[2], b[2];
+    sr_failure why = {0};
+    translate_options o = translate_options_preset();
+    o.beam.beam = 2;
+    o.beam.min_len = o.beam.max_b = 30;
+    small_sources(source, 2, 700, 23);
+    check_ok(translate(brief, &o, source, 2, a, NULL, &why), &why);
+    check_ok(translate(roomy, &o, source, 2, b, NULL, &why), &why);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(a[i].item[0].length, 31);
+        assert_true(same_bytes(&a[i], &b[i]));
+        translation_free(&a[i]);
+        translation_free(&b[i]);
+    }
+    small_sources_free(source, 2);
+    model_free(brief);
+    model_free(roomy);
+}
+
+/* -- refusals */
+
+static void refused(model *m, const translate_options *o, const model_source *bad,
+                    const char *text) {
+    const int32_t fine[] = {9, TOKEN_EOS};
+    const model_source source[] = {{fine, 2}, *bad};
+    translation out[2] = {{7, NULL}, {7, NULL}};
+    sr_failure why = {0};
+    assert_int_equal(translate(m, o, source, 2, out, NULL, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, text);
+    for (int i = 0; i < 2; i++) assert_true(out[i].count == 0 && !out[i].item);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0});
+    const int32_t word[] = {9, 8, TOKEN_PAD, TOKEN_EOS, SMALL_WORDS, TOKEN_EOS};
+    const model_source fine = {word + 5, 1};
+    translate_options o = translate_options_preset();
+    refused(m, &o, &(model_source){word, 2}, "sentence 1 does not end in </s>");
+    refused(m, &o, &(model_source){word, 0}, "sentence 1 does not end in </s>");
+    refused(m, &o, &(model_source){word, 4}, "sentence 1: word 2 is token 1 of 131");
+    refused(m, &o, &(model_source){word + 4, 2}, "sentence 1: word 0 is token 131 of 131");
+    o.max_source = 3;
+    refused(m, &o, &(model_source){word, 4}, "sentence 1 has 4 words, more than 3");
+    o.max_tokens = 1006;
+    refused(m, &o, &fine, "sentence 0 of 2 words may take 1007 positions, max_tokens is 1006");
+    o.max_tokens = 0;
+    refused(m, &o, &fine, "batches of 0 positions");
+    o = translate_options_preset();
+    o.beam.beam = 0;
+    refused(m, &o, &fine, "a beam of 0");
+    o = translate_options_preset();
+    o.threads = 0;
+    refused(m, &o, &fine, "threads: 0");
+    o = translate_options_preset();
+    o.beam.max_b = 0;
+    refused(m, &o, &fine, "sentence 0: at least 1 words and at most 0");
+    m->embedding->value[9 * 32] = NAN;
+    refused(m,
+            &(translate_options){.beam = beam_options_preset(), .max_tokens = 5000, .threads = 1},
+            &fine, "the model's output is not finite");
+    model_free(m);
+}
+
+int main(void) {
+    gemm_setup(2);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_sentences), cmocka_unit_test(any_batch),
+        cmocka_unit_test(bounded_batches), cmocka_unit_test(long_sentences),
+        cmocka_unit_test(refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
