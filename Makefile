@@ -169,13 +169,13 @@ check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
 
-QUICK_TESTS := $(foreach l,base text score engine norm nets data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS)))
+QUICK_TESTS := $(foreach l,base text score engine norm nets decode data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS)))
 unit-quick: $(QUICK_TESTS)
 	$(Q)sh tests/run_unit.sh $(QUICK_TESTS)
 .PHONY: unit-quick
 
 # Only the layers that compute in `real` have something to say in the double build.
-DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/tests/nets/%,$(TESTS))
+DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/tests/nets/% $(BUILD)/tests/decode/%,$(TESTS))
 unit-double: $(DOUBLE_TESTS)
 	$(Q)sh tests/run_unit.sh $(DOUBLE_TESTS)
 .PHONY: unit-double

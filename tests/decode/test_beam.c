@@ -70,15 +70,21 @@ static void asked_free(asked *a) {
     free(a->before);
 }
 
-/* One sentence. */
-static translation search(beam_options o, plain_next_fn *next, int64_t source_length) {
+/* One sentence; in `calls` steps unless that is 0. */
+static translation search_in(beam_options o, plain_next_fn *next, int64_t source_length,
+                             int64_t calls) {
     asked a = ask(next, NULL, NULL, V);
     const scorer words = {&a, V, score};
     translation t;
     sr_failure why = {0};
     check_ok(beam_search(&o, &words, 1, &source_length, &t, &why), &why);
+    if (calls) assert_int_equal(a.calls, calls);
     asked_free(&a);
     return t;
+}
+
+static translation search(beam_options o, plain_next_fn *next, int64_t source_length) {
+    return search_in(o, next, source_length, 0);
 }
 
 static void check_words(const translation *t, int64_t i, const int32_t *want, int64_t count,
@@ -231,7 +237,7 @@ static void end_in_second_half(void **state) {
     beam_options o = beam_options_preset();
     o.beam = 2;
     o.min_len = 0;
-    translation t = search(o, late_end_next, 1);
+    translation t = search_in(o, late_end_next, 1, 2); /* no step behind the second </s> */
     assert_int_equal(t.count, 2);
     check_words(&t, 0, (int32_t[]){A, EOS}, 2, log(0.5 * 0.9) / 2);
     check_words(&t, 1, (int32_t[]){B, EOS}, 2, log(0.3 * 0.9) / 2);
