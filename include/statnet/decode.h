@@ -84,8 +84,9 @@ typedef struct translate_options {
     /* Bounds the memory: a batch holds sentences as long as the sum over them of
      *     source length + beam * (longest hypothesis + 1),
      * both with </s>, does not exceed it. A position costs 2 layers d numbers of `real` (keys and
-     * values of every decoder layer), a hypothesis besides 12 bytes a word of the vocabulary; the
-     * model's turned weights and one sentence in the encoder come on top. */
+     * values of every decoder layer) and some 30 bytes, a hypothesis besides 12 bytes a word of the
+     * vocabulary. On top come a copy of the decoder's weights and of the embedding, and one sentence
+     * at a time in the encoder: heads S^2 numbers a layer where it has S words. */
     int64_t max_tokens;
     int64_t max_sentences; /* in a batch; 0: as many as fit */
     int64_t max_source;    /* longest source that is accepted, </s> included; 0: 1024 */

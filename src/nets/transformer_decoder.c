@@ -50,6 +50,8 @@ typedef struct decoding {
     int64_t rows;
     int32_t *sentence; /* [rows] */
     int32_t *slot;     /* [rows, t] */
+    int32_t *next_slot;
+    int64_t slot_room; /* numbers that both have room for */
 } decoding;
 
 /* What the parts of a step need. */
@@ -108,6 +110,8 @@ static void decoding_free(void *decoder) {
     row_weight_free(&s->output);
     embedding_free(&s->net.embedding);
     free(s->self);
+    free(s->slot);
+    free(s->next_slot);
     tape_free(s->tape);
     arena_free(s->cache);
     free(s);
@@ -205,7 +209,6 @@ static sr_status decoding_start(void *decoder, const model_source *source, int64
     s->cross = arena_alloc(s->cache, (size_t)(count * layers) * sizeof *s->cross);
     s->length = arena_alloc(s->cache, (size_t)count * sizeof *s->length);
     s->sentence = arena_alloc(s->cache, (size_t)count * sizeof *s->sentence);
-    s->slot = NULL;
     if (!s->cross || !s->length || !s->sentence)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)count);
     for (int64_t i = 0; i < count; i++) {
@@ -231,14 +234,20 @@ static memory *step_memory(decoding *s, int64_t rows) {
     return m;
 }
 
-static bool room_for_step(decoding *s) {
-    if (s->t < s->room) return true;
-    const int64_t room = s->room ? 2 * s->room : 64;
-    memory **self = realloc(s->self, (size_t)room * sizeof(*self));
+/* For one position more of this many rows. */
+static bool room_for_step(decoding *s, int64_t rows) {
+    const int64_t wanted = rows * (s->t + 1), room = s->t < s->room ? s->room : 2 * s->t + 64;
+    memory **self = room > s->room ? realloc(s->self, (size_t)room * sizeof(*self)) : s->self;
     if (!self) return false;
     s->self = self;
     s->room = room;
-    return true;
+    if (wanted <= s->slot_room) return true;
+    int32_t *slot = realloc(s->slot, (size_t)(2 * wanted) * sizeof *slot);
+    if (slot) s->slot = slot;
+    int32_t *next = realloc(s->next_slot, (size_t)(2 * wanted) * sizeof *next);
+    if (next) s->next_slot = next;
+    if (slot && next) s->slot_room = 2 * wanted;
+    return slot && next;
 }
 
 static sr_status check_step(const decoding *s, int64_t rows, const int32_t *parent,
@@ -256,19 +265,20 @@ static sr_status check_step(const decoding *s, int64_t rows, const int32_t *pare
 static sr_status advance(decoding *s, int64_t rows, const int32_t *parent, sr_failure *why) {
     const int64_t done = s->t;
     int32_t *sentence = arena_alloc(s->cache, (size_t)rows * sizeof *sentence);
-    int32_t *slot = arena_alloc(s->cache, (size_t)(rows * (done + 1)) * sizeof *slot);
-    memory *own = room_for_step(s) ? step_memory(s, rows) : NULL;
-    if (!sentence || !slot || !own)
+    memory *own = room_for_step(s, rows) ? step_memory(s, rows) : NULL;
+    if (!sentence || !own)
         return sr_fail(why, SR_MEMORY, "out of memory for word %lld of %lld hypotheses",
                        (long long)done + 1, (long long)rows);
     for (int64_t r = 0; r < rows; r++) {
-        int32_t *to = slot + r * (done + 1);
+        int32_t *to = s->next_slot + r * (done + 1);
         if (done) memcpy(to, s->slot + parent[r] * done, (size_t)done * sizeof *to);
         to[done] = (int32_t)r;
         sentence[r] = s->sentence[parent[r]];
     }
+    int32_t *spent = s->slot;
+    s->slot = s->next_slot;
+    s->next_slot = spent;
     s->sentence = sentence;
-    s->slot = slot;
     s->rows = rows;
     s->self[s->t++] = own;
     return reach_positions(s, s->t, why);

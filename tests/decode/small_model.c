@@ -82,7 +82,7 @@ void small_forward(model *m, const model_source *source, const int32_t *word, in
     tape *t = tape_create(1, &why);
     assert_true(t && count + 1 <= MOST && source->length <= MOST);
     in[0] = TOKEN_EOS;
-    memcpy(in + 1, word, (size_t)count * sizeof *in);
+    for (int64_t i = 0; i < count; i++) in[i + 1] = word[i];
     memset(ones, 1, sizeof ones);
     const batch b = {.task = TASK_PAIRS,
                      .count = 1,
