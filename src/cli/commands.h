@@ -20,5 +20,6 @@ int cmd_recover(const tool *t);
 int cmd_export(const tool *t);
 int cmd_score(const tool *t);
 int cmd_list(const tool *t);
+int cmd_bpe(const tool *t);
 
 #endif

@@ -21,6 +21,7 @@ static const command commands[] = {
     {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},
     {"score", cmd_score, "score translations against references"},
     {"list", cmd_list, "norms, models, data, stats, optimizers, figures, options, sites"},
+    {"bpe", cmd_bpe, "learn subwords, cut text into them, count them"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

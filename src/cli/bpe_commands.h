@@ -1,0 +1,19 @@
+/* bpe_commands.h -- the subcommands of statrec bpe; arguments begin at t->argv[3]. */
+#ifndef CLI_BPE_COMMANDS_H
+#define CLI_BPE_COMMANDS_H
+
+#include "statnet/options.h"
+#include "statnet/tool.h"
+
+int bpe_learn_command(const tool *t);
+int bpe_vocab_command(const tool *t);
+int bpe_apply_command(const tool *t);
+
+/* The row of -o, the same everywhere. */
+#define OUTPUT_OPTION(at)                                                                          \
+    {                                                                                              \
+        .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .preset = "",           \
+        .unit = "", .help = "file to write; empty: standard output"                                \
+    }
+
+#endif

@@ -1,0 +1,179 @@
+/* text_lines.c -- see text_lines.h. */
+#include "statnet/text_lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "statnet/file_bytes.h"
+#include "statnet/utf8.h"
+
+enum { CHUNK = 1 << 16, LONGEST = 1 << 30 };
+
+struct text_lines {
+    char path[FILE_PATH]; /* for messages */
+    int fd;               /* -1: from gz */
+    gzFile gz;
+    int64_t line; /* number of the last one returned, from 1 */
+    bool ended;
+    char *byte;                /* [capacity + 1] */
+    size_t at, size, capacity; /* bytes [at, size) are still to be returned */
+};
+
+static sr_status open_gzip(text_lines *t, sr_failure *why) {
+    errno = 0;
+    t->gz = gzopen(t->path, "rbe");
+    if (!t->gz)
+        return errno ? sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno))
+                     : sr_fail(why, SR_MEMORY, "%s: no memory for zlib", t->path);
+    if (gzdirect(t->gz)) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", t->path);
+    return SR_OK;
+}
+
+static sr_status open_plain(text_lines *t, sr_failure *why) {
+    t->fd = open(t->path, O_RDONLY | O_CLOEXEC);
+    if (t->fd < 0) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
+    return SR_OK;
+}
+
+static sr_status open_path(text_lines *t, const char *path, sr_failure *why) {
+    size_t length = strlen(path);
+    if (length >= FILE_PATH)
+        return sr_fail(why, SR_USAGE, "%.200s...: the path is longer than %d bytes", path,
+                       FILE_PATH);
+    strcpy(t->path, path);
+    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) return open_gzip(t, why);
+    if (strcmp(path, "-") != 0) return open_plain(t, why);
+    strcpy(t->path, "standard input");
+    t->fd = STDIN_FILENO;
+    return SR_OK;
+}
+
+text_lines *text_lines_open(const char *path, sr_failure *why) {
+    text_lines *t = calloc(1, sizeof *t);
+    if (!t) {
+        sr_fail(why, SR_MEMORY, "%s: out of memory", path);
+        return NULL;
+    }
+    t->fd = -1;
+    t->capacity = CHUNK;
+    t->byte = malloc(t->capacity + 1);
+    sr_status status =
+        t->byte ? open_path(t, path, why) : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
+    if (status == SR_OK) return t;
+    text_lines_close(t);
+    return NULL;
+}
+
+void text_lines_close(text_lines *t) {
+    if (!t) return;
+    if (t->gz) gzclose_r(t->gz);
+    if (t->fd > STDIN_FILENO) close(t->fd);
+    free(t->byte);
+    free(t);
+}
+
+sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text,
+                          sr_failure *why) {
+    return sr_fail(why, status, "%s:%lld: %s", t->path, (long long)t->line, text);
+}
+
+static sr_status fail_gzip(const text_lines *t, sr_failure *why) {
+    int code;
+    const char *text = gzerror(t->gz, &code);
+    if (code == Z_MEM_ERROR) return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", t->path);
+    if (code == Z_ERRNO) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
+    return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->path, (long long)t->line + 1,
+                   code == Z_BUF_ERROR ? "the gzip data are cut off here" : text);
+}
+
+/* Room behind the bytes that are kept: they move to the front, or the buffer grows. */
+static sr_status make_room(text_lines *t, sr_failure *why) {
+    if (t->at) {
+        memmove(t->byte, t->byte + t->at, t->size - t->at);
+        t->size -= t->at;
+        t->at = 0;
+    }
+    if (t->size < t->capacity) return SR_OK;
+    if (t->capacity >= LONGEST)
+        return sr_fail(why, SR_FORMAT, "%s:%lld: a line of more than %d bytes", t->path,
+                       (long long)t->line + 1, LONGEST);
+    char *larger = realloc(t->byte, 2 * t->capacity + 1);
+    if (!larger)
+        return sr_fail(why, SR_MEMORY, "%s:%lld: no memory for a line of more than %zu bytes",
+                       t->path, (long long)t->line + 1, t->capacity);
+    t->byte = larger;
+    t->capacity *= 2;
+    return SR_OK;
+}
+
+static sr_status read_more(text_lines *t, sr_failure *why) {
+    sr_status status = make_room(t, why);
+    if (status != SR_OK) return status;
+    ssize_t got;
+    if (t->gz) {
+        got = gzread(t->gz, t->byte + t->size, (unsigned)(t->capacity - t->size));
+        int code = Z_OK;
+        if (got == 0) gzerror(t->gz, &code); /* a file that is cut off ends like a whole one */
+        if (got < 0 || code != Z_OK) return fail_gzip(t, why);
+    } else {
+        do got = read(t->fd, t->byte + t->size, t->capacity - t->size);
+        while (got < 0 && errno == EINTR);
+        if (got < 0) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
+    }
+    t->ended = got == 0;
+    t->size += (size_t)got;
+    return SR_OK;
+}
+
+static sr_status check_line(const text_lines *t, const char *line, size_t length, sr_failure *why) {
+    for (size_t i = 0; i < length;) {
+        int bytes = utf8_bytes(line + i); /* never beyond the zero byte behind the line */
+        if (!bytes) {
+            sr_fail(why, SR_FORMAT, "%s:%lld: byte %zu of the line is 0x%02x, not UTF-8", t->path,
+                    (long long)t->line, i, (unsigned char)line[i]);
+            sr_hint(why, "the text must be UTF-8; iconv can convert it");
+            return SR_FORMAT;
+        }
+        i += (size_t)bytes;
+    }
+    return SR_OK;
+}
+
+sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_failure *why) {
+    const char *end = NULL;
+    size_t seen = 0;
+    *line = NULL;
+    while (!(end = memchr(t->byte + t->at + seen, '\n', t->size - t->at - seen)) && !t->ended) {
+        seen = t->size - t->at;
+        sr_status status = read_more(t, why);
+        if (status != SR_OK) return status;
+    }
+    if (t->at == t->size) return SR_OK;
+    *line = t->byte + t->at;
+    *length = end ? (size_t)(end - *line) + 1 : t->size - t->at;
+    t->at += *length;
+    t->line++;
+    t->byte[t->size] = 0;
+    return check_line(t, *line, *length, why);
+}
+
+/* Bytes of the line end at p, 0 if there is none. */
+static size_t line_end(const unsigned char *p, size_t left) {
+    if (p[0] == '\r') return left > 1 && p[1] == '\n' ? 2 : 1;
+    if ((p[0] >= 0x0a && p[0] <= 0x0c) || (p[0] >= 0x1c && p[0] <= 0x1e)) return 1;
+    if (p[0] == 0xc2) return left > 1 && p[1] == 0x85 ? 2 : 0;
+    if (p[0] == 0xe2) return left > 2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9) ? 3 : 0;
+    return 0;
+}
+
+size_t text_first_line(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        size_t end = line_end((const unsigned char *)text + i, length - i);
+        if (end) return i + end;
+    }
+    return length;
+}
