@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { VOCAB_MULTIPLE = 8 };
 
@@ -24,6 +25,11 @@ bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
 /* Gives the ids: the most frequent words that fit into `size` entries, specials counted (0: all of
  * them), then the filler. After this nothing is counted any more. False when out of memory. */
 bool vocab_finish(vocab *v, int64_t size);
+/* The same with filler up to a multiple of another number, 1: none. */
+bool vocab_finish_padded(vocab *v, int64_t size, int multiple);
+/* After vocab_finish: fairseq's dictionary, `word count` of every entry but the specials; filler counts 0.
+ * False when a write failed. */
+bool vocab_write(const vocab *v, FILE *out);
 
 int64_t vocab_size(const vocab *v);    /* with specials and filler */
 int64_t vocab_words(const vocab *v);   /* without them */

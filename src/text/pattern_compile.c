@@ -13,6 +13,7 @@ typedef struct reader {
     pattern *p;
     const char *text, *at;
     int depth;
+    bool empty; /* what was read last fits the empty text */
     sr_failure *why;
 } reader;
 
@@ -205,6 +206,7 @@ static sr_status repeat(reader *r, int64_t start, int least, int most, bool lazy
 }
 
 static sr_status read_item(reader *r) {
+    r->empty = *r->at == '^' || *r->at == '$';
     switch (*r->at) {
     case '(':
         return read_group(r);
@@ -221,26 +223,37 @@ static sr_status read_item(reader *r) {
     }
 }
 
+/* The steps from `start` on, read at `item`, as often as what follows says. */
+static sr_status read_repeated(reader *r, int64_t start, const char *item) {
+    int least, most, other;
+    const char *at = r->at;
+    if (!read_repeat(r, &least, &most)) return SR_OK;
+    if (*item == '^' || *item == '$') return refuse(r, at, "nothing to repeat");
+    if (least > REPEATS || most > REPEATS || (most != NO_LIMIT && most < least))
+        return refuse(r, at, "numbers of repetitions that are too large or in the wrong order");
+    /* Python has rules of its own for this */
+    if (r->empty && most != 1) return refuse(r, at, "a repetition of what fits the empty text");
+    bool lazy = *r->at == '?';
+    r->at += lazy;
+    at = r->at;
+    if (read_repeat(r, &other, &other)) return refuse(r, at, "a repetition of a repetition");
+    r->empty |= least == 0;
+    return repeat(r, start, least, most, lazy);
+}
+
 static sr_status read_sequence(reader *r) {
     sr_status status = SR_OK;
+    bool empty = true;
     while (status == SR_OK && *r->at && *r->at != '|' && *r->at != ')') {
         int64_t start = r->p->steps;
         int least, most;
         const char *item = r->at;
         if (read_repeat(r, &least, &most)) return refuse(r, item, "nothing to repeat");
-        if ((status = read_item(r)) != SR_OK) return status;
-        const char *at = r->at;
-        if (!read_repeat(r, &least, &most)) continue;
-        if (*item == '^' || *item == '$') return refuse(r, at, "nothing to repeat");
-        if (least > REPEATS || most > REPEATS || (most != NO_LIMIT && most < least))
-            return refuse(r, at, "numbers of repetitions that are too large or in the wrong order");
-        bool lazy = *r->at == '?';
-        r->at += lazy;
-        at = r->at;
-        int other;
-        if (read_repeat(r, &other, &other)) return refuse(r, at, "a repetition of a repetition");
-        status = repeat(r, start, least, most, lazy);
+        status = read_item(r);
+        if (status == SR_OK) status = read_repeated(r, start, item);
+        empty &= r->empty;
     }
+    r->empty = empty;
     return status;
 }
 
@@ -251,8 +264,10 @@ static sr_status read_choice(reader *r) {
     r->at++;
     status = insert_step(r, start, split(1, r->p->steps - start + 2, false));
     int64_t go = r->p->steps;
+    bool empty = r->empty;
     if (status == SR_OK) status = add_step(r, (pattern_step){.kind = STEP_GO});
     if (status == SR_OK) status = read_choice(r);
+    r->empty |= empty;
     if (status == SR_OK) r->p->step[go].a = (int32_t)(r->p->steps - go);
     return status;
 }

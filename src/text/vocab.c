@@ -105,15 +105,19 @@ static int by_count(const void *a, const void *b) {
 }
 
 bool vocab_finish(vocab *v, int64_t size) {
+    return vocab_finish_padded(v, size, VOCAB_MULTIPLE);
+}
+
+bool vocab_finish_padded(vocab *v, int64_t size, int multiple) {
     if (v->count) qsort(v->word, (size_t)v->count, sizeof *v->word, by_count);
     if (v->slots) fill_slots(v);
     int64_t most = size > TOKEN_FIRST_WORD ? size - TOKEN_FIRST_WORD : 0;
     v->kept = size > 0 && most < v->count ? most : v->count;
     for (int64_t i = 0; i < v->count; i++)
         v->word[i].id = i < v->kept ? (int32_t)(TOKEN_FIRST_WORD + i) : TOKEN_UNK;
-    int64_t over = (TOKEN_FIRST_WORD + v->kept) % VOCAB_MULTIPLE;
-    v->filler = over ? VOCAB_MULTIPLE - over : 0;
-    v->made_up = calloc(VOCAB_MULTIPLE, sizeof *v->made_up);
+    int64_t over = (TOKEN_FIRST_WORD + v->kept) % multiple;
+    v->filler = over ? multiple - over : 0;
+    v->made_up = calloc((size_t)multiple, sizeof *v->made_up);
     if (!v->made_up) return false;
     for (int i = 0; i < v->filler; i++)
         snprintf(v->made_up[i], sizeof v->made_up[i], "madeupword%04d", i);
@@ -143,4 +147,13 @@ const char *vocab_word(const vocab *v, int64_t id) {
     if (id < TOKEN_FIRST_WORD) return specials[id];
     id -= TOKEN_FIRST_WORD;
     return id < v->kept ? v->word[id].word : v->made_up[id - v->kept];
+}
+
+bool vocab_write(const vocab *v, FILE *out) {
+    for (int64_t i = 0; i < v->kept; i++) {
+        fwrite(v->word[i].word, 1, v->word[i].length, out);
+        fprintf(out, " %lld\n", (long long)v->word[i].count);
+    }
+    for (int64_t i = 0; i < v->filler; i++) fprintf(out, "%s 0\n", v->made_up[i]);
+    return !ferror(out);
 }

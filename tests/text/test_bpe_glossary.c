@@ -1,0 +1,92 @@
+/* What glossaries keep whole, and the regular expressions they are. The expected texts were seen from
+ * subword-nmt 0.3.8. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpe_texts.h"
+
+static const char *const codes =
+    "#version: 0.2\na b\nab a\na b</w>\nab ab</w>\nb 1\n\xc3\xa9 a\nab \xc3\xa9\n1 1\n";
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void keeps_and_isolates(void **state) {
+    (void)state;
+    check_text(applied_with(codes, "USA 1934USABUSA USAxab", LIST("USA")),
+               "USA 1@@ 9@@ 3@@ 4@@ USA@@ B@@ USA USA@@ x@@ ab");
+    check_text(applied_with(codes, "<n>a b</n> <n>abc</n>x", LIST("<n>\\w*</n>")),
+               "<@@ n@@ >@@ a b@@ <@@ /@@ n@@ > <n>abc</n>@@ x");
+    check_text(applied_with(codes, "USA", LIST("UK")), "U@@ S@@ A");
+    check_text(applied_with(codes, "abcd", LIST("b", "bc")), "a@@ b@@ c@@ d");
+    check_text(applied_with(codes, "abcd", LIST("bc", "b")), "a@@ b@@ c@@ d");
+    check_text(applied_with(codes, "abab abab1", LIST("abab")), "abab abab@@ 1");
+}
+
+static void repeats_and_choices(void **state) {
+    (void)state;
+    check_text(applied_with(codes, "x1111y 11", LIST("1{2,3}")), "x@@ 111@@ 1@@ y 11");
+    check_text(applied_with(codes, "x1111y", LIST("1{2,3}?")), "x@@ 11@@ 11@@ y");
+    check_text(applied_with(codes, "xUKy USx", LIST("(?:UK|US)")), "x@@ UK@@ y US@@ x");
+    /* the first choice that fits, not the longest */
+    check_text(applied_with(codes, "xUSAy", LIST("(?:US|USA)")), "x@@ US@@ A@@ y");
+    /* in "^a|b$", with which the original looks for whole words, ^ is of a only */
+    check_text(applied_with(codes, "axb xab", LIST("a|b")), "a@@ x@@ b x@@ a@@ b");
+    check_text(applied_with(codes, "\xc3\xa9t\xc3\xa9-1 \xc3\xa9+", LIST("\\w+-\\d")),
+               "\xc3\xa9t\xc3\xa9-1 \xc3\xa9@@ +");
+    check_text(applied_with(codes, "a.b axb", LIST("a\\.b")), "a.b a@@ x@@ b");
+    check_text(applied_with(codes, "]- {x} a{", LIST("[]-]+", "\\{x}", "a{")), "]- {x} a{");
+    check_text(applied_with(codes, "qzab zq", LIST("^[^q]b?")), "q@@ z@@ ab z@@ q");
+}
+
+static void refuses(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"(a)", "glossary '(a)', byte 0: only groups of the form (?:...)"},
+        {"a\\b", "byte 1: this escape is not supported"},
+        {"a)", "byte 1: a ) without its ("},
+        {"(?:a", "byte 0: the ) is missing"},
+        {"[a", "byte 0: the ] is missing"},
+        {"[b-a]", "byte 1: not a range"},
+        {"C++", "byte 2: a repetition of a repetition"},
+        {"*a", "byte 0: nothing to repeat"},
+        {"^*", "byte 1: nothing to repeat"},
+        {"a*", "glossary 'a*' fits the empty text"},
+        {"(?:a*)+", "byte 6: a repetition of what fits the empty text"},
+        {"a{3,2}", "byte 1: numbers of repetitions"},
+        {"(?:a{1000}){1000}", "the expression is too long"},
+        {"a\\", "byte 1: a backslash at the end"},
+    };
+    file_bytes file = text_file(codes);
+    sr_failure why = {0};
+    bpe_codes *c = bpe_codes_parse(&file, -1, &why);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        why = (sr_failure){0};
+        const bpe_settings settings = {"@@", NULL, LIST("ok", wrong[i][0]), 2};
+        assert_null(bpe_create(c, &settings, &why));
+        check_failure(&why, SR_USAGE, wrong[i][1]);
+    }
+    bpe_codes_free(c);
+}
+
+/* Time and memory grow with the length of the word only. */
+static void hard_expressions_end(void **state) {
+    (void)state;
+    enum { LENGTH = 100000 };
+    char *word = malloc(LENGTH + 1);
+    memset(word, 'a', LENGTH);
+    word[LENGTH] = 0;
+    char *pieces = applied_with(codes, word, LIST("(?:a|a.)+x", "(?:aa|a)+$"));
+    assert_string_equal(pieces, word);
+    free(pieces);
+    free(word);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_and_isolates),
+        cmocka_unit_test(repeats_and_choices),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(hard_expressions_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

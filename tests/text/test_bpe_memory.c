@@ -1,0 +1,110 @@
+/* Every allocation of learning, reading and applying fails once: SR_MEMORY each time, nothing leaks. The
+ * allocator is replaced for this; under the address sanitizer, which replaces it too, the test is
+ * skipped. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpe_texts.h"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+
+void *__libc_malloc(size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void __libc_free(void *p);
+
+static bool watching;
+static long made, failing = -1, live; /* failing: number of the allocation that fails, -1 none */
+
+static bool refuses(void) {
+    return watching && made++ == failing;
+}
+
+static void *counted(void *p) {
+    if (watching && p) live++;
+    return p;
+}
+
+void *malloc(size_t size) {
+    return refuses() ? NULL : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size) {
+    return refuses() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *p, size_t size) {
+    if (refuses()) return NULL;
+    return p ? __libc_realloc(p, size) : counted(__libc_malloc(size));
+}
+
+void free(void *p) {
+    if (watching && p) live--;
+    __libc_free(p);
+}
+
+/* Many different words, some with white space inside. */
+static void make_line(char *line, size_t size) {
+    size_t at = 0;
+    for (int i = 0; i < 150; i++)
+        at += (size_t)snprintf(line + at, size - at, "%d%c%x ", i * i, i % 3 ? 'x' : '\t', i * 7);
+}
+
+static sr_status learn_and_apply(const char *line, sr_failure *why) {
+    static const char *const glossary[] = {"1(?:2|x)+", "[a-c]{2}"};
+    file_bytes pieces = text_file("1@@ 5\nx@@ 7\n");
+    bpe_text out = {0};
+    bpe *b = NULL;
+    bpe_codes *codes = NULL;
+    bpe_vocabulary *v = bpe_vocabulary_parse(&pieces, 1, why);
+    bpe_counts *counts = v ? bpe_counts_create() : NULL;
+    sr_status status = counts ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = bpe_counts_add_line(counts, line, strlen(line), why);
+    if (status == SR_OK && !(codes = bpe_learn(counts, &(bpe_learning){250, 1, false}, why)))
+        status = why->status;
+    if (status == SR_OK && !(b = bpe_create(codes, &(bpe_settings){"@@", v, glossary, 2}, why)))
+        status = why->status;
+    if (status == SR_OK) status = bpe_apply(b, line, strlen(line), &out, why);
+    bpe_free(b);
+    bpe_codes_free(codes);
+    bpe_counts_free(counts);
+    bpe_vocabulary_free(v);
+    free(out.byte);
+    return status;
+}
+
+static void survives(void **state) {
+    (void)state;
+    char line[4096];
+    long n = -1;
+    sr_status status = SR_MEMORY;
+    make_line(line, sizeof line);
+    for (; n < 0 || status != SR_OK; n++) {
+        sr_failure why = {0};
+        failing = n, made = live = 0, watching = true;
+        status = learn_and_apply(line, &why);
+        watching = false;
+        assert_int_equal(live, 0);
+        if (n < 0) check_ok(status, &why);
+        if (status != SR_OK) check_failure(&why, SR_MEMORY, "memory");
+        if (n < 0) status = SR_MEMORY;
+    }
+    print_message("%ld allocations\n", n);
+    assert_true(n > 100);
+}
+
+#else
+
+static void survives(void **state) {
+    (void)state;
+    printf("skipped: the allocator cannot be replaced here\n");
+    skip();
+}
+
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(survives)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
