@@ -39,11 +39,18 @@ void optim_apply(const optim_row *row, const optim_step *s, params *p);
 /* Euclidean norm of all gradients, in double, fixed pieces: same bytes for any thread count. */
 sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why);
 
+/* Every gradient to [-bound, bound]. */
+void optim_clip_values(params *p, int threads, double bound);
+/* What gradients of this norm are multiplied by so that it stays below the bound. */
+double optim_clip_factor(double norm, double bound);
+
 typedef enum {
     SCHEDULE_FIXED,
     SCHEDULE_STEP,
     SCHEDULE_COSINE,
-    SCHEDULE_INVERSE_SQRT
+    SCHEDULE_LINEAR,
+    SCHEDULE_INVERSE_SQRT,
+    SCHEDULE_INVERSE_SQRT_XL
 } schedule_kind;
 
 enum { SCHEDULE_STEPS_MAX = 16 };
@@ -53,7 +60,8 @@ typedef struct schedule {
     double lr;          /* the peak */
     double warmup_init; /* value at update 0 of a warm-up */
     int64_t warmup;     /* updates of linear warm-up; 0 = none */
-    int64_t total;      /* cosine: updates until 0 */
+    int64_t total;      /* cosine, linear: updates until the end */
+    double lowest;      /* cosine: value at the end */
     double factor;      /* step: multiplied at each milestone */
     int milestones;
     double milestone[SCHEDULE_STEPS_MAX]; /* step: in epochs or updates */

@@ -14,11 +14,11 @@ typedef struct train_config {
     model_options model;
     data_options data;
     optim_options optim;
-    option_text smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in;
+    option_text smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in, patience_metric;
     double label_smoothing;
     smoothing_form smoothing;
-    double lr, warmup_init, lr_factor, clip_norm;
-    int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates;
+    double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value;
+    int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates, patience;
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
     option_text dump_weights, dump_batches;
@@ -106,6 +106,7 @@ typedef struct train_result {
     train_eval last, test;           /* the last validation, and that of the test split */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */
+    char stopped[192];    /* why the run ended before its time; "": it did not */
     char digest[32];      /* of all weights and running state */
     train_times times;
     tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */

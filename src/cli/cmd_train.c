@@ -141,6 +141,7 @@ static void print_result(const session *s, const train_result *r) {
     printf("# steps: %lld (%lld updates, %lld skipped for a non-finite gradient), %.2f steps/s\n",
            (long long)r->steps, (long long)r->updates, (long long)r->skipped,
            busy > 0 ? (double)(r->steps - r->steps_before) / busy : 0);
+    if (*r->stopped) printf("# early stopping: %s\n", r->stopped);
     if (s->config.profile) print_profile(r);
     printf("# weights_digest: %s\n", r->digest);
 }

@@ -147,7 +147,7 @@ static bool is_due(const trainer *r, bool epoch_ends) {
     const train_interval *every = &r->checkpoint_every;
     const int64_t u = r->result->updates;
     if (every->unit == EVERY_NONE || u == r->checkpoint_update) return false;
-    if (u == r->updates) return true;
+    if (u == r->updates || trainer_out_of_patience(r)) return true;
     if (every->unit == EVERY_UPDATES) return u % every->count == 0;
     if (every->unit == EVERY_EPOCHS) return epoch_ends && r->data_epoch % every->count == 0;
     return every->unit == EVERY_SECONDS &&

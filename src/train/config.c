@@ -63,6 +63,11 @@ static bool is_stepped(const void *values) {
     return !strcmp(c->scheduler, "step");
 }
 
+static bool is_cosine(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->scheduler, "cosine");
+}
+
 static bool has_milestones(const void *values) {
     const train_config *c = values;
     return *c->lr_steps;
@@ -71,6 +76,11 @@ static bool has_milestones(const void *values) {
 static bool warms_up(const void *values) {
     const train_config *c = values;
     return c->warmup_updates > 0;
+}
+
+static bool has_patience(const void *values) {
+    const train_config *c = values;
+    return c->patience > 0;
 }
 
 static bool has_run_file(const void *values) {
@@ -121,7 +131,9 @@ static const option_use of_text = {"model", is_text, NULL}, of_images = {"model"
                         of_adam = {"optimizer", is_adam, NULL},
                         of_steps = {"lr-scheduler", is_stepped, NULL},
                         of_milestones = {"lr-steps", has_milestones, &of_steps},
+                        of_cosine = {"lr-scheduler", is_cosine, NULL},
                         of_warmup = {"warmup-updates", warms_up, NULL},
+                        of_patience = {"patience", has_patience, NULL},
                         of_run_file = {"output", has_run_file, NULL},
                         of_any_file = {"output", has_any_file, NULL},
                         of_embedding = {"model", is_text, &of_run_file},
@@ -219,13 +231,16 @@ static const option rows[] = {
     CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",
            "how gradients move the weights"),
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
-    CHOICE(TRAIN, "lr-scheduler", scheduler, "step", "fixed|step|cosine|inverse_sqrt",
+    CHOICE(TRAIN, "lr-scheduler", scheduler, "step",
+           "fixed|step|cosine|linear|inverse_sqrt|inverse_sqrt_xl",
            "course of the learning rate after the warm-up"),
     TEXT(TRAIN, "lr-steps", lr_steps, "", "step: milestones, as in 6,9", .use = &of_steps),
     CHOICE(TRAIN, "lr-steps-in", lr_steps_in, "epochs", "epochs|updates", "unit of the milestones",
            .use = &of_milestones),
     REAL(TRAIN, "lr-factor", lr_factor, "0.1", 0, 1, "", "step: factor at each milestone",
          .use = &of_milestones),
+    REAL(TRAIN, "lr-min", lr_min, "0", 0, 1e6, "", "cosine: learning rate at the end",
+         .use = &of_cosine),
     INT(TRAIN, "warmup-updates", warmup_updates, "0", 0, BIG, "updates", "linear warm-up; 0: none"),
     REAL(TRAIN, "warmup-init-lr", warmup_init, "0", 0, 1e6, "", "learning rate of the first update",
          .use = &of_warmup),
@@ -237,6 +252,8 @@ static const option rows[] = {
     REAL(TRAIN, "weight-decay", optim.weight_decay, "1e-4", 0, 1, "", "on every parameter"),
     REAL(TRAIN, "clip-norm", clip_norm, "0", 0, 1e9, "",
          "bound of the global gradient norm; 0: off"),
+    REAL(TRAIN, "clip-value", clip_value, "0", 0, 1e9, "",
+         "bound of every entry of the gradient, before clip-norm; 0: off"),
     INT(TRAIN, "update-freq", update_freq, "1", 1, 65536, "steps",
         "forward/backward passes per update"),
     INT(TRAIN, "epochs", epochs, "10", 1, BIG, "epochs", "passes over the training data"),
@@ -244,6 +261,10 @@ static const option rows[] = {
         "stop after so many updates; 0: no bound"),
     INT(TRAIN, "validate-interval-updates", validate_updates, "0", 1, BIG, "updates",
         "validate every N updates too; 0: after epochs only"),
+    INT(TRAIN, "patience", patience, "0", 1, BIG, "evaluations",
+        "stop after N evaluations in a row without a better patience-metric; 0: never"),
+    TEXT(TRAIN, "patience-metric", patience_metric, "valid_loss",
+         "metric of the validation, as the table's columns call it", .use = &of_patience),
     FLAG(TRAIN, "validate-batch", validate_batch, "no",
          "validate a second time with the statistics of each validation batch"),
     FLAG(TRAIN, "test", test, "no", "evaluate the test split too, after training"),
@@ -444,7 +465,8 @@ static sr_status check_together(const train_config *c, sr_failure *why) {
     train_interval every;
     if (status == SR_OK) status = train_interval_read(c->checkpoint_every, &every, why);
     if (status != SR_OK) return status;
-    return check_dumps(c, why);
+    status = trainer_check_patience(c, why);
+    return status == SR_OK ? check_dumps(c, why) : status;
 }
 
 static void copy_seed_and_forms(train_config *c) {

@@ -24,6 +24,21 @@ static bool should_stop(const trainer *r) {
     return r->events->stop && r->events->stop(r->events->context);
 }
 
+/* Bounds the gradient, entries first: one that exploded must not shrink all others to nothing. norm
+ * is that of the mean gradient; *scale makes it of the sum and takes the bound on the norm in. */
+static sr_status clip(trainer *r, double norm, double *scale, sr_failure *why) {
+    const train_config *c = r->config;
+    params *p = &r->model->params;
+    if (c->clip_value > 0) {
+        optim_clip_values(p, r->threads, c->clip_value / *scale);
+        if (c->clip_norm > 0 && optim_grad_norm(p, r->threads, &norm, why) != SR_OK)
+            return why->status;
+        norm *= c->clip_norm > 0 ? *scale : 1;
+    }
+    if (c->clip_norm > 0) *scale *= optim_clip_factor(norm, c->clip_norm);
+    return SR_OK;
+}
+
 /* Applies what has been accumulated; *mean_norm is that of the mean gradient, before clipping. */
 static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
     const train_config *c = r->config;
@@ -32,7 +47,8 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
     if (status != SR_OK) return status;
     *mean_norm = norm *= scale;
     r->lr = schedule_lr(&r->schedule, r->result->updates, r->epoch);
-    if (c->clip_norm > 0) scale *= fmin(1, c->clip_norm / (norm + 1e-6));
+    if (isfinite(norm)) status = clip(r, norm, &scale, why);
+    if (status != SR_OK) return status;
     r->result->updates++;
     if (isfinite(norm)) {
         optim_step s = {&c->optim, r->result->updates - r->result->skipped, r->lr, scale,
@@ -233,6 +249,7 @@ static sr_status next_step(trainer *r, sr_failure *why) {
 static sr_status finish(trainer *r, sr_failure *why) {
     sr_status status = SR_OK;
     r->finished = true;
+    trainer_tell_patience(r);
     if (r->config->test) status = trainer_evaluate(r, SPLIT_TEST, why);
     if (status == SR_OK && r->config->final_tid) status = trainer_final_pass(r, why);
     return status;
@@ -240,7 +257,8 @@ static sr_status finish(trainer *r, sr_failure *why) {
 
 /* A signal ends the run between two updates. */
 static bool goes_on(const trainer *r) {
-    return r->result->updates < r->updates && (r->accumulated || !should_stop(r));
+    if (r->result->updates >= r->updates || trainer_out_of_patience(r)) return false;
+    return r->accumulated || !should_stop(r);
 }
 
 static sr_status steps(trainer *r, sr_failure *why) {
@@ -250,13 +268,14 @@ static sr_status steps(trainer *r, sr_failure *why) {
     r->result->interrupted = should_stop(r);
     const bool interrupted = r->result->interrupted;
     if (status == SR_OK) status = interrupted ? trainer_checkpoint_last(r, why) : finish(r, why);
-    if (status != SR_OK || (interrupted && embedding_due(r))) return status;
+    if (status != SR_OK || embedding_due(r)) return status; /* it stands there already */
     return run_record_embedding(r->record, r->result->steps, why);
 }
 
 /* State and rows of the run that goes on. */
 static sr_status take_over(trainer *r, sr_failure *why) {
     sr_status status = checkpoint_restore(r, r->from->checkpoint, why);
+    if (status == SR_OK && r->from->complete) status = trainer_check_resumed_patience(r, why);
     if (status != SR_OK) return status;
     const int64_t steps = r->result->steps_before = r->result->steps;
     if (*r->from->passed_over) trainer_warn(r, "%s; passed over", r->from->passed_over);

@@ -1,10 +1,13 @@
 /* schedule.c -- learning rate of update u + 1 (docs/models.md 9.2).
  *
- *   warm-up       u < W:  init + u (lr - init)/W, for every kind
- *   fixed         lr
- *   step          lr factor^(milestones passed)
- *   cosine        lr (1 + cos(pi u/total))/2, u not shifted by the warm-up
- *   inverse-sqrt  lr sqrt(W/u); without warm-up lr/sqrt(u)
+ *   warm-up          u < W:  init + u (peak - init)/W, for every kind; peak = lr
+ *   fixed            lr
+ *   step             lr factor^(milestones passed)
+ *   cosine           lowest + (lr - lowest) (1 + cos(pi u/total))/2, u not shifted by the warm-up
+ *   linear           lr (total - u)/(total - W): TENER's, from the warm-up's end to 0
+ *   inverse_sqrt     lr sqrt(W/u); without warm-up lr/sqrt(u)
+ *   inverse_sqrt_xl  lr/sqrt(u), whatever W: the curve of the Transformer-XL and tensorized scripts,
+ *                    whose warm-up lr u/W^1.5 ends at its peak = lr/sqrt(W)
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,19 +23,35 @@ static double step_lr(const schedule *s, int64_t u, double epoch) {
 
 static double cosine_lr(const schedule *s, int64_t u) {
     double part = s->total > 0 ? fmin(1, (double)u / (double)s->total) : 0;
-    return 0.5 * s->lr * (1 + cos(acos(-1.0) * part));
+    return s->lowest + 0.5 * (s->lr - s->lowest) * (1 + cos(acos(-1.0) * part));
+}
+
+static double linear_lr(const schedule *s, int64_t u) {
+    return u < s->total ? s->lr * (double)(s->total - u) / (double)(s->total - s->warmup) : 0;
+}
+
+static double over_sqrt(double lr, int64_t u) {
+    return lr / sqrt(fmax(1, (double)u));
+}
+
+static double warmup_lr(const schedule *s, int64_t u) {
+    double peak = s->kind == SCHEDULE_INVERSE_SQRT_XL ? over_sqrt(s->lr, s->warmup) : s->lr;
+    return s->warmup_init + (double)u * (peak - s->warmup_init) / (double)s->warmup;
 }
 
 double schedule_lr(const schedule *s, int64_t u, double epoch) {
-    if (u < s->warmup)
-        return s->warmup_init + (double)u * (s->lr - s->warmup_init) / (double)s->warmup;
+    if (u < s->warmup) return warmup_lr(s, u);
     switch (s->kind) {
     case SCHEDULE_STEP:
         return step_lr(s, u, epoch);
     case SCHEDULE_COSINE:
         return cosine_lr(s, u);
+    case SCHEDULE_LINEAR:
+        return linear_lr(s, u);
     case SCHEDULE_INVERSE_SQRT:
         return s->lr * sqrt((double)(s->warmup ? s->warmup : 1) / fmax(1, (double)u));
+    case SCHEDULE_INVERSE_SQRT_XL:
+        return over_sqrt(s->lr, u);
     case SCHEDULE_FIXED:
         break;
     }

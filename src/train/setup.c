@@ -14,15 +14,24 @@
 
 static sr_status open_schedule(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
-    static const char *const kinds[] = {"fixed", "step", "cosine", "inverse_sqrt"};
+    static const struct {
+        const char *name;
+        schedule_kind kind;
+    } kinds[] = {{"fixed", SCHEDULE_FIXED},
+                 {"step", SCHEDULE_STEP},
+                 {"cosine", SCHEDULE_COSINE},
+                 {"linear", SCHEDULE_LINEAR},
+                 {"inverse_sqrt", SCHEDULE_INVERSE_SQRT},
+                 {"inverse_sqrt_xl", SCHEDULE_INVERSE_SQRT_XL}};
     r->schedule = (schedule){.lr = c->lr,
                              .warmup_init = c->warmup_init,
                              .warmup = c->warmup_updates,
                              .total = r->updates,
+                             .lowest = c->lr_min,
                              .factor = c->lr_factor,
                              .milestone_updates = !strcmp(c->lr_steps_in, "updates")};
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(kinds[i], c->scheduler)) r->schedule.kind = (schedule_kind)i;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].name, c->scheduler)) r->schedule.kind = kinds[i].kind;
     return trainer_read_milestones(&r->schedule, c->lr_steps, why);
 }
 
@@ -171,6 +180,7 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     if (status == SR_OK) status = trainer_dump_open(r, why);
     if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);
+    if (status == SR_OK) status = trainer_open_patience(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
     if (status == SR_OK) status = trainer_checkpoints_open(r, why);
@@ -188,7 +198,7 @@ static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
     const char *diverged = r->result->diverged;
     const bool failed = so_far != SR_OK;
     const char *status = failed ? "failed" : !r->finished ? "interrupted" : "complete";
-    const char *reason = failed ? why->text : !r->finished ? "signal" : "";
+    const char *reason = failed ? why->text : !r->finished ? "signal" : r->result->stopped;
     if (diverged && !failed && r->finished) status = "diverged", reason = diverged;
     sr_failure refused = {0};
     sr_status closed = run_record_close(r->record, status, reason, r->result->digest, &refused);

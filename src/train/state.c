@@ -89,6 +89,8 @@ static void visit_progress(trainer *r, walk *w) {
     visit_number(w, "data_batch", NPZ_INT64, &r->data_batch);
     visit_number(w, "loss_sum", NPZ_FLOAT64, &r->loss_sum);
     visit_number(w, "loss_tokens", NPZ_INT64, &r->loss_tokens);
+    visit_number(w, "patience_best", NPZ_FLOAT64, &r->patience_best);
+    visit_number(w, "patience_waited", NPZ_INT64, &r->patience_waited);
     visit_number(w, "lr", NPZ_FLOAT64, &r->lr);
     visit_number(w, "epoch", NPZ_FLOAT64, &r->epoch);
     visit_number(w, "last_loss", NPZ_FLOAT64, &r->last_loss);

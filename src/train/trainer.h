@@ -45,8 +45,10 @@ typedef struct trainer {
     double lr, epoch;
     bool stepped; /* a step of this process has begun */
     bool nonfinite_told, finished;
-    double last_loss;  /* of the last pass */
-    bool last_skipped; /* the last update */
+    double patience_best;    /* of patience-metric, NaN: none yet */
+    int64_t patience_waited; /* evaluations since */
+    double last_loss;        /* of the last pass */
+    bool last_skipped;       /* the last update */
 
     train_interval checkpoint_every;
     int best_metric;           /* of --keep-best, among the task's; -1: none */
@@ -69,6 +71,17 @@ sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why
 
 /* An evaluation of a split; recorded and told. */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
+
+/* Early stopping (patience.c). Check: of the options alone. Open: SR_USAGE when there is nothing to
+ * wait for. See: after every validation. */
+sr_status trainer_check_patience(const train_config *c, sr_failure *why);
+sr_status trainer_open_patience(trainer *r, sr_failure *why);
+void trainer_see_patience(trainer *r, const train_eval *e);
+bool trainer_out_of_patience(const trainer *r);
+/* SR_USAGE when a run that has come to its end would stop at once again. */
+sr_status trainer_check_resumed_patience(const trainer *r, sr_failure *why);
+/* At the end of a run: *result says when this is what ended it. */
+void trainer_tell_patience(const trainer *r);
 
 /* The final pass: training batches in the order of the next epoch, dropout as in training, running
  * values frozen; nothing when no site is recorded. */

@@ -92,6 +92,7 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
         r->result->test = e;
     }
     record_eval(r, &e);
+    if (split == SPLIT_VALID) trainer_see_patience(r, &e);
     trainer_checkpoint_evaluated(r, &e);
     if (split == SPLIT_VALID && r->events->eval) r->events->eval(r->events->context, &e);
     r->result->times.validation += progress_clock() - start;
