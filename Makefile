@@ -169,13 +169,15 @@ check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
 
-QUICK_TESTS := $(foreach l,base text score engine norm nets decode data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS)))
+# Layers and optimizers against PyTorch, with all libraries at hand.
+MODEL_VECTORS := $(BUILD)/tests/train/test_model_vectors
+QUICK_TESTS := $(foreach l,base text score engine norm nets decode data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS))) $(MODEL_VECTORS)
 unit-quick: $(QUICK_TESTS)
 	$(Q)sh tests/run_unit.sh $(QUICK_TESTS)
 .PHONY: unit-quick
 
 # Only the layers that compute in `real` have something to say in the double build.
-DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/tests/nets/% $(BUILD)/tests/decode/%,$(TESTS))
+DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/tests/nets/% $(BUILD)/tests/decode/%,$(TESTS)) $(MODEL_VECTORS)
 unit-double: $(DOUBLE_TESTS)
 	$(Q)sh tests/run_unit.sh $(DOUBLE_TESTS)
 .PHONY: unit-double
@@ -188,8 +190,9 @@ coverage: ## run the tests in a build of its own and print the share of lines th
 	sh tests/coverage.sh build/coverage && exit $$status
 .PHONY: coverage
 
-check-vectors: $(BUILD)/tests/norm/test_vectors ## VECTORS=DIR: check every vector file of DIR
-	$(Q)$(BUILD)/tests/norm/test_vectors $(VECTORS)
+VECTOR_TESTS := $(BUILD)/tests/norm/test_vectors $(BUILD)/tests/train/test_model_vectors
+check-vectors: $(VECTOR_TESTS) ## VECTORS=DIR: check every vector file of DIR
+	$(Q)sh tests/check_vectors.sh '$(VECTORS)' $(VECTOR_TESTS)
 .PHONY: check-vectors
 
 check-torch: ## step PyTorch beside both number types from dumps of their first steps (wants python3 with torch)

@@ -1,11 +1,8 @@
-/* op_conv2d against the shared vectors and against loops in double (whole pieces, parts of pieces,
- * odd shapes); im2col by itself; adding to gradients that exist; same bytes for any number of
+/* op_conv2d against loops in double (whole pieces, parts of pieces, odd shapes); im2col by itself; adding to gradients that exist; same bytes for any number of
  * threads and on every call; central differences; wrong shapes. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../check.h"
-#include "../oracle_file.h"
 #include "reals.h"
 #include "statnet/conv.h"
 #include "statnet/gemm.h"
@@ -197,61 +194,6 @@ static void same_bytes_for_any_threads(void **state) {
     }
 }
 
-static real *read_reals(const oracle_file *f, int k, const char *name, int64_t dim[4]) {
-    int64_t count;
-    double *wide = oracle_read(f, k, name, dim, &count);
-    assert_non_null(wide);
-    real *x = malloc((size_t)count * sizeof *x);
-    assert_non_null(x);
-    for (int64_t i = 0; i < count; i++) x[i] = (real)wide[i];
-    free(wide);
-    return x;
-}
-
-static bool check_vector(const oracle_file *f, int k, const char *name, const real *got,
-                         int64_t count) {
-    double *wide = zeros(count);
-    for (int64_t i = 0; i < count; i++) wide[i] = (double)got[i];
-    bool same = oracle_check(f, k, name, wide, count, NULL, 1);
-    free(wide);
-    return same;
-}
-
-static bool check_vector_case(const oracle_file *f, int k) {
-    int64_t x[4], w[4], y[4];
-    trial from = {0};
-    from.x = read_reals(f, k, "in/x", x), from.w = read_reals(f, k, "in/w", w);
-    from.dy = read_reals(f, k, "in/dy", y);
-    int64_t stride = (int64_t)oracle_number(f, k, "stride", 0);
-    from.s =
-        shape(x[0], x[1], x[2], x[3], w[0], w[1], stride, (int64_t)oracle_number(f, k, "pad", -1));
-    double *bias = oracle_read(f, k, "in/b", NULL, NULL);
-    tape *t = reals_tape(2);
-    layer l = layer_create(t, &from);
-    layer_run(t, &l, &from);
-    for (int64_t i = 0; bias && i < l.y->count; i++) l.y->value[i] += (real)bias[i % w[0]];
-    bool same = check_vector(f, k, "y", l.y->value, l.y->count);
-    same = check_vector(f, k, "d_x", l.x->grad, l.x->count) && same;
-    same = check_vector(f, k, "d_w", l.w->grad, l.w->count) && same;
-    free(bias);
-    tape_free(t);
-    trial_free(&from);
-    return same;
-}
-
-static void shared_vectors(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/models/conv.h5");
-    if (!path) skip();
-    oracle_file *f = oracle_open(path);
-    assert_non_null(f);
-    assert_int_equal(oracle_cases(f), 7);
-    bool same = true;
-    for (int k = 0; k < 7; k++) same = check_vector_case(f, k) && same;
-    oracle_close(f);
-    assert_true(same);
-}
-
 /* Differences of float sums say nothing. */
 #ifndef REAL_DOUBLE
 #define DOUBLE_TESTS
@@ -304,7 +246,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_and_gradients),
         cmocka_unit_test(same_bytes_for_any_threads),
-        cmocka_unit_test(shared_vectors),
         DOUBLE_TESTS cmocka_unit_test(wrong_shapes_and_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,10 @@
-/* op_cross_entropy against PyTorch's numbers, the shared vectors and plain sums in double; digits
+/* op_cross_entropy against PyTorch's numbers and plain sums in double; digits
  * of a tiny loss, counts of the report, NaN, wrong arguments. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../check.h"
 #include "../oracle/ops_values.h"
-#include "../oracle_file.h"
 #include "reals.h"
 #include "statnet/gradcheck.h"
 #include "statnet/ops.h"
@@ -46,37 +43,6 @@ static void pytorch_numbers(void **state) {
     check_near_double("dlogits", o.dlogits, cross_entropy_dlogits, 35, 1e-5, 1e-7);
     assert_int_equal(o.report.tokens, 4);
     free(o.dlogits);
-}
-
-static void check_vector_case(const oracle_file *f, int k) {
-    int64_t dim[4], count, rows;
-    double *logits = oracle_read(f, k, "in/logits", dim, &count);
-    double *number = oracle_read(f, k, "in/target", NULL, &rows);
-    assert_non_null(logits);
-    assert_non_null(number);
-    int32_t *target = malloc((size_t)rows * sizeof *target);
-    for (int64_t i = 0; i < rows; i++) target[i] = (int32_t)number[i];
-    smoothing_form form = oracle_number(f, k, "form", -1) == 0 ? SMOOTHING_ALL : SMOOTHING_OTHERS;
-    outcome o = run(logits, rows, count / rows, target, (int32_t)oracle_number(f, k, "pad", -1),
-                    oracle_number(f, k, "eps", NAN), form, 1);
-    assert_true(oracle_check(f, k, "loss", &o.report.loss, 1, NULL, 1));
-    assert_true(oracle_check(f, k, "nll", &o.report.nll, 1, NULL, 1));
-    assert_true(oracle_check(f, k, "d_logits", o.dlogits, count, NULL, 1));
-    free(o.dlogits);
-    free(target);
-    free(number);
-    free(logits);
-}
-
-static void shared_vectors(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/models/label_smoothing.h5");
-    if (!path) skip();
-    oracle_file *f = oracle_open(path);
-    assert_non_null(f);
-    assert_true(oracle_cases(f) > 0);
-    for (int k = 0; k < oracle_cases(f); k++) check_vector_case(f, k);
-    oracle_close(f);
 }
 
 /* Rows wide enough for several vectors, targets in every place, sums in long double. */
@@ -189,10 +155,13 @@ static void wrong_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pytorch_numbers), cmocka_unit_test(shared_vectors),
-        cmocka_unit_test(plain_sums),      cmocka_unit_test(tiny_losses_keep_their_digits),
-        cmocka_unit_test(extreme_logits),  cmocka_unit_test(nan_is_data),
-        cmocka_unit_test(report_counts),   cmocka_unit_test(ignored_rows_are_untouched),
+        cmocka_unit_test(pytorch_numbers),
+        cmocka_unit_test(plain_sums),
+        cmocka_unit_test(tiny_losses_keep_their_digits),
+        cmocka_unit_test(extreme_logits),
+        cmocka_unit_test(nan_is_data),
+        cmocka_unit_test(report_counts),
+        cmocka_unit_test(ignored_rows_are_untouched),
         cmocka_unit_test(wrong_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,9 @@
-/* op_embedding and its sinusoidal positions against docs/models.md 2.2 and the shared vectors; the
+/* op_embedding and its sinusoidal positions against docs/models.md 2.2; the
  * pad row; wrong arguments. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../check.h"
-#include "../oracle_file.h"
 #include "reals.h"
 #include "statnet/gradcheck.h"
 #include "statnet/ops.h"
@@ -69,53 +67,6 @@ static void position_formula(void **state) {
     reals_check("narrow", table, narrow, 6, 1e-6, 1e-7);
 }
 
-/* Position numbers are seen through a table of zeros: y is the position's row. */
-static void check_vector_case(const oracle_file *f, int k) {
-    int64_t d = (int64_t)oracle_number(f, k, "d", 0), dim[4], count;
-    int64_t rows = (int64_t)oracle_number(f, k, "rows", 0);
-    tape *t = reals_tape(1);
-    tensor *positions = positions_create(t, rows, d);
-    double *got = malloc((size_t)(rows * d) * sizeof *got);
-    for (int64_t i = 0; i < rows * d; i++) got[i] = (double)positions->value[i];
-#ifdef REAL_DOUBLE
-    assert_true(oracle_check(f, k, "table", got, rows * d, NULL, 1));
-#else
-    double *want = oracle_read(f, k, "out/table", NULL, NULL);
-    check_near_double("table", got, want, rows * d, 1e-6, 1e-7);
-    free(want);
-#endif
-    double *number = oracle_read(f, k, "in/tokens", dim, &count);
-    double *expected = oracle_read(f, k, "out/positions", NULL, NULL);
-    int32_t *tokens = malloc((size_t)count * sizeof *tokens);
-    int32_t largest = PAD;
-    for (int64_t i = 0; i < count; i++) {
-        tokens[i] = (int32_t)number[i];
-        if (tokens[i] > largest) largest = tokens[i];
-    }
-    tensor *table = tape_tensor(t, 2, (int64_t[]){largest + 1, d});
-    memset(table->value, 0, (size_t)table->count * sizeof(real));
-    tensor *y = op_embedding(t, table, tokens, dim[0], dim[1], 1, positions, PAD);
-    reals_check_tape(t);
-    for (int64_t i = 0; i < count; i++)
-        reals_check_bytes("row", y->value + i * d, positions->value + (int64_t)expected[i] * d, d);
-    free(tokens);
-    free(expected);
-    free(number);
-    free(got);
-    tape_free(t);
-}
-
-static void shared_vectors(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/models/positions.h5");
-    if (!path) skip();
-    oracle_file *f = oracle_open(path);
-    assert_non_null(f);
-    assert_true(oracle_cases(f) > 0);
-    for (int k = 0; k < oracle_cases(f); k++) check_vector_case(f, k);
-    oracle_close(f);
-}
-
 static void refuse(int32_t wrong, int64_t count, int64_t d, const char *text) {
     tape *t = reals_tape(1);
     tensor *table = tape_tensor(t, 2, (int64_t[]){VOCABULARY, 4});
@@ -138,7 +89,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_and_gradient),
         cmocka_unit_test(position_formula),
-        cmocka_unit_test(shared_vectors),
         cmocka_unit_test(wrong_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,8 @@
-/* op_shortcut and op_average_pool against the shared vectors and by hand; gradients that add; same
+/* op_shortcut and op_average_pool by hand; gradients that add; same
  * bytes for any number of threads; wrong shapes. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../check.h"
-#include "../oracle_file.h"
 #include "reals.h"
 #include "statnet/gemm.h"
 #include "statnet/ops.h"
@@ -106,64 +104,13 @@ static void same_bytes_for_any_threads(void **state) {
     check_threads(op_average_pool);
 }
 
-static bool check_vector(const oracle_file *f, int k, const char *name, const real *got,
-                         int64_t count) {
-    double *wide = calloc(count > 0 ? (size_t)count : 1, sizeof *wide);
-    assert_non_null(wide);
-    for (int64_t i = 0; i < count; i++) wide[i] = (double)got[i];
-    bool same = oracle_check(f, k, name, wide, count, NULL, 1);
-    free(wide);
-    return same;
-}
-
-static tensor *read_tensor(tape *t, const oracle_file *f, int k, const char *name) {
-    int64_t dim[4];
-    double *wide = oracle_read(f, k, name, dim, NULL);
-    assert_non_null(wide);
-    tensor *x = tape_tensor(t, 4, dim);
-    assert_non_null(x);
-    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)wide[i];
-    x->wants_grad = true;
-    free(wide);
-    return x;
-}
-
-static bool check_vector_case(const oracle_file *f, int k, bool pool) {
-    tape *t = reals_tape(2);
-    tensor *x = read_tensor(t, f, k, "in/x"), *dy = read_tensor(t, f, k, "in/dy");
-    tensor *y = pool ? op_average_pool(t, x) : op_shortcut(t, x, 2, dy->dim[3]);
-    reals_backward(t, y, dy->value);
-    bool same = check_vector(f, k, "y", y->value, y->count);
-    same = check_vector(f, k, "d_x", x->grad, x->count) && same;
-    tape_free(t);
-    return same;
-}
-
-static void shared_vectors(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/models/resnet.h5");
-    if (!path) skip();
-    oracle_file *f = oracle_open(path);
-    assert_non_null(f);
-    int seen = 0;
-    bool same = true;
-    for (int k = 0; k < oracle_cases(f); k++) {
-        bool pool = strcmp(oracle_text(f, k, "kind"), "gap") == 0;
-        if (!pool && strcmp(oracle_text(f, k, "kind"), "shortcut_a") != 0) continue;
-        same = check_vector_case(f, k, pool) && same;
-        seen++;
-    }
-    oracle_close(f);
-    assert_int_equal(seen, 3);
-    assert_true(same);
-}
-
 int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shortcut_by_hand), cmocka_unit_test(shortcut_of_equal_shape_is_its_input),
-        cmocka_unit_test(average_by_hand),  cmocka_unit_test(same_bytes_for_any_threads),
-        cmocka_unit_test(shared_vectors),
+        cmocka_unit_test(shortcut_by_hand),
+        cmocka_unit_test(shortcut_of_equal_shape_is_its_input),
+        cmocka_unit_test(average_by_hand),
+        cmocka_unit_test(same_bytes_for_any_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* test_vectors.c -- every shared vector file through norm_apply. With a directory as argument: all
- * its .h5 files, closing with "N passed, N failed, N skipped" (cases); otherwise a test of the
- * shared directory. */
+/* test_vectors.c -- every shared vector file of normalizations through norm_apply. With a directory
+ * as argument: all its .h5 files with an attribute norm (tests/train/test_model_vectors.c takes the
+ * others), closing with "N passed, N failed, N skipped" (cases); otherwise a test of the shared
+ * directory. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "vectors.h"
 
 typedef struct tally {
-    int passed, failed, skipped;
+    int passed, failed, skipped; /* cases */
+    int left_out;                /* files; -1: every file is ours */
 } tally;
 
 /* false: nothing here knows what the case is about. */
@@ -41,12 +43,21 @@ static void run_case(hid_t file, const char *file_name, const char *name, tally 
     vector_case_close(&c);
 }
 
+/* A file of another kind, or one that cannot be read: the other program's. */
+static bool is_left_out(hid_t file, tally *sum) {
+    if (sum->left_out < 0 || (file >= 0 && H5Aexists(file, "norm") > 0)) return false;
+    if (file >= 0) H5Fclose(file);
+    sum->left_out++;
+    return true;
+}
+
 static void run_file(const char *directory, const char *name, tally *sum) {
     char path[4096], group[64];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     H5G_info_t info = {0};
     tally before = *sum;
+    if (is_left_out(file, sum)) return;
     if (file < 0 || H5Gget_info(file, &info) < 0) {
         fprintf(stderr, "%s: not a readable HDF5 file\n", path);
         sum->failed++;
@@ -74,14 +85,13 @@ static bool run_directory(const char *directory, tally *sum) {
         free(list[i]);
     }
     free(list);
-    if (count <= 0) fprintf(stderr, "%s: no .h5 files\n", directory);
     return count > 0;
 }
 
 static void test_shared_vectors(void **state) {
     (void)state;
     const char *directory = check_shared("reference/vectors");
-    tally sum = {0};
+    tally sum = {.left_out = -1};
     if (!directory) skip();
     assert_true(run_directory(directory, &sum));
     printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
@@ -92,7 +102,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_vectors)};
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
     tally sum = {0};
-    bool found = run_directory(argv[1], &sum);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* in order with what is wrong */
+    run_directory(argv[1], &sum);
+    if (sum.left_out) printf("left out: %d files without attribute norm\n", sum.left_out);
     printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
-    return found && sum.failed == 0 ? 0 : 1;
+    return sum.failed == 0 ? 0 : 1;
 }
