@@ -79,24 +79,32 @@ static double adam(const train_config *c, double p, double g, double lr, int64_t
     return p - (beside ? lr * o->weight_decay * p : 0) - lr * *m / c1 / (sqrt(*v / c2) + eps);
 }
 
-static double mean_norm(const reference *r) {
+/* A number of the mean gradient within +-bound; 0: unbounded. */
+static double bounded(const reference *r, int i, int64_t j, double bound) {
+    const double g = r->sum[i][j] / (double)r->tokens;
+    return bound > 0 && fabs(g) > bound ? copysign(bound, g) : g;
+}
+
+static double mean_norm(const reference *r, double bound) {
     double square = 0;
     for (int i = 0; i < r->m->params.count; i++)
         for (int64_t j = 0; j < r->m->params.item[i]->t.count; j++)
-            square += pow(r->sum[i][j] / (double)r->tokens, 2);
+            square += pow(bounded(r, i, j, bound), 2);
     return sqrt(square);
 }
 
 static void update(reference *r, reference_pass *p, double epoch) {
     const train_config *c = r->c;
-    p->grad_norm = mean_norm(r);
+    const double left = mean_norm(r, c->clip_value); /* entries are bounded first */
+    p->grad_norm = mean_norm(r, 0);
     p->lr = learning_rate(c, r->updates++, epoch);
-    p->clipped = c->clip_norm > 0 && p->grad_norm > c->clip_norm;
-    double factor = p->clipped ? c->clip_norm / p->grad_norm : 1;
+    p->cut = left < 0.99 * p->grad_norm;
+    p->clipped = c->clip_norm > 0 && left > c->clip_norm;
+    double factor = p->clipped ? c->clip_norm / left : 1;
     for (int i = 0; i < r->m->params.count; i++) {
         tensor *x = &r->m->params.item[i]->t;
         for (int64_t j = 0; j < x->count; j++) {
-            double g = factor * r->sum[i][j] / (double)r->tokens, value = (double)x->value[j];
+            double g = factor * bounded(r, i, j, c->clip_value), value = (double)x->value[j];
             x->value[j] =
                 (real)(strcmp(c->optimizer, "sgd")
                            ? adam(c, value, g, p->lr, r->updates, &r->first[i][j], &r->second[i][j])

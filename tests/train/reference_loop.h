@@ -19,7 +19,7 @@ typedef struct reference_pass {
     double loss;          /* nats per token, penalties of the normalizations included */
     double penalty;       /* their sum */
     double lr, grad_norm; /* NaN unless this pass closes an update */
-    bool clipped;
+    bool cut, clipped;    /* by value to less than 0.99 of the norm; what is left by norm */
     double sum_g[SITE_CAPACITY][WIDTH_CAPACITY]; /* of the summed loss */
 } reference_pass;
 

@@ -27,6 +27,70 @@ static void cosine_past_its_end(void **state) {
     }
 }
 
+/* To another end than 0, which the warm-up does not shift. */
+static void cosine_to_its_lowest(void **state) {
+    (void)state;
+    schedule s = {.kind = SCHEDULE_COSINE, .lr = 0.8, .total = 4, .warmup = 1, .lowest = 0.2};
+    const double want[] = {0, 0.5 + 0.3 * sqrt(0.5), 0.5, 0.5 - 0.3 * sqrt(0.5), 0.2, 0.2};
+    double got[6];
+    for (int i = 0; i < 6; i++) got[i] = schedule_lr(&s, i, 0);
+    check_near_double("cosine", got, want, 6, 1e-14, 0);
+}
+
+/* 0.8 (10 - u)/(10 - 2) behind the warm-up, and nothing past the end; a warm-up that fills the run
+ * has no line behind it. */
+static void linear_by_hand(void **state) {
+    (void)state;
+    schedule s = {.kind = SCHEDULE_LINEAR, .lr = 0.8, .total = 10, .warmup = 2, .warmup_init = 0.2};
+    const int64_t at[] = {0, 1, 2, 3, 6, 9, 10, 11};
+    const double want[] = {0.2, 0.5, 0.8, 0.7, 0.4, 0.1, 0, 0};
+    for (int i = 0; i < 8; i++) {
+        double got = schedule_lr(&s, at[i], 0);
+        check_near_double("linear", &got, &want[i], 1, 1e-15, 1e-17);
+    }
+    s.warmup = 10;
+    assert_true(schedule_lr(&s, 10, 0) == 0);
+    s.warmup = 0;
+    assert_true(schedule_lr(&s, 0, 0) == 0.8);
+}
+
+/* Transformer-XL: u/W^1.5 up to W, 1/sqrt(u) then. */
+static void inverse_sqrt_xl_by_hand(void **state) {
+    (void)state;
+    schedule s = {.kind = SCHEDULE_INVERSE_SQRT_XL, .lr = 0.8, .warmup = 4};
+    const int64_t at[] = {0, 1, 3, 4, 9, 16};
+    const double want[] = {0, 0.1, 0.3, 0.4, 0.8 / 3, 0.2};
+    for (int i = 0; i < 6; i++) {
+        double got = schedule_lr(&s, at[i], 0);
+        check_near_double("inverse_sqrt_xl", &got, &want[i], 1, 1e-15, 0);
+    }
+    s.warmup = 0;
+    assert_true(schedule_lr(&s, 0, 0) == 0.8 && schedule_lr(&s, 1, 0) == 0.8);
+}
+
+/* Entries beyond the bound of both signs, many pieces, any number of threads; a NaN stays. */
+static void clip_values(void **state) {
+    (void)state;
+    enum { N = 40000 };
+    for (int threads = 1; threads < 4; threads++) {
+        params p;
+        params_init(&p, 1);
+        tensor *a = params_add(&p, "a", 1, (int64_t[]){N}, INIT_CONSTANT, 0);
+        tensor *b = params_add(&p, "b", 1, (int64_t[]){4}, INIT_CONSTANT, 0);
+        for (int i = 0; i < N; i++) a->grad[i] = (real)(i - N / 2) / 8;
+        const real some[4] = {-3, (real)2.5, -INFINITY, (real)NAN};
+        for (int i = 0; i < 4; i++) b->grad[i] = some[i];
+        optim_clip_values(&p, threads, 2.5);
+        for (int i = 0; i < N; i++) {
+            const double g = (i - N / 2) / 8.0, want = g > 2.5 ? 2.5 : g < -2.5 ? -2.5 : g;
+            assert_true((double)a->grad[i] == want);
+        }
+        assert_true(b->grad[0] == (real)-2.5 && b->grad[1] == (real)2.5);
+        assert_true(b->grad[2] == (real)-2.5 && isnan(b->grad[3]));
+        params_free(&p);
+    }
+}
+
 static void grad_norm(void **state) {
     (void)state;
     params p;
@@ -51,6 +115,10 @@ static void grad_norm(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(warmup_by_hand),
                                        cmocka_unit_test(cosine_past_its_end),
+                                       cmocka_unit_test(cosine_to_its_lowest),
+                                       cmocka_unit_test(linear_by_hand),
+                                       cmocka_unit_test(inverse_sqrt_xl_by_hand),
+                                       cmocka_unit_test(clip_values),
                                        cmocka_unit_test(grad_norm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

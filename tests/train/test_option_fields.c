@@ -25,6 +25,9 @@ static void training(void **state) {
                                 "--lr-steps=2",
                                 "--lr-factor=0.23",
                                 "--clip-norm=0.24",
+                                "--clip-value=0.245",
+                                "--patience=45",
+                                "--patience-metric=valid_nll",
                                 "--momentum=0.25",
                                 "--nesterov",
                                 "--weight-decay=0.29",
@@ -43,6 +46,8 @@ static void training(void **state) {
                                 "--final-batches=44",
                                 NULL});
     assert_true(c.lr == 0.21 && c.warmup_init == 0.22 && c.lr_factor == 0.23);
+    assert_true(c.clip_value == 0.245 && c.patience == 45);
+    assert_string_equal(c.patience_metric, "valid_nll");
     assert_true(c.clip_norm == 0.24 && c.optim.momentum == 0.25 && c.optim.nesterov);
     assert_true(c.optim.weight_decay == 0.29);
     assert_true(c.warmup_updates == 31 && c.update_freq == 32 && c.epochs == 33);
@@ -53,7 +58,9 @@ static void training(void **state) {
     assert_false(c.validate_batch || c.quiet || c.profile || c.force);
     assert_true(c.model.seed == 36 && c.data.seed == 36);
     parse((const char *const[]){"--model=transformer", "--adam-beta1=0.26", "--adam-beta2=0.27",
-                                "--adam-eps=0.28", "--svd-every=39", "--size-limit=42", NULL});
+                                "--adam-eps=0.28", "--svd-every=39", "--size-limit=42",
+                                "--lr-scheduler=cosine", "--lr-min=0.235", NULL});
+    assert_true(c.lr_min == 0.235);
     assert_true(c.optim.beta1 == 0.26 && c.optim.beta2 == 0.27 && c.optim.eps == 0.28);
     assert_true(c.svd_every == 39 && c.size_limit == 42);
 }

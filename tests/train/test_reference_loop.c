@@ -211,6 +211,36 @@ static void sgd_with_clipping(void **state) {
     reference_free(&r);
 }
 
+/* Entries first, then what is left of the norm; and entries alone. */
+static void clipping_by_value(void **state) {
+    (void)state;
+    static const char *const kinds[][2] = {{"--clip-value=0.06", "--clip-norm=0.7"},
+                                           {"--clip-value=0.05", NULL}};
+    for (int i = 0; i < 2; i++) {
+        const char *const args[] = {SMALL,
+                                    "--norm=ln",
+                                    "--optimizer=sgd",
+                                    "--lr=0.2",
+                                    "--lr-scheduler=step",
+                                    "--lr-steps=9",
+                                    "--warmup-updates=0",
+                                    "-o",
+                                    run_path("value.h5"),
+                                    kinds[i][0],
+                                    kinds[i][1],
+                                    NULL};
+        static reference r;
+        int cut = 0, clipped = 0;
+        sr_run_close(compare(args, &r));
+        for (int64_t k = 0; k < r.passes; k++) {
+            cut += r.pass[k].cut;
+            clipped += r.pass[k].cut && r.pass[k].clipped;
+        }
+        assert_true(cut > 2 && (clipped > 2 || i == 1));
+        reference_free(&r);
+    }
+}
+
 /* Spectra of the embedding after every third update and at the end. */
 static void check_embedding(const sr_runfile *f, const reference *r, int64_t every) {
     sr_run_embedding e;
@@ -329,7 +359,8 @@ static void images(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sgd_with_clipping), cmocka_unit_test(images),
-        cmocka_unit_test(adam_with_milestone), cmocka_unit_test(more_optimizers)};
+        cmocka_unit_test(sgd_with_clipping), cmocka_unit_test(clipping_by_value),
+        cmocka_unit_test(images), cmocka_unit_test(adam_with_milestone),
+        cmocka_unit_test(more_optimizers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

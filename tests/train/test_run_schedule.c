@@ -53,6 +53,31 @@ static void cosine(void **state) {
            (const double[]){0.2, 0.5, a * 1.5, a, a * 0.5, a * (1 - c)});
 }
 
+static void cosine_to_another_end(void **state) {
+    (void)state;
+    const double a = 0.3, c = sqrt(3) / 2;
+    expect((const char *const[]){"--lr-scheduler", "cosine", "--lr-min", "0.2", NULL},
+           (const double[]){0.8, 0.2 + a * (1 + c), 0.2 + a * 1.5, 0.2 + a, 0.2 + a * 0.5,
+                            0.2 + a * (1 - c)});
+}
+
+/* From the warm-up's end over the updates that are left: (6 - u)/(6 - W). */
+static void linear(void **state) {
+    (void)state;
+    expect((const char *const[]){"--lr-scheduler", "linear", NULL},
+           (const double[]){0.8, 0.8 * 5 / 6, 0.8 * 4 / 6, 0.4, 0.8 * 2 / 6, 0.8 / 6});
+    expect((const char *const[]){"--lr-scheduler", "linear", "--warmup-updates", "2",
+                                 "--warmup-init-lr", "0.4", NULL},
+           (const double[]){0.4, 0.6, 0.8, 0.6, 0.4, 0.2});
+}
+
+static void inverse_sqrt_xl(void **state) {
+    (void)state;
+    expect((const char *const[]){"--lr-scheduler", "inverse_sqrt_xl", "--warmup-updates", "4",
+                                 "--warmup-init-lr", "0", NULL},
+           (const double[]){0, 0.1, 0.2, 0.3, 0.4, 0.8 / sqrt(5)});
+}
+
 /* A bound beyond the run's end bounds nothing. */
 static void cosine_below_max_steps(void **state) {
     (void)state;
@@ -155,6 +180,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(fixed),
                                        cmocka_unit_test(inverse_sqrt),
                                        cmocka_unit_test(cosine),
+                                       cmocka_unit_test(cosine_to_another_end),
+                                       cmocka_unit_test(linear),
+                                       cmocka_unit_test(inverse_sqrt_xl),
                                        cmocka_unit_test(cosine_to_max_steps),
                                        cmocka_unit_test(cosine_below_max_steps),
                                        cmocka_unit_test(step),
