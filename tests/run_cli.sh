@@ -15,7 +15,8 @@ case $SHARED in /*) ;; *) SHARED=$PWD/$SHARED ;; esac
 shift
 PATH=$BIN:$PATH
 LC_ALL=C OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TERM=dumb
-export TOP BIN SHARED PATH LC_ALL OMP_NUM_THREADS TERM
+OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} # as in run_unit.sh
+export TOP BIN SHARED PATH LC_ALL OMP_NUM_THREADS OMP_WAIT_POLICY TERM
 unset COLUMNS MAKEFLAGS MAKELEVEL
 work=$(mktemp -d) && work=$(cd "$work" && pwd -P) || exit 1
 trap 'rm -rf "$work"' EXIT

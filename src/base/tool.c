@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "statnet/utf8.h"
 
@@ -221,4 +222,18 @@ void tool_catch_signals(void) {
 
 int tool_signal(void) {
     return arrived;
+}
+
+/* -- threads ----------------------------------------------------------------------------------- */
+
+void tool_wait_briefly(const tool *t) {
+    const char *preload = getenv("LD_PRELOAD");
+    char path[4096];
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
+    if (preload && strstr(preload, "vgpreload")) return; /* /proc/self/exe is valgrind there */
+    /* by its own path, or it would be called "exe" in lists of processes */
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0 || setenv("GOMP_SPINCOUNT", "1000", 1) != 0) return;
+    path[length] = 0;
+    execv(path, t->argv);
 }

@@ -204,6 +204,7 @@ static int parse_and_run(session *s) {
 }
 
 static int with_session(const tool *t, int (*of)(session *s)) {
+    tool_wait_briefly(t);
     session *s = calloc(1, sizeof *s);
     if (!s) return tool_error(t, TOOL_FAILED, "out of memory");
     s->tool = *t;
