@@ -20,7 +20,7 @@ typedef struct adam_coefficients {
 static void adam_loop(const optim_step *s, adam_coefficients c, int64_t n, real *restrict p,
                       const real *restrict grad, real *restrict m, real *restrict v) {
     real scale = (real)s->scale, b1 = (real)s->options->beta1, b2 = (real)s->options->beta2;
-    /* in double first: 1 - 0.999f is 0.00100005 */
+    /* in double first: 1 - 0.999f is 0.000999987 */
     real new1 = (real)(1 - s->options->beta1), new2 = (real)(1 - s->options->beta2);
     for (int64_t i = 0; i < n; i++) {
         real g = grad[i] * scale + c.l2 * p[i];
