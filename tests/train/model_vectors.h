@@ -76,6 +76,7 @@ void case_compare_reals(model_case *c, const char *name, const real *got, int64_
 typedef struct vector_tally {
     int passed, failed, skipped; /* cases; a file that is not one of vectors counts as one */
     int left_out;                /* files */
+    bool quiet;                  /* tells of failures alone */
 } vector_tally;
 void vectors_run_directory(const char *directory, vector_tally *sum);
 

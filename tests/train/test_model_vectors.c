@@ -94,7 +94,7 @@ static const char *file_path(void) {
 }
 
 static void expect(const char *what, int passed, int failed, int skipped, int left_out) {
-    vector_tally sum = {0};
+    vector_tally sum = {.quiet = true};
     vectors_run_directory(check_temporary(), &sum);
     if (sum.passed != passed || sum.failed != failed || sum.skipped != skipped ||
         sum.left_out != left_out)

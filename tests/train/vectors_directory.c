@@ -70,7 +70,7 @@ static void run_case(const file_row *row, hid_t file, const char *file_name, int
     if (case_open(&c, file, file_name, k)) row->check(&c);
     case_close(&c);
     if (c.skipped[0] && !c.broken) {
-        printf("skipped: %s: %s\n", c.where, c.skipped);
+        if (!sum->quiet) printf("skipped: %s: %s\n", c.where, c.skipped);
         sum->skipped++;
     } else if (!c.broken && c.compared > 0) {
         sum->passed++;
@@ -86,7 +86,7 @@ static void run_cases(hid_t file, const char *name, vector_tally *sum) {
     if (!row) {
         sum->failed++;
     } else if (!row->check) {
-        printf("skipped: %s: %s is %s\n", name, row->name, row->why);
+        if (!sum->quiet) printf("skipped: %s: %s is %s\n", name, row->name, row->why);
         sum->skipped += cases > 0 ? cases : 1;
     } else if (version != 1 || cases < 1) {
         fprintf(stderr, "%s: layout_version %d and %d cases, not 1 and some\n", name, version,
@@ -111,7 +111,7 @@ static void run_file(const char *directory, const char *name, vector_tally *sum)
         run_cases(file, name, sum);
     }
     if (file >= 0) H5Fclose(file);
-    if (sum->left_out != before.left_out) return;
+    if (sum->quiet || sum->left_out != before.left_out) return;
     printf("%-28s %3d passed, %d failed, %d skipped\n", name, sum->passed - before.passed,
            sum->failed - before.failed, sum->skipped - before.skipped);
 }
@@ -136,6 +136,7 @@ void vectors_run_directory(const char *directory, vector_tally *sum) {
         fprintf(stderr, "%s: no .h5 files\n", directory);
         sum->failed++;
     }
+    if (sum->quiet) return;
     if (sum->left_out) printf("left out: %d files of normalizations\n", sum->left_out);
     printf("%d passed, %d failed, %d skipped\n", sum->passed, sum->failed, sum->skipped);
 }
