@@ -162,6 +162,8 @@ const char *case_text(model_case *c, const char *name) {
 
 /* -- datasets */
 
+enum { LARGEST = 1 << 28 }; /* numbers of a dataset; a damaged file may say anything */
+
 bool case_has(const model_case *c, const char *path) {
     char folder[16];
     const char *slash = strchr(path, '/');
@@ -181,7 +183,14 @@ static int64_t read_shape(model_case *c, const char *path, hid_t set, int rank, 
         case_fail(c, "%s: rank %d, not %d", path, own, rank ? rank : 4);
         return 0;
     }
-    for (int i = 0; i < 4; i++) count *= dim[i] = i < own ? (int64_t)size[i] : 1;
+    for (int i = 0; i < own; i++)
+        if (size[i] > LARGEST || (hsize_t)count * size[i] > LARGEST) {
+            case_fail(c, "%s says that it has more than %d numbers", path, LARGEST);
+            return 0;
+        } else {
+            count *= (int64_t)size[i];
+        }
+    for (int i = 0; i < 4; i++) dim[i] = i < own ? (int64_t)size[i] : 1;
     if (count < 1) case_fail(c, "%s is empty", path);
     return count;
 }
