@@ -172,7 +172,7 @@ static int help(void) {
 
 static int finish(const session *s, sr_status status, const train_result *r,
                   const sr_failure *why) {
-    if (r->updates > 0) print_result(s, r);
+    if (r->updates > 0 && status != SR_USAGE) print_result(s, r);
     if (status != SR_OK) return tool_report(&s->tool, why);
     if (*s->config.output) printf("# run file: %s\n", s->config.output);
     if (r->diverged) printf("# diverged: %s\n", r->diverged);

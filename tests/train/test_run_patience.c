@@ -29,6 +29,26 @@ static void nothing_gets_better(void **state) {
     sr_run_close(f);
 }
 
+/* Spectra of the embedding where they are due, and at the end but once. */
+static void embedding_once(void **state) {
+    (void)state;
+    static const char *const every[] = {"--svd-every=3", "--svd-every=4"};
+    static const int records[] = {2, 2}; /* of updates 3, 6 and 4, 6 */
+    for (int i = 0; i < 2; i++) {
+        const char *const args[] = {
+            "--lr=0", "--warmup-init-lr=0", "--epochs=12", "--patience=1", every[i], NULL};
+        train_result r;
+        sr_run_embedding e;
+        sr_failure why = {0};
+        small_write_pairs(2 * BATCHES);
+        sr_runfile *f = small_run(args, NULL, &r);
+        check_ok(sr_run_get_embedding(f, "tokens", &e, &why), &why);
+        assert_int_equal(r.updates, 6);
+        assert_int_equal(e.records, records[i]);
+        sr_run_close(f);
+    }
+}
+
 /* At the last planned update nothing ends before its time. */
 static void at_the_end_anyway(void **state) {
     (void)state;
@@ -181,6 +201,7 @@ static void nothing_to_wait_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_gets_better),
                                        cmocka_unit_test(at_the_end_anyway),
+                                       cmocka_unit_test(embedding_once),
                                        cmocka_unit_test(up_and_down),
                                        cmocka_unit_test(no_number_is_never_better),
                                        cmocka_unit_test(counters_are_of_the_state),
