@@ -14,7 +14,8 @@ struct kept {
 
 /* -- the case */
 
-static void tell(const model_case *c, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void tell(const model_case *c, const char *format,
+                                                       va_list args) {
     char text[512];
     vsnprintf(text, sizeof text, format, args);
     fprintf(stderr, "%s: %s\n", c->where, text);
