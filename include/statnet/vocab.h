@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "statnet/file_bytes.h"
+
 enum { VOCAB_MULTIPLE = 8 };
 
 typedef struct vocab vocab;
@@ -27,14 +29,29 @@ bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
 bool vocab_finish(vocab *v, int64_t size);
 /* The same with filler up to a multiple of another number, 1: none. */
 bool vocab_finish_padded(vocab *v, int64_t size, int multiple);
-/* After vocab_finish: fairseq's dictionary, `word count` of every entry but the specials; filler counts 0.
- * False when a write failed. */
+
+/* -- fairseq's text form: `word count` on a line, in the order of ids, filler included (its count is
+ * 0), the four specials not */
+
+/* After vocab_finish, or of one that was read. False when a write failed. */
 bool vocab_write(const vocab *v, FILE *out);
+/* The dictionary of a text of this form, nothing of it moved, cut or filled up. SR_FORMAT
+ * ("PATH:LINE: ...") for a line that is none, and for a special or a second word: unless
+ * `#fairseq:overwrite` stands behind it; then the word has its second place. Bytes checked as UTF-8
+ * and their mark taken off, as text_read leaves them. NULL on failure. */
+vocab *vocab_parse(const file_bytes *f, sr_failure *why);
+vocab *vocab_read(const char *path, sr_failure *why);
 
 int64_t vocab_size(const vocab *v);    /* with specials and filler */
 int64_t vocab_words(const vocab *v);   /* without them */
 int64_t vocab_counted(const vocab *v); /* different words counted, in the dictionary or not */
 int32_t vocab_id(const vocab *v, const char *word, size_t length); /* TOKEN_UNK when absent */
 const char *vocab_word(const vocab *v, int64_t id);                /* NULL past the end */
+int64_t vocab_times(const vocab *v, int64_t id); /* how often it was counted; 0 past the end */
+
+/* The next word of a dictionary whose order stands, in place of vocab_count and vocab_finish; one
+ * that is there already moves to the new id. False when out of memory. */
+bool vocab_append(vocab *v, const char *word, size_t length, int64_t times);
+bool vocab_is_special(const char *word, size_t length);
 
 #endif

@@ -2,6 +2,8 @@
  * str.split cuts, and with it fairseq's tokenizer. */
 #include "statnet/text.h"
 
+#include <string.h>
+
 #include "statnet/unicode.h"
 
 sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
@@ -22,6 +24,25 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
     }
     *lines += line_start < f->size;
     return SR_OK;
+}
+
+/* A file of the mark alone holds no line. */
+static void drop_mark(file_bytes *f, int64_t *lines) {
+    enum { MARK = 3 };
+    if (f->size < MARK || memcmp(f->byte, "\xef\xbb\xbf", MARK) != 0) return;
+    f->size -= MARK;
+    memmove(f->byte, f->byte + MARK, f->size + 1);
+    if (f->size == 0) *lines = 0;
+}
+
+sr_status text_read(const char *path, file_bytes *f, int64_t *lines, sr_failure *why) {
+    sr_status status = file_read(path, f, why);
+    if (status == SR_OK) status = text_check(f, lines, why);
+    if (status == SR_OK)
+        drop_mark(f, lines);
+    else
+        file_free(f);
+    return status;
 }
 
 bool text_word(text_walk *w, const char **word, size_t *length) {

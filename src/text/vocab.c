@@ -76,25 +76,39 @@ static bool grow(vocab *v) {
     return true;
 }
 
-static bool is_special(const char *word, size_t length) {
+bool vocab_is_special(const char *word, size_t length) {
     for (int i = 0; i < TOKEN_FIRST_WORD; i++)
         if (strlen(specials[i]) == length && memcmp(specials[i], word, length) == 0) return true;
     return false;
 }
 
+/* A new entry, in the slot that was found for it. NULL when out of memory. */
+static entry *add_entry(vocab *v, uint64_t slot, const char *word, size_t length, uint64_t hash) {
+    char *copy = malloc(length + 1);
+    if (!copy) return NULL;
+    memcpy(copy, word, length);
+    copy[length] = 0;
+    v->slot[slot] = v->count++;
+    v->word[v->slot[slot]] = (entry){.word = copy, .length = length, .hash = hash};
+    return &v->word[v->slot[slot]];
+}
+
 bool vocab_count(vocab *v, const char *word, size_t length, int64_t times) {
-    if (is_special(word, length)) return true;
+    if (vocab_is_special(word, length)) return true;
     if (v->count == v->capacity && !grow(v)) return false;
     uint64_t hash = hash_of(word, length), s = find_slot(v, word, length, hash);
-    if (v->slot[s] < 0) {
-        char *copy = malloc(length + 1);
-        if (!copy) return false;
-        memcpy(copy, word, length);
-        copy[length] = 0;
-        v->word[v->count] = (entry){.word = copy, .length = length, .hash = hash};
-        v->slot[s] = v->count++;
-    }
+    if (v->slot[s] < 0 && !add_entry(v, s, word, length, hash)) return false;
     v->word[v->slot[s]].count += times;
+    return true;
+}
+
+bool vocab_append(vocab *v, const char *word, size_t length, int64_t times) {
+    if (v->count == v->capacity && !grow(v)) return false;
+    uint64_t hash = hash_of(word, length);
+    entry *e = add_entry(v, find_slot(v, word, length, hash), word, length, hash);
+    if (!e) return false;
+    e->count = times;
+    e->id = (int32_t)(TOKEN_FIRST_WORD + v->kept++);
     return true;
 }
 
@@ -156,4 +170,10 @@ bool vocab_write(const vocab *v, FILE *out) {
     }
     for (int64_t i = 0; i < v->filler; i++) fprintf(out, "%s 0\n", v->made_up[i]);
     return !ferror(out);
+}
+
+int64_t vocab_times(const vocab *v, int64_t id) {
+    return id >= TOKEN_FIRST_WORD && id < TOKEN_FIRST_WORD + v->kept
+               ? v->word[id - TOKEN_FIRST_WORD].count
+               : 0;
 }

@@ -1,0 +1,113 @@
+/* vocab_file.c -- dictionaries in fairseq's text form, read (docs/models.md 10.4). */
+#include <string.h>
+
+#include "statnet/batch.h"
+#include "statnet/text.h"
+#include "statnet/vocab.h"
+
+enum { FIELDS = 3, SHOWN = 40 /* bytes of a word in a message */ };
+
+/* What stands between the blanks of a line; count goes on behind FIELDS. */
+typedef struct line_fields {
+    const char *at[FIELDS];
+    size_t length[FIELDS];
+    int count;
+} line_fields;
+
+static line_fields split_line(text_walk *w) {
+    line_fields l = {.count = 0};
+    const char *at;
+    size_t length;
+    while (text_word(w, &at, &length)) {
+        if (l.count < FIELDS) l.at[l.count] = at, l.length[l.count] = length;
+        if (l.count <= FIELDS) l.count++;
+    }
+    return l;
+}
+
+static int shown(size_t length) {
+    return length < SHOWN ? (int)length : SHOWN;
+}
+
+static bool parse_count(const char *digit, size_t length, int64_t *count) {
+    *count = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (digit[i] < '0' || digit[i] > '9') return false;
+        if (*count > (INT64_MAX - 9) / 10) return false;
+        *count = *count * 10 + (digit[i] - '0');
+    }
+    return true;
+}
+
+static bool is_overwrite(const line_fields *l) {
+    static const char flag[] = "#fairseq:overwrite";
+    return l->count == FIELDS && l->length[2] == sizeof flag - 1 &&
+           memcmp(l->at[2], flag, sizeof flag - 1) == 0;
+}
+
+static sr_status check_fields(const line_fields *l, const char *path, int64_t line, int64_t *count,
+                              sr_failure *why) {
+    long long n = (long long)line;
+    if (l->count == 0) return sr_fail(why, SR_FORMAT, "%s:%lld: no word in this line", path, n);
+    if (l->count == 1)
+        return sr_fail(why, SR_FORMAT, "%s:%lld: no count behind '%.*s'", path, n,
+                       shown(l->length[0]), l->at[0]);
+    if (l->count > 2 && !is_overwrite(l))
+        return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' stands behind word and count", path, n,
+                       shown(l->length[2]), l->at[2]);
+    if (parse_count(l->at[1], l->length[1], count)) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is not a count", path, n, shown(l->length[1]),
+                   l->at[1]);
+}
+
+/* Every line before this one is a word, so that an id tells its line. */
+static sr_status check_word(const vocab *v, const line_fields *l, const char *path, int64_t line,
+                            sr_failure *why) {
+    const char *word = l->at[0];
+    const size_t length = l->length[0];
+    if (vocab_is_special(word, length))
+        return sr_fail(why, SR_FORMAT, "%s:%lld: %.*s is in every dictionary and none of the words",
+                       path, (long long)line, (int)length, word);
+    const int32_t id = vocab_id(v, word, length);
+    if (id == TOKEN_UNK || is_overwrite(l)) return SR_OK;
+    sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' stands in line %d already", path, (long long)line,
+            shown(length), word, id - TOKEN_FIRST_WORD + 1);
+    sr_hint(why, "with #fairseq:overwrite behind its count a word takes the later place");
+    return SR_FORMAT;
+}
+
+static sr_status read_words(vocab *v, const file_bytes *f, sr_failure *why) {
+    text_walk w = {f, 0};
+    sr_status status = SR_OK;
+    for (int64_t line = 1; w.at < f->size && status == SR_OK; line++) {
+        int64_t count = 0;
+        line_fields l = split_line(&w);
+        status = check_fields(&l, f->path, line, &count, why);
+        if (status == SR_OK) status = check_word(v, &l, f->path, line, why);
+        if (status == SR_OK && !vocab_append(v, l.at[0], l.length[0], count))
+            status = sr_fail(why, SR_MEMORY, "%s: no memory for the dictionary", f->path);
+    }
+    if (status == SR_OK && vocab_words(v) == 0)
+        status = sr_fail(why, SR_FORMAT, "%s:1: holds no word", f->path);
+    return status;
+}
+
+vocab *vocab_parse(const file_bytes *f, sr_failure *why) {
+    vocab *v = vocab_create();
+    if (!v) {
+        sr_fail(why, SR_MEMORY, "%s: no memory for a dictionary", f->path);
+        return NULL;
+    }
+    if (read_words(v, f, why) == SR_OK) return v;
+    vocab_free(v);
+    return NULL;
+}
+
+vocab *vocab_read(const char *path, sr_failure *why) {
+    file_bytes f;
+    int64_t lines;
+    if (text_read(path, &f, &lines, why) != SR_OK) return NULL;
+    vocab *v = vocab_parse(&f, why);
+    file_free(&f);
+    return v;
+}
