@@ -2,6 +2,7 @@
 #ifndef STATNET_BATCH_H
 #define STATNET_BATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "statnet/real.h"
@@ -25,6 +26,7 @@ typedef struct batch {
     const int32_t *target_in;                 /* [count, target_length] */
     const int32_t *target_out;                /* [count, target_length] */
     const uint8_t *source_mask, *target_mask; /* 1 = not padding */
+    const int64_t *pair;                      /* [count], number of each pair in its split */
     int64_t tokens;                           /* images, or non-pad target tokens with </s> */
 } batch;
 
@@ -32,8 +34,10 @@ typedef struct batch {
 typedef struct data_shape {
     task task;
     int64_t height, width, channels, classes; /* TASK_IMAGES */
-    int64_t vocabulary;                       /* TASK_PAIRS: joint, with specials and filler */
-    int64_t longest;                          /* TASK_PAIRS: longest sentence, </s> included */
+    /* TASK_PAIRS */
+    int64_t vocabulary;        /* entries of the dictionary, with specials and filler */
+    int64_t target_vocabulary; /* of the target's where it has its own; 0: it has none */
+    int64_t longest;           /* sentence, </s> included */
 } data_shape;
 
 #endif

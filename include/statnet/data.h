@@ -9,9 +9,12 @@
 #include <stdbool.h>
 
 #include "statnet/batch.h"
+#include "statnet/line_step.h"
+#include "statnet/vocab.h"
 #include "statrec/base.h"
 
 typedef enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST } data_split;
+typedef enum { SIDE_SOURCE, SIDE_TARGET, SIDES } data_side;
 enum { DATA_TEXT = 512 };
 
 typedef struct data_options {
@@ -22,7 +25,12 @@ typedef struct data_options {
     int64_t max_tokens;            /* pairs: padded positions of the longer side per batch */
     char max_tokens_of[DATA_TEXT]; /* pairs: "padded" (or ""), "valid": without padding */
     char batching[DATA_TEXT];      /* pairs: "bucketed" (or ""), "sorted", "random" */
-    int64_t vocab_size;            /* pairs: joint dictionary with specials; 0 = every word */
+    char dictionary[DATA_TEXT];    /* pairs: "joint" (or ""), "separate": one for each side */
+    int64_t vocab_size;            /* pairs: of a dictionary, with specials; 0 = every word */
+    /* pairs from files: dictionaries in fairseq's form instead of counting words; "" none */
+    char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
+    const line_step *tokenizer; /* pairs from files: done to every line first; NULL: nothing. Lives
+                                   as long as the data set */
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
@@ -47,7 +55,29 @@ double data_unknown_share(const dataset *d, data_split split);
 double data_entropy(const dataset *d);
 
 /* Spelling of a token ("<unk>", "madeupword0000" included); NULL for images and past the end. */
-const char *data_word(const dataset *d, int64_t id);
+const char *data_word(const dataset *d, data_side side, int64_t id);
+/* The same one for both sides where it is joint; NULL for images. */
+const vocab *data_dictionary(const dataset *d, data_side side);
+
+/* -- pairs: from lines to tokens and back */
+
+/* Token ids, </s> not among them, of a line (without its newline) as the text of this side was made
+ * into ids: the first `room` of them, and in *count how many they are. SR_FORMAT when the line is
+ * not UTF-8. */
+sr_status data_encode_line(const dataset *d, data_side side, const char *line, size_t length,
+                           int32_t *id, int64_t room, int64_t *count, sr_failure *why);
+/* Pairs of a split that were not dropped; batches have their numbers, which follow the lines of the
+ * files. */
+int64_t data_pairs(const dataset *d, data_split split);
+/* The pair's line in its files, from 0. */
+int64_t data_line_of(const dataset *d, data_split split, int64_t pair);
+/* A line as it stands in its file, without its end (a newline and a CR before it). */
+typedef struct data_line {
+    const char *byte; /* NULL: none, as of training text, which is not kept */
+    size_t length;
+} data_line;
+data_line data_source(const dataset *d, data_split split, int64_t pair);
+data_line data_reference(const dataset *d, data_split split, int64_t pair);
 
 /* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), the others keep their order. */
 int64_t data_batches(const dataset *d, data_split split);

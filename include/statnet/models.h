@@ -75,8 +75,9 @@ struct model {
     params params;
     norm_site **site; /* in the order of the forward pass */
     int sites, capacity;
-    tensor *embedding; /* word embedding [V, d] or NULL */
-    void *self;        /* the model's own struct */
+    tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
+    tensor *target_embedding; /* of the target's words, the same one where they have no other */
+    void *self;               /* the model's own struct */
 };
 
 const model_row *model_find(const char *name);

@@ -21,5 +21,6 @@ int cmd_export(const tool *t);
 int cmd_score(const tool *t);
 int cmd_list(const tool *t);
 int cmd_bpe(const tool *t);
+int cmd_dictionary(const tool *t);
 
 #endif

@@ -20,6 +20,7 @@ static const command commands[] = {
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
     {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},
     {"score", cmd_score, "score translations against references"},
+    {"dictionary", cmd_dictionary, "the words of texts, counted, as fairseq writes them"},
     {"list", cmd_list, "norms, models, data, stats, optimizers, figures, options, sites"},
     {"bpe", cmd_bpe, "learn subwords, cut text into them, count them"},
 };
@@ -33,8 +34,8 @@ static void print_help(FILE *out) {
             "step into one HDF5 run file.\n"
             "\n");
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "  %-9s %s\n", "help", "help of a command, as COMMAND --help");
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fprintf(out, "  %-10s %s\n", "help", "help of a command, as COMMAND --help");
     fprintf(out, "\n"
                  "statrec --version prints the version. Exit status: 0 done, 1 failed, 2 usage,\n"
                  "3 a run that diverged, 128+n after signal n.\n");

@@ -10,8 +10,8 @@
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
      TASK_IMAGES, true, cifar10_open},
-    {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz, one joint dictionary",
-     TASK_PAIRS, true, parallel_open},
+    {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz", TASK_PAIRS, true,
+     parallel_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
      TASK_IMAGES, false, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
@@ -122,6 +122,44 @@ double data_entropy(const dataset *d) {
     return is_images(d) ? NAN : d->pairs.entropy;
 }
 
-const char *data_word(const dataset *d, int64_t id) {
-    return is_images(d) ? NULL : vocab_word(d->pairs.words, id);
+const char *data_word(const dataset *d, data_side side, int64_t id) {
+    return is_images(d) ? NULL : vocab_word(d->pairs.dictionary[side], id);
+}
+
+const vocab *data_dictionary(const dataset *d, data_side side) {
+    return is_images(d) ? NULL : d->pairs.dictionary[side];
+}
+
+/* -- pairs and their lines */
+
+sr_status data_encode_line(const dataset *d, data_side side, const char *line, size_t length,
+                           int32_t *id, int64_t room, int64_t *count, sr_failure *why) {
+    if (is_images(d)) return sr_fail(why, SR_USAGE, "%s has no text", d->row->name);
+    return pair_set_encode_line(&d->pairs, side, line, length, id, room, count, why);
+}
+
+/* NULL when there is no such pair. */
+static const pair_split *split_of(const dataset *d, data_split split, int64_t pair) {
+    const pair_split *p = &d->pairs.split[split];
+    return pair >= 0 && pair < p->count ? p : NULL;
+}
+
+int64_t data_pairs(const dataset *d, data_split split) {
+    return d->pairs.split[split].count;
+}
+
+int64_t data_line_of(const dataset *d, data_split split, int64_t pair) {
+    const pair_split *p = split_of(d, split, pair);
+    return p ? p->record[pair] : -1;
+}
+
+data_line data_source(const dataset *d, data_split split, int64_t pair) {
+    const pair_split *p = split_of(d, split, pair);
+    if (!p) return (data_line){0};
+    return pair_split_line(p, SIDE_SOURCE, p->record[p->partner[pair]]);
+}
+
+data_line data_reference(const dataset *d, data_split split, int64_t pair) {
+    const pair_split *p = split_of(d, split, pair);
+    return p ? pair_split_line(p, SIDE_TARGET, p->record[pair]) : (data_line){0};
 }

@@ -59,12 +59,23 @@ static void note_batches(dataset *d) {
                  100 * (1 - (double)words / (double)positions));
 }
 
+static void note_dictionary(dataset *d, data_side side, const char *name) {
+    const vocab *v = d->pairs.dictionary[side];
+    dataset_note(d, "; %s%s %lld (%lld words)", name,
+                 d->pairs.dictionary_read[side] ? " as given," : "", (long long)vocab_size(v),
+                 (long long)vocab_words(v));
+}
+
 void dataset_finish_pairs(dataset *d) {
     const pair_set *s = &d->pairs;
     d->shape =
-        (data_shape){.task = TASK_PAIRS, .vocabulary = vocab_size(s->words), .longest = s->longest};
-    dataset_note(d, "; dictionary %lld (%lld words)", (long long)d->shape.vocabulary,
-                 (long long)vocab_words(s->words));
+        (data_shape){.task = TASK_PAIRS,
+                     .vocabulary = vocab_size(s->dictionary[SIDE_SOURCE]),
+                     .target_vocabulary = s->separate ? vocab_size(s->dictionary[SIDE_TARGET]) : 0,
+                     .longest = s->longest};
+    note_dictionary(d, SIDE_SOURCE, s->separate ? "source dictionary" : "dictionary");
+    if (s->separate) note_dictionary(d, SIDE_TARGET, "target dictionary");
+    for (int i = 0; i < s->steps; i++) dataset_note(d, "; lines through %s", s->step[i].name);
     note_split(d, SPLIT_TRAIN, "training");
     note_split(d, SPLIT_VALID, "validation");
     note_split(d, SPLIT_TEST, "test");

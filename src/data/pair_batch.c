@@ -150,6 +150,7 @@ void pair_set_batch(pair_set *s, data_split split, int64_t epoch, int64_t index,
     if (split == SPLIT_TRAIN) shuffle_for(s, epoch), index = s->order[index];
     int64_t first = p->plan.first[index];
     *b = (batch){.task = TASK_PAIRS, .count = p->plan.first[index + 1] - first};
+    b->pair = p->plan.pair + first;
     measure_batch(p, index, &b->source_length, &b->target_length);
     b->source = s->source, b->source_mask = s->source_mask;
     b->target_in = s->target_in, b->target_out = s->target_out, b->target_mask = s->target_mask;

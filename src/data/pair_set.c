@@ -17,6 +17,7 @@ sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
                     .vocab_size = o->vocab_size,
                     .limit = o->limit,
                     .shuffle_sources = o->shuffle_sources,
+                    .separate = !strcmp(o->dictionary, "separate"),
                     .seed = o->seed,
                     .order_epoch = -1,
                     .entropy = NAN};
@@ -25,51 +26,100 @@ sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
     if (o->vocab_size < 0 || (o->vocab_size > 0 && o->vocab_size <= TOKEN_FIRST_WORD))
         return sr_fail(why, SR_USAGE, "vocab-size %lld leaves no room for words beside %d specials",
                        (long long)o->vocab_size, TOKEN_FIRST_WORD);
-    s->words = vocab_create();
-    return s->words ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    s->dictionary[SIDE_SOURCE] = vocab_create();
+    s->dictionary[SIDE_TARGET] = s->separate ? vocab_create() : s->dictionary[SIDE_SOURCE];
+    if (s->dictionary[SIDE_SOURCE] && s->dictionary[SIDE_TARGET]) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "no memory for a dictionary");
 }
 
 static void free_split(pair_split *p) {
-    for (int i = 0; i < SIDES; i++) free(p->side[i].id), free(p->side[i].first);
+    for (int i = 0; i < SIDES; i++) {
+        free(p->side[i].id), free(p->side[i].first);
+        free(p->start[i]);
+    }
+    pair_text_free(&p->raw);
     free(p->record);
     free(p->partner);
     batch_plan_free(&p->plan);
 }
 
+static void free_dictionaries(pair_set *s) {
+    const bool joint = s->dictionary[SIDE_SOURCE] == s->dictionary[SIDE_TARGET];
+    vocab_free(s->dictionary[SIDE_SOURCE]);
+    if (!joint) vocab_free(s->dictionary[SIDE_TARGET]);
+}
+
 void pair_set_free(pair_set *s) {
     for (int i = 0; i < PAIR_SPLITS; i++) free_split(&s->split[i]);
-    vocab_free(s->words);
+    free_dictionaries(s);
+    for (int i = 0; i < s->steps; i++)
+        if (s->step[i].free) s->step[i].free(s->step[i].self);
     free(s->order);
     free(s->source), free(s->target_in), free(s->target_out);
     free(s->source_mask), free(s->target_mask);
     *s = (pair_set){0};
 }
 
-void pair_text_free(pair_text *t) {
-    for (int i = 0; i < SIDES; i++) file_free(&t->side[i]);
+/* -- dictionaries */
+
+/* In place of an empty one, of both sides where it is joint. */
+static sr_status read_dictionary(pair_set *s, data_side side, const char *path, sr_failure *why) {
+    vocab *read = vocab_read(path, why);
+    if (!read) return why ? why->status : SR_FORMAT;
+    vocab_free(s->dictionary[side]);
+    if (!s->separate) s->dictionary[SIDE_SOURCE] = s->dictionary[SIDE_TARGET] = read;
+    s->dictionary[side] = read;
+    s->dictionary_read[side] = true;
+    if (!s->separate) s->dictionary_read[SIDE_SOURCE] = s->dictionary_read[SIDE_TARGET] = true;
+    return SR_OK;
 }
 
-static int64_t lines_used(const pair_set *s, data_split split, const pair_text *t) {
-    return split == SPLIT_TRAIN && s->limit > 0 && s->limit < t->lines ? s->limit : t->lines;
+static sr_status read_dictionaries(pair_set *s, const data_options *o, sr_failure *why) {
+    const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
+    if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
+        return sr_fail(why, SR_USAGE,
+                       "source-dictionary and target-dictionary are both given, but the dictionary "
+                       "is joint");
+    sr_status status = SR_OK;
+    for (int i = 0; i < SIDES && status == SR_OK; i++)
+        if (*path[i]) status = read_dictionary(s, (data_side)i, path[i], why);
+    return status;
 }
 
-static bool count_words(pair_set *s, const file_bytes *f, int64_t lines) {
+sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (o->tokenizer) {
+        line_step tokenizer = *o->tokenizer;
+        tokenizer.free = NULL; /* it is the caller's */
+        status = pair_set_add_step(s, tokenizer, why);
+    }
+    return status == SR_OK ? read_dictionaries(s, o, why) : status;
+}
+
+static bool count_words(vocab *words, const file_bytes *f, int64_t lines) {
     text_walk w = {f, 0};
     const char *word;
     size_t length;
     for (int64_t i = 0; i < lines; i++)
         while (text_word(&w, &word, &length))
-            if (!vocab_count(s->words, word, length, 1)) return false;
+            if (!vocab_count(words, word, length, 1)) return false;
     return true;
 }
 
-static sr_status make_dictionary(pair_set *s, const pair_text *train, sr_failure *why) {
-    int64_t lines = lines_used(s, SPLIT_TRAIN, train);
+/* The words of training, by their frequency; one that was read stays as it is. */
+static sr_status make_dictionaries(pair_set *s, const pair_text *train, sr_failure *why) {
+    int64_t lines = pair_set_lines(s, SPLIT_TRAIN, train);
     bool done = true;
-    for (int i = 0; i < SIDES; i++) done = done && count_words(s, &train->side[i], lines);
-    done = done && vocab_finish(s->words, s->vocab_size);
+    for (int i = 0; i < SIDES; i++)
+        if (!s->dictionary_read[i])
+            done = done && count_words(s->dictionary[i], &train->side[i], lines);
+    for (int i = 0; i < SIDES; i++)
+        if (!s->dictionary_read[i] && (s->separate || i == SIDE_SOURCE))
+            done = done && vocab_finish(s->dictionary[i], s->vocab_size);
     return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
 }
+
+/* -- ids */
 
 /* Room for every word and line of the text: a word and its blank are two bytes. */
 static bool allocate_split(pair_split *p, const pair_text *t, int64_t lines) {
@@ -82,15 +132,6 @@ static bool allocate_split(pair_split *p, const pair_text *t, int64_t lines) {
     p->record = malloc((size_t)(lines + 1) * sizeof *p->record);
     p->partner = malloc((size_t)(lines + 1) * sizeof *p->partner);
     return p->record && p->partner;
-}
-
-/* Ids of the walk's line behind those of the pairs kept so far; returns how many. */
-static int64_t encode_line(const vocab *words, text_walk *w, int32_t *id) {
-    const char *word;
-    size_t length;
-    int64_t n = 0;
-    while (text_word(w, &word, &length)) id[n++] = vocab_id(words, word, length);
-    return n;
 }
 
 static void keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES]) {
@@ -115,7 +156,8 @@ static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t
         bool empty = false, large = false;
         for (int i = 0; i < SIDES; i++) {
             pair_side *side = &p->side[i];
-            length[i] = encode_line(s->words, &walk[i], side->id + side->first[p->count]);
+            length[i] = pair_encode_words(s->dictionary[i], &walk[i],
+                                          side->id + side->first[p->count], most);
             empty = empty || length[i] == 0;
             large = large || length[i] + 1 > most;
         }
@@ -134,7 +176,7 @@ static int64_t longest_kept(const pair_set *s, data_split split) {
 static sr_status encode_split(pair_set *s, data_split split, const pair_text *t, sr_failure *why) {
     pair_split *p = &s->split[split];
     if (!t->side[SIDE_SOURCE].byte) return SR_OK;
-    int64_t lines = lines_used(s, split, t);
+    int64_t lines = pair_set_lines(s, split, t);
     if (!allocate_split(p, t, lines))
         return sr_fail(why, SR_MEMORY, "%s: no memory for its tokens", t->side[0].path);
     const int64_t most = longest_kept(s, split);
@@ -147,9 +189,19 @@ static sr_status encode_split(pair_set *s, data_split split, const pair_text *t,
                    (long long)p->dropped_long, (long long)most);
 }
 
-sr_status pair_set_build(pair_set *s, const pair_text text[PAIR_SPLITS], sr_failure *why) {
-    sr_status status = make_dictionary(s, &text[SPLIT_TRAIN], why);
+static sr_status make_ids(pair_set *s, const pair_text text[PAIR_SPLITS], sr_failure *why) {
+    sr_status status = make_dictionaries(s, &text[SPLIT_TRAIN], why);
     for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++)
         status = encode_split(s, (data_split)i, &text[i], why);
+    return status;
+}
+
+sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *why) {
+    pair_text ready[PAIR_SPLITS] = {0};
+    sr_status status = pair_text_take_steps(s, text, ready, why);
+    if (status == SR_OK) status = make_ids(s, s->steps ? ready : text, why);
+    for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&ready[i]);
+    for (int i = SPLIT_TRAIN + 1; status == SR_OK && i < PAIR_SPLITS; i++)
+        status = pair_split_keep_raw(&s->split[i], &text[i], why);
     return status == SR_OK ? pair_set_plan(s, why) : status;
 }

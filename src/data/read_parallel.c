@@ -33,8 +33,7 @@ static sr_status read_sides(char path[SIDES][FILE_PATH], pair_text *t, sr_failur
     int64_t lines[SIDES] = {0};
     sr_status status = SR_OK;
     for (int i = 0; status == SR_OK && i < SIDES; i++) {
-        status = file_read(path[i], &t->side[i], why);
-        if (status == SR_OK) status = text_check(&t->side[i], &lines[i], why);
+        status = text_read(path[i], &t->side[i], &lines[i], why);
         if (status == SR_OK && lines[i] == 0)
             status = sr_fail(why, SR_FORMAT, "%s:1: holds no line", path[i]);
     }
@@ -74,6 +73,7 @@ sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why) {
     sr_status status = check_languages(o, why);
     dataset_note(d, "parallel %s-%s: from", o->source, o->target);
     if (status == SR_OK) status = pair_set_create(&d->pairs, o, why);
+    if (status == SR_OK) status = pair_set_prepare(&d->pairs, o, why);
     if (status == SR_OK) status = read_texts(d, o, text, why);
     if (status == SR_OK) status = pair_set_build(&d->pairs, text, why);
     for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&text[i]);

@@ -192,23 +192,23 @@ static sr_status generate_split(uint64_t seed, data_split split, int64_t count, 
     return SR_OK;
 }
 
-static bool count_spelling(vocab *words, word w, int side) {
+static bool count_spelling(pair_set *s, word w, int side) {
     char text[SPELLING];
     int length = spell(w, side, text);
-    return vocab_count(words, text, (size_t)length, 0);
+    return vocab_count(s->dictionary[side], text, (size_t)length, 0);
 }
 
 /* Every word that the grammar can make, with count 0. */
-static sr_status count_grammar(vocab *words, sr_failure *why) {
+static sr_status count_grammar(pair_set *s, sr_failure *why) {
     bool done = true;
     for (int k = 0; k < KINDS; k++)
         for (int topic = 0; topic < (kinds[k].topical ? TOPICS : 1); topic++)
             for (int rank = 0; rank < kinds[k].words; rank++) {
                 word w = {.kind = (kind)k, .topic = topic, .rank = rank};
-                done = done && count_spelling(words, w, SIDE_SOURCE);
-                done = done && count_spelling(words, w, SIDE_TARGET);
+                done = done && count_spelling(s, w, SIDE_SOURCE);
+                done = done && count_spelling(s, w, SIDE_TARGET);
                 w.second = true;
-                if (second_share(rank) > 0) done = done && count_spelling(words, w, SIDE_TARGET);
+                if (second_share(rank) > 0) done = done && count_spelling(s, w, SIDE_TARGET);
             }
     return done ? SR_OK : sr_fail(why, SR_MEMORY, "synth-pairs: no memory for the dictionary");
 }
@@ -223,13 +223,15 @@ static sr_status generate(pair_set *s, const data_options *o, pair_text text[PAI
                           sr_failure *why) {
     double nll[VALID_COUNT];
     int64_t count = o->limit > 0 ? o->limit : TRAIN_COUNT;
-    sr_status status = count_grammar(s->words, why);
+    sr_status status = count_grammar(s, why);
     if (status == SR_OK)
         status = generate_split(o->seed, SPLIT_TRAIN, count, &text[SPLIT_TRAIN], NULL, why);
     if (status == SR_OK)
         status = generate_split(o->seed, SPLIT_VALID, VALID_COUNT, &text[SPLIT_VALID], nll, why);
     if (status == SR_OK) status = pair_set_build(s, text, why);
-    bool whole = status == SR_OK && vocab_words(s->words) == vocab_counted(s->words);
+    bool whole = status == SR_OK;
+    for (int i = 0; i < SIDES && whole; i++)
+        whole = vocab_words(s->dictionary[i]) == vocab_counted(s->dictionary[i]);
     if (whole) s->entropy = mean_nll(&s->split[SPLIT_VALID], nll);
     return status;
 }

@@ -57,7 +57,7 @@ static sr_status check_source(const translator *t, int64_t number, sr_failure *w
 
 static sr_status check(const translator *t, sr_failure *why) {
     const translate_options *o = t->o;
-    if (!t->m->row->decoder || !t->m->embedding)
+    if (!t->m->row->decoder || !t->m->embedding || !t->m->target_embedding)
         return sr_fail(why, SR_USAGE, "model %s writes no sentences", t->m->row->name);
     if (o->max_tokens < 1 || o->max_sentences < 0 || o->max_source < 0)
         return sr_fail(
@@ -128,7 +128,7 @@ static sr_status run_batch(translator *t, int64_t first, int64_t count, translat
         source[i] = t->source[number[i]];
         length[i] = source[i].length;
     }
-    const scorer words = {t, t->m->embedding->dim[0], score};
+    const scorer words = {t, t->m->target_embedding->dim[0], score};
     if (status == SR_OK) status = t->m->row->decoder->start(t->decoder, source, count, why);
     if (status == SR_OK) status = beam_search(&t->o->beam, &words, count, length, found, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) out[number[i]] = found[i];

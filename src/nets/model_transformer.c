@@ -1,6 +1,7 @@
 /* model_transformer.c -- encoder-decoder transformer as in fairseq (docs/models.md 2).
  *
- *   one embedding E for source, target and output (layer_embedding.c)
+ *   one embedding E for source, target and output (layer_embedding.c); where the target has a
+ *   dictionary of its own, one for the source and one for target and output
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
  *   pre-norm models end encoder and decoder with one more norm
  *   logits = h E^T
@@ -66,15 +67,27 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     return SR_OK;
 }
 
-static sr_status build_embedding(const site_builder *b, transformer *net, const data_shape *shape) {
+static sr_status build_embedding(const site_builder *b, embedding_layer *e, const char *name,
+                                 int64_t vocabulary, int64_t longest, const layer_size *s) {
+    *e = embedding_init(&b->m->params, name, vocabulary, s->d, longest, s->dropout);
+    if (e->weight && e->positions.value) return SR_OK;
+    return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
+                   (long long)vocabulary, (long long)s->d);
+}
+
+static sr_status build_embeddings(const site_builder *b, transformer *net,
+                                  const data_shape *shape) {
     const layer_size *s = &net->size.layer;
-    net->embedding = embedding_init(&b->m->params, "embedding", shape->vocabulary, s->d,
-                                    shape->longest, s->dropout);
-    if (!net->embedding.weight || !net->embedding.positions.value)
-        return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
-                       (long long)shape->vocabulary, (long long)s->d);
-    b->m->embedding = net->embedding.weight;
-    return SR_OK;
+    const bool separate = shape->target_vocabulary > 0;
+    sr_status status = build_embedding(b, &net->source, separate ? "embedding.source" : "embedding",
+                                       shape->vocabulary, shape->longest, s);
+    if (status == SR_OK && separate)
+        status = build_embedding(b, &net->target, "embedding.target", shape->target_vocabulary,
+                                 shape->longest, s);
+    if (status == SR_OK && !separate) net->target = net->source;
+    b->m->embedding = net->source.weight;
+    b->m->target_embedding = net->target.weight;
+    return status;
 }
 
 static void build_stacks(const site_builder *b, transformer *net) {
@@ -99,7 +112,7 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
     if (status != SR_OK) return status;
     resolved.heads = net->size.layer.heads;
     net->count_padding = o->count_padding;
-    status = build_embedding(&b, net, shape);
+    status = build_embeddings(&b, net, shape);
     if (status != SR_OK) return status;
     build_stacks(&b, net);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
@@ -107,7 +120,8 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
 
 static void transformer_free(model *m) {
     transformer *net = m->self;
-    embedding_free(&net->embedding);
+    if (net->target.positions.value != net->source.positions.value) embedding_free(&net->target);
+    embedding_free(&net->source);
     free(net);
 }
 
@@ -115,8 +129,7 @@ static void transformer_free(model *m) {
 
 tensor *transformer_encode(const transformer *net, const text_pass *p) {
     const batch *b = p->pass->batch;
-    tensor *x =
-        embedding_apply(&net->embedding, p->pass->tape, b->source, b->count, b->source_length);
+    tensor *x = embedding_apply(&net->source, p->pass->tape, b->source, b->count, b->source_length);
     for (int i = 0; i < net->size.encoder_layers; i++)
         x = encoder_layer_apply(&net->encoder[i], p, x);
     return p->size->pre ? layer_normalize(p, net->encoder_final, x, p->source) : x;
@@ -125,13 +138,13 @@ tensor *transformer_encode(const transformer *net, const text_pass *p) {
 static tensor *decode(const transformer *net, const text_pass *p, tensor *memory) {
     const batch *b = p->pass->batch;
     tensor *x =
-        embedding_apply(&net->embedding, p->pass->tape, b->target_in, b->count, b->target_length);
+        embedding_apply(&net->target, p->pass->tape, b->target_in, b->count, b->target_length);
     for (int i = 0; i < net->size.decoder_layers; i++)
         x = decoder_layer_apply(&net->decoder[i], p, x, memory);
     return p->size->pre ? layer_normalize(p, net->decoder_final, x, p->target) : x;
 }
 
-/* [count, target length, vocabulary] */
+/* [count, target length, vocabulary of the target] */
 static tensor *transformer_forward(model *m, pass *p) {
     const transformer *net = m->self;
     const batch *b = p->batch;
@@ -139,14 +152,14 @@ static tensor *transformer_forward(model *m, pass *p) {
         .pass = p,
         .size = &net->size.layer,
         .source_mask = b->source_mask,
-        .source = embedding_rows(&net->embedding, p, b->count, b->source_length, b->source_mask,
+        .source = embedding_rows(&net->source, p, b->count, b->source_length, b->source_mask,
                                  net->count_padding),
-        .target = embedding_rows(&net->embedding, p, b->count, b->target_length, b->target_mask,
+        .target = embedding_rows(&net->target, p, b->count, b->target_length, b->target_mask,
                                  net->count_padding),
     };
     if (!text.source || !text.target) return NULL;
     tensor *x = decode(net, &text, transformer_encode(net, &text));
-    return op_linear(p->tape, x, net->embedding.weight, NULL);
+    return op_linear(p->tape, x, net->target.weight, NULL);
 }
 
 const model_row model_transformer = {

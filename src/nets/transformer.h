@@ -15,8 +15,8 @@ typedef struct preset {
 } preset;
 
 typedef struct transformer {
-    preset size; /* after the options */
-    embedding_layer embedding;
+    preset size;                    /* after the options */
+    embedding_layer source, target; /* the same one when the dictionary is joint */
     encoder_layer encoder[LAYERS_MAX];
     decoder_layer decoder[LAYERS_MAX];
     norm_site *encoder_final, *decoder_final; /* pre-norm only */

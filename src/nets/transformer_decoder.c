@@ -108,7 +108,7 @@ static void decoding_free(void *decoder) {
     if (!s) return;
     for (int i = 0; i < s->net.size.decoder_layers; i++) layer_rows_free(&s->layer[i]);
     row_weight_free(&s->output);
-    embedding_free(&s->net.embedding);
+    embedding_free(&s->net.target);
     free(s->self);
     free(s->slot);
     free(s->next_slot);
@@ -122,11 +122,11 @@ static sr_status decoding_init(decoding *s, const model *m, int threads, sr_fail
     sr_status status = check_norms(net, why);
     if (status != SR_OK) return status;
     s->net = *net;
-    s->net.embedding.positions.value = NULL; /* one of our own in `start` */
-    s->net.embedding.positions.dim[0] = 0;
+    s->net.target.positions.value = NULL; /* one of our own in `start`, for both sides */
+    s->net.target.positions.dim[0] = 0;
     for (int i = 0; i < net->size.decoder_layers && status == SR_OK; i++)
         status = turn_layer(&s->layer[i], &net->decoder[i], why);
-    if (status == SR_OK) status = row_weight_init(&s->output, net->embedding.weight, why);
+    if (status == SR_OK) status = row_weight_init(&s->output, net->target.weight, why);
     if (status != SR_OK) return status;
     s->tape = tape_create(threads, why);
     if (!s->tape) return why ? why->status : SR_MEMORY;
@@ -146,7 +146,7 @@ static void *decoding_create(model *m, int threads, sr_failure *why) {
 
 /* Positions 0 .. count-1 of a sentence; the table is a formula, so any length has one. */
 static sr_status reach_positions(decoding *s, int64_t count, sr_failure *why) {
-    tensor *p = &s->net.embedding.positions;
+    tensor *p = &s->net.target.positions;
     const int64_t d = p->dim[1], wanted = count + TOKEN_PAD + 2;
     if (wanted <= p->dim[0]) return SR_OK;
     const int64_t grown = wanted + POSITIONS_MORE;
@@ -156,6 +156,7 @@ static sr_status reach_positions(decoding *s, int64_t count, sr_failure *why) {
     free(p->value);
     op_embedding_positions(value, grown, d, TOKEN_PAD);
     *p = (tensor){.rank = 2, .dim = {grown, d, 1, 1}, .count = grown * d, .value = value};
+    s->net.source.positions = *p;
     return SR_OK;
 }
 
@@ -252,7 +253,7 @@ static bool room_for_step(decoding *s, int64_t rows) {
 
 static sr_status check_step(const decoding *s, int64_t rows, const int32_t *parent,
                             const int32_t *token, sr_failure *why) {
-    const int64_t vocabulary = s->net.embedding.weight->dim[0];
+    const int64_t vocabulary = s->net.target.weight->dim[0];
     for (int64_t r = 0; r < rows; r++)
         if (parent[r] < 0 || parent[r] >= s->rows || token[r] < 0 || token[r] >= vocabulary)
             return sr_fail(why, SR_USAGE, "row %lld continues row %d of %lld with token %d of %lld",
@@ -302,7 +303,7 @@ static tensor *step_linear(const one_step *p, const tensor *x, const row_weight 
 }
 
 static tensor *step_embedding(const one_step *p, const int32_t *token) {
-    const embedding_layer *e = &p->s->net.embedding;
+    const embedding_layer *e = &p->s->net.target;
     const int64_t d = e->positions.dim[1];
     const real scale = (real)sqrt((double)d);
     const real *position = e->positions.value + (TOKEN_PAD + p->s->t) * d;

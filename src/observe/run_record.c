@@ -66,12 +66,23 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     return r->hooks ? SR_OK : why->status;
 }
 
+/* The i-th of the model's word embeddings; NULL past the last. */
+static const tensor *embedding_at(const model *m, int i, const char **name) {
+    static const char *const names[] = {"tokens", "target_tokens"};
+    const tensor *const e[] = {m->embedding, m->target_embedding};
+    if (i > 1 || !e[i] || (i > 0 && e[i] == e[0])) return NULL;
+    *name = names[i];
+    return e[i];
+}
+
 static sr_status declare(run_record *r, const run_record_options *o, sr_failure *why) {
     model *m = r->model;
     if (o->scalars && open_hooks(r, o, why) != SR_OK) return why->status;
-    if (m->embedding) {
-        sr_add_embedding(r->recorder, "tokens", m->embedding->dim[0], m->embedding->dim[1]);
-        sr_set_embedding_method(r->recorder, "tokens", SVD_METHOD);
+    const char *name;
+    const tensor *e;
+    for (int i = 0; (e = embedding_at(m, i, &name)); i++) {
+        sr_add_embedding(r->recorder, name, e->dim[0], e->dim[1]);
+        sr_set_embedding_method(r->recorder, name, SVD_METHOD);
     }
     for (int i = 0; i < o->metrics; i++) {
         const run_metric_declaration *d = &o->metric[i];
@@ -237,16 +248,24 @@ static sr_status embedding_values(const tensor *e, double *value, sr_failure *wh
 #endif
 }
 
-sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why) {
-    const tensor *e = r ? r->model->embedding : NULL;
-    if (!e) return SR_OK;
+static sr_status record_embedding(run_record *r, const tensor *e, const char *name, int64_t step,
+                                  sr_failure *why) {
     int64_t count = e->dim[0] < e->dim[1] ? e->dim[0] : e->dim[1];
     double *value = malloc((size_t)count * sizeof *value);
     if (!value)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld singular values", (long long)count);
     sr_status status = embedding_values(e, value, why);
-    if (status == SR_OK) sr_put_singular_values(r->recorder, "tokens", step, value);
+    if (status == SR_OK) sr_put_singular_values(r->recorder, name, step, value);
     free(value);
+    return status;
+}
+
+sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why) {
+    const char *name;
+    const tensor *e;
+    sr_status status = SR_OK;
+    for (int i = 0; r && status == SR_OK && (e = embedding_at(r->model, i, &name)); i++)
+        status = record_embedding(r, e, name, step, why);
     return status;
 }
 

@@ -26,9 +26,13 @@ const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
         const char *name;
         int64_t *size;
     } of[] = {
-        {"height", &shape->height},         {"width", &shape->width},
-        {"channels", &shape->channels},     {"classes", &shape->classes},
-        {"vocabulary", &shape->vocabulary}, {"longest", &shape->longest},
+        {"height", &shape->height},
+        {"width", &shape->width},
+        {"channels", &shape->channels},
+        {"classes", &shape->classes},
+        {"vocabulary", &shape->vocabulary},
+        {"longest", &shape->longest},
+        {"target_vocabulary", &shape->target_vocabulary},
     };
     if (i < 0 || i >= (int)(sizeof of / sizeof of[0])) return NULL;
     *size = of[i].size;

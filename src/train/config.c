@@ -39,6 +39,14 @@ static bool reads_files(const void *values) {
     return data_reads_files(c->data.name);
 }
 
+/* Words are counted for a dictionary: not where each one is read. */
+static bool counts_words(const void *values) {
+    const train_config *c = values;
+    const bool source = *c->data.source_dictionary, target = *c->data.target_dictionary;
+    if (!data_reads_files(c->data.name)) return true;
+    return strcmp(c->data.dictionary, "separate") ? !source && !target : !source || !target;
+}
+
 static bool is_smoothed(const void *values) {
     const train_config *c = values;
     return isnan(c->label_smoothing) ? is_text(values) : c->label_smoothing > 0;
@@ -125,6 +133,7 @@ static bool has_final_pass(const void *values) {
 static const option_use of_text = {"model", is_text, NULL}, of_images = {"model", is_images, NULL},
                         of_files = {"data", reads_files, NULL},
                         of_text_files = {"data", reads_files, &of_text},
+                        of_counting = {"source-dictionary", counts_words, &of_text},
                         of_smoothing = {"label-smoothing", is_smoothed, NULL},
                         of_sgd = {"optimizer", is_sgd, NULL},
                         of_momentum = {"momentum", has_momentum, &of_sgd},
@@ -213,8 +222,16 @@ static const option rows[] = {
         "text: pairs of like length together, batches in random order; the same, shortest first; "
         "pairs drawn at random",
         .use = &of_text),
+    CHOICE(DATA, "dictionary", data.dictionary, "joint", "joint|separate",
+           "of both languages together, with one embedding, or one of each", .use = &of_text),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
-        "joint dictionary, specials included; 0: every word", .use = &of_text),
+        "size of a dictionary, specials included; 0: every word", .use = &of_counting),
+    TEXT(DATA, "source-dictionary", data.source_dictionary, "",
+         "file of `word count` lines, as `statrec dictionary` and fairseq write it, instead of "
+         "counting; of both languages when the dictionary is joint",
+         .use = &of_text_files),
+    TEXT(DATA, "target-dictionary", data.target_dictionary, "", "the same of the target language",
+         .use = &of_text_files),
     TEXT(DATA, "source", data.source, "de", "source language: the files' suffix",
          .use = &of_text_files),
     TEXT(DATA, "target", data.target, "en", "target language", .use = &of_text_files),

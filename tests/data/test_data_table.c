@@ -30,7 +30,7 @@ static void every_row_describes_its_task(void **state) {
         assert_true(b.count > 0 && b.tokens >= b.count);
         assert_non_null(strstr(data_describe(d), data_name(i)));
         assert_null(strchr(data_describe(d), '\n'));
-        assert_true((data_word(d, TOKEN_EOS) != NULL) == (data_task(i) == TASK_PAIRS));
+        assert_true((data_word(d, SIDE_SOURCE, TOKEN_EOS) != NULL) == (data_task(i) == TASK_PAIRS));
         data_close(d);
     }
 }

@@ -37,7 +37,7 @@ static const char *spell(const dataset *d, const int32_t *row, const uint8_t *ma
     t[0] = 0;
     for (int64_t i = 0; i < length && mask[i]; i++) {
         if (i) strcat(t, " ");
-        strcat(t, data_word(d, row[i]));
+        strcat(t, data_word(d, SIDE_SOURCE, row[i]));
     }
     return t;
 }
@@ -48,7 +48,8 @@ static void reads_pairs_and_dictionary(void **state) {
     dataset *d = open_data(&o);
     static const char *const want[] = {"a",       "ein",          "dog",  "hund",
                                        "kleiner", "l\xc3\xa4uft", "runs", "small"};
-    for (int i = 0; i < 8; i++) assert_string_equal(data_word(d, TOKEN_FIRST_WORD + i), want[i]);
+    for (int i = 0; i < 8; i++)
+        assert_string_equal(data_word(d, SIDE_SOURCE, TOKEN_FIRST_WORD + i), want[i]);
     assert_int_equal(data_get_shape(d)->vocabulary, 16);
     assert_int_equal(data_get_shape(d)->longest, 5);
     assert_true(data_has_split(d, SPLIT_VALID));
@@ -73,8 +74,8 @@ static void cuts_the_dictionary(void **state) {
     o.vocab_size = 8;
     dataset *d = open_data(&o);
     assert_int_equal(data_get_shape(d)->vocabulary, 8);
-    assert_string_equal(data_word(d, 7), "hund");
-    assert_null(data_word(d, 8));
+    assert_string_equal(data_word(d, SIDE_SOURCE, 7), "hund");
+    assert_null(data_word(d, SIDE_SOURCE, 8));
     assert_true(fabs(data_unknown_share(d, SPLIT_TRAIN) - 2.0 / 14) < 1e-12); /* small, runs */
     data_close(d);
     o.vocab_size = 4;
@@ -140,9 +141,9 @@ static void reads_windows_line_ends_and_plain_first(void **state) {
     data_options o = preset_options("parallel", dir);
     dataset *d = open_data(&o);
     int found = 0;
-    for (int i = TOKEN_FIRST_WORD; data_word(d, i); i++) {
-        found += strcmp(data_word(d, i), "three") == 0;
-        assert_null(strchr(data_word(d, i), '\r'));
+    for (int i = TOKEN_FIRST_WORD; data_word(d, SIDE_SOURCE, i); i++) {
+        found += strcmp(data_word(d, SIDE_SOURCE, i), "three") == 0;
+        assert_null(strchr(data_word(d, SIDE_SOURCE, i), '\r'));
     }
     assert_int_equal(found, 1);
     data_close(d);
@@ -286,9 +287,9 @@ static int64_t walk_pass(dataset *d, data_split split, int64_t epoch, int64_t ma
             int64_t s = i * b.source_length, t = i * b.target_length;
             check_row(b.source + s, NULL, b.source_mask + s, b.source_length);
             check_row(b.target_out + t, b.target_in + t, b.target_mask + t, b.target_length);
-            int target = atoi(data_word(d, b.target_out[t]) + 1);
+            int target = atoi(data_word(d, SIDE_SOURCE, b.target_out[t]) + 1);
             assert_int_equal(source_of[target], -1);
-            source_of[target] = atoi(data_word(d, b.source[s]) + 1);
+            source_of[target] = atoi(data_word(d, SIDE_SOURCE, b.source[s]) + 1);
         }
         for (int64_t i = 0; i < b.count * b.target_length; i++) valid += b.target_mask[i];
         assert_int_equal(valid, b.tokens);

@@ -63,7 +63,7 @@ static data_options options_of(void) {
 }
 
 static bool is_kind(const corpus *c, int token, const char *name) {
-    return strncmp(data_word(c->d, token), name, strlen(name)) == 0;
+    return strncmp(data_word(c->d, SIDE_SOURCE, token), name, strlen(name)) == 0;
 }
 
 /* Moves one phrase, beginning at source word *at: adjectives go behind the noun. */
@@ -249,8 +249,9 @@ static void second_translations_have_their_share(void **state) {
             const pair *p = &c.pair[0][i];
             int order[LONGEST], n = order_words(&c, p, order);
             for (int j = 0; j < n; j++) {
-                if (strcmp(data_word(c.d, p->source[order[j]]), words[w]) != 0) continue;
-                const char *t = data_word(c.d, p->target[j]);
+                if (strcmp(data_word(c.d, SIDE_SOURCE, p->source[order[j]]), words[w]) != 0)
+                    continue;
+                const char *t = data_word(c.d, SIDE_SOURCE, p->target[j]);
                 all++, second += t[strlen(t) - 1] == 'b';
             }
         }
@@ -273,7 +274,7 @@ static void every_word_is_seen(void **state) {
         for (int j = 0; j < c.pair[0][i].targets; j++) seen[c.pair[0][i].target[j]]++;
     }
     for (int t = TOKEN_FIRST_WORD; t < c.vocabulary; t++) {
-        if (strncmp(data_word(c.d, t), "madeup", 6) == 0) continue;
+        if (strncmp(data_word(c.d, SIDE_SOURCE, t), "madeup", 6) == 0) continue;
         words++, rare += seen[t] < 5;
     }
     print_message("%d words, %d seen fewer than 5 times\n", words, rare);

@@ -35,8 +35,10 @@ model *small_model_make(const small_model *s) {
     strcpy(o.norm, s->norm);
     strcpy(o.decoder_norm, s->decoder_norm);
     strcpy(o.placement, s->placement);
-    const data_shape shape = {
-        .task = TASK_PAIRS, .vocabulary = SMALL_WORDS, .longest = s->longest ? s->longest : 24};
+    const data_shape shape = {.task = TASK_PAIRS,
+                              .vocabulary = SMALL_WORDS,
+                              .target_vocabulary = s->target_words,
+                              .longest = s->longest ? s->longest : 24};
     sr_failure why = {0};
     model *m = model_create(&o, &shape, &why);
     if (!m) fail_msg("%s", why.text);
@@ -67,10 +69,10 @@ void small_sources_free(model_source *source, int64_t count) {
     for (int64_t i = 0; i < count; i++) free((void *)source[i].token);
 }
 
-static void log_softmax(const real *x, double *y) {
+static void log_softmax(const real *x, int64_t words, double *y) {
     double sum = 0;
-    for (int w = 0; w < SMALL_WORDS; w++) sum += exp((double)x[w]);
-    for (int w = 0; w < SMALL_WORDS; w++) y[w] = (double)x[w] - log(sum);
+    for (int64_t w = 0; w < words; w++) sum += exp((double)x[w]);
+    for (int64_t w = 0; w < words; w++) y[w] = (double)x[w] - log(sum);
 }
 
 void small_forward(model *m, const model_source *source, const int32_t *word, int64_t count,
@@ -98,6 +100,7 @@ void small_forward(model *m, const model_source *source, const int32_t *word, in
     pass p = {.tape = t, .batch = &b, .mode = mode};
     tensor *logits = m->row->forward(m, &p);
     if (!logits) fail_msg("%s", tape_failure(t)->text);
-    log_softmax(logits->value + count * SMALL_WORDS, log_p);
+    const int64_t words = m->target_embedding->dim[0];
+    log_softmax(logits->value + count * words, words, log_p);
     tape_free(t);
 }

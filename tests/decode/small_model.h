@@ -11,6 +11,7 @@ enum { SMALL_WORDS = 131 };
 typedef struct small_model {
     const char *norm, *decoder_norm, *placement;
     int64_t d, heads, longest; /* 0: 32, 4, 24 */
+    int64_t target_words;      /* of a dictionary of their own; 0: one of SMALL_WORDS for both */
 } small_model;
 
 model *small_model_make(const small_model *s);
@@ -19,7 +20,7 @@ model *small_model_make(const small_model *s);
 void small_sources(model_source *source, int64_t count, int64_t most, uint64_t seed);
 void small_sources_free(model_source *source, int64_t count);
 
-/* log_p [V] of the word behind `count` words, from the whole sentence without a cache. */
+/* log_p [target words] of the word behind `count` words, from the whole sentence without a cache. */
 void small_forward(model *m, const model_source *source, const int32_t *word, int64_t count,
                    norm_mode mode, double *log_p);
 

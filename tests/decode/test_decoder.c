@@ -81,18 +81,18 @@ static void every_norm(void **state) {
     for (int i = 0; norm_at(i); i++) {
         const char *name = norm_at(i)->name;
         if (!strcmp(name, "instancenorm")) continue;
-        walk(&(small_model){name, name, "pre", 0, 0, 0}, 1);
-        walk(&(small_model){name, name, "post", 0, 0, 0}, 2);
+        walk(&(small_model){name, name, "pre", 0, 0, 0, 0}, 1);
+        walk(&(small_model){name, name, "post", 0, 0, 0, 0}, 2);
     }
-    walk(&(small_model){"pn+ls", "pn+ls", "pre", 0, 0, 0}, 1);
-    walk(&(small_model){"bn+ls", "ln+ls", "post", 0, 0, 0}, 1);
-    walk(&(small_model){"instancenorm", "ln", "pre", 0, 0, 0}, 1);
-    walk(&(small_model){"ln", "ln", "pre", 36, 3, 0}, 1);
+    walk(&(small_model){"pn+ls", "pn+ls", "pre", 0, 0, 0, 0}, 1);
+    walk(&(small_model){"bn+ls", "ln+ls", "post", 0, 0, 0, 0}, 1);
+    walk(&(small_model){"instancenorm", "ln", "pre", 0, 0, 0, 0}, 1);
+    walk(&(small_model){"ln", "ln", "pre", 36, 3, 0, 0}, 1);
 }
 
 static void whole_sentences_needed(void **state) {
     (void)state;
-    model *m = small_model_make(&(small_model){"ln", "instancenorm", "pre", 0, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "instancenorm", "pre", 0, 0, 0, 0});
     sr_failure why = {0};
     assert_null(m->row->decoder->create(m, 1, &why));
     check_failure(&why, SR_USAGE, "decoder.0.self: instancenorm takes statistics over the whole");
@@ -148,7 +148,7 @@ static int32_t expected_place(const real *memory, int64_t words, int64_t d, int6
 static void looked_at(void **state) {
     (void)state;
     enum { D = 32, HEADS = 4, COUNT = 12 };
-    model *m = small_model_make(&(small_model){"ln", "ln", "pre", D, HEADS, 0});
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", D, HEADS, 0, 0});
     model_source source[COUNT];
     int32_t parent[COUNT], token[COUNT], at[COUNT], different = 0;
     double log_p[COUNT * V];
@@ -191,7 +191,7 @@ static void looked_at(void **state) {
 
 static void wrong_rows(void **state) {
     (void)state;
-    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
     const int32_t word[] = {7, TOKEN_EOS}, eos = TOKEN_EOS, beyond = V, zero = 0, one = 1;
     const model_source source = {word, 2};
     double log_p[V];

@@ -163,6 +163,37 @@ static void embedding(void **state) {
     }
 }
 
+/* Of separate dictionaries both, each of its own size, at the same steps. */
+static void two_embeddings(void **state) {
+    (void)state;
+    const char *const args[] = {"--dictionary",
+                                "separate",
+                                "--vocab-size",
+                                "8",
+                                "--max-steps",
+                                "2",
+                                "--svd-every",
+                                "1",
+                                NULL};
+    static const char *const names[] = {"tokens", "target_tokens"};
+    sr_failure why = {0};
+    train_result r;
+    small_write("a b\n", "x\n", NULL, NULL);
+    sr_runfile *f = small_run(args, NULL, &r);
+    for (int i = 0; i < 2; i++) {
+        sr_run_embedding e;
+        check_ok(sr_run_get_embedding(f, names[i], &e, &why), &why);
+        assert_true(e.rows == 8 && e.cols == 16 && e.records == 2);
+    }
+    double value[2][8];
+    for (int i = 0; i < 2; i++) {
+        int64_t step;
+        check_ok(sr_run_singular_values(f, names[i], 0, &step, value[i], &why), &why);
+    }
+    assert_true(value[0][0] != value[1][0]);
+    sr_run_close(f);
+}
+
 /* Learnt by heart: q is a, seldom b, and </s> follows both. Of the validation pairs q a and q b three
  * targets of four are what the model says. */
 static void accuracy(void **state) {
@@ -235,6 +266,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_passes), cmocka_unit_test(recorded_evaluations),
         cmocka_unit_test(evaluations),     cmocka_unit_test(embedding),
-        cmocka_unit_test(accuracy),        cmocka_unit_test(interruption)};
+        cmocka_unit_test(two_embeddings),  cmocka_unit_test(accuracy),
+        cmocka_unit_test(interruption)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
