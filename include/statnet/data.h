@@ -34,6 +34,7 @@ typedef struct data_options {
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
+    bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */
     uint64_t seed;
 } data_options;

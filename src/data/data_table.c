@@ -61,19 +61,36 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
     return status;
 }
 
+static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {
+    dataset *d = self;
+    (void)why; /* everything is in memory */
+    if (d->row->task == TASK_IMAGES)
+        image_set_batch(&d->images, slot, at.split, at.epoch, at.index, b);
+    else
+        pair_set_batch(&d->pairs, slot, at.split, at.epoch, at.index, b);
+    return SR_OK;
+}
+
+static sr_status open_ahead(dataset *d, const data_options *o, sr_failure *why) {
+    if (!o->prefetch) return SR_OK;
+    d->ahead = prefetch_create(make_batch, d);
+    return d->ahead ? SR_OK : sr_fail(why, SR_MEMORY, "no memory to make batches ahead");
+}
+
 dataset *data_open(const data_options *options, sr_failure *why) {
     dataset *d = calloc(1, sizeof *d);
     if (!d) {
         sr_fail(why, SR_MEMORY, "no memory for a data set");
         return NULL;
     }
-    if (open_row(d, options, why) == SR_OK) return d;
+    if (open_row(d, options, why) == SR_OK && open_ahead(d, options, why) == SR_OK) return d;
     data_close(d);
     return NULL;
 }
 
 void data_close(dataset *d) {
     if (!d) return;
+    prefetch_free(d->ahead); /* first of all: its thread reads the rest */
     image_set_free(&d->images);
     pair_set_free(&d->pairs);
     free(d);
@@ -106,11 +123,11 @@ sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index,
     if (index < 0 || index >= batches)
         return sr_fail(why, SR_USAGE, "%s: batch %lld is not one of %lld", d->row->name,
                        (long long)index, (long long)batches);
-    if (is_images(d))
-        image_set_batch(&d->images, split, epoch, index, b);
-    else
-        pair_set_batch(&d->pairs, split, epoch, index, b);
-    return SR_OK;
+    const batch_place at = {split, epoch, index};
+    if (!d->ahead) return make_batch(d, 0, at, b, why);
+    const bool last = index == batches - 1;
+    const batch_place next = {split, epoch + last, last ? 0 : index + 1};
+    return prefetch_get(d->ahead, at, split == SPLIT_TRAIN ? &next : NULL, b, why);
 }
 
 double data_unknown_share(const dataset *d, data_split split) {

@@ -22,6 +22,7 @@ struct dataset {
     data_shape shape;
     image_set images; /* TASK_IMAGES */
     pair_set pairs;   /* TASK_PAIRS */
+    prefetch *ahead;  /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
 

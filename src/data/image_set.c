@@ -19,7 +19,8 @@
 
 sr_status image_set_create(image_set *s, const data_options *o, int64_t height, int64_t width,
                            int64_t classes, sr_failure *why) {
-    *s = (image_set){.height = height, .width = width, .classes = classes, .order_epoch = -1};
+    *s = (image_set){.height = height, .width = width, .classes = classes};
+    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     s->batch_size = o->batch_size;
     s->augment = o->augment;
     s->seed = o->seed;
@@ -30,9 +31,8 @@ sr_status image_set_create(image_set *s, const data_options *o, int64_t height, 
 
 void image_set_free(image_set *s) {
     for (int i = 0; i < IMAGE_SPLITS; i++) free(s->split[i].pixel), free(s->split[i].label);
-    free(s->order);
-    free(s->image);
-    free(s->label);
+    for (int i = 0; i < PREFETCH_SLOTS; i++)
+        free(s->slot[i].order), free(s->slot[i].image), free(s->slot[i].label);
     *s = (image_set){0};
 }
 
@@ -82,10 +82,15 @@ sr_status image_set_finish(image_set *s, sr_failure *why) {
         if (s->split[i].count > most) most = s->split[i].count;
     if (s->batch_size < most) most = s->batch_size;
     measure(s);
-    s->order = malloc((size_t)count * sizeof *s->order);
-    s->image = malloc((size_t)most * (size_t)pixels_of(s) * sizeof *s->image);
-    s->label = malloc((size_t)most * sizeof *s->label);
-    if (!s->order || !s->image || !s->label)
+    bool made = true;
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        image_buffers *p = &s->slot[i];
+        p->order = malloc((size_t)count * sizeof *p->order);
+        p->image = malloc((size_t)most * (size_t)pixels_of(s) * sizeof *p->image);
+        p->label = malloc((size_t)most * sizeof *p->label);
+        made = made && p->order && p->image && p->label;
+    }
+    if (!made)
         return sr_fail(why, SR_MEMORY, "no memory for batches of %lld images", (long long)most);
     return SR_OK;
 }
@@ -95,13 +100,13 @@ int64_t image_set_batches(const image_set *s, data_split split) {
     return count / s->batch_size + (count % s->batch_size > 0);
 }
 
-static void shuffle_for(image_set *s, int64_t epoch) {
-    if (s->order_epoch == epoch) return;
+static void shuffle_for(const image_set *s, image_buffers *to, int64_t epoch) {
+    if (to->order_epoch == epoch) return;
     rng root = rng_create(s->seed), orders = rng_split(&root, STREAM_ORDER);
     rng r = rng_split(&orders, (uint64_t)epoch);
-    for (int64_t i = 0; i < s->split[SPLIT_TRAIN].count; i++) s->order[i] = i;
-    rng_shuffle(&r, s->order, s->split[SPLIT_TRAIN].count);
-    s->order_epoch = epoch;
+    for (int64_t i = 0; i < s->split[SPLIT_TRAIN].count; i++) to->order[i] = i;
+    rng_shuffle(&r, to->order, s->split[SPLIT_TRAIN].count);
+    to->order_epoch = epoch;
 }
 
 /* out[place] of a row of pixels, in reading order or mirrored; from NULL means black. */
@@ -133,22 +138,24 @@ static void augment_image(const image_set *s, uint64_t draw, const uint8_t *pixe
     convert_image(s, pixel, down, right, draw >> 63, out);
 }
 
-void image_set_batch(image_set *s, data_split split, int64_t epoch, int64_t index, batch *b) {
+void image_set_batch(image_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                     batch *b) {
+    image_buffers *to = &s->slot[slot];
     const image_split *p = &s->split[split];
     bool train = split == SPLIT_TRAIN;
     int64_t first = index * s->batch_size, left = p->count - first, size = pixels_of(s);
     *b = (batch){.task = TASK_IMAGES, .count = left < s->batch_size ? left : s->batch_size};
     b->height = s->height, b->width = s->width, b->channels = IMAGE_CHANNELS;
-    b->image = s->image, b->label = s->label, b->tokens = b->count;
+    b->image = to->image, b->label = to->label, b->tokens = b->count;
     rng root = rng_create(s->seed), draws = rng_split(&root, STREAM_AUGMENT);
     uint64_t key = rng_split(&draws, (uint64_t)epoch).key;
-    if (train) shuffle_for(s, epoch);
+    if (train) shuffle_for(s, to, epoch);
     for (int64_t i = 0; i < b->count; i++) {
-        int64_t n = train ? s->order[first + i] : first + i;
+        int64_t n = train ? to->order[first + i] : first + i;
         if (train && s->augment)
-            augment_image(s, rng_at(key, (uint64_t)n), p->pixel + n * size, s->image + i * size);
+            augment_image(s, rng_at(key, (uint64_t)n), p->pixel + n * size, to->image + i * size);
         else
-            convert_image(s, p->pixel + n * size, 0, 0, false, s->image + i * size);
-        s->label[i] = p->label[n];
+            convert_image(s, p->pixel + n * size, 0, 0, false, to->image + i * size);
+        to->label[i] = p->label[n];
     }
 }

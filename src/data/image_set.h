@@ -3,7 +3,7 @@
 #ifndef STATNET_IMAGE_SET_H
 #define STATNET_IMAGE_SET_H
 
-#include "statnet/data.h"
+#include "prefetch.h"
 
 enum { IMAGE_CHANNELS = 3, IMAGE_PAD = 4, IMAGE_SPLITS = 3 };
 
@@ -12,6 +12,14 @@ typedef struct image_split {
     uint8_t *pixel; /* [count, height, width, IMAGE_CHANNELS] */
     uint8_t *label; /* [count] */
 } image_split;
+
+/* What a batch is made in. */
+typedef struct image_buffers {
+    int64_t *order;      /* [training count], shuffled for order_epoch */
+    int64_t order_epoch; /* -1: none yet */
+    real *image;         /* [batch_size, height, width, IMAGE_CHANNELS] */
+    int32_t *label;      /* [batch_size] */
+} image_buffers;
 
 typedef struct image_set {
     int64_t height, width, classes;
@@ -23,10 +31,7 @@ typedef struct image_set {
     int64_t batch_size;
     bool augment;
     uint64_t seed;
-    int64_t *order;      /* [training count], shuffled for order_epoch */
-    int64_t order_epoch; /* -1: none yet */
-    real *image;         /* [batch_size, height, width, IMAGE_CHANNELS], the current batch */
-    int32_t *label;      /* [batch_size] */
+    image_buffers slot[PREFETCH_SLOTS];
 } image_set;
 
 /* Sizes and options of an empty set. */
@@ -39,6 +44,7 @@ sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failur
 sr_status image_set_finish(image_set *s, sr_failure *why);
 
 int64_t image_set_batches(const image_set *s, data_split split);
-void image_set_batch(image_set *s, data_split split, int64_t epoch, int64_t index, batch *b);
+void image_set_batch(image_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                     batch *b);
 
 #endif

@@ -86,7 +86,18 @@ void pair_set_fill(const pair_split *p, int64_t *words, int64_t *positions) {
     for (int64_t i = 0; i < p->count; i++) *words += source_length(p, i);
 }
 
-/* Buffers for the largest batch of all splits. */
+static bool make_buffers(pair_buffers *b, int64_t source, int64_t target, int64_t batches) {
+    b->source = malloc((size_t)source * sizeof *b->source);
+    b->target_in = malloc((size_t)target * sizeof *b->target_in);
+    b->target_out = malloc((size_t)target * sizeof *b->target_out);
+    b->source_mask = malloc((size_t)source);
+    b->target_mask = malloc((size_t)target);
+    b->order = malloc((size_t)(batches + 1) * sizeof *b->order);
+    bool made = b->source && b->target_in && b->target_out && b->source_mask && b->target_mask;
+    return made && b->order;
+}
+
+/* For the largest batch of all splits. */
 static sr_status allocate_buffers(pair_set *s, sr_failure *why) {
     int64_t source = 1, target = 1;
     for (int i = 0; i < PAIR_SPLITS; i++)
@@ -97,14 +108,10 @@ static sr_status allocate_buffers(pair_set *s, sr_failure *why) {
             if (count * longest_source > source) source = count * longest_source;
             if (count * longest_target > target) target = count * longest_target;
         }
-    s->source = malloc((size_t)source * sizeof *s->source);
-    s->target_in = malloc((size_t)target * sizeof *s->target_in);
-    s->target_out = malloc((size_t)target * sizeof *s->target_out);
-    s->source_mask = malloc((size_t)source);
-    s->target_mask = malloc((size_t)target);
-    s->order = malloc((size_t)(s->split[SPLIT_TRAIN].plan.count + 1) * sizeof *s->order);
-    bool made = s->source && s->target_in && s->target_out && s->source_mask && s->target_mask;
-    return made && s->order ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+    bool made = true;
+    for (int i = 0; i < PREFETCH_SLOTS; i++)
+        made = made && make_buffers(&s->slot[i], source, target, s->split[SPLIT_TRAIN].plan.count);
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
 }
 
 sr_status pair_set_plan(pair_set *s, sr_failure *why) {
@@ -119,13 +126,13 @@ sr_status pair_set_plan(pair_set *s, sr_failure *why) {
     return status == SR_OK ? allocate_buffers(s, why) : status;
 }
 
-static void shuffle_for(pair_set *s, int64_t epoch) {
-    if (s->order_epoch == epoch) return;
+static void shuffle_for(const pair_set *s, pair_buffers *to, int64_t epoch) {
+    if (to->order_epoch == epoch) return;
     rng random = stream(s, STREAM_ORDER, (uint64_t)epoch);
     int64_t count = s->split[SPLIT_TRAIN].plan.count;
-    for (int64_t i = 0; i < count; i++) s->order[i] = i;
-    if (s->rule.batching != BATCHING_SORTED) rng_shuffle(&random, s->order, count);
-    s->order_epoch = epoch;
+    for (int64_t i = 0; i < count; i++) to->order[i] = i;
+    if (s->rule.batching != BATCHING_SORTED) rng_shuffle(&random, to->order, count);
+    to->order_epoch = epoch;
 }
 
 /* The sentence, </s>, padding. */
@@ -145,24 +152,26 @@ static void move_row(const int32_t *out, const uint8_t *mask, int64_t padded, in
     for (int64_t i = 1; i < padded; i++) in[i] = mask[i] ? out[i - 1] : TOKEN_PAD;
 }
 
-void pair_set_batch(pair_set *s, data_split split, int64_t epoch, int64_t index, batch *b) {
+void pair_set_batch(pair_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                    batch *b) {
+    pair_buffers *to = &s->slot[slot];
     const pair_split *p = &s->split[split];
-    if (split == SPLIT_TRAIN) shuffle_for(s, epoch), index = s->order[index];
+    if (split == SPLIT_TRAIN) shuffle_for(s, to, epoch), index = to->order[index];
     int64_t first = p->plan.first[index];
     *b = (batch){.task = TASK_PAIRS, .count = p->plan.first[index + 1] - first};
     b->pair = p->plan.pair + first;
     measure_batch(p, index, &b->source_length, &b->target_length);
-    b->source = s->source, b->source_mask = s->source_mask;
-    b->target_in = s->target_in, b->target_out = s->target_out, b->target_mask = s->target_mask;
+    b->source = to->source, b->source_mask = to->source_mask;
+    b->target_in = to->target_in, b->target_out = to->target_out, b->target_mask = to->target_mask;
     for (int64_t i = 0; i < b->count; i++) {
         int64_t pair = p->plan.pair[first + i];
         int64_t at_source = i * b->source_length, at_target = i * b->target_length;
-        put_row(&p->side[SIDE_SOURCE], p->partner[pair], b->source_length, s->source + at_source,
-                s->source_mask + at_source);
-        put_row(&p->side[SIDE_TARGET], pair, b->target_length, s->target_out + at_target,
-                s->target_mask + at_target);
-        move_row(s->target_out + at_target, s->target_mask + at_target, b->target_length,
-                 s->target_in + at_target);
+        put_row(&p->side[SIDE_SOURCE], p->partner[pair], b->source_length, to->source + at_source,
+                to->source_mask + at_source);
+        put_row(&p->side[SIDE_TARGET], pair, b->target_length, to->target_out + at_target,
+                to->target_mask + at_target);
+        move_row(to->target_out + at_target, to->target_mask + at_target, b->target_length,
+                 to->target_in + at_target);
         b->tokens += target_length(p, pair);
     }
 }

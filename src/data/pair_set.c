@@ -19,8 +19,8 @@ sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
                     .shuffle_sources = o->shuffle_sources,
                     .separate = !strcmp(o->dictionary, "separate"),
                     .seed = o->seed,
-                    .order_epoch = -1,
                     .entropy = NAN};
+    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     if (o->max_tokens < 2)
         return sr_fail(why, SR_USAGE, "max-tokens %lld is below 2", (long long)o->max_tokens);
     if (o->vocab_size < 0 || (o->vocab_size > 0 && o->vocab_size <= TOKEN_FIRST_WORD))
@@ -43,6 +43,12 @@ static void free_split(pair_split *p) {
     batch_plan_free(&p->plan);
 }
 
+static void free_buffers(pair_buffers *b) {
+    free(b->order);
+    free(b->source), free(b->target_in), free(b->target_out);
+    free(b->source_mask), free(b->target_mask);
+}
+
 static void free_dictionaries(pair_set *s) {
     const bool joint = s->dictionary[SIDE_SOURCE] == s->dictionary[SIDE_TARGET];
     vocab_free(s->dictionary[SIDE_SOURCE]);
@@ -54,9 +60,7 @@ void pair_set_free(pair_set *s) {
     free_dictionaries(s);
     for (int i = 0; i < s->steps; i++)
         if (s->step[i].free) s->step[i].free(s->step[i].self);
-    free(s->order);
-    free(s->source), free(s->target_in), free(s->target_out);
-    free(s->source_mask), free(s->target_mask);
+    for (int i = 0; i < PREFETCH_SLOTS; i++) free_buffers(&s->slot[i]);
     *s = (pair_set){0};
 }
 

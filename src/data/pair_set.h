@@ -3,8 +3,8 @@
 #ifndef STATNET_PAIR_SET_H
 #define STATNET_PAIR_SET_H
 
+#include "prefetch.h"
 #include "statnet/batch_plan.h"
-#include "statnet/data.h"
 #include "statnet/text.h"
 #include "statnet/vocab.h"
 
@@ -36,6 +36,14 @@ typedef struct pair_split {
     batch_plan plan;
 } pair_split;
 
+/* What a batch is made in. */
+typedef struct pair_buffers {
+    int64_t *order;      /* [training batches], shuffled for order_epoch */
+    int64_t order_epoch; /* -1: none yet */
+    int32_t *source, *target_in, *target_out;
+    uint8_t *source_mask, *target_mask;
+} pair_buffers;
+
 typedef struct pair_set {
     vocab *dictionary[SIDES];    /* the same one where it is joint */
     bool dictionary_read[SIDES]; /* from a file, no words are counted */
@@ -46,11 +54,7 @@ typedef struct pair_set {
     batch_rule rule;
     bool shuffle_sources, separate;
     uint64_t seed;
-    int64_t *order;      /* [training batches], shuffled for order_epoch */
-    int64_t order_epoch; /* -1: none yet */
-    /* The current batch. */
-    int32_t *source, *target_in, *target_out;
-    uint8_t *source_mask, *target_mask;
+    pair_buffers slot[PREFETCH_SLOTS];
     double entropy; /* nats per target token, NaN when unknown */
 } pair_set;
 
@@ -70,7 +74,8 @@ sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *w
 sr_status pair_set_plan(pair_set *s, sr_failure *why);
 /* Source words (with </s>) and positions (with padding too) of all batches of a split. */
 void pair_set_fill(const pair_split *p, int64_t *words, int64_t *positions);
-void pair_set_batch(pair_set *s, data_split split, int64_t epoch, int64_t index, batch *b);
+void pair_set_batch(pair_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                    batch *b);
 
 void pair_text_free(pair_text *t);
 

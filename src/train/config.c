@@ -243,6 +243,9 @@ static const option rows[] = {
          .use = &of_text_files),
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
          "control experiment: sources permuted among the pairs", .use = &of_text),
+    FLAG(DATA, "prefetch", data.prefetch, "yes",
+         "a thread makes the next training batch while the last one is computed with; the result "
+         "does not depend on it"),
     INT(DATA, "limit", data.limit, "0", 1, BIG, "records", "first training records only; 0: all"),
 
     CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",

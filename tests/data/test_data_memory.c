@@ -95,6 +95,29 @@ static void parallel_text_survives(void **state) {
     write_text(dir, "valid.en", "dog\n");
     data_options o = preset_options("parallel", dir);
     o.shuffle_sources = true;
+    o.prefetch = true;
+    check_allocations(&o);
+}
+
+static sr_status copy_line(void *self, int side, const char *line, size_t length, line_buffer *out,
+                           sr_failure *why) {
+    (void)self, (void)side;
+    if (line_put(out, line, length)) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "no memory for a copy");
+}
+
+static void dictionaries_and_steps_survive(void **state) {
+    (void)state;
+    const line_step step = {.name = "copy", .apply = copy_line};
+    const char *dir = make_folder();
+    write_text(dir, "train.de", "ein hund\nein kleiner hund\n");
+    write_text(dir, "train.en", "a dog\na small dog\n");
+    write_text(dir, "valid.de", "hund\n");
+    write_text(dir, "valid.en", "dog\n");
+    data_options o = preset_options("parallel", dir);
+    snprintf(o.target_dictionary, DATA_TEXT, "%s", write_text(dir, "dict.en", "a 2\ndog 1\n"));
+    strcpy(o.dictionary, "separate");
+    o.tokenizer = &step;
     check_allocations(&o);
 }
 
@@ -109,6 +132,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_survive),
         cmocka_unit_test(parallel_text_survives),
+        cmocka_unit_test(dictionaries_and_steps_survive),
         cmocka_unit_test(generated_pairs_survive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,140 @@
+/* prefetch.c -- see prefetch.h. One thread, one batch ahead.
+ *
+ * The caller's batch is in the buffers of slot `held`, the one ahead in those of the other; handing
+ * out the one ahead swaps them. Batches of other splits are made in `held` by the caller itself, so
+ * that an evaluation leaves the batch ahead alone. A batch is a function of its place: whether it
+ * was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
+ */
+#include "prefetch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+typedef enum { IDLE, WANTED, READY, ENDING } ahead_state;
+
+struct prefetch {
+    batch_make *make;
+    void *self;
+    int held;
+    int64_t hits;
+    bool running, refused; /* the thread */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    ahead_state state;
+    batch_place place;
+    int slot;
+    batch made;
+    sr_status status;
+    sr_failure failure;
+};
+
+prefetch *prefetch_create(batch_make *make, void *self) {
+    prefetch *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->make = make, p->self = self;
+    if (pthread_mutex_init(&p->lock, NULL) != 0) {
+        free(p);
+        return NULL;
+    }
+    if (pthread_cond_init(&p->changed, NULL) == 0) return p;
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+    return NULL;
+}
+
+static void *run_thread(void *context) {
+    prefetch *p = context;
+    pthread_mutex_lock(&p->lock);
+    while (p->state != ENDING) {
+        if (p->state != WANTED) {
+            pthread_cond_wait(&p->changed, &p->lock);
+            continue;
+        }
+        const batch_place place = p->place;
+        const int slot = p->slot;
+        batch made = {0};
+        sr_failure failure = {0};
+        pthread_mutex_unlock(&p->lock);
+        sr_status status = p->make(p->self, slot, place, &made, &failure);
+        pthread_mutex_lock(&p->lock);
+        p->made = made, p->status = status, p->failure = failure;
+        if (p->state == WANTED) p->state = READY;
+        pthread_cond_broadcast(&p->changed);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Signals are the main thread's business. */
+static void start_thread(prefetch *p) {
+    sigset_t all, before;
+    if (p->running || p->refused) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    p->running = pthread_create(&p->thread, NULL, run_thread, p) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    p->refused = !p->running;
+}
+
+void prefetch_free(prefetch *p) {
+    if (!p) return;
+    pthread_mutex_lock(&p->lock);
+    p->state = ENDING;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    if (p->running) pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+static bool same_place(batch_place a, batch_place b) {
+    return a.split == b.split && a.epoch == b.epoch && a.index == b.index;
+}
+
+/* Waits for the batch ahead and takes it, if it is that of this place; else it is dropped. */
+static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
+                       sr_failure *failure) {
+    pthread_mutex_lock(&p->lock);
+    while (p->state == WANTED) pthread_cond_wait(&p->changed, &p->lock);
+    const bool hit = p->state == READY && same_place(p->place, at);
+    if (hit) {
+        *b = p->made, *status = p->status, *failure = p->failure;
+        p->held = p->slot;
+        p->hits++;
+    }
+    p->state = IDLE;
+    pthread_mutex_unlock(&p->lock);
+    return hit;
+}
+
+static void ask_ahead(prefetch *p, batch_place next) {
+    start_thread(p);
+    if (!p->running) return;
+    pthread_mutex_lock(&p->lock);
+    p->place = next, p->slot = 1 - p->held;
+    p->state = WANTED;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+}
+
+sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, batch *b,
+                       sr_failure *why) {
+    sr_status status = SR_OK;
+    sr_failure failure = {0};
+    if (!next || !take_ahead(p, at, b, &status, &failure))
+        status = p->make(p->self, p->held, at, b, &failure);
+    if (status != SR_OK) {
+        sr_fail(why, status, "%s", failure.text);
+        sr_hint(why, "%s", failure.hint);
+        return status;
+    }
+    if (next) ask_ahead(p, *next);
+    return SR_OK;
+}
+
+int64_t prefetch_hits(const prefetch *p) {
+    return p->hits;
+}

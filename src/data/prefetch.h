@@ -1,0 +1,33 @@
+/* prefetch.h -- the batch that will be asked for next, made by a thread while the last one is
+ * computed with. */
+#ifndef STATNET_PREFETCH_H
+#define STATNET_PREFETCH_H
+
+#include "statnet/data.h"
+
+enum { PREFETCH_SLOTS = 2 }; /* sets of buffers: one handed out, one being filled */
+
+typedef struct batch_place {
+    data_split split;
+    int64_t epoch, index;
+} batch_place;
+
+/* Makes a batch in the buffers of a slot. Runs in the thread and in the caller's at the same time,
+ * for different slots. */
+typedef sr_status batch_make(void *self, int slot, batch_place at, batch *b, sr_failure *why);
+
+typedef struct prefetch prefetch;
+
+/* NULL when out of memory. The thread begins with the first batch that is asked for ahead. */
+prefetch *prefetch_create(batch_make *make, void *self);
+/* Waits for the thread. */
+void prefetch_free(prefetch *p);
+/* The batch at a place, the failure to make it included; then `next` (NULL: whatever was asked for
+ * ahead stays) is made ahead. A batch that was made ahead for another place is dropped when a `next`
+ * is given. The batch handed out before is gone. */
+sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, batch *b,
+                       sr_failure *why);
+/* Batches handed out that had been made ahead. */
+int64_t prefetch_hits(const prefetch *p);
+
+#endif
