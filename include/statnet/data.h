@@ -33,6 +33,9 @@ typedef struct data_options {
                                    as long as the data set */
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
+    /* "tabbed": the file, the languages of its columns, "en,de", shares of the lines */
+    char file[DATA_TEXT], columns[DATA_TEXT];
+    double valid_share, test_share;
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */
@@ -70,7 +73,8 @@ sr_status data_encode_line(const dataset *d, data_side side, const char *line, s
 /* Pairs of a split that were not dropped; batches have their numbers, which follow the lines of the
  * files. */
 int64_t data_pairs(const dataset *d, data_split split);
-/* The pair's line in its files, from 0. */
+/* The pair's line in the text of its split, from 0: the number of the files' line, but where one file
+ * holds all splits. */
 int64_t data_line_of(const dataset *d, data_split split, int64_t pair);
 /* A line as it stands in its file, without its end (a newline and a CR before it). */
 typedef struct data_line {

@@ -34,6 +34,7 @@ void dataset_finish_pairs(dataset *d);
 
 sr_status cifar10_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);
 

@@ -47,6 +47,15 @@ static bool counts_words(const void *values) {
     return strcmp(c->data.dictionary, "separate") ? !source && !target : !source || !target;
 }
 
+static bool has_columns(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->data.name, "tabbed");
+}
+
+static bool has_prefixes(const void *values) {
+    return !has_columns(values);
+}
+
 static bool is_smoothed(const void *values) {
     const train_config *c = values;
     return isnan(c->label_smoothing) ? is_text(values) : c->label_smoothing > 0;
@@ -133,6 +142,8 @@ static bool has_final_pass(const void *values) {
 static const option_use of_text = {"model", is_text, NULL}, of_images = {"model", is_images, NULL},
                         of_files = {"data", reads_files, NULL},
                         of_text_files = {"data", reads_files, &of_text},
+                        of_columns = {"data", has_columns, &of_text},
+                        of_prefixes = {"data", has_prefixes, &of_text_files},
                         of_counting = {"source-dictionary", counts_words, &of_text},
                         of_smoothing = {"label-smoothing", is_smoothed, NULL},
                         of_sgd = {"optimizer", is_sgd, NULL},
@@ -236,11 +247,20 @@ static const option rows[] = {
          .use = &of_text_files),
     TEXT(DATA, "target", data.target, "en", "target language", .use = &of_text_files),
     TEXT(DATA, "trainpref", data.trainpref, "train", "files PREFIX.LANG[.gz] of the training pairs",
-         .use = &of_text_files),
+         .use = &of_prefixes),
     TEXT(DATA, "validpref", data.validpref, "valid", "of the validation pairs",
-         .use = &of_text_files),
+         .use = &of_prefixes),
     TEXT(DATA, "testpref", data.testpref, "test", "of the test pairs (may be absent)",
-         .use = &of_text_files),
+         .use = &of_prefixes),
+    TEXT(DATA, "data-file", data.file, "deu.txt", "tabbed: the file, plain or with .gz behind",
+         .use = &of_columns),
+    TEXT(DATA, "columns", data.columns, "en,de",
+         "tabbed: languages of its columns; a line's first one decides its split",
+         .use = &of_columns),
+    REAL(DATA, "valid-share", data.valid_share, "0.01", 0, 0.9, "",
+         "tabbed: share of the sentences for validation", .use = &of_columns),
+    REAL(DATA, "test-share", data.test_share, "0.01", 0, 0.9, "", "tabbed: for the test",
+         .use = &of_columns),
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
          "control experiment: sources permuted among the pairs", .use = &of_text),
     FLAG(DATA, "prefetch", data.prefetch, "yes",
