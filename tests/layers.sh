@@ -30,7 +30,7 @@ BEGIN {
     own("engine", "statnet/conv.h statnet/row_ops.h")
     own("norm", "statnet/norm.h")
     own("nets", "statnet/models.h statnet/layers.h statnet/pass.h")
-    own("text", "statnet/file_bytes.h statnet/text.h statnet/vocab.h statnet/unicode.h")
+    own("text", "statnet/file_bytes.h statnet/text.h statnet/vocab.h statnet/unicode.h statnet/text_codec.h statnet/bpe_step.h")
     own("text", "statnet/bpe.h statnet/text_lines.h statnet/line_step.h")
     own("score", "statnet/score.h")
     own("data", "statnet/data.h statnet/batch_plan.h")

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "statnet/batch.h"
-#include "statnet/line_step.h"
+#include "statnet/text_codec.h"
 #include "statnet/vocab.h"
 #include "statrec/base.h"
 
@@ -29,6 +29,8 @@ typedef struct data_options {
     int64_t vocab_size;            /* pairs: of a dictionary, with specials; 0 = every word */
     /* pairs from files: dictionaries in fairseq's form instead of counting words; "" none */
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
+    char bpe_codes[DATA_TEXT]; /* pairs from files: byte-pair encoding with the merges of a file, */
+    int64_t bpe_merges;        /* or with so many learnt from the training text; 0: none */
     const line_step *tokenizer; /* pairs from files: done to every line first; NULL: nothing. Lives
                                    as long as the data set */
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
@@ -65,6 +67,8 @@ const vocab *data_dictionary(const dataset *d, data_side side);
 
 /* -- pairs: from lines to tokens and back */
 
+/* How lines become ids: dictionaries and steps of the data set, valid as long as it is. */
+text_codec data_codec(const dataset *d);
 /* Token ids, </s> not among them, of a line (without its newline) as the text of this side was made
  * into ids: the first `room` of them, and in *count how many they are. SR_FORMAT when the line is
  * not UTF-8. */

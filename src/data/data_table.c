@@ -152,10 +152,15 @@ const vocab *data_dictionary(const dataset *d, data_side side) {
 
 /* -- pairs and their lines */
 
+text_codec data_codec(const dataset *d) {
+    return is_images(d) ? (text_codec){0} : pair_set_codec(&d->pairs);
+}
+
 sr_status data_encode_line(const dataset *d, data_side side, const char *line, size_t length,
                            int32_t *id, int64_t room, int64_t *count, sr_failure *why) {
     if (is_images(d)) return sr_fail(why, SR_USAGE, "%s has no text", d->row->name);
-    return pair_set_encode_line(&d->pairs, side, line, length, id, room, count, why);
+    const text_codec c = pair_set_codec(&d->pairs);
+    return text_codec_encode(&c, side, line, length, id, room, count, why);
 }
 
 /* NULL when there is no such pair. */

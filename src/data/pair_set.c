@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/bpe_step.h"
+
 static batching batching_of(const char *word) {
     if (!strcmp(word, "random")) return BATCHING_RANDOM;
     return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
@@ -90,6 +92,13 @@ static sr_status read_dictionaries(pair_set *s, const data_options *o, sr_failur
     return status;
 }
 
+static sr_status add_subwords(pair_set *s, const data_options *o, sr_failure *why) {
+    if (*o->bpe_codes && o->bpe_merges)
+        return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
+    const line_step step = bpe_step(o->bpe_codes, o->bpe_merges, why);
+    return step.apply ? pair_set_add_step(s, step, why) : SR_MEMORY;
+}
+
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) {
     sr_status status = SR_OK;
     if (o->tokenizer) {
@@ -97,6 +106,7 @@ sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) 
         tokenizer.free = NULL; /* it is the caller's */
         status = pair_set_add_step(s, tokenizer, why);
     }
+    if (status == SR_OK && (*o->bpe_codes || o->bpe_merges)) status = add_subwords(s, o, why);
     return status == SR_OK ? read_dictionaries(s, o, why) : status;
 }
 
@@ -160,8 +170,8 @@ static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t
         bool empty = false, large = false;
         for (int i = 0; i < SIDES; i++) {
             pair_side *side = &p->side[i];
-            length[i] = pair_encode_words(s->dictionary[i], &walk[i],
-                                          side->id + side->first[p->count], most);
+            length[i] =
+                text_codec_ids(s->dictionary[i], &walk[i], side->id + side->first[p->count], most);
             empty = empty || length[i] == 0;
             large = large || length[i] + 1 > most;
         }

@@ -6,10 +6,10 @@
 #include "prefetch.h"
 #include "statnet/batch_plan.h"
 #include "statnet/text.h"
+#include "statnet/text_codec.h"
 #include "statnet/vocab.h"
 
 enum { PAIR_SPLITS = 3, PAIR_LONGEST = 1024 /* positions of the models (docs/models.md 2.7) */ };
-enum { LINE_STEPS = 4 };
 
 /* The text of one split: line i of one side belongs to line i of the other. */
 typedef struct pair_text {
@@ -47,7 +47,7 @@ typedef struct pair_buffers {
 typedef struct pair_set {
     vocab *dictionary[SIDES];    /* the same one where it is joint */
     bool dictionary_read[SIDES]; /* from a file, no words are counted */
-    line_step step[LINE_STEPS];  /* from a line as read to the one whose words are counted */
+    line_step step[CODEC_STEPS]; /* from a line as read to the one whose words are counted */
     int steps;
     pair_split split[PAIR_SPLITS];
     int64_t max_tokens, vocab_size, longest, limit; /* as options and data_shape name them */
@@ -84,12 +84,8 @@ sr_status pair_text_take_steps(pair_set *s, const pair_text text[PAIR_SPLITS],
                                pair_text out[PAIR_SPLITS], sr_failure *why);
 sr_status pair_split_keep_raw(pair_split *p, pair_text *t, sr_failure *why);
 data_line pair_split_line(const pair_split *p, data_side side, int64_t line);
-/* As data_encode_line says. */
-sr_status pair_set_encode_line(const pair_set *s, data_side side, const char *line, size_t length,
-                               int32_t *id, int64_t room, int64_t *count, sr_failure *why);
+text_codec pair_set_codec(const pair_set *s);
 /* Lines of the split that are looked at. */
 int64_t pair_set_lines(const pair_set *s, data_split split, const pair_text *t);
-/* Ids of the walk's line, the first `room` of them; returns how many there are. */
-int64_t pair_encode_words(const vocab *words, text_walk *w, int32_t *id, int64_t room);
 
 #endif

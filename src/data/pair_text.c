@@ -16,13 +16,13 @@ int64_t pair_set_lines(const pair_set *s, data_split split, const pair_text *t) 
 /* -- steps */
 
 sr_status pair_set_add_step(pair_set *s, line_step step, sr_failure *why) {
-    if (s->steps < LINE_STEPS) {
+    if (s->steps < CODEC_STEPS) {
         s->step[s->steps++] = step;
         return SR_OK;
     }
     if (step.free) step.free(step.self);
     return sr_fail(why, SR_USAGE, "%s is one step of a line too many, of %d", step.name,
-                   LINE_STEPS);
+                   CODEC_STEPS);
 }
 
 /* The first lines of a text, where they are; not to be freed. */
@@ -102,40 +102,7 @@ data_line pair_split_line(const pair_split *p, data_side side, int64_t line) {
     return (data_line){byte + first, line_content(byte + first, end - first)};
 }
 
-/* -- a line of its own */
-
-int64_t pair_encode_words(const vocab *words, text_walk *w, int32_t *id, int64_t room) {
-    const char *word;
-    size_t length;
-    int64_t n = 0;
-    for (; text_word(w, &word, &length); n++)
-        if (n < room) id[n] = vocab_id(words, word, length);
-    return n;
-}
-
-/* The line alone with a zero byte behind it, as text_check wants it; no newline is in it. */
-static sr_status check_line(const char *line, size_t length, line_buffer *b, sr_failure *why) {
-    if (!line_put(b, line, length)) return sr_fail(why, SR_MEMORY, "no memory for a line of text");
-    file_bytes f = {.byte = (uint8_t *)b->byte, .size = length, .path = "line"};
-    int64_t lines;
-    sr_status status = text_check(&f, &lines, why);
-    if (status != SR_OK || !memchr(line, '\n', length)) return status;
-    return sr_fail(why, SR_USAGE, "a line of text has a newline in it");
-}
-
-sr_status pair_set_encode_line(const pair_set *s, data_side side, const char *line, size_t length,
-                               int32_t *id, int64_t room, int64_t *count, sr_failure *why) {
-    line_buffer raw = {0}, ready = {0};
-    length = line_content(line, length);
-    sr_status status = check_line(line, length, &raw, why);
-    if (status == SR_OK)
-        status = line_steps_apply(s->step, s->steps, side, raw.byte, length, &ready, why);
-    if (status == SR_OK) {
-        file_bytes f = {.byte = (uint8_t *)ready.byte, .size = ready.size};
-        text_walk w = {&f, 0};
-        *count = pair_encode_words(s->dictionary[side], &w, id, room);
-    }
-    line_free(&raw);
-    line_free(&ready);
-    return status;
+text_codec pair_set_codec(const pair_set *s) {
+    return (text_codec){
+        {s->dictionary[SIDE_SOURCE], s->dictionary[SIDE_TARGET]}, s->step, s->steps};
 }
