@@ -38,7 +38,7 @@ BEGIN {
     own("plain", "statnet/state.h")
     own("task", "statnet/task.h")
     own("observe", "statnet/observe.h")
-    own("train", "statnet/train.h statnet/optim.h statnet/trained.h")
+    own("train", "statnet/train.h statnet/optim.h statnet/trained.h statnet/translator.h")
     own("analysis", "statnet/analysis.h statnet/analysis_forms.h statnet/batchmix.h statnet/compare_sample.h")
     own("table", "statnet/table.h")
     own("plot", "statnet/plot.h")

@@ -22,6 +22,8 @@ typedef struct train_config {
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, conf;
     option_text dump_weights, dump_batches;
+    option_text tokenize;
+    bool lowercase;
     option_text weights, checkpoint, checkpoint_every, keep_best;
     int64_t keep;
     bool force, quiet, profile, validate_batch, test, final_tid;

@@ -6,7 +6,16 @@
 #ifndef STATNET_TRAINED_H
 #define STATNET_TRAINED_H
 
+#include "statnet/score.h"
 #include "statnet/train.h"
+
+/* Tokenizing and lowercasing of a run's texts. */
+typedef struct train_text {
+    bleu_form form;
+    line_step tokenizer;
+} train_text;
+/* The data set of a run; `text` must live as long. */
+dataset *train_data_open(const train_config *c, train_text *text, sr_failure *why);
 
 /* What a user may change. */
 typedef struct trained_options {
@@ -24,7 +33,8 @@ typedef struct trained {
     int threads;
     model *model;
     tape *tape;
-    dataset *data; /* NULL until trained_open_data */
+    dataset *data;   /* NULL until trained_open_data */
+    train_text text; /* of the data */
 } trained;
 
 /* name: X.ckpt, or a run file (its newest checkpoint). Reads weights and running values. To be closed

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
-#include "statnet/trained.h"
+#include "statnet/translator.h"
 
 /* Sums of all items, one behind the other. */
 typedef struct sums {
@@ -70,15 +70,22 @@ sr_status trained_write(trained *t, const char *path, const char *origin, bool f
         sr_hint(why, "another name, or --force to replace it");
         return SR_EXISTS;
     }
+    trained_text text;
     char *config = options_dump(train_options(), &t->config);
-    if (!config) return sr_fail(why, SR_MEMORY, "%s: no memory for the configuration", path);
+    sr_status status =
+        config ? trained_open_text(t, &text, why) : sr_fail(why, SR_MEMORY, "%s: no memory", path);
+    if (status != SR_OK) {
+        free(config);
+        return status;
+    }
     array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (w) {
-        checkpoint_put_head(
-            w, &(checkpoint_head){config, t->config.data.name, t->model, &t->shape, t->updates});
+        checkpoint_put_head(w, &(checkpoint_head){config, t->config.data.name, t->model, &t->shape,
+                                                  t->updates, trained_codec(&text)});
         array_writer_put_text(w, "origin", origin, NULL);
         train_model_each(t->model, checkpoint_add, w, NULL);
     }
     free(config);
+    trained_close_text(&text);
     return w ? array_writer_finish(w, why) : why->status;
 }

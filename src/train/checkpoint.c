@@ -62,6 +62,7 @@ void checkpoint_put_head(array_writer *w, const checkpoint_head *h) {
     array_writer_put_int(w, "updates", h->updates, NULL);
     for (int i = 0; (name = checkpoint_size(&shape, i, &size)); i++)
         array_writer_put_int(w, name, *size, NULL);
+    checkpoint_put_text(w, &h->codec);
 }
 
 sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
@@ -70,7 +71,8 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
     array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (w) {
         checkpoint_put_head(w, &(checkpoint_head){config, r->config->data.name, r->model,
-                                                  data_get_shape(r->data), r->result->updates});
+                                                  data_get_shape(r->data), r->result->updates,
+                                                  data_codec(r->data)});
         array_writer_put_int(w, "steps", r->result->steps, NULL);
         array_writer_put_int(w, "training_batches", r->batches, NULL);
         train_state_each(r, checkpoint_add, w, NULL);

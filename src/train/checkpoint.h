@@ -3,6 +3,7 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "statnet/array_file.h"
+#include "statnet/text_codec.h"
 #include "trainer.h"
 
 #define CHECKPOINT_FORMAT "statrec-checkpoint"
@@ -22,9 +23,12 @@ typedef struct checkpoint_head {
     model *model;
     const data_shape *shape;
     int64_t updates;
+    text_codec codec; /* zeros where the data are no text */
 } checkpoint_head;
 void checkpoint_put_head(array_writer *w, const checkpoint_head *h);
 sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why);
+/* Dictionaries and merges of a codec: /text (checkpoint_text.c). */
+void checkpoint_put_text(array_writer *w, const text_codec *codec);
 /* Reads all of a file: SR_OK when every value is whole. */
 typedef struct checkpoint_info {
     int64_t steps, updates;

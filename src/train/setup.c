@@ -55,7 +55,7 @@ static sr_status check_goes_on(const trainer *r, sr_failure *why) {
 
 static sr_status open_data(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
-    r->data = data_open(&c->data, why);
+    r->data = train_data_open(c, &r->text, why);
     if (!r->data) return why->status;
     r->batches = data_batches(r->data, SPLIT_TRAIN);
     if (r->batches < 1)

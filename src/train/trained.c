@@ -86,7 +86,7 @@ sr_status trained_open_data(trained *t, sr_failure *why) {
     int64_t *of_model, *of_data;
     const char *name;
     if (t->data) return SR_OK;
-    t->data = data_open(&t->config.data, why);
+    t->data = train_data_open(&t->config, &t->text, why);
     if (!t->data) return why->status;
     data_shape shape = *data_get_shape(t->data);
     for (int i = 0; (name = checkpoint_size(&t->shape, i, &of_model)); i++) {

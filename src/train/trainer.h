@@ -6,6 +6,7 @@
 #include "statnet/observe.h"
 #include "statnet/state.h"
 #include "statnet/train.h"
+#include "statnet/translator.h"
 
 /* How often: in updates, seconds or epochs. */
 typedef enum { EVERY_NONE, EVERY_END, EVERY_UPDATES, EVERY_SECONDS, EVERY_EPOCHS } train_every;
@@ -24,6 +25,7 @@ typedef struct trainer {
     int threads;
     rng random; /* split per step */
     dataset *data;
+    train_text text; /* of the data */
     model *model;
     const task_row *task;
     task_options task_options;

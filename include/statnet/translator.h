@@ -1,0 +1,57 @@
+/* translator.h -- text in, text out: a model, its dictionaries and how its lines are made into tokens.
+ *
+ * Lines go through the steps of the model's training text (tokenizing, subwords) and the source's
+ * dictionary; hypotheses come back as words of the target's dictionary between blanks, subwords joined.
+ */
+#ifndef STATNET_TRANSLATOR_H
+#define STATNET_TRANSLATOR_H
+
+#include "statnet/decode.h"
+#include "statnet/score.h"
+#include "statnet/text_codec.h"
+#include "statnet/trained.h"
+
+/* A step of lines by the options --tokenize and --lowercase; apply NULL where there is nothing to do.
+ * form must live as long. */
+line_step text_form_step(const char *tokenize, bool lowercase, bleu_form *form);
+
+typedef struct translator {
+    model *model;
+    text_codec codec;
+    unknown_words unknown;
+    translate_options options;
+} translator;
+
+/* Lines of text with what came of them. */
+typedef struct translator_line {
+    const char *byte;
+    size_t length;
+} translator_line;
+
+/* Translates `count` lines into out [count] (zeroed by the caller; each to be freed); an empty line is
+ * an empty hypothesis list. report may be NULL. */
+sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
+                         translation *out, translate_report *report, sr_failure *why);
+/* The text of a hypothesis of a line; *out is replaced. */
+sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
+                          line_buffer *out, sr_failure *why);
+
+/* BLEU of a split of sentence pairs: the best hypotheses against the lines of the reference, tokenized
+ * as the training text was, subwords joined in both. NULL on failure, also when stopped (*why untouched
+ * then). */
+bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split split,
+                             const bleu_form *form, sr_failure *why);
+
+/* Of a checkpoint: its dictionaries and steps. To be closed; t->codec points into it. */
+typedef struct trained_text {
+    vocab *dictionary[CODEC_SIDES];
+    bool joint;
+    line_step step[CODEC_STEPS];
+    int steps;
+    train_text text;
+} trained_text;
+sr_status trained_open_text(const trained *t, trained_text *text, sr_failure *why);
+void trained_close_text(trained_text *text);
+text_codec trained_codec(const trained_text *text);
+
+#endif

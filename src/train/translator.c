@@ -1,0 +1,173 @@
+/* translator.c -- see translator.h. */
+#include "statnet/translator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- from lines to tokens */
+
+enum { SOURCE, TARGET };
+
+/* Tokens of a line with </s> behind them; malloc'd. */
+static sr_status encode(const translator *t, translator_line line, model_source *to,
+                        sr_failure *why) {
+    const int64_t room = 2 * (int64_t)line.length + 1; /* no step makes more pieces than bytes */
+    int64_t count = 0;
+    int32_t *token = malloc((size_t)(room + 1) * sizeof *token);
+    *to = (model_source){0};
+    if (!token) return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    sr_status status =
+        text_codec_encode(&t->codec, SOURCE, line.byte, line.length, token, room, &count, why);
+    if (status != SR_OK || count == 0) {
+        free(token);
+        return status;
+    }
+    if (count > room) count = room;
+    token[count] = TOKEN_EOS;
+    *to = (model_source){token, count + 1};
+    return SR_OK;
+}
+
+/* The lines that have words: their sources, and which lines they are. */
+typedef struct batch_of_lines {
+    model_source *source;
+    int64_t *line, count;
+    translation *out; /* [count] */
+} batch_of_lines;
+
+static void free_lines(batch_of_lines *b) {
+    for (int64_t i = 0; i < b->count; i++) free((void *)(uintptr_t)b->source[i].token);
+    free(b->source), free(b->line), free(b->out);
+}
+
+static sr_status collect(const translator *t, const translator_line *line, int64_t count,
+                         batch_of_lines *b, sr_failure *why) {
+    const size_t room = (size_t)count + 1;
+    *b = (batch_of_lines){malloc(room * sizeof *b->source), malloc(room * sizeof *b->line), 0,
+                          calloc(room, sizeof *b->out)};
+    if (!b->source || !b->line || !b->out)
+        return sr_fail(why, SR_MEMORY, "no memory for %lld lines", (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        sr_failure own = {0};
+        model_source *s = &b->source[b->count];
+        sr_status status = encode(t, line[i], s, &own);
+        if (status != SR_OK)
+            return sr_fail(why, status, "line %lld: %s", (long long)i + 1, own.text);
+        if (s->length > 0) b->line[b->count++] = i;
+    }
+    return SR_OK;
+}
+
+sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
+                         translation *out, translate_report *report, sr_failure *why) {
+    batch_of_lines b;
+    sr_status status = collect(t, line, count, &b, why);
+    if (status == SR_OK)
+        status = translate(t->model, &t->options, b.source, b.count, b.out, report, why);
+    for (int64_t i = 0; i < b.count && status == SR_OK; i++) out[b.line[i]] = b.out[i];
+    free_lines(&b);
+    return status;
+}
+
+/* -- from tokens to text */
+
+/* The j-th piece of the source's line; its length. */
+static const char *source_piece(const line_buffer *pieces, int64_t j, size_t *length) {
+    const char *at = pieces->byte ? pieces->byte : "";
+    for (; j > 0 && *at; j--) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    *length = strcspn(at, " ");
+    return at;
+}
+
+static bool put_word(const translator *t, const line_buffer *pieces, int32_t word, bool first,
+                     line_buffer *out) {
+    if (!first && !line_put(out, " ", 1)) return false;
+    if (word >= 0) {
+        const char *text = vocab_word(t->codec.dictionary[TARGET], word);
+        return text && line_put(out, text, strlen(text));
+    }
+    size_t length;
+    const char *piece = source_piece(pieces, -1 - (int64_t)word, &length);
+    return line_put(out, piece, length);
+}
+
+sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
+                          line_buffer *out, sr_failure *why) {
+    line_buffer pieces = {0};
+    int32_t *word = malloc((size_t)(h->length + 1) * sizeof *word);
+    bool whole = word != NULL;
+    sr_status status = SR_OK;
+    out->size = 0;
+    if (t->unknown == UNKNOWN_COPY)
+        status = text_codec_pieces(&t->codec, SOURCE, line.byte, line.length, &pieces, why);
+    const int64_t count = whole && status == SR_OK ? hypothesis_words(h, t->unknown, word) : 0;
+    whole = whole && line_put(out, "", 0);
+    for (int64_t i = 0; i < count && whole; i++) whole = put_word(t, &pieces, word[i], i == 0, out);
+    if (whole) out->size = text_codec_join(out->byte, out->size);
+    line_free(&pieces);
+    free(word);
+    if (status != SR_OK || whole) return status;
+    return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+}
+
+/* -- BLEU */
+
+/* The reference as the training text was made of its line, but for subwords. */
+static sr_status reference_of(const translator *t, data_line line, line_buffer *out,
+                              sr_failure *why) {
+    sr_status status = text_codec_pieces(&t->codec, TARGET, line.byte, line.length, out, why);
+    if (status == SR_OK) out->size = text_codec_join(out->byte, out->size);
+    return status;
+}
+
+static sr_status score_pair(const translator *t, translator_line source, const translation *h,
+                            data_line reference, bleu_scorer *s, sr_failure *why) {
+    line_buffer hyp = {0}, ref = {0};
+    sr_status status = reference_of(t, reference, &ref, why);
+    if (status == SR_OK && h->count > 0)
+        status = translator_text(t, source, &h->item[0], &hyp, why);
+    const bleu_text of = {ref.byte, ref.size};
+    if (status == SR_OK)
+        status = bleu_add(s, (bleu_text){hyp.byte ? hyp.byte : "", hyp.size}, &of, 1, why);
+    line_free(&hyp), line_free(&ref);
+    return status;
+}
+
+static sr_status score_split(const translator *t, const dataset *d, data_split split,
+                             const translator_line *line, int64_t count, bleu_scorer *s,
+                             bool *stopped, sr_failure *why) {
+    translate_report report = {0};
+    translation *out = calloc((size_t)count + 1, sizeof *out);
+    if (!out) return sr_fail(why, SR_MEMORY, "no memory for %lld sentences", (long long)count);
+    sr_status status = translator_run(t, line, count, out, &report, why);
+    *stopped = report.stopped;
+    for (int64_t i = 0; i < count; i++) {
+        if (status == SR_OK && !report.stopped)
+            status = score_pair(t, line[i], &out[i], data_reference(d, split, i), s, why);
+        translation_free(&out[i]);
+    }
+    free(out);
+    return status;
+}
+
+bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split split,
+                             const bleu_form *form, sr_failure *why) {
+    const int64_t count = data_pairs(d, split);
+    bool stopped = false;
+    translator_line *line = malloc((size_t)(count + 1) * sizeof *line);
+    bleu_scorer *s = bleu_create(form);
+    sr_status status = line && s ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a score");
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        const data_line source = data_source(d, split, i);
+        if (!source.byte) status = sr_fail(why, SR_USAGE, "BLEU wants data from files of text");
+        line[i] = (translator_line){source.byte, source.length};
+    }
+    if (status == SR_OK) status = score_split(t, d, split, line, count, s, &stopped, why);
+    free(line);
+    if (status == SR_OK && !stopped) return s;
+    bleu_free(s);
+    return NULL;
+}
