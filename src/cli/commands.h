@@ -12,6 +12,7 @@
 
 int cmd_train(const tool *t);
 int cmd_resume(const tool *t);
+int cmd_translate(const tool *t);
 int cmd_evaluate(const tool *t);
 int cmd_average(const tool *t);
 int cmd_info(const tool *t);

@@ -13,6 +13,7 @@ typedef struct command {
 static const command commands[] = {
     {"train", cmd_train, "train a model and record its normalization statistics"},
     {"resume", cmd_resume, "go on with a run that was killed or ended by a signal"},
+    {"translate", cmd_translate, "text by a trained model, with beam search"},
     {"evaluate", cmd_evaluate, "metrics of a trained model on a split, and its TID"},
     {"average", cmd_average, "the mean of checkpoints; running statistics made anew"},
     {"info", cmd_info, "what a run file holds, finished or still growing"},

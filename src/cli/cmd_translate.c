@@ -1,0 +1,246 @@
+/* cmd_translate.c -- statrec translate: text in, text out. Lines end at '\n' alone, so that line i of
+ * the output belongs to line i of the input. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "decode_options.h"
+#include "statnet/progress.h"
+#include "statnet/text_lines.h"
+#include "text_files.h"
+
+typedef struct translate_values {
+    decode_values decode; /* first: DECODE_ROWS */
+    option_text output;
+    int64_t best, threads;
+    bool quiet, force;
+} translate_values;
+
+#define AT(field) offsetof(translate_values, field)
+static const option translate_rows[] = {
+    DECODE_ROWS(NULL),
+    INT_OPTION(NULL, "best", AT(best), "1", 1, 1000, "hypotheses",
+               "of each sentence; above 1 as lines `NUMBER ||| TEXT ||| SCORE`, sentences from 0"),
+    {.key = "output",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .offset = AT(output),
+     .preset = "",
+     .unit = "",
+     .help = "file to write instead of standard output"},
+    FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
+    INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
+               "0: every core; the result does not depend on it"),
+    FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "no progress line"),
+};
+static const option_table table = {translate_rows,
+                                   sizeof translate_rows / sizeof translate_rows[0]};
+
+static int print_help(void) {
+    printf(
+        "usage: statrec translate RUN.h5|X.ckpt [TEXT] [OPTIONS] < TEXT > TRANSLATION\n"
+        "\n"
+        "Translates a text, one sentence a line, by beam search with a trained model: a "
+        "checkpoint\n"
+        "or the newest one of a run. The text is tokenized and cut into subwords as the training\n"
+        "text was (--tokenize, --lowercase, --bpe-merges of statrec train); subwords are joined "
+        "in\n"
+        "the translation. What a sentence becomes does not depend on the others.\n"
+        "\n");
+    options_help(table, stdout);
+    printf("\nExit status: 0 done, 1 failed, 2 usage, 128+n after signal n.\n");
+    return TOOL_DONE;
+}
+
+void decode_choose(const decode_values *v, translator *t) {
+    beam_options *b = &t->options.beam;
+    const bool forbid = !strcmp(v->unknown, "forbid");
+    t->options = translate_options_preset();
+    *b = (beam_options){.beam = v->beam,
+                        .best = 1,
+                        .lenpen = v->lenpen,
+                        .unk_penalty = forbid ? INFINITY : v->unk_penalty,
+                        .min_len = v->min_len,
+                        .max_a = v->max_a,
+                        .max_b = v->max_b};
+    t->options.max_tokens = v->max_tokens;
+    t->unknown = !strcmp(v->unknown, "drop")   ? UNKNOWN_DROP
+                 : !strcmp(v->unknown, "copy") ? UNKNOWN_COPY
+                                               : UNKNOWN_KEEP;
+}
+
+/* -- lines ----------------------------------------------------------------------------------- */
+
+enum { LINES_AT_ONCE = 8192 };
+
+/* Lines that are translated together. */
+typedef struct lines {
+    translator_line line[LINES_AT_ONCE];
+    translation out[LINES_AT_ONCE];
+    int64_t count;
+} lines;
+
+static void forget(lines *l) {
+    for (int64_t i = 0; i < l->count; i++) {
+        free((void *)(uintptr_t)l->line[i].byte);
+        translation_free(&l->out[i]);
+    }
+    l->count = 0;
+}
+
+static sr_status read_lines(text_lines *in, lines *l, sr_failure *why) {
+    const char *line;
+    size_t length;
+    sr_status status = SR_OK;
+    while (l->count < LINES_AT_ONCE &&
+           (status = text_lines_next(in, &line, &length, why)) == SR_OK && line) {
+        char *copy = malloc(length + 1);
+        if (!copy) return sr_fail(why, SR_MEMORY, "out of memory for a line");
+        memcpy(copy, line, length);
+        copy[length] = 0;
+        l->line[l->count] = (translator_line){copy, line_content(copy, length)};
+        l->out[l->count++] = (translation){0};
+    }
+    return status;
+}
+
+/* -- the command ----------------------------------------------------------------------------- */
+
+typedef struct session {
+    const tool *tool;
+    const translate_values *values;
+    translator translator;
+    progress progress;
+    int64_t lines, sentences, words; /* before this call of translator_run */
+    double start;
+} session;
+
+static void on_progress(void *context, int64_t sentences, int64_t words) {
+    session *s = context;
+    char detail[64];
+    const double seconds = progress_clock() - s->start;
+    snprintf(detail, sizeof detail, "%.0f words/s", (double)(s->words + words) / seconds);
+    progress_show(&s->progress, s->sentences + sentences, detail);
+}
+
+static bool on_stop(void *context) {
+    (void)context;
+    return tool_signal() != 0;
+}
+
+static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *out,
+                            sr_failure *why) {
+    line_buffer text = {0};
+    sr_status status = SR_OK;
+    const translation *t = &l->out[i];
+    if (s->values->best == 1 && t->count == 0) fputc('\n', out);
+    for (int64_t k = 0; k < t->count && status == SR_OK; k++) {
+        status = translator_text(&s->translator, l->line[i], &t->item[k], &text, why);
+        if (status != SR_OK) break;
+        if (s->values->best > 1) fprintf(out, "%lld ||| ", (long long)(s->lines + i));
+        fwrite(text.byte, 1, text.size, out);
+        if (s->values->best > 1) fprintf(out, " ||| %.9g", t->item[k].score);
+        fputc('\n', out);
+    }
+    line_free(&text);
+    return status;
+}
+
+/* So many lines through the model and out; false in *more at the end of the text. */
+static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out, bool *more,
+                                sr_failure *why) {
+    translate_report report = {0};
+    sr_status status = read_lines(in, l, why);
+    *more = l->count > 0;
+    if (status == SR_OK && *more)
+        status = translator_run(&s->translator, l->line, l->count, l->out, &report, why);
+    *more &= !report.stopped;
+    for (int64_t i = 0; i < l->count && status == SR_OK && !report.stopped; i++)
+        status = print_line(s, l, i, out, why);
+    if (status == SR_FORMAT) status = sr_fail(why, SR_FORMAT, "%s", why->text);
+    s->lines += l->count;
+    s->sentences += report.sentences, s->words += report.words;
+    forget(l);
+    return status;
+}
+
+static sr_status translate_text(session *s, const char *path, FILE *out, sr_failure *why) {
+    text_lines *in = text_lines_open(path, why);
+    lines *l = calloc(1, sizeof *l);
+    sr_status status = in ? SR_OK : why->status;
+    if (in && !l) status = sr_fail(why, SR_MEMORY, "out of memory for lines");
+    progress_begin(&s->progress, s->tool->name, "sentences", 0, s->values->quiet);
+    s->start = progress_clock();
+    for (bool more = true; status == SR_OK && more;)
+        status = translate_some(s, in, l, out, &more, why);
+    progress_end(&s->progress);
+    free(l);
+    text_lines_close(in);
+    return status;
+}
+
+static void tell(const session *s, const trained *t) {
+    const double seconds = progress_clock() - s->start;
+    if (s->values->quiet) return;
+    fprintf(stderr, "%s: %s: %lld lines, %lld words, %.1f s, %.0f words/s\n", s->tool->name,
+            t->path, (long long)s->lines, (long long)s->words, seconds, (double)s->words / seconds);
+}
+
+static sr_status open_and_translate(session *s, trained *t, trained_text *text, const char *path,
+                                    FILE *out, sr_failure *why) {
+    const trained_options o = {"", (int)s->values->threads};
+    sr_status status = trained_open(t, s->tool->argv[2], &o, why);
+    if (status == SR_OK) status = trained_open_text(t, text, why);
+    if (status == SR_OK && !text->dictionary[0])
+        status = sr_fail(why, SR_USAGE, "%s: model %s writes no sentences", t->path,
+                         t->config.model.name);
+    if (status != SR_OK) return status;
+    s->translator.model = t->model;
+    s->translator.codec = trained_codec(text);
+    decode_choose(&s->values->decode, &s->translator);
+    translate_options *d = &s->translator.options;
+    d->beam.best = s->values->best;
+    d->threads = t->threads, d->context = s;
+    d->progress = on_progress, d->stop = on_stop;
+    tool_catch_signals();
+    status = translate_text(s, path, out, why);
+    if (status == SR_OK) tell(s, t);
+    return status;
+}
+
+static int run(const tool *t, const translate_values *v, const char *path) {
+    session s = {.tool = t, .values = v};
+    trained_text text = {0};
+    text_output out;
+    sr_failure why = {0};
+    trained *of = calloc(1, sizeof *of);
+    if (!of) return tool_error(t, TOOL_FAILED, "out of memory");
+    if (text_output_open(&out, v->output, v->force, &why) != SR_OK) {
+        free(of);
+        return tool_report(t, &why);
+    }
+    sr_status status = open_and_translate(&s, of, &text, path, out.out, &why);
+    int code = text_output_close(&out, t, status, &why);
+    trained_close_text(&text);
+    trained_close(of);
+    free(of);
+    return code == TOOL_DONE && tool_signal() ? 128 + tool_signal() : code;
+}
+
+int cmd_translate(const tool *t) {
+    translate_values v;
+    sr_failure why = {0};
+    int files = 0;
+    if (tool_wants_help(t)) return print_help();
+    options_preset(table, &v);
+    if (options_parse(table, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (files < 1 || files > 2)
+        return tool_error(t, TOOL_USAGE, "a run or checkpoint, and a text or none expected");
+    if (v.best > v.decode.beam)
+        return tool_error(t, TOOL_USAGE, "--best %lld is more than --beam %lld", (long long)v.best,
+                          (long long)v.decode.beam);
+    return run(t, &v, files == 2 ? t->argv[3] : "-");
+}

@@ -1,0 +1,38 @@
+/* decode_options.h -- options of commands that decode: rows of an option table over a struct that
+ * begins with decode_values, and what follows from them. */
+#ifndef CLI_DECODE_OPTIONS_H
+#define CLI_DECODE_OPTIONS_H
+
+#include "statnet/options.h"
+#include "statnet/translator.h"
+
+typedef struct decode_values {
+    option_text unknown;
+    int64_t beam, min_len, max_tokens;
+    double lenpen, unk_penalty, max_a, max_b;
+} decode_values;
+
+#define DECODE_AT(field) offsetof(decode_values, field)
+#define DECODE_ROWS(group)                                                                         \
+    INT_OPTION(group, "beam", DECODE_AT(beam), "5", 1, 1000, "hypotheses",                         \
+               "of a sentence that go on; 1: greedy"),                                             \
+        REAL_OPTION(group, "lenpen", DECODE_AT(lenpen), "1", -10, 10, "",                          \
+                    "a hypothesis' score is its log probability / length^lenpen, </s> counted"),   \
+        REAL_OPTION(group, "unk-penalty", DECODE_AT(unk_penalty), "0", -1e9, 1e9, "nats",          \
+                    "taken off the log probability of <unk>"),                                     \
+        INT_OPTION(group, "min-len", DECODE_AT(min_len), "1", 0, 100000, "tokens",                 \
+                   "before </s> may come"),                                                        \
+        REAL_OPTION(group, "max-len-a", DECODE_AT(max_a), "0", 0, 1000, "",                        \
+                    "</s> must come after a * source length + b tokens"),                          \
+        REAL_OPTION(group, "max-len-b", DECODE_AT(max_b), "200", 0, 100000, "tokens",              \
+                    "b; source lengths are each sentence's own, </s> counted"),                    \
+        CHOICE_OPTION(group, "unknown", DECODE_AT(unknown), "keep", "keep|drop|copy|forbid",       \
+                      "<unk> in a hypothesis: stands there, is left out, gives way to the source " \
+                      "word that was looked at most, or is never chosen"),                         \
+        INT_OPTION(group, "max-tokens", DECODE_AT(max_tokens), "16384", 16, 1 << 30, "positions",  \
+                   "of a batch: sum of source length + beam * longest hypothesis; bounds memory")
+
+/* What the values ask of a translator. */
+void decode_choose(const decode_values *v, translator *t);
+
+#endif
