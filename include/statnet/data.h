@@ -20,13 +20,16 @@ enum { DATA_TEXT = 512 };
 typedef struct data_options {
     char name[DATA_TEXT];          /* row of the table: "cifar10" */
     char dir[DATA_TEXT];           /* "" for embedded sets */
-    int64_t batch_size;            /* images */
+    int64_t batch_size;            /* images; running text: sequences side by side */
+    int64_t eval_batch_size;       /* running text: the same in evaluation */
+    int64_t window;                /* running text: tokens of a sequence in a batch */
+    bool eos_of_empty;             /* running text: empty lines give an <eos> too */
     bool augment;                  /* images: pad-4 random crop and mirror in training */
     int64_t max_tokens;            /* pairs: padded positions of the longer side per batch */
     char max_tokens_of[DATA_TEXT]; /* pairs: "padded" (or ""), "valid": without padding */
     char batching[DATA_TEXT];      /* pairs: "bucketed" (or ""), "sorted", "random" */
     char dictionary[DATA_TEXT];    /* pairs: "joint" (or ""), "separate": one for each side */
-    int64_t vocab_size;            /* pairs: of a dictionary, with specials; 0 = every word */
+    int64_t vocab_size;            /* of a dictionary, with specials; 0 = every word */
     /* pairs from files: dictionaries in fairseq's form instead of counting words; "" none */
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
     char bpe_codes[DATA_TEXT]; /* pairs from files: byte-pair encoding with the merges of a file, */
@@ -57,6 +60,8 @@ const char *data_describe(const dataset *d);
 bool data_has_split(const dataset *d, data_split split);
 /* Share of target tokens of the split that are <unk> (NaN for images). */
 double data_unknown_share(const dataset *d, data_split split);
+/* Running text: tokens of the split that no batch has as a target, of how many (*tokens); else 0. */
+int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);
 /* Known entropy of the target given the source, nats per token ("synth-pairs"); else NaN. */
 double data_entropy(const dataset *d);
 
@@ -88,7 +93,8 @@ typedef struct data_line {
 data_line data_source(const dataset *d, data_split split, int64_t pair);
 data_line data_reference(const dataset *d, data_split split, int64_t pair);
 
-/* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), the others keep their order. */
+/* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), but for running
+ * text; the others keep their order. */
 int64_t data_batches(const dataset *d, data_split split);
 /* Makes batch `index` (0 .. data_batches-1) of the given pass. */
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,

@@ -2,6 +2,8 @@
  *
  * Ids: the four specials of batch.h, then words by count descending, ties by string ascending
  * (bytes of UTF-8, the order of code points), then filler madeupword0000 ... up to a multiple of 8.
+ * Of running text, as the scripts of language models have it: <eos>, then words by count
+ * descending, ties in the order of first appearance; neither specials nor filler.
  */
 #ifndef STATNET_VOCAB_H
 #define STATNET_VOCAB_H
@@ -17,11 +19,13 @@ enum { VOCAB_MULTIPLE = 8 };
 
 typedef struct vocab vocab;
 
-vocab *vocab_create(void); /* NULL when out of memory */
+vocab *vocab_create(void);         /* NULL when out of memory */
+vocab *vocab_create_running(void); /* of running text */
 void vocab_free(vocab *v);
 
 /* Counts a word `times` more. A word spelled like a special ("</s>") is passed over: in a text it
- * becomes <unk>. False when out of memory. */
+ * becomes <unk>. Of running text <unk> is a word like others, and "<eos>" alone is passed over: it
+ * is id 0. False when out of memory. */
 bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
 
 /* Gives the ids: the most frequent words that fit into `size` entries, specials counted (0: all of
@@ -45,7 +49,8 @@ vocab *vocab_read(const char *path, sr_failure *why);
 int64_t vocab_size(const vocab *v);    /* with specials and filler */
 int64_t vocab_words(const vocab *v);   /* without them */
 int64_t vocab_counted(const vocab *v); /* different words counted, in the dictionary or not */
-int32_t vocab_id(const vocab *v, const char *word, size_t length); /* TOKEN_UNK when absent */
+int32_t vocab_unknown(const vocab *v); /* id of <unk>; -1: a dictionary of running text has none */
+int32_t vocab_id(const vocab *v, const char *word, size_t length); /* that when absent */
 const char *vocab_word(const vocab *v, int64_t id);                /* NULL past the end */
 int64_t vocab_times(const vocab *v, int64_t id); /* how often it was counted; 0 past the end */
 

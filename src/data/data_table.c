@@ -19,6 +19,8 @@ static const dataset_row table[] = {
      TASK_IMAGES, false, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
      TASK_PAIRS, false, synth_pairs_open},
+    {"text", "running text in --data-dir, one file for each split, plain or .gz, <eos> after lines",
+     TASK_LM, true, text_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -67,10 +69,17 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
 static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {
     dataset *d = self;
     (void)why; /* everything is in memory */
-    if (d->row->task == TASK_IMAGES)
+    switch (d->row->task) {
+    case TASK_IMAGES:
         image_set_batch(&d->images, slot, at.split, at.epoch, at.index, b);
-    else
+        break;
+    case TASK_PAIRS:
         pair_set_batch(&d->pairs, slot, at.split, at.epoch, at.index, b);
+        break;
+    case TASK_LM:
+        running_set_batch(&d->running, slot, at.split, at.index, b);
+        break;
+    }
     return SR_OK;
 }
 
@@ -96,6 +105,7 @@ void data_close(dataset *d) {
     prefetch_free(d->ahead); /* first of all: its thread reads the rest */
     image_set_free(&d->images);
     pair_set_free(&d->pairs);
+    running_set_free(&d->running);
     free(d);
 }
 
@@ -111,13 +121,17 @@ bool data_has_split(const dataset *d, data_split split) {
     return data_batches(d, split) > 0;
 }
 
-static bool is_images(const dataset *d) {
-    return d->row->task == TASK_IMAGES;
-}
-
 int64_t data_batches(const dataset *d, data_split split) {
     if ((unsigned)split > SPLIT_TEST) return 0;
-    return is_images(d) ? image_set_batches(&d->images, split) : d->pairs.split[split].plan.count;
+    switch (d->row->task) {
+    case TASK_IMAGES:
+        return image_set_batches(&d->images, split);
+    case TASK_PAIRS:
+        return d->pairs.split[split].plan.count;
+    case TASK_LM:
+        return d->running.split[split].batches;
+    }
+    return 0;
 }
 
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,
@@ -133,32 +147,46 @@ sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index,
     return prefetch_get(d->ahead, at, split == SPLIT_TRAIN ? &next : NULL, b, why);
 }
 
+static double share(int64_t part, int64_t whole) {
+    return whole > 0 ? (double)part / (double)whole : NAN;
+}
+
 double data_unknown_share(const dataset *d, data_split split) {
     const pair_split *p = &d->pairs.split[split];
-    return p->tokens > 0 ? (double)p->unknown / (double)p->tokens : NAN;
+    const running_split *r = &d->running.split[split];
+    return d->row->task == TASK_LM ? share(r->unknown, r->tokens) : share(p->unknown, p->tokens);
+}
+
+int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
+    const running_split *p = &d->running.split[split];
+    *tokens = p->tokens;
+    return p->tokens - p->batches * p->pieces * d->running.window;
 }
 
 double data_entropy(const dataset *d) {
-    return is_images(d) ? NAN : d->pairs.entropy;
+    return d->row->task == TASK_PAIRS ? d->pairs.entropy : NAN;
 }
 
 const char *data_word(const dataset *d, data_side side, int64_t id) {
-    return is_images(d) ? NULL : vocab_word(d->pairs.dictionary[side], id);
+    const vocab *words = data_dictionary(d, side);
+    return words ? vocab_word(words, id) : NULL;
 }
 
 const vocab *data_dictionary(const dataset *d, data_side side) {
-    return is_images(d) ? NULL : d->pairs.dictionary[side];
+    if (d->row->task == TASK_LM) return d->running.words;
+    return d->row->task == TASK_PAIRS ? d->pairs.dictionary[side] : NULL;
 }
 
 /* -- pairs and their lines */
 
 text_codec data_codec(const dataset *d) {
-    return is_images(d) ? (text_codec){0} : pair_set_codec(&d->pairs);
+    return d->row->task == TASK_PAIRS ? pair_set_codec(&d->pairs) : (text_codec){0};
 }
 
 sr_status data_encode_line(const dataset *d, data_side side, const char *line, size_t length,
                            int32_t *id, int64_t room, int64_t *count, sr_failure *why) {
-    if (is_images(d)) return sr_fail(why, SR_USAGE, "%s has no text", d->row->name);
+    if (d->row->task != TASK_PAIRS)
+        return sr_fail(why, SR_USAGE, "%s has no sentences", d->row->name);
     const text_codec c = pair_set_codec(&d->pairs);
     return text_codec_encode(&c, side, line, length, id, room, count, why);
 }

@@ -82,3 +82,29 @@ void dataset_finish_pairs(dataset *d) {
     note_batches(d);
     if (s->shuffle_sources) dataset_note(d, "; sources shuffled among the pairs of each split");
 }
+
+/* What the windows leave out is said with every split. */
+static void note_running(dataset *d, data_split split, const char *name) {
+    const running_split *p = &d->running.split[split];
+    int64_t tokens;
+    if (p->tokens == 0) return;
+    const int64_t left = data_left_out(d, split, &tokens);
+    dataset_note(d,
+                 "; %s %lld lines, %lld tokens, %.2f %% <unk>, %lld sequences, %lld windows of "
+                 "each, %lld tokens left out",
+                 name, (long long)p->lines, (long long)tokens,
+                 100 * (double)p->unknown / (double)tokens, (long long)p->pieces,
+                 (long long)p->batches, (long long)left);
+}
+
+void dataset_finish_running(dataset *d) {
+    const running_set *s = &d->running;
+    d->shape =
+        (data_shape){.task = TASK_LM, .vocabulary = vocab_size(s->words), .longest = s->window};
+    dataset_note(d, "; dictionary %lld with <eos>; windows of %lld tokens",
+                 (long long)d->shape.vocabulary, (long long)s->window);
+    if (!s->eos_of_empty) dataset_note(d, "; no <eos> of empty lines");
+    note_running(d, SPLIT_TRAIN, "training");
+    note_running(d, SPLIT_VALID, "validation");
+    note_running(d, SPLIT_TEST, "test");
+}

@@ -4,12 +4,13 @@
 
 #include "image_set.h"
 #include "pair_set.h"
+#include "running_set.h"
 #include "statnet/data.h"
 
 enum { DATA_DESCRIBE = 4096 };
 
-/* A row of the table: one data set. open fills images or pairs, shape and the description; what it
- * has allocated when it fails is freed by its caller. */
+/* A row of the table: one data set. open fills images, pairs or running, shape and the description;
+ * what it has allocated when it fails is freed by its caller. */
 typedef struct dataset_row {
     const char *name, *summary;
     task task;
@@ -20,21 +21,24 @@ typedef struct dataset_row {
 struct dataset {
     const dataset_row *row;
     data_shape shape;
-    image_set images; /* TASK_IMAGES */
-    pair_set pairs;   /* TASK_PAIRS */
-    prefetch *ahead;  /* training batches; NULL: each is made when it is asked for */
+    image_set images;    /* TASK_IMAGES */
+    pair_set pairs;      /* TASK_PAIRS */
+    running_set running; /* TASK_LM */
+    prefetch *ahead;     /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
 
 /* Adds to the description; what does not fit is left out. */
 void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The last step of opening a set of either task: the shape, and its numbers in the description. */
+/* The last step of opening a set of each task: the shape, and its numbers in the description. */
 sr_status dataset_finish_images(dataset *d, sr_failure *why);
 void dataset_finish_pairs(dataset *d);
+void dataset_finish_running(dataset *d);
 
 sr_status cifar10_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status text_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);
 

@@ -16,7 +16,10 @@ typedef struct entry {
 } entry;
 
 struct vocab {
-    entry *word; /* [count], in order of first appearance until vocab_finish sorts them */
+    const char *const *special; /* [specials], ids 0 .. specials - 1 */
+    int32_t specials, unknown;
+    bool running; /* of running text */
+    entry *word;  /* [count], in order of first appearance until vocab_finish sorts them */
     int64_t count, capacity;
     int64_t *slot;  /* [slots], number in word or -1 */
     uint64_t slots; /* a power of two, at least twice count */
@@ -24,10 +27,19 @@ struct vocab {
     char (*made_up)[24]; /* [filler] */
 };
 
-static const char *const specials[TOKEN_FIRST_WORD] = {"<s>", "<pad>", "</s>", "<unk>"};
+static const char *const of_sentences[TOKEN_FIRST_WORD] = {"<s>", "<pad>", "</s>", "<unk>"};
+static const char *const of_running[] = {"<eos>"};
 
 vocab *vocab_create(void) {
-    return calloc(1, sizeof(vocab));
+    vocab *v = calloc(1, sizeof *v);
+    if (v) v->special = of_sentences, v->specials = TOKEN_FIRST_WORD, v->unknown = TOKEN_UNK;
+    return v;
+}
+
+vocab *vocab_create_running(void) {
+    vocab *v = calloc(1, sizeof *v);
+    if (v) v->special = of_running, v->specials = 1, v->unknown = -1, v->running = true;
+    return v;
 }
 
 void vocab_free(vocab *v) {
@@ -76,10 +88,15 @@ static bool grow(vocab *v) {
     return true;
 }
 
+static int32_t find_special(const char *const *special, int32_t count, const char *word,
+                            size_t length) {
+    for (int32_t i = 0; i < count; i++)
+        if (strlen(special[i]) == length && memcmp(special[i], word, length) == 0) return i;
+    return -1;
+}
+
 bool vocab_is_special(const char *word, size_t length) {
-    for (int i = 0; i < TOKEN_FIRST_WORD; i++)
-        if (strlen(specials[i]) == length && memcmp(specials[i], word, length) == 0) return true;
-    return false;
+    return find_special(of_sentences, TOKEN_FIRST_WORD, word, length) >= 0;
 }
 
 /* A new entry, in the slot that was found for it. NULL when out of memory. */
@@ -94,7 +111,7 @@ static entry *add_entry(vocab *v, uint64_t slot, const char *word, size_t length
 }
 
 bool vocab_count(vocab *v, const char *word, size_t length, int64_t times) {
-    if (vocab_is_special(word, length)) return true;
+    if (find_special(v->special, v->specials, word, length) >= 0) return true;
     if (v->count == v->capacity && !grow(v)) return false;
     uint64_t hash = hash_of(word, length), s = find_slot(v, word, length, hash);
     if (v->slot[s] < 0 && !add_entry(v, s, word, length, hash)) return false;
@@ -118,18 +135,45 @@ static int by_count(const void *a, const void *b) {
     return strcmp(x->word, y->word);
 }
 
+/* Until they get one, the id is the place of the first appearance. */
+static int by_count_and_place(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static void sort_words(vocab *v) {
+    for (int64_t i = 0; i < v->count; i++) v->word[i].id = (int32_t)i;
+    if (v->count)
+        qsort(v->word, (size_t)v->count, sizeof *v->word,
+              v->running ? by_count_and_place : by_count);
+    if (v->slots) fill_slots(v);
+}
+
+static const entry *find_entry(const vocab *v, const char *word, size_t length) {
+    if (!v->slots) return NULL;
+    int64_t i = v->slot[find_slot(v, word, length, hash_of(word, length))];
+    return i < 0 ? NULL : &v->word[i];
+}
+
+/* Of running text, where <unk> has to be a word that is kept. */
+static void find_unknown(vocab *v) {
+    const entry *e = find_entry(v, "<unk>", strlen("<unk>"));
+    v->unknown = e && e - v->word < v->kept ? v->specials + (int32_t)(e - v->word) : -1;
+}
+
 bool vocab_finish(vocab *v, int64_t size) {
-    return vocab_finish_padded(v, size, VOCAB_MULTIPLE);
+    return vocab_finish_padded(v, size, v->running ? 1 : VOCAB_MULTIPLE);
 }
 
 bool vocab_finish_padded(vocab *v, int64_t size, int multiple) {
-    if (v->count) qsort(v->word, (size_t)v->count, sizeof *v->word, by_count);
-    if (v->slots) fill_slots(v);
-    int64_t most = size > TOKEN_FIRST_WORD ? size - TOKEN_FIRST_WORD : 0;
+    sort_words(v);
+    int64_t most = size > v->specials ? size - v->specials : 0;
     v->kept = size > 0 && most < v->count ? most : v->count;
+    if (v->running) find_unknown(v);
     for (int64_t i = 0; i < v->count; i++)
-        v->word[i].id = i < v->kept ? (int32_t)(TOKEN_FIRST_WORD + i) : TOKEN_UNK;
-    int64_t over = (TOKEN_FIRST_WORD + v->kept) % multiple;
+        v->word[i].id = i < v->kept ? v->specials + (int32_t)i : v->unknown;
+    int64_t over = (v->specials + v->kept) % multiple;
     v->filler = over ? multiple - over : 0;
     v->made_up = calloc((size_t)multiple, sizeof *v->made_up);
     if (!v->made_up) return false;
@@ -147,19 +191,24 @@ int64_t vocab_counted(const vocab *v) {
 }
 
 int64_t vocab_size(const vocab *v) {
-    return TOKEN_FIRST_WORD + v->kept + v->filler;
+    return v->specials + v->kept + v->filler;
+}
+
+int32_t vocab_unknown(const vocab *v) {
+    return v->unknown;
 }
 
 int32_t vocab_id(const vocab *v, const char *word, size_t length) {
-    if (!v->slots) return TOKEN_UNK;
-    int64_t i = v->slot[find_slot(v, word, length, hash_of(word, length))];
-    return i < 0 ? TOKEN_UNK : v->word[i].id;
+    const entry *e = find_entry(v, word, length);
+    if (e) return e->id;
+    if (v->running && find_special(v->special, v->specials, word, length) == 0) return 0;
+    return v->unknown;
 }
 
 const char *vocab_word(const vocab *v, int64_t id) {
     if (id < 0 || id >= vocab_size(v)) return NULL;
-    if (id < TOKEN_FIRST_WORD) return specials[id];
-    id -= TOKEN_FIRST_WORD;
+    if (id < v->specials) return v->special[id];
+    id -= v->specials;
     return id < v->kept ? v->word[id].word : v->made_up[id - v->kept];
 }
 
@@ -173,7 +222,5 @@ bool vocab_write(const vocab *v, FILE *out) {
 }
 
 int64_t vocab_times(const vocab *v, int64_t id) {
-    return id >= TOKEN_FIRST_WORD && id < TOKEN_FIRST_WORD + v->kept
-               ? v->word[id - TOKEN_FIRST_WORD].count
-               : 0;
+    return id >= v->specials && id < v->specials + v->kept ? v->word[id - v->specials].count : 0;
 }

@@ -128,12 +128,23 @@ static void generated_pairs_survive(void **state) {
     check_allocations(&o);
 }
 
+static void running_text_survives(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "train", "a b c d\n\nb a\n");
+    write_text(dir, "valid.gz", "a a b\nb\n");
+    data_options o = preset_options("text", dir);
+    o.batch_size = o.eval_batch_size = 2, o.window = 2;
+    check_allocations(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_survive),
         cmocka_unit_test(parallel_text_survives),
         cmocka_unit_test(dictionaries_and_steps_survive),
         cmocka_unit_test(generated_pairs_survive),
+        cmocka_unit_test(running_text_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

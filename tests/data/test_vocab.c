@@ -37,6 +37,28 @@ static void orders_by_count_then_string(void **state) {
     vocab_free(v);
 }
 
+/* Of running text: <eos>, then by count, ties as they came; <unk> is a word like others. */
+static void orders_running_text(void **state) {
+    (void)state;
+    static const char *const want[] = {"<eos>", "<unk>", "z", "a", "</s>", "m"};
+    for (int size = 0; size < 7; size++) {
+        vocab *v = vocab_create_running();
+        count(v, "z", 1), count(v, "a", 2), count(v, "<unk>", 3), count(v, "</s>", 1);
+        count(v, "m", 1), count(v, "z", 1), count(v, "<eos>", 9);
+        assert_true(vocab_finish(v, size));
+        const int kept = size > 0 && size < 6 ? size : 6;
+        assert_int_equal(vocab_size(v), kept);
+        for (int i = 0; i < 6; i++) {
+            if (i < kept) assert_string_equal(vocab_word(v, i), want[i]);
+            assert_int_equal(id_of(v, want[i]), i < kept ? i : kept > 1 ? 1 : -1);
+        }
+        assert_int_equal(vocab_unknown(v), kept > 1 ? 1 : -1);
+        assert_int_equal(id_of(v, "new"), kept > 1 ? 1 : -1);
+        assert_null(vocab_word(v, kept));
+        vocab_free(v);
+    }
+}
+
 static void cuts_to_size_and_fills_up(void **state) {
     (void)state;
     for (int size = 5; size < 40; size++) {
@@ -143,11 +165,9 @@ static void refuses_what_is_not_utf8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orders_by_count_then_string),
-        cmocka_unit_test(cuts_to_size_and_fills_up),
-        cmocka_unit_test(holds_many_words),
-        cmocka_unit_test(is_empty_without_words),
-        cmocka_unit_test(splits_lines_and_words),
+        cmocka_unit_test(orders_by_count_then_string), cmocka_unit_test(orders_running_text),
+        cmocka_unit_test(cuts_to_size_and_fills_up),   cmocka_unit_test(holds_many_words),
+        cmocka_unit_test(is_empty_without_words),      cmocka_unit_test(splits_lines_and_words),
         cmocka_unit_test(refuses_what_is_not_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
