@@ -46,6 +46,20 @@ attention_layer attention_init(params *p, const char *name, int64_t d, int64_t h
 tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,
                         const uint8_t *key_valid, bool causal);
 
+/* Multi-linear attention of one head with its projections, no biases (docs/models.md 3.1). */
+typedef struct multilinear_layer {
+    tensor *q, *k, *v, *r; /* [R, d] */
+    tensor *o;             /* [d, K K] */
+    tensor *core;          /* [cores, R] */
+} multilinear_layer;
+
+multilinear_layer multilinear_init(params *p, const char *name, int64_t d, int64_t R, int64_t K,
+                                   int64_t cores);
+/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or behind memory); positions [K, d] of the
+ * keys; u, z [R]. */
+tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor *keys,
+                          tensor *positions, tensor *u, tensor *z, bool causal);
+
 /* W2 drop(relu(W1 x)). */
 typedef struct ffn_layer {
     linear_layer in, out;

@@ -24,7 +24,7 @@ tensor *op_dropout(tape *t, tensor *x, double p);
 /* Rows of table [V, d] by number: y[b,i] = scale * table[token[b*T+i]] + position_table[pos], where
  * positions [P, d] may be NULL and pos = pad for pad tokens, else pad + 1 + (number of non-pad
  * tokens before it in its sentence) (docs/models.md 2.2). The pad row of the table gets no
- * gradient. token [B*T] must stay until backward. -> [B, T, d]. */
+ * gradient. pad -1: there is no padding. token [B*T] must stay until backward. -> [B, T, d]. */
 tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, int64_t T,
                      double scale, const tensor *positions, int32_t pad);
 
@@ -41,6 +41,34 @@ tensor *op_softmax(tape *t, tensor *x);
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
                      bool causal, double p);
 
+/* What multi-linear attention of one head takes (docs/models.md 3.1). */
+typedef struct multilinear_inputs {
+    tensor *q;     /* [B, T, R] */
+    tensor *k, *v; /* [B, K, R], K >= T: memory in front */
+    tensor *r;     /* [K, R], of the keys' positions */
+    tensor *core;  /* [cores, R] */
+    tensor *u, *z; /* [R] */
+} multilinear_inputs;
+
+/* y[b, i, j K + k] = sum_h c_h ((q+u)_ih k_jh + (q+z)_ih r_jh) v_kh, c the mean of the cores;
+ * causal: 0 where j or k > K - T + i. -> [B, T, K K]. */
+tensor *op_multilinear(tape *t, const multilinear_inputs *in, bool causal);
+
+/* What the adaptive softmax takes (docs/models.md 3.2). */
+typedef struct adaptive_inputs {
+    tensor *h;       /* [..., d] */
+    tensor *w, *b;   /* [V, d], [V]: words, the most frequent first */
+    tensor *wc, *bc; /* [cutoffs, d], [cutoffs]: clusters behind the first cut-off; NULL: none */
+    const int64_t *cutoff; /* [cutoffs], rising, 0 < cutoff < V */
+    int cutoffs;
+} adaptive_inputs;
+
+/* Negative log-likelihood of each target [rows] -> [rows]. */
+tensor *op_adaptive_softmax(tape *t, const adaptive_inputs *in, const int32_t *target);
+
+/* Sum of all elements, in double -> [1]. */
+tensor *op_sum(tape *t, tensor *x);
+
 typedef enum {
     SMOOTHING_ALL,   /* form 0: eps/V on every class, target included (docs/models.md 2.5) */
     SMOOTHING_OTHERS /* form 1: eps/(V-1) on the other classes (later fairseq) */
@@ -50,7 +78,8 @@ typedef struct cross_entropy_report {
     double loss;     /* sum over counted rows, nats, smoothing included */
     double nll;      /* sum over counted rows, nats, no smoothing */
     int64_t tokens;  /* counted rows */
-    int64_t correct; /* rows whose target has the largest logit (lowest index on ties) */
+    int64_t correct; /* rows whose target has the largest logit (lowest index on ties); negative:
+                        not known, there are no logits */
     int64_t unknown; /* counted rows whose target is `unk` */
 } cross_entropy_report;
 

@@ -37,7 +37,7 @@ typedef struct tape tape;
 typedef struct tape_node tape_node;
 typedef void tape_backward_fn(tape *t, const tape_node *node);
 
-enum { NODE_INPUTS = 5 };
+enum { NODE_INPUTS = 8 };
 
 /* Seconds and calls of one kind of op while the tape profiles. An op's forward time is what passed
  * since the push before it, so it includes the shaping of its inputs. */

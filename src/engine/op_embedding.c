@@ -6,6 +6,7 @@
  *
  * table [V, d], token [B, T], position_table [P, d] or NULL, y [B, T, d].
  * Backward: dtable[token[b,i],:] += scale dy[b,i,:], (b,i) in rising order, pad tokens left out.
+ * pad -1: no token is padding, positions count from 0.
  * Pieces of both passes: sentences forward, columns backward (each adds all tokens in order).
  * Kept: the caller's token array (not copied), scale, pad.
  */
@@ -82,8 +83,8 @@ tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, in
                      double scale, const tensor *positions, int32_t pad) {
     if (!table) return NULL;
     if (table->rank != 2 ||
-        (positions && (positions->rank != 2 || pad < 0 || positions->dim[1] != table->dim[1])))
-        return tape_fail(t, SR_USAGE, "embedding: tables must be [V, d] and [P, d], pad >= 0");
+        (positions && (positions->rank != 2 || pad < -1 || positions->dim[1] != table->dim[1])))
+        return tape_fail(t, SR_USAGE, "embedding: tables must be [V, d] and [P, d], pad >= -1");
     tensor *y = tape_tensor(t, 3, (int64_t[]){B, T, table->dim[1]});
     embedding *kept = y ? tape_alloc(t, sizeof *kept) : NULL;
     if (!kept) return NULL;

@@ -94,6 +94,43 @@ static tensor *attention_views(tape *t, tensor *const *in, void *row) {
     return op_attention(t, q, k, in[1], c->a, c->extra, c->b, c->p);
 }
 
+/* -- language models --------------------------------------------------------------------------- */
+
+/* a causal. */
+static tensor *multilinear(tape *t, tensor *const *in, void *row) {
+    const multilinear_inputs m = {in[0], in[1], in[2], in[3], in[4], in[5], in[6]};
+    return op_multilinear(t, &m, ((const engine_case *)row)->a);
+}
+
+/* q, k and v are one tensor. */
+static tensor *multilinear_self(tape *t, tensor *const *in, void *row) {
+    const multilinear_inputs m = {in[0], in[0], in[0], in[1], in[2], in[3], in[4]};
+    return op_multilinear(t, &m, ((const engine_case *)row)->a);
+}
+
+/* Two clusters, one target in the first, none in the second; then some in all. */
+static const int64_t cutoffs[] = {4, 7};
+static const int32_t few_clusters[5] = {0, 5, 3, 1, 0}, all_clusters[5] = {8, 5, 3, 7, 6};
+static const int64_t many_cutoffs[] = {300, 500};
+static const int32_t many_words[40] = {0, 299, 300, 499, 500, 699, 7, 8, 650, 601, 350, 12};
+
+static tensor *adaptive(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    const adaptive_inputs a = {in[0], in[1], in[2], in[3], in[4], c->large ? many_cutoffs : cutoffs,
+                               2};
+    return op_adaptive_softmax(t, &a, c->extra);
+}
+
+static tensor *sum(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_sum(t, in[0]);
+}
+
+static tensor *sum_twice(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, op_sum(t, in[0]), op_sum(t, in[0]));
+}
+
 /* -- losses ------------------------------------------------------------------------------------ */
 
 static const int32_t targets[6] = {0, 6, PAD, 3, PAD, 2};
@@ -238,6 +275,28 @@ const engine_case engine_cases[] = {
      .input = {SHAPE2(6, 7)}, .a = PAD, .p = 0.1, .extra = targets},
     {.name = "cross entropy large", .build = cross_entropy,
      .input = {SHAPE2(40, 700)}, .large = true, .a = -1, .p = 0.1, .extra = many_targets},
+    {.name = "multilinear", .build = multilinear,
+     .input = {SHAPE3(2, 3, 4), SHAPE3(2, 3, 4), SHAPE3(2, 3, 4), SHAPE2(3, 4), SHAPE2(1, 4),
+               SHAPE1(4), SHAPE1(4)}},
+    {.name = "multilinear causal with memory, two cores", .build = multilinear,
+     .input = {SHAPE3(2, 3, 4), SHAPE3(2, 5, 4), SHAPE3(2, 5, 4), SHAPE2(5, 4), SHAPE2(2, 4),
+               SHAPE1(4), SHAPE1(4)}, .a = true},
+    {.name = "multilinear of one tensor", .build = multilinear_self,
+     .input = {SHAPE3(2, 3, 4), SHAPE2(3, 4), SHAPE2(1, 4), SHAPE1(4), SHAPE1(4)}, .a = true},
+    {.name = "multilinear large", .build = multilinear,
+     .input = {SHAPE3(7, 12, 16), SHAPE3(7, 15, 16), SHAPE3(7, 15, 16), SHAPE2(15, 16),
+               SHAPE2(2, 16), SHAPE1(16), SHAPE1(16)}, .large = true, .a = true},
+    {.name = "adaptive softmax", .build = adaptive,
+     .input = {SHAPE2(5, 3), SHAPE2(9, 3), SHAPE1(9), SHAPE2(2, 3), SHAPE1(2)},
+     .extra = all_clusters},
+    {.name = "adaptive softmax without the last cluster", .build = adaptive,
+     .input = {SHAPE2(5, 3), SHAPE2(9, 3), SHAPE1(9), SHAPE2(2, 3), SHAPE1(2)},
+     .extra = few_clusters},
+    {.name = "adaptive softmax large", .build = adaptive,
+     .input = {SHAPE2(40, 32), SHAPE2(700, 32), SHAPE1(700), SHAPE2(2, 32), SHAPE1(2)},
+     .large = true, .extra = many_words},
+    {.name = "sum", .build = sum, .input = {SHAPE2(4, 5)}},
+    {.name = "sum twice", .build = sum_twice, .input = {SHAPE2(4, 5)}},
     {.name = "linear", .build = linear,
      .input = {SHAPE2(3, 4), SHAPE2(5, 4), OPTIONAL1(5)}},
     {.name = "linear without bias", .build = linear,

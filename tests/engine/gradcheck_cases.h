@@ -5,7 +5,7 @@
 #include "statnet/gradcheck.h"
 #include "statnet/ops.h"
 
-enum { CASE_INPUTS = 3 };
+enum { CASE_INPUTS = 7 };
 
 typedef struct case_input {
     int rank; /* 0: no such input */
