@@ -28,6 +28,10 @@ typedef struct model_options {
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
     double dropout, attention_dropout, relu_dropout;
+    /* language models; 0 or "": what the preset says */
+    int64_t layers, head_dim, core_number;
+    char lm_mask[MODEL_TEXT];          /* "causal" (or ""), "released": none */
+    char adaptive_cutoffs[MODEL_TEXT]; /* "4000,12000", "none" */
     uint64_t seed;
 } model_options;
 
@@ -63,9 +67,13 @@ typedef struct model_row {
     task task;
     const char *presets; /* "mini|transformer|..." or "" */
     sr_status (*build)(model *m, const model_options *o, const data_shape *shape, sr_failure *why);
-    /* What the task takes its loss of: logits [rows, classes]. NULL after a failure of the tape. */
+    /* What the task takes its loss of: logits [rows, classes], or of a model with gives_nll the
+     * negative log-likelihood of each token [rows]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
     void (*free)(model *m);
+    /* What has to stand beside a result of this model, static storage: "mask causal"; NULL: nothing
+     */
+    const char *(*condition)(const model *m);
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
     const model_decoder *decoder; /* NULL: it writes no sentences */
 } model_row;
@@ -77,6 +85,7 @@ struct model {
     int sites, capacity;
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
     tensor *target_embedding; /* of the target's words, the same one where they have no other */
+    bool gives_nll;           /* set by build */
     void *self;               /* the model's own struct */
 };
 
@@ -85,6 +94,8 @@ const model_row *model_at(int i); /* NULL past the end */
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);
+/* The row's condition, "" when there is none. */
+const char *model_condition(const model *m);
 /* For model files: a new site at the next depth, normalized by what norm_at says for its name, else
  * by `norm`. NULL on failure. */
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,

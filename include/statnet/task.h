@@ -31,6 +31,14 @@ typedef struct task_array {
     npz_array array;
 } task_array;
 
+/* What is told of a split. */
+typedef struct task_result {
+    const cross_entropy_report *sum;
+    const char *split;     /* "validation" */
+    int64_t left_out;      /* tokens of the split that no batch has as a target */
+    const char *condition; /* of the model (model_condition), "": none */
+} task_result;
+
 typedef struct task_row {
     task id;
     const char *name;    /* "pairs": as run files and tables say it */
@@ -44,10 +52,12 @@ typedef struct task_row {
     /* Summed loss of the model's output for a batch, count 1; *sum is filled. */
     tensor *(*loss)(const task_options *o, const pass *p, tensor *output,
                     cross_entropy_report *sum);
+    /* The same of what a model with gives_nll returns; NULL: not in this task. */
+    tensor *(*loss_of_nll)(const pass *p, tensor *nll, cross_entropy_report *sum);
     /* value [metrics] from the sums of all batches of a split; NaN where nothing was counted. */
     void (*measure)(const cross_entropy_report *sum, double *value);
     /* One line on the result of a split, without an end of line. */
-    void (*describe)(const cross_entropy_report *sum, const char *split, char text[TASK_TEXT]);
+    void (*describe)(const task_result *r, char text[TASK_TEXT]);
     /* Arrays of a batch; their number. Data are the batch's. */
     int (*arrays)(const batch *b, task_array array[TASK_ARRAYS]);
 } task_row;
@@ -58,6 +68,9 @@ int task_metrics(const task_row *row);
 
 /* SR_USAGE when a model cannot learn from data of this shape. */
 sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *why);
+/* SR_USAGE when its loss cannot be taken as the options want it. */
+sr_status task_check_loss(const task_row *row, const task_options *o, const model *m,
+                          sr_failure *why);
 
 /* Forward pass and loss: summed over the batch's tokens, count 1, with gradients of its own; NULL
  * after a failure, which the tape keeps. *sum (may be NULL) also holds the normalizations'

@@ -61,7 +61,9 @@ typedef struct train_eval {
     data_split split;
     int64_t step, update;
     double epoch;
-    double train_loss;                /* nats per token or image since the last evaluation */
+    double train_loss; /* nats per token or image since the last evaluation */
+    int64_t left_out;  /* as in task_result, as is condition */
+    const char *condition;
     cross_entropy_report sum;         /* running statistics; tokens 0: no evaluation was made */
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */

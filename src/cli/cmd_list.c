@@ -264,7 +264,7 @@ static const listing listings[] = {
     {"models",
      list_models,
      "models: data they take, summary, source, presets",
-     {NAME(12),
+     {NAME(14),
       {"data", "that it takes", -7, " "},
       {"description", "summary, source, presets", 0, ""}}},
     {"data",

@@ -108,7 +108,7 @@ static bool on_stop(void *context) {
 static void print_quality(const train_eval *e, const char *split) {
     char text[TASK_TEXT];
     if (e->sum.tokens == 0) return;
-    e->task->describe(&e->sum, split, text);
+    e->task->describe(&(task_result){&e->sum, split, e->left_out, e->condition}, text);
     printf("# %s\n", text);
 }
 

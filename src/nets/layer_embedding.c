@@ -10,15 +10,15 @@
 #include "site_layers.h"
 
 embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
-                               int64_t longest, double dropout) {
-    const int64_t count = longest + TOKEN_PAD + 2; /* positions begin behind <pad>'s number */
-    embedding_layer e = {.dropout = dropout};
+                               int64_t longest, double dropout, int32_t pad) {
+    const int64_t count = longest + pad + 2; /* positions begin behind <pad>'s number */
+    embedding_layer e = {.dropout = dropout, .pad = pad};
     e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, 1 / sqrt((double)d));
     e.positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
     e.positions.value = malloc((size_t)(count * d) * sizeof(real));
     if (!e.weight || !e.positions.value) return e;
-    for (int64_t k = 0; k < d; k++) e.weight->value[TOKEN_PAD * d + k] = 0;
-    op_embedding_positions(e.positions.value, count, d, TOKEN_PAD);
+    for (int64_t k = 0; pad >= 0 && k < d; k++) e.weight->value[pad * d + k] = 0;
+    op_embedding_positions(e.positions.value, count, d, pad);
     return e;
 }
 
@@ -30,7 +30,7 @@ void embedding_free(embedding_layer *e) {
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
                         int64_t length) {
     const double scale = sqrt((double)e->positions.dim[1]);
-    tensor *x = op_embedding(t, e->weight, token, count, length, scale, &e->positions, TOKEN_PAD);
+    tensor *x = op_embedding(t, e->weight, token, count, length, scale, &e->positions, e->pad);
     return op_dropout(t, x, e->dropout);
 }
 
@@ -41,9 +41,9 @@ static double *mean_position(const embedding_layer *e, tape *t, int64_t count, i
     double *mean = tape_alloc(t, (size_t)d * sizeof *mean);
     for (int64_t k = 0; mean && k < d; k++) mean[k] = 0;
     for (int64_t i = 0; mean && i < length; i++) {
-        const real *here = e->positions.value + (TOKEN_PAD + 1 + i) * d;
-        int64_t words = 0;
-        for (int64_t s = 0; s < count; s++) words += mask[s * length + i] != 0;
+        const real *here = e->positions.value + (e->pad + 1 + i) * d;
+        int64_t words = mask ? 0 : count;
+        for (int64_t s = 0; mask && s < count; s++) words += mask[s * length + i] != 0;
         for (int64_t k = 0; k < d; k++) mean[k] += (double)words / (double)n * (double)here[k];
     }
     return mean;

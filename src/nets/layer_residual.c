@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model_rows.h"
 #include "site_layers.h"
 
 /* -- building */
@@ -20,12 +21,22 @@ static void full_name(char name[PARAM_NAME], const char *side, int layer, const 
         snprintf(name, PARAM_NAME, "%s.%d.%s", side, layer, part);
 }
 
+void layer_size_choose(layer_size *s, const model_options *o) {
+    s->d = model_size(o->embed_dim, s->d);
+    s->ffn = model_size(o->ffn_dim, s->ffn);
+    s->heads = model_size(o->heads, s->heads);
+    s->dropout = model_default(o->dropout, s->dropout);
+    s->attention_dropout = model_default(o->attention_dropout, s->attention_dropout);
+    s->relu_dropout = model_default(o->relu_dropout, s->relu_dropout);
+    if (*o->placement) s->pre = !strcmp(o->placement, "pre");
+}
+
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part) {
     char name[PARAM_NAME];
     full_name(name, side, layer, part);
     const model_options *o = b->options;
-    const char *norm = !strcmp(side, "encoder") ? o->norm : o->decoder_norm;
+    const char *norm = !strcmp(side, "decoder") ? o->decoder_norm : o->norm;
     return model_add_site(b->m, o, name, side, s->d, norm, b->why);
 }
 

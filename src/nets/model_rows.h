@@ -4,10 +4,14 @@
 
 #include "statnet/models.h"
 
-extern const model_row model_resnet20, model_transformer;
+extern const model_row model_resnet20, model_transformer, model_tensorized, model_transformer_lm;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);
+/* `given` unless it is 0. */
+int64_t model_size(int64_t given, int64_t preset);
+/* What a language model says of its mask. */
+const char *lm_mask_condition(bool causal);
 /* Refuses a pattern of norm_at that no site matches. */
 sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure *why);
 /* Refuses a parameter that no site's method has. */

@@ -14,6 +14,10 @@ double model_default(double given, double preset) {
     return isnan(given) ? preset : given;
 }
 
+int64_t model_size(int64_t given, int64_t preset) {
+    return given ? given : preset;
+}
+
 /* One PATTERN=METHOD of the list. */
 typedef struct assignment {
     char pattern[MODEL_TEXT], method[MODEL_TEXT];

@@ -36,28 +36,13 @@ static const preset *preset_find(const char *name, sr_failure *why) {
     return NULL;
 }
 
-static int64_t size_default(int64_t given, int64_t preset_value) {
-    return given ? given : preset_value;
-}
-
-/* Over the preset's. */
-static void choose_layer(layer_size *s, const model_options *o) {
-    s->d = size_default(o->embed_dim, s->d);
-    s->ffn = size_default(o->ffn_dim, s->ffn);
-    s->heads = size_default(o->heads, s->heads);
-    s->dropout = model_default(o->dropout, s->dropout);
-    s->attention_dropout = model_default(o->attention_dropout, s->attention_dropout);
-    s->relu_dropout = model_default(o->relu_dropout, s->relu_dropout);
-    if (*o->placement) s->pre = !strcmp(o->placement, "pre");
-}
-
 static sr_status choose_size(preset *s, const model_options *o, sr_failure *why) {
     const preset *base = preset_find(o->preset, why);
     if (!base) return SR_USAGE;
     *s = *base;
-    s->encoder_layers = size_default(o->encoder_layers, base->encoder_layers);
-    s->decoder_layers = size_default(o->decoder_layers, base->decoder_layers);
-    choose_layer(&s->layer, o);
+    s->encoder_layers = model_size(o->encoder_layers, base->encoder_layers);
+    s->decoder_layers = model_size(o->decoder_layers, base->decoder_layers);
+    layer_size_choose(&s->layer, o);
     if (s->layer.d % s->layer.heads)
         return sr_fail(why, SR_USAGE, "embed-dim %lld is not divisible by heads %lld",
                        (long long)s->layer.d, (long long)s->layer.heads);
@@ -69,7 +54,7 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
 
 static sr_status build_embedding(const site_builder *b, embedding_layer *e, const char *name,
                                  int64_t vocabulary, int64_t longest, const layer_size *s) {
-    *e = embedding_init(&b->m->params, name, vocabulary, s->d, longest, s->dropout);
+    *e = embedding_init(&b->m->params, name, vocabulary, s->d, longest, s->dropout, TOKEN_PAD);
     if (e->weight && e->positions.value) return SR_OK;
     return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
                    (long long)vocabulary, (long long)s->d);

@@ -6,7 +6,8 @@
 #include "model_rows.h"
 #include "statnet/models.h"
 
-static const model_row *const rows[] = {&model_resnet20, &model_transformer};
+static const model_row *const rows[] = {&model_resnet20, &model_transformer, &model_tensorized,
+                                        &model_transformer_lm};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -41,6 +42,10 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     if (status == SR_OK) return m;
     model_free(m);
     return NULL;
+}
+
+const char *model_condition(const model *m) {
+    return m->row->condition ? m->row->condition(m) : "";
 }
 
 void model_free(model *m) {

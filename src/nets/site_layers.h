@@ -21,17 +21,18 @@ typedef struct embedding_layer {
     tensor *weight;   /* [vocabulary, d] */
     tensor positions; /* [positions, d], owned */
     double dropout;
+    int32_t pad; /* -1: no padding */
 } embedding_layer;
 
 /* weight or positions.value NULL: out of memory. longest: words of a sentence, </s> included. */
 embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
-                               int64_t longest, double dropout);
+                               int64_t longest, double dropout, int32_t pad);
 void embedding_free(embedding_layer *e);
 /* token [count, length] -> [count, length, d] */
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
                         int64_t length);
-/* pass_rows of embedded sentences, with the mean of their positions; count_padding: padded rows are
- * rows like others. NULL when out of memory. */
+/* pass_rows of embedded sentences, with the mean of their positions; mask NULL: no padding;
+ * count_padding: padded rows are rows like others. NULL when out of memory. */
 norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int64_t length,
                           const uint8_t *mask, bool count_padding);
 
@@ -42,6 +43,9 @@ typedef struct layer_size {
     bool pre; /* norms before the sublayers, else after the sums */
     double dropout, attention_dropout, relu_dropout;
 } layer_size;
+
+/* The options that are given, over the preset's. */
+void layer_size_choose(layer_size *s, const model_options *o);
 
 typedef struct encoder_layer {
     norm_site *norm1, *norm2;
@@ -57,9 +61,12 @@ typedef struct decoder_layer {
 
 /* Layer i: its sites are encoder.I.norm1, ... or decoder.I.self, ... */
 encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int i);
+/* The same under another name than "encoder". */
+encoder_layer encoder_layer_named(const site_builder *b, const layer_size *s, const char *side,
+                                  int i);
 decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i);
 
-/* What the two inits share. side: "encoder" or "decoder"; layer -1: none ("encoder.final"). */
+/* What the two inits share. side: "encoder", "decoder", "layer"; layer -1: none ("encoder.final"). */
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part);
 attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
@@ -72,6 +79,7 @@ typedef struct text_pass {
     const layer_size *size;
     const uint8_t *source_mask;       /* [count, source length] */
     const norm_rows *source, *target; /* target: decoder layers only */
+    bool causal;                      /* encoder layers: a position sees itself and those before */
 } text_pass;
 
 /* x [B, T, d], memory [B, S, d]. */

@@ -12,5 +12,5 @@ void task_measure_cross_entropy(const cross_entropy_report *sum, double *value) 
     value[METRIC_LOSS] = sum->loss / n;
     value[METRIC_NLL] = sum->nll / n;
     value[METRIC_PPL] = exp(value[METRIC_NLL]);
-    value[METRIC_ACCURACY] = 100 * (double)sum->correct / n;
+    value[METRIC_ACCURACY] = sum->correct < 0 ? NAN : 100 * (double)sum->correct / n;
 }

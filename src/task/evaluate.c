@@ -6,7 +6,8 @@ tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p,
     cross_entropy_report unheard;
     if (!sum) sum = &unheard;
     *sum = (cross_entropy_report){0};
-    tensor *loss = row->loss(o, p, m->row->forward(m, p), sum);
+    tensor *output = m->row->forward(m, p);
+    tensor *loss = m->gives_nll ? row->loss_of_nll(p, output, sum) : row->loss(o, p, output, sum);
     if (loss) sum->loss += p->penalty;
     return loss;
 }

@@ -9,12 +9,11 @@ static tensor *images_loss(const task_options *o, const pass *p, tensor *output,
                             task_smoothing(o, &task_images), o->smoothing, sum);
 }
 
-static void images_describe(const cross_entropy_report *sum, const char *split,
-                            char text[TASK_TEXT]) {
+static void images_describe(const task_result *r, char text[TASK_TEXT]) {
     double value[TASK_METRICS];
-    task_measure_cross_entropy(sum, value);
-    snprintf(text, TASK_TEXT, "%s accuracy: %.2f %% of %lld images (running statistics)", split,
-             value[METRIC_ACCURACY], (long long)sum->tokens);
+    task_measure_cross_entropy(r->sum, value);
+    snprintf(text, TASK_TEXT, "%s accuracy: %.2f %% of %lld images (running statistics)", r->split,
+             value[METRIC_ACCURACY], (long long)r->sum->tokens);
 }
 
 static int images_arrays(const batch *b, task_array array[TASK_ARRAYS]) {

@@ -11,15 +11,15 @@ static tensor *pairs_loss(const task_options *o, const pass *p, tensor *output,
                             task_smoothing(o, &task_pairs), o->smoothing, sum);
 }
 
-static void pairs_describe(const cross_entropy_report *sum, const char *split,
-                           char text[TASK_TEXT]) {
+static void pairs_describe(const task_result *r, char text[TASK_TEXT]) {
+    const cross_entropy_report *sum = r->sum;
     double value[TASK_METRICS];
     task_measure_cross_entropy(sum, value);
     const double ppl = value[METRIC_PPL];
     snprintf(text, TASK_TEXT,
              "%s perplexity: %.*g per target token (%lld tokens, </s> and <unk> counted, %.2f %% "
              "are <unk>; running statistics)",
-             split, ppl < 1e6 ? 6 : 3, ppl, (long long)sum->tokens,
+             r->split, ppl < 1e6 ? 6 : 3, ppl, (long long)sum->tokens,
              100 * (double)sum->unknown / (double)sum->tokens);
 }
 

@@ -4,7 +4,7 @@
 
 #include "statnet/task.h"
 
-extern const task_row task_images, task_pairs;
+extern const task_row task_images, task_pairs, task_lm;
 
 /* cross_entropy.c: the smoothing in use. */
 double task_smoothing(const task_options *o, const task_row *row);

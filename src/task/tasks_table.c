@@ -1,7 +1,7 @@
 /* tasks_table.c -- the table of tasks and lookups in it. */
 #include "task_rows.h"
 
-static const task_row *const rows[] = {&task_images, &task_pairs};
+static const task_row *const rows[] = {&task_images, &task_pairs, &task_lm};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -31,4 +31,17 @@ sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *wh
     if (m->task == shape->task) return SR_OK;
     return sr_fail(why, SR_USAGE, "model %s takes %s, the data are %s", m->name,
                    task_of(m->task)->takes, task_of(shape->task)->takes);
+}
+
+sr_status task_check_loss(const task_row *row, const task_options *o, const model *m,
+                          sr_failure *why) {
+    if (!m->gives_nll) return SR_OK;
+    if (!row->loss_of_nll)
+        return sr_fail(why, SR_USAGE, "model %s gives no logits to task %s", m->row->name,
+                       row->name);
+    if (!(task_smoothing(o, row) > 0)) return SR_OK;
+    sr_fail(why, SR_USAGE,
+            "--label-smoothing: the adaptive softmax has no probabilities of all words");
+    sr_hint(why, "--adaptive-cutoffs none");
+    return SR_USAGE;
 }

@@ -25,13 +25,40 @@ enum { BIG = 1 << 30 };
 
 /* -- when an option has an effect: names of the models and data sets are known by then */
 
-static bool is_text(const void *values) {
+static const task_row *task_in(const void *values) {
     const train_config *c = values;
-    return task_of(model_find(c->model.name)->task)->text;
+    return task_of(model_find(c->model.name)->task);
+}
+
+static bool is_text(const void *values) {
+    return task_in(values)->text;
 }
 
 static bool is_images(const void *values) {
-    return !is_text(values);
+    return task_in(values)->id == TASK_IMAGES;
+}
+
+static bool is_pairs(const void *values) {
+    return task_in(values)->id == TASK_PAIRS;
+}
+
+static bool is_lm(const void *values) {
+    return task_in(values)->id == TASK_LM;
+}
+
+/* Images or sequences, instead of as many pairs as max-tokens allows. */
+static bool has_batch_size(const void *values) {
+    return !is_pairs(values);
+}
+
+static bool is_tensorized(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->model.name, "tensorized");
+}
+
+/* Those of dot-product attention. */
+static bool has_heads(const void *values) {
+    return is_text(values) && !is_tensorized(values);
 }
 
 static bool reads_files(const void *values) {
@@ -58,7 +85,7 @@ static bool has_prefixes(const void *values) {
 
 static bool is_smoothed(const void *values) {
     const train_config *c = values;
-    return isnan(c->label_smoothing) ? is_text(values) : c->label_smoothing > 0;
+    return (isnan(c->label_smoothing) ? task_in(c)->label_smoothing : c->label_smoothing) > 0;
 }
 
 static bool is_sgd(const void *values) {
@@ -140,9 +167,14 @@ static bool has_final_pass(const void *values) {
 }
 
 static const option_use of_text = {"model", is_text, NULL}, of_images = {"model", is_images, NULL},
+                        of_pairs = {"model", is_pairs, NULL}, of_lm = {"model", is_lm, NULL},
+                        of_tensorized = {"model", is_tensorized, NULL},
+                        of_heads = {"model", has_heads, NULL},
+                        of_batch_size = {"model", has_batch_size, NULL},
                         of_files = {"data", reads_files, NULL},
                         of_text_files = {"data", reads_files, &of_text},
-                        of_columns = {"data", has_columns, &of_text},
+                        of_pair_files = {"data", reads_files, &of_pairs},
+                        of_columns = {"data", has_columns, &of_pairs},
                         of_prefixes = {"data", has_prefixes, &of_text_files},
                         of_counting = {"source-dictionary", counts_words, &of_text},
                         of_smoothing = {"label-smoothing", is_smoothed, NULL},
@@ -166,13 +198,13 @@ static const option_use of_text = {"model", is_text, NULL}, of_images = {"model"
 
 static const option first_rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
-    TEXT(MODEL, "preset", model.preset, "", "sizes of a transformer, see `statrec list models`",
+    TEXT(MODEL, "preset", model.preset, "", "sizes of a text model, see `statrec list models`",
          .use = &of_text),
     TEXT(MODEL, "norm", model.norm, "bn",
          "normalization of all sites; of a transformer: of its encoder; METHOD+ls: behind a layer "
          "scale"),
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
-         "normalization of a transformer's decoder", .use = &of_text),
+         "normalization of a transformer's decoder", .use = &of_pairs),
     TEXT(MODEL, "norm-at", model.norm_at, "",
          "normalization by site, globs as in 'encoder.0.*=bn,encoder.*=ln': first match wins"),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
@@ -189,21 +221,37 @@ static const option rows[] = {
     INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",
         "inner width of the FFN; 0: the preset's", .use = &of_text),
     INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's",
-        .use = &of_text),
+        .use = &of_heads),
     INT(MODEL, "encoder-layers", model.encoder_layers, "0", 1, 64, "", "0: the preset's",
-        .use = &of_text),
+        .use = &of_pairs),
     INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "", "0: the preset's",
-        .use = &of_text),
+        .use = &of_pairs),
+    INT(MODEL, "layers", model.layers, "0", 1, 64, "", "of a language model; 0: the preset's",
+        .use = &of_lm),
+    CHOICE(MODEL, "lm-mask", model.lm_mask, "causal", "causal|released",
+           "language models: what a position sees; released: no mask, as the released tensorized "
+           "transformer, so that every position sees its own target",
+           .use = &of_lm),
+    INT(MODEL, "head-dim", model.head_dim, "0", 1, 1024, "",
+        "tensorized: width R of its one head; 0: the preset's", .use = &of_tensorized),
+    INT(MODEL, "core-number", model.core_number, "0", 1, 64, "cores",
+        "tensorized: core vectors, whose mean counts; 0: the preset's", .use = &of_tensorized),
+    TEXT(
+        MODEL, "adaptive-cutoffs", model.adaptive_cutoffs, "",
+        "tensorized: softmax in clusters of the dictionary, as in 4000,12000; none: in one; empty: "
+        "the preset's",
+        .use = &of_tensorized),
     CHOICE(MODEL, "placement", model.placement, "", "pre|post",
            "where norms stand; empty: the preset's", .use = &of_text),
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",
          .use = &of_text),
     REAL(MODEL, "attention-dropout", model.attention_dropout, "nan", 0, 0.99, "",
-         "nan: the preset's", .use = &of_text),
+         "nan: the preset's", .use = &of_heads),
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's",
-         .use = &of_text),
+         .use = &of_heads),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
-         "text: control experiment, padded rows take part in every normalization", .use = &of_text),
+         "text: control experiment, padded rows take part in every normalization",
+         .use = &of_pairs),
     CHOICE(MODEL, "init", model.init, "he", "he|pytorch",
            "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
            "by default, uniform within 1/sqrt(fan_in)",
@@ -211,46 +259,52 @@ static const option rows[] = {
     TEXT(MODEL, "weights", weights, "",
          "checkpoint X.ckpt or NumPy archive X.npz whose weights the run starts from"),
     REAL(MODEL, "label-smoothing", label_smoothing, "nan", 0, 0.99, "",
-         "nan: 0 for images, 0.1 for text"),
+         "nan: 0.1 for sentence pairs, else 0"),
     CHOICE(MODEL, "smoothing-form", smoothing_form, "all", "all|others",
            "smoothing mass on all classes (eps/V) or on the others (eps/(V-1))",
            .use = &of_smoothing),
 
     TEXT(DATA, "data", data.name, "synth-images", "data set, see `statrec list data`"),
     TEXT(DATA, "data-dir", data.dir, "", "directory of its files", .use = &of_files),
-    INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "images", "images per step",
-        .use = &of_images),
+    INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "",
+        "images per step; running text: sequences side by side", .use = &of_batch_size),
+    INT(DATA, "eval-batch-size", data.eval_batch_size, "10", 1, 65536, "sequences",
+        "running text: the same in evaluation", .use = &of_lm),
+    INT(DATA, "tgt-len", data.window, "32", 1, 65536, "tokens",
+        "running text: of each sequence per step", .use = &of_lm),
+    FLAG(DATA, "eos-of-empty-lines", data.eos_of_empty, "yes",
+         "running text: an empty line gives an <eos> too", .use = &of_lm),
     FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror",
          .use = &of_images),
     INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
-        "padded tokens of the longer side per step", .use = &of_text),
+        "padded tokens of the longer side per step", .use = &of_pairs),
     CHOICE(DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
            "what max-tokens counts: padded positions, or words and </s> alone: then it bounds the "
            "rows of a batch whatever --batching, but neither its padding nor its memory",
-           .use = &of_text),
+           .use = &of_pairs),
     CHOICE(
         DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
         "text: pairs of like length together, batches in random order; the same, shortest first; "
         "pairs drawn at random",
-        .use = &of_text),
+        .use = &of_pairs),
     CHOICE(DATA, "dictionary", data.dictionary, "joint", "joint|separate",
-           "of both languages together, with one embedding, or one of each", .use = &of_text),
+           "of both languages together, with one embedding, or one of each", .use = &of_pairs),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
         "size of a dictionary, specials included; 0: every word", .use = &of_counting),
     TEXT(DATA, "source-dictionary", data.source_dictionary, "",
          "file of `word count` lines, as `statrec dictionary` and fairseq write it, instead of "
          "counting; of both languages when the dictionary is joint",
-         .use = &of_text_files),
+         .use = &of_pair_files),
     TEXT(DATA, "target-dictionary", data.target_dictionary, "", "the same of the target language",
-         .use = &of_text_files),
+         .use = &of_pair_files),
     TEXT(DATA, "source", data.source, "de", "source language: the files' suffix",
-         .use = &of_text_files),
-    TEXT(DATA, "target", data.target, "en", "target language", .use = &of_text_files),
-    TEXT(DATA, "trainpref", data.trainpref, "train", "files PREFIX.LANG[.gz] of the training pairs",
+         .use = &of_pair_files),
+    TEXT(DATA, "target", data.target, "en", "target language", .use = &of_pair_files),
+    TEXT(DATA, "trainpref", data.trainpref, "train",
+         "files PREFIX.LANG[.gz] of the training pairs; file PREFIX[.gz] of the running text",
          .use = &of_prefixes),
-    TEXT(DATA, "validpref", data.validpref, "valid", "of the validation pairs",
-         .use = &of_prefixes),
-    TEXT(DATA, "testpref", data.testpref, "test", "of the test pairs (may be absent)",
+    TEXT(DATA, "validpref", data.validpref, "valid", "of validation", .use = &of_prefixes),
+    TEXT(DATA, "testpref", data.testpref, "test", "of the test (may be absent)",
          .use = &of_prefixes),
     TEXT(DATA, "data-file", data.file, "deu.txt", "tabbed: the file, plain or with .gz behind",
          .use = &of_columns),
@@ -262,7 +316,7 @@ static const option rows[] = {
     REAL(DATA, "test-share", data.test_share, "0.01", 0, 0.9, "", "tabbed: for the test",
          .use = &of_columns),
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
-         "control experiment: sources permuted among the pairs", .use = &of_text),
+         "control experiment: sources permuted among the pairs", .use = &of_pairs),
     FLAG(DATA, "prefetch", data.prefetch, "yes",
          "a thread makes the next training batch while the last one is computed with; the result "
          "does not depend on it"),
@@ -397,28 +451,7 @@ option_table train_options(void) {
     return (option_table){all, count};
 }
 
-/* -- recipes: the settings of the sources for each model and preset */
-
-static const train_recipe recipes[] = {
-    {"transformer", "", "data", "synth-pairs"},
-    {"transformer", "", "norm", "ln"},
-    {"transformer", "", "optimizer", "adam-fairseq"}, /* docs/models.md 2.6 */
-    {"transformer", "", "lr-scheduler", "inverse_sqrt"},
-    {"transformer", "", "warmup-init-lr", "1e-7"},
-    {"transformer", "", "warmup-updates", "8000"},
-    {"transformer", "", "max-tokens", "4096"},
-    {"transformer", "", "lr", "0.001"},
-    {"transformer", "transformer_iwslt_de_en", "lr", "0.0005"},
-    {"transformer", "transformer_big", "lr", "0.003"},
-    {"transformer", "transformer_big", "weight-decay", "0"},
-    {"transformer", "mini", "lr", "0.002"}, /* docs/models.md 11.3 */
-    {"transformer", "mini", "warmup-updates", "400"},
-    {"transformer", "mini", "max-tokens", "2048"},
-};
-
-const train_recipe *train_recipe_at(int i) {
-    return i >= 0 && i < (int)(sizeof recipes / sizeof recipes[0]) ? &recipes[i] : NULL;
-}
+/* -- recipes */
 
 static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_failure *why) {
     const train_recipe *r;

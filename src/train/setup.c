@@ -91,7 +91,8 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     if (c->test && !data_has_split(r->data, SPLIT_TEST))
         return sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
     r->model = model_create(&c->model, shape, why);
-    if (!r->model) return why->status;
+    if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
+        return why->status;
     r->optimizer = optim_find(c->optimizer);
     if (!r->optimizer) return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", c->optimizer);
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,

@@ -80,7 +80,10 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
         .epoch = r->epoch,
         .train_loss = r->loss_sum / (double)r->loss_tokens,
         .lr = r->lr,
+        .condition = model_condition(r->model),
     };
+    int64_t tokens;
+    e.left_out = data_left_out(r->data, split, &tokens);
     sr_status status = measure(r, &e, why);
     if (status != SR_OK) return status;
     e.seconds = progress_clock() - r->started;

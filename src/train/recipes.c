@@ -1,0 +1,55 @@
+/* recipes.c -- the settings of the sources for each model and preset: defaults that follow them. */
+#include "trainer.h"
+
+/* What the language models share: the tensorized transformer's scripts (docs/models.md 3.2), and
+ * versions for two cores (11.3). The files are those of PTB unless the preset is another's. */
+#define LM_RECIPE(model)                                                                           \
+    {model, "", "data", "text"}, {model, "", "trainpref", "ptb.train.txt"},                        \
+        {model, "", "validpref", "ptb.valid.txt"}, {model, "", "testpref", "ptb.test.txt"},        \
+        {model, "", "norm", "ln"}, {model, "", "optimizer", "adam"},                               \
+        {model, "", "adam-beta2", "0.999"}, {model, "", "weight-decay", "0"},                      \
+        {model, "", "lr", "0.00025"}, {model, "", "lr-scheduler", "cosine"},                       \
+        {model, "", "clip-norm", "0.25"}, {model, "", "batch-size", "120"},                        \
+        {model, "", "tgt-len", "32"}, {model, "", "epochs", "83"},                                 \
+        {model, "", "max-steps", "20000"}, {model, "ptb-mini", "batch-size", "64"},                \
+        {model, "ptb-mini", "tgt-len", "20"}, {model, "ptb-mini", "lr", "0.001"},                  \
+        {model, "ptb-mini", "epochs", "7"}, {model, "ptb-mini", "max-steps", "5000"},              \
+        {model, "wikitext-2", "trainpref", "wiki.train.tokens"},                                   \
+        {model, "wikitext-2", "validpref", "wiki.valid.tokens"},                                   \
+        {model, "wikitext-2", "testpref", "wiki.test.tokens"},                                     \
+        {model, "wikitext-2", "batch-size", "40"}, {model, "wikitext-2", "tgt-len", "32"},         \
+        {model, "wikitext-2", "lr", "0.001"}, {model, "wikitext-2", "epochs", "3"}, {              \
+        model, "wikitext-2", "max-steps", "4000"                                                   \
+    }
+
+static const train_recipe recipes[] = {
+    {"transformer", "", "data", "synth-pairs"},
+    {"transformer", "", "norm", "ln"},
+    {"transformer", "", "optimizer", "adam-fairseq"}, /* docs/models.md 2.6 */
+    {"transformer", "", "lr-scheduler", "inverse_sqrt"},
+    {"transformer", "", "warmup-init-lr", "1e-7"},
+    {"transformer", "", "warmup-updates", "8000"},
+    {"transformer", "", "max-tokens", "4096"},
+    {"transformer", "", "lr", "0.001"},
+    {"transformer", "transformer_iwslt_de_en", "lr", "0.0005"},
+    {"transformer", "transformer_big", "lr", "0.003"},
+    {"transformer", "transformer_big", "weight-decay", "0"},
+    {"transformer", "mini", "lr", "0.002"}, /* docs/models.md 11.3 */
+    {"transformer", "mini", "warmup-updates", "400"},
+    {"transformer", "mini", "max-tokens", "2048"},
+    LM_RECIPE("tensorized"),
+    {"tensorized", "", "placement", "post"},
+    {"tensorized", "wikitext-103", "trainpref", "wiki.train.tokens"},
+    {"tensorized", "wikitext-103", "validpref", "wiki.valid.tokens"},
+    {"tensorized", "wikitext-103", "testpref", "wiki.test.tokens"},
+    {"tensorized", "wikitext-103", "batch-size", "60"},
+    {"tensorized", "wikitext-103", "tgt-len", "80"},
+    {"tensorized", "wikitext-103", "epochs", "10"},
+    {"tensorized", "wikitext-103", "max-steps", "200000"},
+    LM_RECIPE("transformer_lm"),
+    {"transformer_lm", "", "placement", "pre"},
+};
+
+const train_recipe *train_recipe_at(int i) {
+    return i >= 0 && i < (int)(sizeof recipes / sizeof recipes[0]) ? &recipes[i] : NULL;
+}
