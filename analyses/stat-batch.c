@@ -65,7 +65,9 @@ static sr_status median_tokens(const sr_runfile *run, double *median, sr_failure
 static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(run);
     const bool images = strcmp(info->task, "images") == 0;
-    *size = config_number(info->config, images ? "batch-size" : "max-tokens");
+    const bool pairs = strcmp(info->task, "pairs") == 0;
+    *size = NAN; /* of windows the tokens of a step say it */
+    if (images || pairs) *size = config_number(info->config, images ? "batch-size" : "max-tokens");
     return *size > 0 ? SR_OK : median_tokens(run, size, why);
 }
 

@@ -82,7 +82,8 @@ static void set_placement(run_identity *r) {
     const sr_run_site *site;
     bool last = false;
     r->placement[0] = 0;
-    if (strcmp(r->info->task, "images") == 0 || !r->decoder[0]) return;
+    const bool lm = strcmp(r->info->task, "text") == 0;
+    if (strcmp(r->info->task, "images") == 0 || (!lm && !r->decoder[0])) return;
     options_line_value(config, "placement", r->placement, sizeof r->placement);
     if (r->placement[0]) return;
     for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)

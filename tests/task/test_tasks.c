@@ -29,7 +29,7 @@ static void rows_are_whole(void **state) {
             assert_int_equal(metric_of(row, row->metric[i].name), i);
         }
     }
-    assert_int_equal(count, 2);
+    assert_int_equal(count, 3);
     assert_string_equal(task_split_name(SPLIT_VALID), "valid");
     assert_string_equal(task_split_name(SPLIT_TEST), "test");
 }
@@ -58,11 +58,20 @@ static void describes(void **state) {
     const cross_entropy_report sum = {
         .loss = 40, .nll = 4 * log(2), .tokens = 4, .correct = 3, .unknown = 1};
     char text[TASK_TEXT];
-    task_of(TASK_PAIRS)->describe(&sum, "validation", text);
+    task_of(TASK_PAIRS)->describe(&(task_result){&sum, "validation", 0, ""}, text);
     assert_non_null(strstr(text, "validation perplexity: 2 per target token (4 tokens, "));
     assert_non_null(strstr(text, "25.00 % are <unk>"));
-    task_of(TASK_IMAGES)->describe(&sum, "test", text);
+    task_of(TASK_IMAGES)->describe(&(task_result){&sum, "test", 0, ""}, text);
     assert_string_equal(text, "test accuracy: 75.00 % of 4 images (running statistics)");
+    const task_row *lm = task_of(TASK_LM);
+    lm->describe(&(task_result){&sum, "test", 19, "mask causal"}, text);
+    assert_string_equal(text, "test perplexity: 2 per token (4 tokens, <eos> and <unk> counted, "
+                              "25.00 % are <unk>; 19 left out by the windows; mask causal; running "
+                              "statistics)");
+    const cross_entropy_report large = {.nll = 9e17, .tokens = INT64_C(900000000000000000)};
+    char split[] = "validation", condition[] = "mask released: every position sees its own target";
+    lm->describe(&(task_result){&large, split, large.tokens, condition}, text);
+    assert_true(text[strlen(text) - 1] == ')'); /* nothing is cut off */
 }
 
 static void arrays(void **state) {
@@ -90,6 +99,10 @@ static void arrays(void **state) {
                           .channels = 5,
                           .image = image,
                           .label = label};
+    const batch windows = {
+        .task = TASK_LM, .count = 2, .target_length = 3, .target_in = source, .target_out = target};
+    assert_int_equal(task_of(TASK_LM)->arrays(&windows, a), 2);
+    assert_true(npz_count(&a[0].array) == 6 && a[1].array.data == target);
     assert_int_equal(task_of(TASK_IMAGES)->arrays(&images, a), 2);
     assert_true(npz_count(&a[0].array) == 120 && a[0].array.dim[3] == 5);
 }
@@ -121,8 +134,97 @@ static void smoothing(void **state) {
     const double nll = log(4 + exp(1)) - 1;
     assert_true(fabs(loss_of(task_of(TASK_IMAGES), NAN) - nll) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_PAIRS), NAN) - (nll + 0.1 * 0.8)) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_LM), NAN) - nll) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_LM), 0.1) - (nll + 0.1 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_PAIRS), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_IMAGES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
+}
+
+/* A model without logits: its numbers are summed, accuracy is not known, smoothing is refused. */
+static void loss_of_nll(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const task_row *row = task_of(TASK_LM);
+    const int32_t target[3] = {2, 1, 2};
+    const batch b = {
+        .task = TASK_LM, .count = 1, .target_length = 3, .target_out = target, .unknown = 2};
+    tape *t = tape_create(1, &why);
+    tape_reset(t, rng_create(1), true, true);
+    const pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
+    tensor *nll = tape_tensor(t, 1, (int64_t[]){3});
+    for (int i = 0; i < 3; i++) nll->value[i] = (real)(i + 1);
+    cross_entropy_report sum;
+    const tensor *loss = row->loss_of_nll(&p, nll, &sum);
+    assert_true(loss && loss->value[0] == 6);
+    assert_true(sum.loss == 6 && sum.nll == 6 && sum.tokens == 3 && sum.unknown == 2);
+    double value[TASK_METRICS];
+    row->measure(&sum, value);
+    assert_true(value[metric_of(row, "nll")] == 2 && isnan(value[metric_of(row, "accuracy")]));
+    tape_free(t);
+    model m = {.row = model_find("tensorized"), .gives_nll = true};
+    task_options o = {.label_smoothing = NAN};
+    check_ok(task_check_loss(row, &o, &m, &why), &why);
+    o.label_smoothing = 0.1;
+    assert_int_equal(task_check_loss(row, &o, &m, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "--label-smoothing: ");
+    m.gives_nll = false;
+    assert_int_equal(task_check_loss(row, &o, &m, &why), SR_OK);
+    m.gives_nll = true;
+    assert_int_equal(task_check_loss(task_of(TASK_PAIRS), &o, &m, &why), SR_USAGE);
+}
+
+static void write_lines(const char *name, const char *text) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", check_temporary(), name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* Perplexity of a split: every token of every window alike, none of what the windows leave out. */
+static void windows_of_a_split(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    write_lines("train", "a b c a\nb a c\n<unk> b a a c\nc b\n");
+    write_lines("valid", "a b\nc q b\na a\nb c a a\n");
+    data_options d = {.name = "text", .batch_size = 2, .eval_batch_size = 2, .window = 3};
+    snprintf(d.dir, sizeof d.dir, "%s", check_temporary());
+    strcpy(d.trainpref, "train"), strcpy(d.validpref, "valid");
+    d.eos_of_empty = true;
+    dataset *data = data_open(&d, &why);
+    if (!data) fail_msg("%s", why.text);
+    for (int adaptive = 0; adaptive < 2; adaptive++) {
+        model_options o = {.name = "tensorized", .preset = "ptb-mini", .norm = "bn", .seed = 1};
+        o.norm_eps = o.norm_alpha = o.attention_dropout = o.relu_dropout = NAN, o.dropout = 0.5;
+        strcpy(o.adaptive_cutoffs, adaptive ? "2" : "none");
+        model *m = model_create(&o, data_get_shape(data), &why);
+        if (!m) fail_msg("%s", why.text);
+        tape *t = tape_create(1, &why);
+        const task_options none = {.label_smoothing = NAN};
+        cross_entropy_report sum;
+        check_ok(task_evaluate(task_of(TASK_LM), &none, m, t, data, SPLIT_VALID, NORM_RUNNING, &sum,
+                               &why),
+                 &why);
+        assert_int_equal(sum.tokens, 2 * 2 * 3); /* 15 tokens, pieces of 7, windows at 0 and 3 */
+        assert_int_equal(sum.unknown, 1);
+        double nll = 0, value[TASK_METRICS];
+        for (int i = 0; i < 2; i++) {
+            batch b;
+            cross_entropy_report one;
+            check_ok(data_batch(data, SPLIT_VALID, 0, i, &b, &why), &why);
+            tape_reset(t, rng_create(3), false, false);
+            pass p = {.tape = t, .batch = &b, .mode = NORM_RUNNING};
+            assert_non_null(task_loss(task_of(TASK_LM), &none, m, &p, &one));
+            assert_int_equal(one.tokens, b.tokens);
+            nll += one.nll;
+        }
+        task_of(TASK_LM)->measure(&sum, value);
+        assert_true(fabs(value[2] - exp(nll / 12)) < 1e-9);
+        assert_true(isnan(value[3]) == adaptive);
+        tape_free(t);
+        model_free(m);
+    }
+    data_close(data);
 }
 
 static void models_and_data(void **state) {
@@ -139,6 +241,7 @@ int main(void) {
         cmocka_unit_test(rows_are_whole), cmocka_unit_test(measures),
         cmocka_unit_test(describes),      cmocka_unit_test(arrays),
         cmocka_unit_test(smoothing),      cmocka_unit_test(models_and_data),
+        cmocka_unit_test(loss_of_nll),    cmocka_unit_test(windows_of_a_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

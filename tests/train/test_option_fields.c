@@ -120,6 +120,29 @@ static void model_and_data(void **state) {
     assert_true(d->batch_size == 51 && !d->augment);
 }
 
+static void language_models(void **state) {
+    (void)state;
+    const model_options *m = &c.model;
+    const data_options *d = &c.data;
+    parse((const char *const[]){
+        "--model=tensorized", "--layers=11", "--lm-mask=released", "--head-dim=12",
+        "--core-number=13", "--adaptive-cutoffs=14,15", "--embed-dim=16", "--ffn-dim=17",
+        "--placement=pre", "--dropout=0.18", "--batch-size=19", "--eval-batch-size=20",
+        "--tgt-len=21", "--no-eos-of-empty-lines", "--vocab-size=22", NULL});
+    assert_true(m->layers == 11 && m->head_dim == 12 && m->core_number == 13);
+    assert_string_equal(m->lm_mask, "released");
+    assert_string_equal(m->adaptive_cutoffs, "14,15");
+    assert_string_equal(m->placement, "pre");
+    assert_true(m->embed_dim == 16 && m->ffn_dim == 17 && m->dropout == 0.18);
+    assert_true(d->batch_size == 19 && d->eval_batch_size == 20 && d->window == 21);
+    assert_true(!d->eos_of_empty && d->vocab_size == 22);
+    parse((const char *const[]){"--model=transformer_lm", "--heads=6", "--attention-dropout=0.23",
+                                "--relu-dropout=0.24", NULL});
+    assert_true(m->heads == 6 && m->attention_dropout == 0.23 && m->relu_dropout == 0.24);
+    assert_string_equal(m->lm_mask, "causal");
+    assert_true(d->eos_of_empty);
+}
+
 /* What the sources of each preset set (docs/models.md 2.6, 11.3), below what is given. */
 static void recipes(void **state) {
     (void)state;
@@ -142,6 +165,28 @@ static void recipes(void **state) {
                                     row[i].preset, "--weight-decay", "0.5", NULL});
         assert_true(c.lr == 7 && c.optim.weight_decay == 0.5);
     }
+    static const struct { /* docs/models.md 3.2, 11.3 */
+        const char *preset, *train;
+        double lr;
+        int64_t sequences, window, steps;
+    } lm[] = {{"ptb", "ptb.train.txt", 2.5e-4, 120, 32, 20000},
+              {"wikitext-103", "wiki.train.tokens", 2.5e-4, 60, 80, 200000},
+              {"ptb-mini", "ptb.train.txt", 1e-3, 64, 20, 5000},
+              {"wikitext-2", "wiki.train.tokens", 1e-3, 40, 32, 4000}};
+    for (size_t i = 0; i < sizeof lm / sizeof *lm; i++) {
+        parse((const char *const[]){"--model", "tensorized", "--preset", lm[i].preset, NULL});
+        assert_true(c.lr == lm[i].lr && c.optim.weight_decay == 0 && c.clip_norm == 0.25);
+        assert_true(c.optim.beta1 == 0.9 && c.optim.beta2 == 0.999 && c.optim.eps == 1e-8);
+        assert_true(c.data.batch_size == lm[i].sequences && c.data.window == lm[i].window);
+        assert_true(c.max_steps == lm[i].steps && c.warmup_updates == 0);
+        assert_true(c.data.eval_batch_size == 10);
+        assert_string_equal(c.data.name, "text");
+        assert_string_equal(c.data.trainpref, lm[i].train);
+        assert_string_equal(c.optimizer, "adam");
+        assert_string_equal(c.scheduler, "cosine");
+        assert_string_equal(c.model.norm, "ln");
+        assert_string_equal(c.model.placement, "post");
+    }
     parse((const char *const[]){"--model", "resnet20", NULL}); /* docs/models.md 1.1 */
     assert_true(c.lr == 0.1 && c.optim.momentum == 0.9 && c.optim.weight_decay == 1e-4);
     assert_true(c.warmup_updates == 0 && c.data.batch_size == 128 && c.data.augment);
@@ -150,6 +195,7 @@ static void recipes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(training), cmocka_unit_test(model_and_data),
-                                       cmocka_unit_test(recipes)};
+                                       cmocka_unit_test(recipes),
+                                       cmocka_unit_test(language_models)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
