@@ -117,6 +117,27 @@ static void probabilities_sum_to_one(void **state) {
     for (int n = 0; n <= 4; n++) assert_true(fabs(whole(n, cutoff) - 1) < 1e-5);
 }
 
+/* Words 0, 1 | 2 | 3, 4 with every weight 0 and cluster biases log 3, log 5: the head's four columns
+ * weigh 1, 1, 3, 5, and the last of them is the first cluster. */
+static void last_column_is_the_first_cluster(void **state) {
+    (void)state;
+    static const int64_t cutoff[] = {2, 3};
+    static const int32_t target[5] = {0, 1, 2, 3, 4};
+    static const double want[5] = {0.1, 0.1, 0.5, 0.15, 0.15};
+    tape *t = reals_tape(1);
+    tensor *in[INPUTS] = {
+        reals_tensor(t, 2, (int64_t[]){5, 2}, 1), reals_tensor(t, 2, (int64_t[]){5, 2}, 2),
+        reals_tensor(t, 1, (int64_t[]){5}, 3), reals_tensor(t, 2, (int64_t[]){2, 2}, 4),
+        reals_tensor(t, 1, (int64_t[]){2}, 5)};
+    for (int i = W; i <= WC; i++) memset(in[i]->value, 0, (size_t)in[i]->count * sizeof(real));
+    in[BC]->value[0] = (real)log(3), in[BC]->value[1] = (real)log(5);
+    const adaptive_inputs a = {in[H], in[W], in[B], in[WC], in[BC], cutoff, 2};
+    const tensor *nll = op_adaptive_softmax(t, &a, target);
+    reals_check_tape(t);
+    for (int i = 0; i < 5; i++) assert_true(fabs(exp(-(double)nll->value[i]) - want[i]) < 1e-6);
+    tape_free(t);
+}
+
 static void expect_refusal(const int64_t *cutoff, int cutoffs, int32_t word, const char *part) {
     tape *t = reals_tape(1);
     const int32_t target[2] = {0, word};
@@ -147,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_vectors),
         cmocka_unit_test(probabilities_sum_to_one),
+        cmocka_unit_test(last_column_is_the_first_cluster),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
