@@ -74,6 +74,16 @@ static data_split split_of(const char *name) {
     return !strcmp(name, "test") ? SPLIT_TEST : !strcmp(name, "train") ? SPLIT_TRAIN : SPLIT_VALID;
 }
 
+/* What belongs to the numbers: what was counted, what was left out, what the model saw. */
+static void print_result(const trained *t, data_split split, const cross_entropy_report *sum) {
+    char text[TASK_TEXT];
+    int64_t tokens;
+    const char *name = split == SPLIT_VALID ? "validation" : task_split_name(split);
+    const int64_t left_out = data_left_out(t->data, split, &tokens);
+    t->task->describe(&(task_result){sum, name, left_out, model_condition(t->model)}, text);
+    printf("# %s\n", text);
+}
+
 static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of_batch,
                                sr_failure *why) {
     cross_entropy_report sum;
@@ -87,6 +97,7 @@ static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of
         train_metric_make(t->task, i, split, of_batch, &m);
         print_row(table, m.name, "-", value[i], m.unit, m.definition);
     }
+    if (!of_batch) print_result(t, split, &sum);
     return SR_OK;
 }
 

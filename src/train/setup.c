@@ -85,7 +85,7 @@ static sr_status check_norm_options(const trainer *r, sr_failure *why) {
 static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
-    r->task = r->result->last.task = task_of(shape->task);
+    r->task = task_of(shape->task);
     r->task_options = (task_options){c->label_smoothing, c->smoothing};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
     if (c->test && !data_has_split(r->data, SPLIT_TEST))
@@ -93,6 +93,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     r->model = model_create(&c->model, shape, why);
     if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
         return why->status;
+    trainer_eval_begin(r, SPLIT_VALID, &r->result->last); /* a run that goes on may have one */
     r->optimizer = optim_find(c->optimizer);
     if (!r->optimizer) return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", c->optimizer);
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,

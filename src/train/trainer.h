@@ -71,6 +71,12 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
 /* Appends the milestones of "6,9", positive and ascending (schedule.c). */
 sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why);
 
+/* config_check.c: names are those of the tables; options that belong together do. */
+sr_status trainer_check_names(const train_config *c, sr_failure *why);
+sr_status trainer_check_together(const train_config *c, sr_failure *why);
+
+/* What is said with the numbers of a split, which are not taken yet. */
+void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
 /* An evaluation of a split; recorded and told. */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 

@@ -70,20 +70,24 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     return status;
 }
 
+void trainer_eval_begin(const trainer *r, data_split split, train_eval *e) {
+    int64_t tokens;
+    e->task = r->task;
+    e->split = split;
+    e->left_out = data_left_out(r->data, split, &tokens);
+    e->condition = model_condition(r->model);
+}
+
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
     const double start = progress_clock();
     train_eval e = {
-        .task = r->task,
-        .split = split,
         .step = r->result->steps,
         .update = r->result->updates,
         .epoch = r->epoch,
         .train_loss = r->loss_sum / (double)r->loss_tokens,
         .lr = r->lr,
-        .condition = model_condition(r->model),
     };
-    int64_t tokens;
-    e.left_out = data_left_out(r->data, split, &tokens);
+    trainer_eval_begin(r, split, &e);
     sr_status status = measure(r, &e, why);
     if (status != SR_OK) return status;
     e.seconds = progress_clock() - r->started;
