@@ -18,6 +18,7 @@ typedef struct task_metric {
     const char *name, *unit;
     const char *definition; /* without the split, which stands in front of it */
     task_better better;
+    bool decoded; /* of sentences that the model writes, not of a pass: such metrics stand last */
 } task_metric;
 
 typedef struct task_options {
@@ -64,7 +65,8 @@ typedef struct task_row {
 
 const task_row *task_at(int i); /* NULL past the end */
 const task_row *task_of(task id);
-int task_metrics(const task_row *row);
+int task_metrics(const task_row *row);     /* of a pass */
+int task_all_metrics(const task_row *row); /* with decoded ones */
 
 /* SR_USAGE when a model cannot learn from data of this shape. */
 sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *why);

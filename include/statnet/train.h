@@ -25,7 +25,7 @@ typedef struct train_config {
     option_text tokenize;
     bool lowercase;
     option_text weights, checkpoint, checkpoint_every, keep_best;
-    int64_t keep;
+    int64_t keep, bleu_every, bleu_beam;
     bool force, quiet, profile, validate_batch, test, final_tid;
     int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
         dump_steps;
@@ -79,6 +79,8 @@ typedef struct train_metric {
 } train_metric;
 void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
                        train_metric *m);
+/* How many of the task's metrics an evaluation of a split has: decoded ones where they are asked for. */
+int train_metrics_shown(const train_config *c, const task_row *row);
 /* Every metric of a run's evaluations, the task's leading one first; their number. */
 enum { TRAIN_METRICS = 3 * TASK_METRICS };
 int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]);

@@ -20,6 +20,7 @@ dataset *train_data_open(const train_config *c, train_text *text, sr_failure *wh
 /* What a user may change. */
 typedef struct trained_options {
     const char *data_dir; /* "": the run's */
+    const char *testpref; /* prefix of the test's files; NULL or "": the run's */
     int threads;          /* 0: all */
 } trained_options;
 

@@ -68,7 +68,7 @@ static char *origin_of(const average_values *v, char *const *name, int count) {
 static sr_status average(const average_values *v, char *const *name, int count, sr_failure *why) {
     trained *t = calloc(1, sizeof *t);
     char *origin = origin_of(v, name, count);
-    const trained_options o = {v->data_dir, (int)v->threads};
+    const trained_options o = {v->data_dir, NULL, (int)v->threads};
     sr_status status = t && origin ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = trained_open(t, name[count - 1], &o, why);
     if (status == SR_OK) status = trained_average(t, name, count, why);

@@ -1,5 +1,5 @@
-/* cmd_evaluate.c -- statrec evaluate: the metrics of a trained model on a split, and its
- * train-inference discrepancy. */
+/* cmd_evaluate.c -- statrec evaluate: the metrics of a trained model on a split, BLEU among them where
+ * it writes sentences, and its train-inference discrepancy. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "commands.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
+#include "decode_options.h"
+#include "statnet/progress.h"
 #include "statnet/tsv.h"
 
 typedef struct evaluate_values {
-    option_text split, data_dir;
-    int64_t threads, batches;
-    bool batch, tid;
+    decode_values decode; /* first: DECODE_ROWS */
+    option_text split, data_dir, testpref, bleu;
+    int64_t threads, batches, bootstrap;
+    bool batch, tid, quiet;
 } evaluate_values;
 
 #define AT(field) offsetof(evaluate_values, field)
@@ -27,6 +28,15 @@ static const option evaluate_rows[] = {
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
                "of the discrepancy; 0: all of an epoch"),
     TEXT_OPTION(NULL, "data-dir", AT(data_dir), "", "directory of the data; empty: the run's"),
+    TEXT_OPTION(NULL, "testpref", AT(testpref), "", "prefix of the test's files; empty: the run's"),
+    CHOICE_OPTION(
+        NULL, "bleu", AT(bleu), "multi-bleu", "multi-bleu|13a|intl|none|off",
+        "of sentence pairs: words as in the training text, as multi-bleu.perl; or text as "
+        "people write it, tokenized as sacreBLEU does"),
+    INT_OPTION(NULL, "bootstrap", AT(bootstrap), "1000", 0, 1000000, "resamples",
+               "of the 95 % interval of BLEU; 0: none"),
+    DECODE_ROWS(NULL),
+    FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "no progress line"),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),
 };
 static const option_table evaluate_options = {evaluate_rows,
@@ -42,6 +52,47 @@ static int print_help(void) {
     options_help(evaluate_options, stdout);
     printf("\nExit status: 0 done, 1 failed, 2 usage.\n");
     return TOOL_DONE;
+}
+
+/* -- BLEU */
+
+typedef struct decoding {
+    progress progress;
+    double start;
+} decoding;
+
+static void on_progress(void *context, int64_t sentences, int64_t words) {
+    decoding *d = context;
+    char detail[64];
+    snprintf(detail, sizeof detail, "%.0f words/s", (double)words / (progress_clock() - d->start));
+    progress_show(&d->progress, sentences, detail);
+}
+
+static bool on_stop(void *context) {
+    (void)context;
+    return tool_signal() != 0;
+}
+
+static bleu_form form_of(const char *word) {
+    bleu_form form = BLEU_FORM;
+    if (!strcmp(word, "multi-bleu")) return (bleu_form)BLEU_MULTI_FORM;
+    form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, word);
+    return form;
+}
+
+/* The hypotheses scored; NULL on failure, or (*why untouched) after a signal. */
+static bleu_scorer *score(const tool *from, const evaluate_values *v, const trained *t,
+                          data_split split, const bleu_form *form, sr_failure *why) {
+    translator of = {.model = t->model, .codec = data_codec(t->data)};
+    decoding d = {.start = progress_clock()};
+    decode_choose(&v->decode, &of);
+    of.options.threads = t->threads, of.options.context = &d;
+    of.options.progress = on_progress, of.options.stop = on_stop;
+    tool_catch_signals();
+    progress_begin(&d.progress, from->name, "sentences", data_pairs(t->data, split), v->quiet);
+    bleu_scorer *s = translator_bleu(&of, t->data, split, form, why);
+    progress_end(&d.progress);
+    return s;
 }
 
 /* -- the table */
@@ -101,6 +152,38 @@ static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of
     return SR_OK;
 }
 
+/* The score as a row, its line and interval as `#` lines. */
+static sr_status print_bleu(const tool *from, const evaluate_values *v, const trained *t,
+                            tsv *table, data_split split, sr_failure *why) {
+    const bleu_form form = form_of(v->bleu);
+    bleu_interval interval = {.resamples = v->bootstrap, .seed = BLEU_SEED};
+    char name[64], signature[BLEU_LINE], line[BLEU_LINE];
+    bleu_scorer *s = score(from, v, t, split, &form, why);
+    if (!s) return why->status;
+    const bleu_counts sum = bleu_sum(s);
+    sr_status status = v->bootstrap ? bleu_bootstrap(s, &interval, why) : SR_OK;
+    bleu_signature(s, NULL, signature, sizeof signature);
+    snprintf(name, sizeof name, "%s_bleu", task_split_name(split));
+    print_row(table, name, "-", bleu_compute(&form, &sum).bleu, "BLEU", signature);
+    if (form.multi)
+        bleu_print_multi(&sum, line, sizeof line);
+    else
+        bleu_print(s, 2, NULL, line, sizeof line);
+    printf("# %s\n", line);
+    if (v->bootstrap && status == SR_OK) {
+        bleu_print_interval(&interval, 2, line, sizeof line);
+        printf("# BLEU: %s\n", line);
+    }
+    bleu_free(s);
+    return status;
+}
+
+/* Metrics of sentences that the model writes, where the data have text to compare them with. */
+static bool writes(const evaluate_values *v, const trained *t, data_split split) {
+    return strcmp(v->bleu, "off") != 0 && task_all_metrics(t->task) > task_metrics(t->task) &&
+           split != SPLIT_TRAIN && data_reference(t->data, split, 0).byte;
+}
+
 static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *why) {
     const int sites = t->model->sites;
     double *mean = malloc((size_t)(2 * sites + 1) * sizeof *mean), *var = mean + sites;
@@ -122,7 +205,7 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
                           trained *t, sr_failure *why) {
     tsv table;
     const data_split split = split_of(v->split);
-    const trained_options o = {v->data_dir, (int)v->threads};
+    const trained_options o = {v->data_dir, v->testpref, (int)v->threads};
     sr_status status = trained_open(t, from->argv[2], &o, why);
     if (status == SR_OK) status = trained_open_data(t, why);
     if (status == SR_OK && !data_has_split(t->data, split))
@@ -132,6 +215,7 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
     begin_table(&table, from, command, t);
     status = print_metrics(t, &table, split, false, why);
     if (status == SR_OK && v->batch) status = print_metrics(t, &table, split, true, why);
+    if (status == SR_OK && writes(v, t, split)) status = print_bleu(from, v, t, &table, split, why);
     return status == SR_OK && v->tid ? print_tid(t, &table, v->batches, why) : status;
 }
 
@@ -142,7 +226,8 @@ static int evaluate_and_report(const tool *t, const evaluate_values *v, const ch
     sr_status status = evaluate(t, command, v, of, &why);
     trained_close(of);
     free(of);
-    return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
+    if (status != SR_OK) return tool_report(t, &why);
+    return tool_signal() ? 128 + tool_signal() : TOOL_DONE;
 }
 
 int cmd_evaluate(const tool *t) {

@@ -253,7 +253,7 @@ static bool is_checkpoint(const char *name) {
 static sr_status export_weights(const export_values *v, const char *name, sr_failure *why) {
     trained *t = calloc(1, sizeof *t);
     if (!t) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = trained_open(t, name, &(trained_options){"", 1}, why);
+    sr_status status = trained_open(t, name, &(trained_options){"", NULL, 1}, why);
     if (status == SR_OK) status = weights_write_npz(t->model, v->output, v->force, why);
     trained_close(t);
     free(t);

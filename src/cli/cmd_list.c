@@ -114,7 +114,7 @@ static int list_tasks(const tool *t) {
     for (int i = 0; (k = task_at(i)); i++) {
         char cell[CELL] = "";
         append(cell, "%s; metrics", k->summary);
-        for (int n = 0; n < task_metrics(k); n++) append(cell, " %s", k->metric[n].name);
+        for (int n = 0; n < task_all_metrics(k); n++) append(cell, " %s", k->metric[n].name);
         PRINT_ROW(k->name, cell);
     }
     return TOOL_DONE;

@@ -40,7 +40,8 @@ static void on_warn(void *context, const char *text) {
 
 static void declare_metrics(session *s, const train_eval *e, bool of_batch) {
     char text[512];
-    for (int i = 0; i < task_metrics(e->task); i++) {
+    const int metrics = of_batch ? task_metrics(e->task) : train_metrics_shown(&s->config, e->task);
+    for (int i = 0; i < metrics; i++) {
         train_metric *m = &s->metric[of_batch][i];
         train_metric_make(e->task, i, e->split, of_batch, m);
         snprintf(text, sizeof text, "%s (%s)", m->definition, m->unit);
@@ -71,14 +72,14 @@ static void print_number(tsv *t, double value) {
 static void on_eval(void *context, const train_eval *e) {
     session *s = context;
     tsv *t = &s->table;
-    const int metrics = task_metrics(e->task);
+    const int metrics = train_metrics_shown(&s->config, e->task);
     progress_end(&s->progress);
     if (!s->header_done) begin_table(s, e);
     tsv_real(t, e->epoch);
     tsv_int(t, e->update);
     print_number(t, e->train_loss);
     for (int i = 0; i < metrics; i++) print_number(t, e->value[i]);
-    for (int i = 0; i < metrics && s->config.validate_batch; i++)
+    for (int i = 0; i < task_metrics(e->task) && s->config.validate_batch; i++)
         print_number(t, e->batch_value[i]);
     print_number(t, e->lr);
     char seconds[32];

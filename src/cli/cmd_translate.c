@@ -190,7 +190,7 @@ static void tell(const session *s, const trained *t) {
 
 static sr_status open_and_translate(session *s, trained *t, trained_text *text, const char *path,
                                     FILE *out, sr_failure *why) {
-    const trained_options o = {"", (int)s->values->threads};
+    const trained_options o = {"", NULL, (int)s->values->threads};
     sr_status status = trained_open(t, s->tool->argv[2], &o, why);
     if (status == SR_OK) status = trained_open_text(t, text, why);
     if (status == SR_OK && !text->dictionary[0])

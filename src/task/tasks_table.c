@@ -17,6 +17,12 @@ const task_row *task_of(task id) {
 
 int task_metrics(const task_row *row) {
     int count = 0;
+    while (count < TASK_METRICS && row->metric[count].name && !row->metric[count].decoded) count++;
+    return count;
+}
+
+int task_all_metrics(const task_row *row) {
+    int count = task_metrics(row);
     while (count < TASK_METRICS && row->metric[count].name) count++;
     return count;
 }

@@ -40,7 +40,7 @@ static sr_status find_best_metric(trainer *r, sr_failure *why) {
     train_metric m;
     r->best_metric = -1;
     if (!*r->config->keep_best) return SR_OK;
-    for (int i = 0; i < task_metrics(r->task); i++) {
+    for (int i = 0; i < train_metrics_shown(r->config, r->task); i++) {
         train_metric_make(r->task, i, SPLIT_VALID, false, &m);
         if (strcmp(m.name, r->config->keep_best) || m.better == BETTER_NEITHER) continue;
         r->best_metric = i;

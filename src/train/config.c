@@ -73,6 +73,11 @@ static bool counts_words(const void *values) {
     return strcmp(c->data.dictionary, "separate") ? !source && !target : !source || !target;
 }
 
+static bool wants_bleu(const void *values) {
+    const train_config *c = values;
+    return c->bleu_every > 0;
+}
+
 static bool has_columns(const void *values) {
     const train_config *c = values;
     return !strcmp(c->data.name, "tabbed");
@@ -176,6 +181,7 @@ static const option_use of_text = {"model", is_text, NULL}, of_images = {"model"
                         of_columns = {"data", has_columns, &of_pairs},
                         of_prefixes = {"data", has_prefixes, &of_text_files},
                         of_counting = {"source-dictionary", counts_words, &of_text},
+                        of_bleu = {"bleu-every", wants_bleu, &of_pair_files},
                         of_smoothing = {"label-smoothing", is_smoothed, NULL},
                         of_sgd = {"optimizer", is_sgd, NULL},
                         of_momentum = {"momentum", has_momentum, &of_sgd},
@@ -286,6 +292,17 @@ static const option rows[] = {
         "text: pairs of like length together, batches in random order; the same, shortest first; "
         "pairs drawn at random",
         .use = &of_pairs),
+    CHOICE(DATA, "tokenize", tokenize, "none", "none|13a|intl",
+           "how lines are cut into words, as the tokenizers of BLEU do; none: at blanks alone",
+           .use = &of_pair_files),
+    FLAG(DATA, "lowercase", lowercase, "no", "small letters alone", .use = &of_pair_files),
+    INT(DATA, "bpe-merges", data.bpe_merges, "0", 1, BIG, "merges",
+        "byte-pair encoding: so many merges learnt from the training text of both languages; 0: "
+        "none",
+        .use = &of_pair_files),
+    TEXT(DATA, "bpe-codes", data.bpe_codes, "",
+         "byte-pair encoding with the merges of this file, of `statrec bpe learn` or subword-nmt",
+         .use = &of_pair_files),
     CHOICE(DATA, "dictionary", data.dictionary, "joint", "joint|separate",
            "of both languages together, with one embedding, or one of each", .use = &of_pairs),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
@@ -360,6 +377,12 @@ static const option rows[] = {
          "metric of the validation, as the table's columns call it", .use = &of_patience),
     FLAG(TRAIN, "validate-batch", validate_batch, "no",
          "validate a second time with the statistics of each validation batch"),
+    INT(TRAIN, "bleu-every", bleu_every, "0", 1, BIG, "validations",
+        "BLEU of the validation pairs in every N-th validation, of the test pairs with --test; 0: "
+        "never",
+        .use = &of_pair_files),
+    INT(TRAIN, "bleu-beam", bleu_beam, "5", 1, 1000, "hypotheses", "of a sentence that go on",
+        .use = &of_bleu),
     FLAG(TRAIN, "test", test, "no", "evaluate the test split too, after training"),
     INT(TRAIN, "seed", seed, "1", 0, 9007199254740992.0, "",
         "of initialisation, order, dropout, generated data"),

@@ -16,8 +16,8 @@ typedef struct metric_place {
 
 static bool find_metric(const train_config *c, metric_place *place) {
     const task_row *row = task_of(model_find(c->model.name)->task);
-    const int metrics = task_metrics(row);
-    for (int i = 0; i < (c->validate_batch ? 2 : 1) * metrics; i++) {
+    const int metrics = train_metrics_shown(c, row);
+    for (int i = 0; i < metrics + (c->validate_batch ? task_metrics(row) : 0); i++) {
         train_metric m;
         *place = (metric_place){i % metrics, i >= metrics, row->metric[i % metrics].better};
         train_metric_make(row, place->index, SPLIT_VALID, place->of_batch, &m);

@@ -51,6 +51,8 @@ static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
     gemm_setup(t->threads);
     if (*o->data_dir)
         snprintf(t->config.data.dir, sizeof t->config.data.dir, "%.511s", o->data_dir);
+    if (o->testpref && *o->testpref)
+        snprintf(t->config.data.testpref, sizeof t->config.data.testpref, "%.511s", o->testpref);
     t->task = task_of(t->shape.task);
     t->task_options = (task_options){t->config.label_smoothing, t->config.smoothing};
     t->model = model_create(&t->config.model, &t->shape, why);

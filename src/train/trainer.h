@@ -45,7 +45,8 @@ typedef struct trainer {
     double loss_sum;
     int64_t loss_tokens;
     double lr, epoch;
-    bool stepped; /* a step of this process has begun */
+    int64_t validations; /* so far */
+    bool stepped;        /* a step of this process has begun */
     bool nonfinite_told, finished;
     double patience_best;    /* of patience-metric, NaN: none yet */
     int64_t patience_waited; /* evaluations since */
@@ -90,6 +91,9 @@ bool trainer_out_of_patience(const trainer *r);
 sr_status trainer_check_resumed_patience(const trainer *r, sr_failure *why);
 /* At the end of a run: *result says when this is what ended it. */
 void trainer_tell_patience(const trainer *r);
+
+/* BLEU of the split into the evaluation, when it is time for it. */
+sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why);
 
 /* The final pass: training batches in the order of the next epoch, dropout as in training, running
  * values frozen; nothing when no site is recorded. */

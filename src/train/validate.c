@@ -20,13 +20,17 @@ void train_metric_make(const task_row *row, int metric, data_split split, bool o
     m->better = of->better;
 }
 
+int train_metrics_shown(const train_config *c, const task_row *row) {
+    return c->bleu_every ? task_all_metrics(row) : task_metrics(row);
+}
+
 int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]) {
-    const int metrics = task_metrics(row);
+    const int metrics = train_metrics_shown(c, row);
     int count = 0;
     train_metric_make(row, row->leading, SPLIT_VALID, false, &m[count++]);
     for (int i = 0; i < metrics; i++)
         if (i != row->leading) train_metric_make(row, i, SPLIT_VALID, false, &m[count++]);
-    for (int i = 0; i < metrics && c->validate_batch; i++)
+    for (int i = 0; i < task_metrics(row) && c->validate_batch; i++)
         train_metric_make(row, i, SPLIT_VALID, true, &m[count++]);
     for (int i = 0; i < metrics && c->test; i++)
         train_metric_make(row, i, SPLIT_TEST, false, &m[count++]);
@@ -43,8 +47,8 @@ static void record_eval(trainer *r, const train_eval *e) {
     train_metric metric[2 * TASK_METRICS];
     const char *name[2 * TASK_METRICS];
     double value[2 * TASK_METRICS];
-    const int metrics = task_metrics(e->task);
-    const int count = has_batch_statistics(r, e) ? 2 * metrics : metrics;
+    const int metrics = train_metrics_shown(r->config, e->task);
+    const int count = metrics + (has_batch_statistics(r, e) ? task_metrics(e->task) : 0);
     for (int i = 0; i < count; i++) {
         const bool of_batch = i >= metrics;
         train_metric_make(e->task, i % metrics, e->split, of_batch, &metric[i]);
@@ -63,11 +67,33 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     if (status != SR_OK) return status;
     r->task->measure(&e->sum, e->value);
     for (int i = 0; i < TASK_METRICS; i++) e->batch_value[i] = NAN;
+    status = trainer_decode(r, e, why);
+    if (status != SR_OK) return status;
     if (!has_batch_statistics(r, e)) return SR_OK;
     status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data, e->split,
                            NORM_BATCH, &again, why);
     if (status == SR_OK) r->task->measure(&again, e->batch_value);
     return status;
+}
+
+/* Metrics of what the model writes: of every --bleu-every-th validation, and of the test. */
+sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
+    const int64_t every = r->config->bleu_every;
+    for (int i = task_metrics(e->task); i < task_all_metrics(e->task); i++) e->value[i] = NAN;
+    if (e->split == SPLIT_VALID) r->validations++;
+    if (!every || (e->split == SPLIT_VALID && r->validations % every)) return SR_OK;
+    const bleu_form form = BLEU_MULTI_FORM;
+    translator t = {.model = r->model, .codec = data_codec(r->data)};
+    t.options = translate_options_preset();
+    t.options.beam.beam = r->config->bleu_beam;
+    t.options.beam.best = 1;
+    t.options.threads = r->threads;
+    bleu_scorer *s = translator_bleu(&t, r->data, e->split, &form, why);
+    if (!s) return why->status;
+    const bleu_counts sum = bleu_sum(s);
+    e->value[task_metrics(e->task)] = bleu_compute(&form, &sum).bleu;
+    bleu_free(s);
+    return SR_OK;
 }
 
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e) {

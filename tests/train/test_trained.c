@@ -27,7 +27,7 @@ static trained *open_trained(const char *name) {
     sr_failure why = {0};
     trained *t = malloc(sizeof *t);
     assert_non_null(t);
-    check_ok(trained_open(t, path_of(name), &(trained_options){"", 1}, &why), &why);
+    check_ok(trained_open(t, path_of(name), &(trained_options){"", NULL, 1}, &why), &why);
     return t;
 }
 
