@@ -1,88 +1,16 @@
-/* The adaptive softmax against the shared vectors, and against the sum over a dictionary: whatever
- * the cut-offs, the probabilities of all words sum to 1. */
+/* The adaptive softmax: whatever the cut-offs, the probabilities of all words sum to 1; which column is
+ * which cluster; refusals. (Vectors: tests/train/vectors_language.c.) */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../check.h"
-#include "../oracle_file.h"
 #include "reals.h"
 #include "statnet/gemm.h"
-#include "statnet/gradcheck.h"
 #include "statnet/ops.h"
 
 enum { H, W, B, WC, BC, INPUTS };
-static const char *const names[INPUTS] = {"h", "W", "b", "Wc", "bc"};
-
-static tensor *read_tensor(const oracle_file *f, int k, const char *name) {
-    char path[32];
-    int64_t dim[4], count;
-    snprintf(path, sizeof path, "in/%s", name);
-    double *from = oracle_read(f, k, path, dim, &count);
-    if (!from) return NULL;
-    tensor *x = gradcheck_tensor(strchr(name, 'b') ? 1 : 2, dim, 1, true);
-    assert_non_null(x);
-    for (int64_t i = 0; i < count; i++) x->value[i] = (real)from[i];
-    free(from);
-    return x;
-}
-
-/* Whole numbers; NULL and 0 when there are none. */
-static int64_t *read_numbers(const oracle_file *f, int k, const char *path, int64_t *count) {
-    double *from = oracle_read(f, k, path, NULL, count);
-    int64_t *x = calloc(1024, sizeof *x);
-    assert_true(x && *count <= 1024);
-    for (int64_t i = 0; from && i < *count; i++) x[i] = (int64_t)from[i];
-    free(from);
-    return x;
-}
-
-static void compare(const oracle_file *f, int k, const char *name, const real *got, int64_t count) {
-    double *wide = malloc((size_t)count * sizeof *wide);
-    for (int64_t i = 0; i < count; i++) wide[i] = (double)got[i];
-    bool same = oracle_check(f, k, name, wide, count, NULL, 1);
-    free(wide);
-    if (!same) fail_msg("case %d: %s differs", k, name);
-}
-
-static void check_case(const oracle_file *f, int k) {
-    tensor *in[INPUTS];
-    int32_t target[1024];
-    int64_t cutoffs = 0, rows = 0;
-    for (int i = 0; i < INPUTS; i++) in[i] = read_tensor(f, k, names[i]);
-    int64_t *cutoff = read_numbers(f, k, "in/cutoffs", &cutoffs);
-    int64_t *wide = read_numbers(f, k, "in/target", &rows);
-    for (int64_t r = 0; r < rows; r++) target[r] = (int32_t)wide[r];
-    tape *t = reals_tape(2);
-    const adaptive_inputs a = {in[H], in[W], in[B], in[WC], in[BC], cutoff, (int)cutoffs};
-    tensor *nll = op_adaptive_softmax(t, &a, target);
-    reals_check_tape(t);
-    assert_int_equal(nll->count, rows);
-    compare(f, k, "nll", nll->value, rows);
-    tape_backward(t, op_sum(t, nll), 1);
-    for (int i = 0; i < INPUTS; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "d_%s", names[i]);
-        if (!in[i]) continue;
-        compare(f, k, name, in[i]->grad, in[i]->count);
-        gradcheck_tensor_free(in[i]);
-    }
-    tape_free(t);
-    free(cutoff);
-    free(wide);
-}
-
-static void shared_vectors(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/models/adaptive_softmax.h5");
-    if (!path) skip();
-    oracle_file *f = oracle_open(path);
-    assert_non_null(f);
-    assert_true(oracle_cases(f) > 0);
-    for (int k = 0; k < oracle_cases(f); k++) check_case(f, k);
-    oracle_close(f);
-}
 
 /* Sum over all words of exp(-nll) for one hidden vector. */
 static double whole(int cutoffs, const int64_t *cutoff) {
@@ -166,7 +94,6 @@ static void refusals(void **state) {
 int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared_vectors),
         cmocka_unit_test(probabilities_sum_to_one),
         cmocka_unit_test(last_column_is_the_first_cluster),
         cmocka_unit_test(refusals),
