@@ -7,6 +7,9 @@
  * Failure is sticky: the first one is kept, ops given a NULL tensor return NULL, so a model is
  * written as one expression and the loop asks tape_failure once.
  *
+ * The gradient of an op's result is undefined once the op has passed it on: its memory serves the
+ * gradients of earlier ops. Those of leaves stay.
+ *
  * Gradients add. To spare zeroing and re-reading large buffers the first contribution to a
  * tensor's gradient may overwrite it: tape_grad says which.
  */
@@ -66,6 +69,7 @@ struct tape {
     rng random;     /* of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */
     tape_node *last;
+    struct tape_spare *spare; /* memory of gradients that were passed on, smallest first */
     sr_failure failure;
     bool profiling;                    /* set by the owner; costs two clock readings an op */
     double mark;                       /* end of the op before */

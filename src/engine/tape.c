@@ -38,6 +38,7 @@ void tape_reset(tape *t, rng random, bool training, bool recording) {
     t->training = training;
     t->recording = recording;
     t->last = NULL;
+    t->spare = NULL;
     t->failure = (sr_failure){0};
     if (t->profiling) t->mark = progress_clock();
 }
@@ -130,10 +131,53 @@ tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *o
     return out;
 }
 
+/* -- memory of gradients
+
+ * A backward pass needs few gradients at a time. Without this they would take as much memory as all
+ * results of the forward pass together. */
+
+/* Stands in the memory that it is about. */
+struct tape_spare {
+    struct tape_spare *next;
+    int64_t count; /* numbers there */
+};
+
+enum { SPARE_ALIGN = 64 / sizeof(real), SPARE_LEAST = SPARE_ALIGN };
+
+static void put_spare(tape *t, real *at, int64_t count) {
+    struct tape_spare **place = &t->spare, *s = (void *)at;
+    if (count < SPARE_LEAST) return;
+    while (*place && (*place)->count < count) place = &(*place)->next;
+    *s = (struct tape_spare){*place, count};
+    *place = s;
+}
+
+/* The gradient has been passed on. */
+static void give_back(tape *t, tensor *x) {
+    put_spare(t, x->grad, x->count);
+    x->grad = NULL;
+    x->has_grad = false;
+}
+
+/* From the smallest piece that is large enough, of which the rest is kept. */
+static real *take_spare(tape *t, int64_t count) {
+    struct tape_spare **place = &t->spare;
+    while (*place && (*place)->count < count) place = &(*place)->next;
+    struct tape_spare *s = *place;
+    if (!s) return NULL;
+    *place = s->next;
+    const int64_t used = (count + SPARE_ALIGN - 1) / SPARE_ALIGN * SPARE_ALIGN,
+                  left = s->count - used;
+    real *at = (real *)(void *)s;
+    put_spare(t, at + used, left);
+    return at;
+}
+
 real *tape_grad(tape *t, tensor *x, bool *add) {
     if (!x || !x->wants_grad) return NULL;
     if (!x->grad) {
-        x->grad = tape_alloc(t, (size_t)x->count * sizeof *x->grad);
+        x->grad = take_spare(t, x->count);
+        if (!x->grad) x->grad = tape_alloc(t, (size_t)x->count * sizeof *x->grad);
         if (!x->grad) return NULL;
     }
     *add = x->has_grad;
@@ -180,6 +224,7 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
         if (!n->out->has_grad) continue;
         n->backward(t, n);
+        give_back(t, n->out);
         if (t->profiling) profile_row(t, n->op)->backward += profile_lap(t);
     }
 }

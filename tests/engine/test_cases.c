@@ -243,6 +243,53 @@ static void memory_runs_out(void **state) {
     }
 }
 
+/* A deep chain needs a few gradients at a time, not one a layer; branches and other sizes beside it get
+ * what they should. y = sum over layers of relu(...relu(x + x)...): the gradient of x is known. */
+static void gradients_share_memory(void **state) {
+    (void)state;
+    enum { LAYERS = 30, N = 50000 };
+    sr_failure why = {0};
+    tape *t = tape_create(1, &why);
+    real *value = malloc(N * sizeof *value), *grad = calloc(N, sizeof *grad);
+    assert_non_null(t);
+    assert_true(value && grad);
+    for (int i = 0; i < N; i++) value[i] = (real)(i % 7 - 3);
+    tape_reset(t, rng_create(1), true, true);
+    tensor x = {.rank = 2,
+                .dim = {N / 10, 10, 1, 1},
+                .count = N,
+                .value = value,
+                .grad = grad,
+                .wants_grad = true,
+                .has_grad = true};
+    tensor *h = op_add(t, &x, &x);
+    for (int i = 0; i < LAYERS; i++) h = op_add(t, op_relu(t, h), op_relu(t, h));
+    tensor *loss = tape_tensor(t, 1, (int64_t[]){1});
+    loss = tape_push(t, "sum", dot_backward, loss, (tensor *[]){h, NULL}, NULL);
+    const size_t before = arena_used(t->arena);
+    tape_backward(t, loss, 1);
+    assert_true(arena_used(t->arena) - before < 6 * N * sizeof(real));
+    /* dot_backward's weights stand for dL/dh; every layer doubles them where x > 0 */
+    real *weight = calloc(N, sizeof *weight);
+    tensor same = {.rank = 1,
+                   .dim = {N, 1, 1, 1},
+                   .count = N,
+                   .value = value,
+                   .grad = weight,
+                   .wants_grad = true,
+                   .has_grad = true};
+    tape_reset(t, rng_create(1), true, true);
+    tensor *alone = tape_tensor(t, 1, (int64_t[]){1});
+    alone = tape_push(t, "sum", dot_backward, alone, (tensor *[]){&same, NULL}, NULL);
+    tape_backward(t, alone, 1);
+    for (int i = 0; i < N; i++) {
+        const double want = value[i] > 0 ? ldexp((double)weight[i], LAYERS + 1) : 0;
+        assert_true(fabs((double)grad[i] - want) <= 1e-5 * fabs(want));
+    }
+    free(weight), free(grad), free(value);
+    tape_free(t);
+}
+
 int main(void) {
     gemm_setup(3);
     const struct CMUnitTest tests[] = {
@@ -254,6 +301,7 @@ int main(void) {
         cmocka_unit_test(inputs_without_gradient),
         cmocka_unit_test(gradients_add),
         cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(gradients_share_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
