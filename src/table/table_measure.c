@@ -26,7 +26,8 @@ const sr_run_metric *table_run_find_metric(const run_identity *r, const char *me
 }
 
 bool table_metric_agrees(const char *metric, const char *papers) {
-    const char *plain = strncmp(metric, "valid_", 6) == 0 ? metric + 6 : metric;
+    const bool valid = strncmp(metric, "valid_", 6) == 0, test = strncmp(metric, "test_", 5) == 0;
+    const char *plain = metric + (valid ? 6 : test ? 5 : 0);
     return strcmp(papers, "metric") == 0 || strcmp(plain, papers) == 0;
 }
 
