@@ -6,6 +6,7 @@
 #include "statnet/models.h"
 #include "statnet/optim.h"
 #include "statnet/options.h"
+#include "statnet/score.h"
 #include "statnet/task.h"
 
 /* Values of the option table train_options(), one field per row (see src/train/config.c for the
@@ -67,6 +68,7 @@ typedef struct train_eval {
     cross_entropy_report sum;         /* running statistics; tokens 0: no evaluation was made */
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */
+    char decoded[2 * BLEU_LINE]; /* BLEU with its signature, where sentences were decoded; "" */
     double lr, seconds;
 } train_eval;
 

@@ -111,6 +111,7 @@ static void print_quality(const train_eval *e, const char *split) {
     if (e->sum.tokens == 0) return;
     e->task->describe(&(task_result){&e->sum, split, e->left_out, e->condition}, text);
     printf("# %s\n", text);
+    if (*e->decoded) printf("# %s: %s\n", split, e->decoded);
 }
 
 static void print_profile(const train_result *r) {

@@ -92,6 +92,10 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     if (!s) return why->status;
     const bleu_counts sum = bleu_sum(s);
     e->value[task_metrics(e->task)] = bleu_compute(&form, &sum).bleu;
+    char line[BLEU_LINE], signature[BLEU_LINE];
+    bleu_print_multi(&sum, line, sizeof line);
+    bleu_signature(s, NULL, signature, sizeof signature);
+    snprintf(e->decoded, sizeof e->decoded, "%s %s", line, signature);
     bleu_free(s);
     return SR_OK;
 }
