@@ -74,6 +74,13 @@ typedef struct option {
 #define FLAG_OPTION(group, key, at, preset, help_line, ...)                                        \
     { group, key, 0, OPTION_FLAG, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 
+/* The row of -o. */
+#define OUTPUT_OPTION(at, help_line)                                                               \
+    {                                                                                              \
+        .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .preset = "",           \
+        .unit = "", .help = help_line                                                              \
+    }
+
 typedef struct option_table {
     const option *row;
     int count;

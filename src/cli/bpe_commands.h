@@ -9,11 +9,4 @@ int bpe_learn_command(const tool *t);
 int bpe_vocab_command(const tool *t);
 int bpe_apply_command(const tool *t);
 
-/* The row of -o, the same everywhere. */
-#define OUTPUT_OPTION(at)                                                                          \
-    {                                                                                              \
-        .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .preset = "",           \
-        .unit = "", .help = "file to write; empty: standard output"                                \
-    }
-
 #endif

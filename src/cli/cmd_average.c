@@ -17,13 +17,7 @@ typedef struct average_values {
 
 #define AT(field) offsetof(average_values, field)
 static const option average_rows[] = {
-    {.key = "output",
-     .letter = 'o',
-     .type = OPTION_TEXT,
-     .offset = AT(output),
-     .preset = "",
-     .unit = "",
-     .help = "the new checkpoint"},
+    OUTPUT_OPTION(AT(output), "the new checkpoint"),
     FLAG_OPTION(NULL, "recompute-stats", AT(recompute), "no",
                 "make the running statistics anew by a pass over training data, each the mean over "
                 "its batches"),

@@ -38,7 +38,7 @@ static const option learn_rows[] = {
      .help = "count the different characters among --symbols"},
     FLAG_OPTION(NULL, "dict-input", AT(dict_input), "no",
                 "the input is a dictionary of lines `word count`"),
-    OUTPUT_OPTION(AT(output)),
+    OUTPUT_OPTION(AT(output), "file to write; empty: standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
 };
 static const option_table learn_options = {learn_rows, sizeof learn_rows / sizeof learn_rows[0]};
@@ -49,7 +49,7 @@ typedef struct vocab_values {
 } vocab_values;
 
 static const option vocab_rows[] = {
-    OUTPUT_OPTION(offsetof(vocab_values, output)),
+    OUTPUT_OPTION(offsetof(vocab_values, output), "file to write; empty: standard output"),
     FLAG_OPTION(NULL, "force", offsetof(vocab_values, force), "no",
                 "replace the file of -o if it exists"),
 };

@@ -52,7 +52,7 @@ static const option apply_rows[] = {
     TEXT_OPTION(NULL, "glossaries", AT(glossaries), "",
                 "expressions between blanks: what fits one is not cut"),
     TEXT_OPTION(NULL, "glossary-file", AT(glossary_file), "", "more of them, one per line"),
-    OUTPUT_OPTION(AT(output)),
+    OUTPUT_OPTION(AT(output), "file to write; empty: standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
 };
 enum { APPLY_ROWS = sizeof apply_rows / sizeof apply_rows[0] };

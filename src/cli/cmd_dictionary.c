@@ -17,13 +17,7 @@ typedef struct dictionary_values {
 
 #define AT(field) offsetof(dictionary_values, field)
 static const option dictionary_rows[] = {
-    {.key = "output",
-     .letter = 'o',
-     .type = OPTION_TEXT,
-     .offset = AT(output),
-     .preset = "",
-     .unit = "",
-     .help = "the file to write; empty: standard output"},
+    OUTPUT_OPTION(AT(output), "the file to write; empty: standard output"),
     INT_OPTION(NULL, "size", AT(size), "0", 5, 1 << 30, "words",
                "the most frequent words only, the four specials counted; 0: every word"),
     INT_OPTION(NULL, "pad-to", AT(pad_to), "8", 1, 4096, "words",

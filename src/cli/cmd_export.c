@@ -20,13 +20,7 @@ typedef struct export_values {
 
 #define AT(field) offsetof(export_values, field)
 static const option export_rows[] = {
-    {.key = "output",
-     .letter = 'o',
-     .type = OPTION_TEXT,
-     .offset = AT(output),
-     .preset = "",
-     .unit = "",
-     .help = "the archive to write, X.npz"},
+    OUTPUT_OPTION(AT(output), "the archive to write, X.npz"),
     TEXT_OPTION(NULL, "stat", AT(stat), "*",
                 "names below /scalars and /vectors, separated by commas: globs"),
     TEXT_OPTION(NULL, "site", AT(site), "*",

@@ -14,13 +14,7 @@ typedef struct recover_values {
 
 #define AT(field) offsetof(recover_values, field)
 static const option recover_rows[] = {
-    {.key = "output",
-     .letter = 'o',
-     .type = OPTION_TEXT,
-     .offset = offsetof(recover_values, output),
-     .preset = "",
-     .unit = "",
-     .help = "the new file"},
+    OUTPUT_OPTION(offsetof(recover_values, output), "the new file"),
     INT_OPTION(NULL, "up-to-step", AT(up_to_step), "-1", -1, 9e15, "steps",
                "leave out later rows; -1 takes all"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new file if it exists"),
