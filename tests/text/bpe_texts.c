@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/text.h"
-#include "statnet/vocab.h"
-
 file_bytes text_file(const char *text) {
     file_bytes f = {.byte = (uint8_t *)(uintptr_t)text, .size = strlen(text)};
     strcpy(f.path, "FILE");
@@ -83,25 +80,6 @@ char *applied_with(const char *codes, const char *text, const char *const *gloss
     bpe_settings settings = {.separator = "@@", .glossary = glossary};
     while (glossary[settings.glossaries]) settings.glossaries++;
     return apply_all(codes, text, &settings);
-}
-
-char *dictionary_of(const char *text, int multiple) {
-    file_bytes file = text_file(text);
-    text_walk walk = {&file, 0};
-    vocab *v = vocab_create();
-    assert_non_null(v);
-    const char *word;
-    size_t length, size;
-    while (walk.at < file.size)
-        while (text_word(&walk, &word, &length)) assert_true(vocab_count(v, word, length, 1));
-    assert_true(vocab_finish_padded(v, 0, multiple));
-    char *result = NULL;
-    FILE *out = open_memstream(&result, &size);
-    assert_non_null(out);
-    assert_true(vocab_write(v, out));
-    assert_int_equal(fclose(out), 0);
-    vocab_free(v);
-    return result;
 }
 
 void check_text(char *got, const char *want) {

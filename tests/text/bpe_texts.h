@@ -16,8 +16,6 @@ char *codes_text(const bpe_codes *codes);
 char *applied(const char *codes, const char *text, const char *vocabulary, int64_t threshold);
 /* The same with glossaries, a list that ends with NULL. */
 char *applied_with(const char *codes, const char *text, const char *const *glossary);
-/* fairseq's dictionary of the words of a text. */
-char *dictionary_of(const char *text, int multiple);
 
 void check_text(char *got, const char *want); /* frees got */
 

@@ -46,11 +46,15 @@ bool case_input(const model_case *c, int i, char *name, size_t size);
 double case_number(model_case *c, const char *name);
 double case_number_or(model_case *c, const char *name, double otherwise);
 const char *case_text(model_case *c, const char *name);
+/* least when it is absent, broken or beyond, which are failures. */
+int64_t case_whole(model_case *c, const char *name, int64_t least, int64_t most);
 
 /* Datasets, "in/x", of any number type. rank: what it must have; 0: any up to 4. dim [4] (may be
  * NULL) is filled up with ones. NULL (told) when absent, of another rank, empty or not readable. */
 double *case_read(model_case *c, const char *path, int rank, int64_t *dim);
 int32_t *case_ints(model_case *c, const char *path, int rank, int64_t *dim);
+/* A text, which may be empty; a zero byte stands behind it. */
+char *case_bytes(model_case *c, const char *path, int64_t *size);
 /* A mask of so many rows, 1 where the number is not 0. */
 uint8_t *case_mask(model_case *c, const char *path, int64_t rows);
 /* Into memory of that size, or NaN when the case has failed. */
@@ -70,14 +74,17 @@ void case_compare(model_case *c, const char *name, const double *got, int64_t co
                   const uint8_t *mask, int64_t width);
 void case_compare_reals(model_case *c, const char *name, const real *got, int64_t count,
                         const uint8_t *mask, int64_t width);
+/* Byte for byte. */
+void case_compare_text(model_case *c, const char *name, const char *got, int64_t size);
 
-/* vectors_directory.c: every .h5 file of the directory by its checker, with a line for each file and
- * a closing one. Files of normalizations are left out: tests/norm/test_vectors.c takes them. */
+/* vectors_directory.c: a file by its checker, with a line for it; every .h5 file of a directory. Files
+ * of normalizations are left out: tests/norm/test_vectors.c takes them. */
 typedef struct vector_tally {
     int passed, failed, skipped; /* cases; a file that is not one of vectors counts as one */
     int left_out;                /* files */
     bool quiet;                  /* tells of failures alone */
 } vector_tally;
+void vectors_run_file(const char *path, vector_tally *sum);
 void vectors_run_directory(const char *directory, vector_tally *sum);
 
 /* vectors_layers.c */
@@ -92,5 +99,11 @@ model_checker check_positions, check_label_smoothing;
 model_checker check_tensorized_attention, check_adaptive_softmax;
 /* vectors_optim.c */
 model_checker check_optim, check_clip, check_lr;
+/* vectors_beam.c */
+model_checker check_beam;
+/* vectors_bleu.c */
+model_checker check_bleu;
+/* vectors_bpe.c */
+model_checker check_bpe;
 
 #endif

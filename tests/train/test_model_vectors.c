@@ -1,7 +1,7 @@
 /* test_model_vectors.c -- every shared vector file of layers, models, optimizers and metrics
  * through its checker, chosen by the file's attribute `name`; and that what is wrong with such a
- * file is seen. With a directory as argument: its files, closing with
- * "N passed, N failed, N skipped" (cases). */
+ * file is seen. With files as arguments: those of them that are of layers, models, optimizers and
+ * metrics, closing with "N passed, N failed, N skipped" (cases). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@ static void shared_vectors(void **state) {
     vector_tally sum = {0};
     if (!directory) skip();
     vectors_run_directory(directory, &sum);
+    printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
     assert_int_equal(sum.failed, 0);
     assert_true(sum.passed > 0);
 }
@@ -158,6 +159,7 @@ int main(int argc, char **argv) {
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
     vector_tally sum = {0};
     setvbuf(stdout, NULL, _IOLBF, 0); /* in order with what is wrong */
-    vectors_run_directory(argv[1], &sum);
+    for (int i = 1; i < argc; i++) vectors_run_file(argv[i], &sum);
+    printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
     return sum.failed == 0 ? 0 : 1;
 }

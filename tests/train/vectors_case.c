@@ -153,6 +153,16 @@ double case_number(model_case *c, const char *name) {
     return value;
 }
 
+int64_t case_whole(model_case *c, const char *name, int64_t least, int64_t most) {
+    const double value = case_number(c, name);
+    if (value >= (double)least && value <= (double)most && value == floor(value))
+        return (int64_t)value;
+    if (!isnan(value))
+        case_fail(c, "%s %g is no whole number from %lld to %lld", name, value, (long long)least,
+                  (long long)most);
+    return least;
+}
+
 const char *case_text(model_case *c, const char *name) {
     enum { SIZE = 128 };
     char *text = case_alloc(c, SIZE, 1);
@@ -173,7 +183,7 @@ bool case_has(const model_case *c, const char *path) {
     return H5Lexists(c->group, path, H5P_DEFAULT) > 0;
 }
 
-/* The dataset's sizes, up to four; the number of its elements, 0 when they are not for us. */
+/* The dataset's sizes, up to four; the number of its elements, -1 when they are not for us. */
 static int64_t read_shape(model_case *c, const char *path, hid_t set, int rank, int64_t dim[4]) {
     hsize_t size[H5S_MAX_RANK] = {0};
     hid_t space = H5Dget_space(set);
@@ -182,17 +192,16 @@ static int64_t read_shape(model_case *c, const char *path, hid_t set, int rank, 
     H5Sclose(space);
     if (own > 4 || (rank && own != rank)) {
         case_fail(c, "%s: rank %d, not %d", path, own, rank ? rank : 4);
-        return 0;
+        return -1;
     }
     for (int i = 0; i < own; i++)
         if (size[i] > LARGEST || (hsize_t)count * size[i] > LARGEST) {
             case_fail(c, "%s says that it has more than %d numbers", path, LARGEST);
-            return 0;
+            return -1;
         } else {
             count *= (int64_t)size[i];
         }
     for (int i = 0; i < 4; i++) dim[i] = i < own ? (int64_t)size[i] : 1;
-    if (count < 1) case_fail(c, "%s is empty", path);
     return count;
 }
 
@@ -205,6 +214,7 @@ static hid_t open_set(model_case *c, const char *path) {
 
 static double *read_set(model_case *c, const char *path, hid_t set, int rank, int64_t dim[4]) {
     int64_t count = read_shape(c, path, set, rank, dim);
+    if (count == 0) case_fail(c, "%s is empty", path);
     double *value = count > 0 ? case_alloc(c, count, sizeof *value) : NULL;
     if (!value) return NULL;
     if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0) return value;
@@ -243,6 +253,21 @@ uint8_t *case_mask(model_case *c, const char *path, int64_t rows) {
     }
     for (int64_t i = 0; i < rows; i++) mask[i] = value[i] != 0;
     return mask;
+}
+
+char *case_bytes(model_case *c, const char *path, int64_t *size) {
+    int64_t dim[4];
+    hid_t set = open_set(c, path);
+    if (set < 0) return NULL;
+    *size = read_shape(c, path, set, 1, dim);
+    char *byte = *size >= 0 ? case_alloc(c, *size, 1) : NULL;
+    if (byte && *size > 0 &&
+        H5Dread(set, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, byte) < 0) {
+        case_fail(c, "%s: cannot be read", path);
+        byte = NULL;
+    }
+    H5Dclose(set);
+    return byte;
 }
 
 void case_fill(model_case *c, const char *path, tensor *x) {
@@ -343,16 +368,21 @@ static void judge(model_case *c, const char *name, const double *got, const doub
               (long long)bad, (long long)count);
 }
 
+/* The result's path; false when there is nothing to compare with. */
+static bool begin_comparing(model_case *c, const char *name, char *path, size_t size) {
+    if (c->skipped[0]) return false;
+    snprintf(path, size, "out/%s", name);
+    char *done = keep(c, &c->outputs, strlen(name) + 1);
+    if (done) memcpy(done, name, strlen(name) + 1);
+    return done;
+}
+
 void case_compare(model_case *c, const char *name, const double *got, int64_t count,
                   const uint8_t *mask, int64_t width) {
     char path[160];
     int64_t dim[4];
-    if (c->skipped[0]) return;
-    snprintf(path, sizeof path, "out/%s", name);
-    char *done = keep(c, &c->outputs, strlen(name) + 1);
-    hid_t set = open_set(c, path);
-    if (set < 0 || !done) return;
-    memcpy(done, name, strlen(name) + 1);
+    hid_t set = begin_comparing(c, name, path, sizeof path) ? open_set(c, path) : -1;
+    if (set < 0) return;
     const double *want = read_set(c, path, set, 0, dim);
     const tolerance t = read_tolerance(c, path, set);
     H5Dclose(set);
@@ -372,4 +402,31 @@ void case_compare_reals(model_case *c, const char *name, const real *got, int64_
         case_compare(c, name, wide, count, mask, width);
     else
         case_fail(c, "%s: nothing was computed", name);
+}
+
+/* The line that byte `at` is in, as far as it is told: its begin, and its length in *size. */
+static const char *line_at(const char *text, int64_t count, int64_t at, int *size) {
+    enum { TOLD = 100 };
+    int64_t begin = at, end = at;
+    while (begin > 0 && text[begin - 1] != '\n' && at - begin < TOLD) begin--;
+    while (end < count && text[end] != '\n' && end - begin < 2 * TOLD) end++;
+    *size = (int)(end - begin);
+    return text + begin;
+}
+
+void case_compare_text(model_case *c, const char *name, const char *got, int64_t size) {
+    char path[160];
+    int64_t count, at = 0;
+    const char *want =
+        begin_comparing(c, name, path, sizeof path) ? case_bytes(c, path, &count) : NULL;
+    if (!want) return;
+    c->compared++;
+    while (at < size && at < count && got[at] == want[at]) at++;
+    if (at == size && at == count) return;
+    int got_size, want_size;
+    const char *got_line = line_at(got, size, at, &got_size);
+    const char *want_line = line_at(want, count, at, &want_size);
+    c->wrong++;
+    case_fail(c, "%s, byte %lld: got '%.*s', want '%.*s' (%lld bytes, %lld)", name, (long long)at,
+              got_size, got_line, want_size, want_line, (long long)size, (long long)count);
 }
