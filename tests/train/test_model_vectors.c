@@ -151,10 +151,41 @@ static void files_of_others(void **state) {
     unlink(file_path());
 }
 
+/* out/text of case0 holds `want`; true when `got` agrees with it. */
+static bool text_agrees(const char *want, const char *got) {
+    const hsize_t size = strlen(want);
+    hid_t file = H5Fcreate(file_path(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t group = H5Gcreate2(file, "case0", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t out = H5Gcreate2(group, "out", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(1, &size, NULL);
+    hid_t set = H5Dcreate2(out, "text", H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, want) >= 0);
+    H5Dclose(set), H5Sclose(space), H5Gclose(out), H5Gclose(group);
+    model_case c;
+    assert_true(case_open(&c, file, "made.h5", 0));
+    case_compare_text(&c, "text", got, (int64_t)strlen(got));
+    assert_int_equal(c.compared, 1);
+    case_close(&c);
+    H5Fclose(file);
+    unlink(file_path());
+    return !c.broken;
+}
+
+static void texts_byte_for_byte(void **state) {
+    (void)state;
+    assert_true(text_agrees("a b\nc\xc3\xa4\n", "a b\nc\xc3\xa4\n"));
+    assert_true(text_agrees("", ""));
+    assert_false(text_agrees("a b\nc\n", "a b\nd\n"));
+    assert_false(text_agrees("a b\nc\n", "a b\nc"));
+    assert_false(text_agrees("a b\nc", "a b\nc\n"));
+    assert_false(text_agrees("a", ""));
+    assert_false(text_agrees("", "a"));
+}
+
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shared_vectors),
-                                       cmocka_unit_test(what_is_wrong_is_seen),
-                                       cmocka_unit_test(files_of_others)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_vectors), cmocka_unit_test(what_is_wrong_is_seen),
+        cmocka_unit_test(files_of_others), cmocka_unit_test(texts_byte_for_byte)};
     gemm_setup(2);
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
     vector_tally sum = {0};
