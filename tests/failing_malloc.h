@@ -1,16 +1,79 @@
-/* failing_malloc.h -- the n-th allocation fails, and what is not freed is counted. A program that uses
- * this has malloc and its kin replaced; under the address sanitizer, which replaces them too, there is
- * none of it. */
+/* failing_malloc.h -- the n-th allocation fails, and what is not freed is counted. Defines malloc and its
+ * kin: for one file of a test program, never for a library. Under the address sanitizer, which replaces
+ * them too, there is none of it. */
 #ifndef TESTS_FAILING_MALLOC_H
 #define TESTS_FAILING_MALLOC_H
 
 #include <stdbool.h>
+#include <stdlib.h>
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+
+void *__libc_malloc(size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void __libc_free(void *p);
+
+static bool watching;
+static long made, failing = -1, live;
+
+static bool refuses(void) {
+    return watching && made++ == failing;
+}
+
+static void *counted(void *p) {
+    if (watching && p) live++;
+    return p;
+}
+
+void *malloc(size_t size) {
+    return refuses() ? NULL : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size) {
+    return refuses() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *p, size_t size) {
+    if (refuses()) return NULL;
+    return p ? __libc_realloc(p, size) : counted(__libc_malloc(size));
+}
+
+void free(void *p) {
+    if (watching && p) live--;
+    __libc_free(p);
+}
 
 /* False: say so and skip. */
-bool failing_malloc_there(void);
+static bool failing_malloc_there(void) {
+    return true;
+}
+
 /* From now on allocation n (from 0) fails, -1: none. */
-void failing_malloc_begin(long n);
+static void failing_malloc_begin(long n) {
+    failing = n, made = live = 0, watching = true;
+}
+
 /* Stops; what was allocated since and is not freed. */
-long failing_malloc_end(void);
+static long failing_malloc_end(void) {
+    watching = false;
+    return live;
+}
+
+#else
+
+static bool failing_malloc_there(void) {
+    return false;
+}
+
+static void failing_malloc_begin(long n) {
+    (void)n;
+}
+
+static long failing_malloc_end(void) {
+    return 0;
+}
+
+#endif
 
 #endif

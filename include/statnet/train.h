@@ -124,7 +124,7 @@ typedef struct train_result {
 typedef struct train_resume {
     char checkpoint[OPTION_TEXT_SIZE], rows[OPTION_TEXT_SIZE]; /* rows: the run file to be read */
     char passed_over[SR_FAILURE_TEXT]; /* why a newer checkpoint was not taken, or "" */
-    int64_t updates;                   /* done */
+    int64_t steps, updates;            /* done */
     bool complete;                     /* the run has come to its end */
     char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
 } train_resume;

@@ -62,6 +62,19 @@ sr_status trained_write(trained *t, const char *path, const char *origin, bool f
  * configuration, in double, into the model of t, which is open. */
 sr_status trained_average(trained *t, char *const *name, int count, sr_failure *why);
 
+/* What a checkpoint says of itself, after every value in it was read: SR_OK when all are whole. Texts are
+ * malloc'd, freed by checkpoint_card_free; origin "" of a run's own. */
+typedef struct checkpoint_card {
+    char *version, *model, *data, *task, *weights_digest, *origin, *config;
+    int64_t updates, steps; /* steps -1: an averaged one has none */
+    int64_t parameters;     /* numbers */
+    int64_t arrays;         /* of all groups */
+} checkpoint_card;
+sr_status checkpoint_card_read(const char *path, checkpoint_card *card, sr_failure *why);
+void checkpoint_card_free(checkpoint_card *card);
+/* True for a name that ends as those of checkpoints do, in ".ckpt". */
+bool checkpoint_is_name(const char *path);
+
 /* Weights and running values from X.ckpt or X.npz into a model: every parameter must be there in its
  * shape; running values where they are. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);

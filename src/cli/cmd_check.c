@@ -1,17 +1,19 @@
 /* cmd_check.c -- statrec check RUN...: walks through whole run files. */
 #include "commands.h"
 #include "statnet/options.h"
+#include "statnet/trained.h"
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
 
 static int print_help(void) {
     printf(
-        "usage: statrec check RUN.h5...\n"
+        "usage: statrec check RUN.h5|X.ckpt...\n"
         "\n"
         "Reads every value of each file and checks that all datasets are there with their types\n"
         "and shapes, that steps increase and those of vectors and spectra are among them, that\n"
         "singular values descend, that rows and counts agree, and that the run ended as\n"
-        "complete. Prints one line per file, or one for each fault.\n"
+        "complete. Of a checkpoint every value is held against its checksum. Prints one line per\n"
+        "file, or one for each fault.\n"
         "\n"
         "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");
     return TOOL_DONE;
@@ -23,10 +25,22 @@ static void report_fault(void *context, const sr_failure *fault) {
     tool_report(context, &line);
 }
 
+static int check_checkpoint(const tool *t, const char *path) {
+    checkpoint_card card;
+    sr_failure why = {0};
+    sr_status status = checkpoint_card_read(path, &card, &why);
+    checkpoint_card_free(&card);
+    if (status != SR_OK) return tool_report(t, &why);
+    tsv_escape(stdout, path);
+    puts(": whole");
+    return TOOL_DONE;
+}
+
 /* "FILE: complete" on standard output, or what is wrong on standard error. */
 static int check_file(const tool *t, const char *path) {
     sr_failure why = {0};
     tool named = *t;
+    if (checkpoint_is_name(path)) return check_checkpoint(t, path);
     if (sr_run_check_all(path, report_fault, &named, &why) != SR_OK) {
         if (why.hint[0]) tool_hint(t, why.hint);
         return TOOL_FAILED;

@@ -239,11 +239,6 @@ static sr_status export_run(exporter *e, sr_failure *why) {
 
 /* -- checkpoints ----------------------------------------------------------------------------- */
 
-static bool is_checkpoint(const char *name) {
-    const size_t length = strlen(name);
-    return length > 5 && !strcmp(name + length - 5, ".ckpt");
-}
-
 static sr_status export_weights(const export_values *v, const char *name, sr_failure *why) {
     trained *t = calloc(1, sizeof *t);
     if (!t) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -275,8 +270,8 @@ int cmd_export(const tool *t) {
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o X.npz is missing");
     const char *name = t->argv[2];
-    sr_status status = is_checkpoint(name) ? export_weights(&values, name, &why)
-                                           : export_statistics_of(&values, name, &why);
+    sr_status status = checkpoint_is_name(name) ? export_weights(&values, name, &why)
+                                                : export_statistics_of(&values, name, &why);
     if (status != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, values.output);
     puts(": written");

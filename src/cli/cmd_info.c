@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "statnet/options.h"
 #include "statnet/progress.h"
+#include "statnet/trained.h"
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
 #include "writing.h"
@@ -30,7 +31,7 @@ static const option_table info_options = {info_rows, sizeof info_rows / sizeof i
 
 static int print_help(void) {
     printf(
-        "usage: statrec info [OPTIONS] RUN.h5\n"
+        "usage: statrec info [OPTIONS] RUN.h5|X.ckpt\n"
         "\n"
         "Prints what a run file holds: status, origin, readable rows, last evaluations, sites\n"
         "and recorded statistics. RUN.h5.part is taken where there is no RUN.h5. A file that is\n"
@@ -472,6 +473,12 @@ int cmd_info(const tool *t) {
     if (values.follow && (values.options || strcmp(values.format, "text") != 0))
         return tool_error(t, TOOL_USAGE, "--follow goes neither with --options nor with --format");
     if (values.follow) return writing_follow(t, t->argv[2]);
+    const bool checkpoint = checkpoint_is_name(t->argv[2]);
+    if (checkpoint) {
+        free(command);
+        return checkpoint_info(t->argv[2], values.options, &why) == SR_OK ? TOOL_DONE
+                                                                          : tool_report(t, &why);
+    }
     sr_status status = command ? print_file(&values, t->argv[2], command, &why)
                                : sr_fail(&why, SR_MEMORY, "out of memory");
     free(command);

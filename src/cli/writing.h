@@ -1,4 +1,5 @@
-/* writing.h -- whether somebody still writes a run file; see writing in cmd_follow.c. */
+/* writing.h -- what cmd_info.c has from its neighbours: whether somebody still writes a run file
+ * (cmd_follow.c), and what a checkpoint says (cmd_info_checkpoint.c). */
 #ifndef CLI_WRITING_H
 #define CLI_WRITING_H
 
@@ -15,5 +16,8 @@ typedef enum {
 writer_state writing_look(const sr_run_info *info, long *pid, double *idle);
 /* Prints a line when rows arrive, until the run ends or its writer is gone. */
 int writing_follow(const tool *t, const char *path);
+
+/* Prints what a checkpoint says of itself; with the options of its run. */
+sr_status checkpoint_info(const char *path, bool options, sr_failure *why);
 
 #endif

@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const groups[] = {
+const char *const checkpoint_groups[] = {
     [STATE_PARAMETER] = "parameters", [STATE_RUNNING] = "running",
     [STATE_OPTIMIZER] = "optimizer",  [STATE_OBSERVER] = "observer",
-    [STATE_PROGRESS] = "progress",
+    [STATE_PROGRESS] = "progress",    [STATE_PROGRESS + 1] = NULL,
 };
 
 void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]) {
-    snprintf(name, CHECKPOINT_NAME, "%s/%s", groups[item->kind], item->name);
+    snprintf(name, CHECKPOINT_NAME, "%s/%s", checkpoint_groups[item->kind], item->name);
 }
 
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
@@ -107,43 +107,6 @@ sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     if (!f) return why->status;
     sr_status status = check_data(r, f, why);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
-    array_reader_close(f);
-    return status;
-}
-
-/* -- is it whole */
-
-static sr_status read_array(const array_reader *f, const char *name, sr_failure *why) {
-    npz_array a;
-    sr_status status = array_reader_shape(f, name, &a, why);
-    if (status != SR_OK) return status;
-    a.data = malloc((size_t)npz_count(&a) * sizeof(double) + 1);
-    if (!a.data) return sr_fail(why, SR_MEMORY, "%s: no memory to read it", array_reader_path(f));
-    status = array_reader_fill(f, name, &a, why);
-    free(a.data);
-    return status;
-}
-
-static sr_status read_group(const array_reader *f, const char *group, sr_failure *why) {
-    int64_t count;
-    sr_status status = array_reader_count(f, group, &count, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++) {
-        char member[2 * PARAM_NAME], name[CHECKPOINT_NAME];
-        status = array_reader_name(f, group, i, member, sizeof member, why);
-        snprintf(name, sizeof name, "%s/%s", group, member);
-        if (status == SR_OK) status = read_array(f, name, why);
-    }
-    return status;
-}
-
-sr_status checkpoint_look(const char *path, checkpoint_info *info, sr_failure *why) {
-    *info = (checkpoint_info){0};
-    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
-    if (!f) return why->status;
-    sr_status status = array_reader_int(f, "steps", &info->steps, why);
-    if (status == SR_OK) status = array_reader_int(f, "updates", &info->updates, why);
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0] && status == SR_OK; i++)
-        status = read_group(f, groups[i], why);
     array_reader_close(f);
     return status;
 }

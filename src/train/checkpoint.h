@@ -29,11 +29,7 @@ void checkpoint_put_head(array_writer *w, const checkpoint_head *h);
 sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why);
 /* Dictionaries and merges of a codec: /text (checkpoint_text.c). */
 void checkpoint_put_text(array_writer *w, const text_codec *codec);
-/* Reads all of a file: SR_OK when every value is whole. */
-typedef struct checkpoint_info {
-    int64_t steps, updates;
-} checkpoint_info;
-sr_status checkpoint_look(const char *path, checkpoint_info *info, sr_failure *why);
+extern const char *const checkpoint_groups[]; /* by state_kind, NULL ends */
 /* Where an item of the state is kept: "parameters/embedding". */
 enum { CHECKPOINT_NAME = 2 * PARAM_NAME + 16 };
 void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);

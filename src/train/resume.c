@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "statnet/trained.h"
 
 bool train_resume_may_change(const char *key) {
     static const char *const keys[] = {
@@ -37,16 +38,20 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, train_resu
     sr_status status = checkpoint_list(prefix, &update, &count, why);
     for (int i = 0; i < count && status == SR_OK && !*from->checkpoint; i++) {
         char path[CHECKPOINT_PATH];
-        checkpoint_info info;
+        checkpoint_card card;
         sr_failure own = {0};
         status = checkpoint_path(prefix, update[i], path, why);
-        if (checkpoint_look(path, &info, &own) == SR_OK && info.steps > steps)
+        if (status != SR_OK) break;
+        if (checkpoint_card_read(path, &card, &own) == SR_OK && card.steps > steps)
             sr_fail(&own, SR_FORMAT, "%s: after step %lld, of which %s tells %lld", path,
-                    (long long)info.steps, from->rows, (long long)steps);
-        if (own.status == SR_OK)
+                    (long long)card.steps, from->rows, (long long)steps);
+        if (own.status == SR_OK) {
             snprintf(from->checkpoint, sizeof from->checkpoint, "%.511s", path);
-        else if (first.status == SR_OK)
+            from->steps = card.steps, from->updates = card.updates;
+        } else if (first.status == SR_OK) {
             first = own;
+        }
+        checkpoint_card_free(&card);
     }
     free(update);
     if (first.status != SR_OK)
@@ -75,7 +80,6 @@ static sr_status try_rows(const char *rows, const char *output, train_resume *fr
                           sr_failure *why) {
     char prefix[CHECKPOINT_PATH];
     run_record_look look;
-    checkpoint_info info = {0};
     *from = (train_resume){0};
     snprintf(from->rows, sizeof from->rows, "%.511s", rows);
     sr_status status = run_record_open_look(rows, &look, why);
@@ -85,9 +89,7 @@ static sr_status try_rows(const char *rows, const char *output, train_resume *fr
         checkpoint_prefix(c, prefix);
         status = choose_checkpoint(prefix, look.last_step, from, why);
     }
-    if (status == SR_OK) status = checkpoint_look(from->checkpoint, &info, why);
-    if (status == SR_OK) status = write_parent(from, look.parent, info.steps, why);
-    from->updates = info.updates;
+    if (status == SR_OK) status = write_parent(from, look.parent, from->steps, why);
     from->complete = look.complete;
     from->command = look.command;
     look.command = NULL;

@@ -13,11 +13,6 @@
 
 /* -- which file */
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), tail = strlen(end);
-    return length > tail && !strcmp(text + length - tail, end);
-}
-
 /* The newest checkpoint of a run. */
 static sr_status find_newest(const char *run, char path[OPTION_TEXT_SIZE], sr_failure *why) {
     train_resume from;
@@ -64,7 +59,7 @@ static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
 sr_status trained_open(trained *t, const char *name, const trained_options *o, sr_failure *why) {
     memset(t, 0, sizeof *t);
     sr_status status = SR_OK;
-    if (ends_with(name, ".ckpt"))
+    if (checkpoint_is_name(name))
         snprintf(t->path, sizeof t->path, "%.511s", name);
     else
         status = find_newest(name, t->path, why);
