@@ -15,12 +15,14 @@
 
 typedef struct export_values {
     option_text output, stat, site;
-    bool force;
+    bool npz, force;
 } export_values;
 
 #define AT(field) offsetof(export_values, field)
 static const option export_rows[] = {
     OUTPUT_OPTION(AT(output), "the archive to write, X.npz"),
+    FLAG_OPTION(NULL, "npz", AT(npz), "no",
+                "without -o: an archive beside the file and called like it, RUN.npz or X.npz"),
     TEXT_OPTION(NULL, "stat", AT(stat), "*",
                 "names below /scalars and /vectors, separated by commas: globs"),
     TEXT_OPTION(NULL, "site", AT(site), "*",
@@ -32,8 +34,8 @@ static const option_table export_options = {export_rows,
 
 static int print_help(void) {
     printf(
-        "usage: statrec export RUN.h5 -o X.npz [--stat LIST] [--site LIST]\n"
-        "       statrec export X.ckpt -o X.npz\n"
+        "usage: statrec export RUN.h5 [-o X.npz|--npz] [--stat LIST] [--site LIST]\n"
+        "       statrec export X.ckpt [-o X.npz|--npz]\n"
         "\n"
         "Writes what a run recorded as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
         "V recorded steps of vectors, E evaluations, d the width of a site:\n"
@@ -259,6 +261,23 @@ static sr_status export_statistics_of(const export_values *v, const char *name, 
     return status;
 }
 
+/* -- the command ----------------------------------------------------------------------------- */
+
+static void drop_ending(char *name, const char *ending) {
+    char *dot = strrchr(name, '.');
+    if (dot && !strcmp(dot, ending)) *dot = '\0';
+}
+
+/* The archive's name where only --npz is given: run.h5 and run.h5.part give run.npz. */
+static bool name_output(export_values *v, const char *name) {
+    option_text stem;
+    if (snprintf(stem, sizeof stem, "%s", name) >= (int)sizeof stem) return false;
+    drop_ending(stem, ".part");
+    drop_ending(stem, ".h5");
+    drop_ending(stem, ".ckpt");
+    return snprintf(v->output, sizeof v->output, "%s.npz", stem) < (int)sizeof v->output;
+}
+
 int cmd_export(const tool *t) {
     export_values values;
     sr_failure why = {0};
@@ -268,8 +287,11 @@ int cmd_export(const tool *t) {
     if (options_parse(export_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
         return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
-    if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o X.npz is missing");
     const char *name = t->argv[2];
+    if (!values.output[0] && !values.npz)
+        return tool_error(t, TOOL_USAGE, "-o X.npz or --npz is missing");
+    if (!values.output[0] && !name_output(&values, name))
+        return tool_error(t, TOOL_USAGE, "--npz: the name is too long: %.80s...", name);
     sr_status status = checkpoint_is_name(name) ? export_weights(&values, name, &why)
                                                 : export_statistics_of(&values, name, &why);
     if (status != SR_OK) return tool_report(t, &why);
