@@ -195,11 +195,11 @@ check-vectors: $(VECTOR_TESTS) ## VECTORS=DIR: check every vector file of DIR
 	$(Q)sh tests/check_vectors.sh '$(VECTORS)' $(VECTOR_TESTS)
 .PHONY: check-vectors
 
-check-torch: ## step PyTorch beside both number types from dumps of their first steps (wants python3 with torch)
+check-torch: ## step PyTorch beside both number types, from our weights and from its own (wants python3 with torch)
 	$(Q)$(MAKE) --no-print-directory MODE=release build/release/bin/statrec
 	$(Q)$(MAKE) --no-print-directory MODE=double build/double/bin/statrec
-	$(Q)sh tests/run_cli.sh build/release train_dump_torch
-	$(Q)sh tests/run_cli.sh build/double train_dump_torch
+	$(Q)sh tests/run_cli.sh build/release train_dump_torch weights_torch
+	$(Q)sh tests/run_cli.sh build/double train_dump_torch weights_torch
 .PHONY: check-torch
 
 # -- bench, demo, install ----------------------------------------------------------------------

@@ -19,6 +19,9 @@ class Model:
         self.weights = {n: t.requires_grad_() for n, t in tensors.items()}
         self.alpha = alpha
 
+    def parameters(self):
+        return self.weights.values()
+
     def state(self):
         """Everything, under the dump's names."""
         values = {n: t.detach().clone() for n, t in self.weights.items()}
