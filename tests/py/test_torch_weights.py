@@ -30,7 +30,8 @@ WINDOW, SEQUENCES, WINDOWS = 8, 6, 4
 
 IMAGES = ["--data", "synth-images", "--model", "resnet20", "--limit", "96", "--batch-size", "32",
           "--no-augment", "--norm", "bn", "--norm-unbiased", "1",  # as PyTorch's running variance
-          "--optimizer", "sgd", "--momentum", "0.9", "--nesterov", "--weight-decay", "1e-3"]
+          "--optimizer", "sgd", "--momentum", "0.9", "--nesterov", "--weight-decay", "1e-3",
+          "--clip-norm", "1"]
 PAIRS = ["--data", "synth-pairs", "--model", "transformer", "--preset", "mini", "--norm", "ln",
          "--limit", "100", "--max-tokens", "256", "--label-smoothing", "0.1", "--dropout", "0",
          "--warmup-updates", "0", "--weight-decay", "1e-2"]
@@ -68,14 +69,15 @@ def adam_fairseq(weights):
     return FairseqAdam(weights, betas=(0.9, 0.999), eps=1e-4, weight_decay=1e-2)
 
 
-LR = {"sgd": 0.02}  # else 0.002
+# steps of Adam hardly depend on the size of the gradients; in those of SGD clipping shows whole
+LR = {"sgd": 0.1}  # else 0.002
 ADAMW = ("adamw", adamw, ["--weight-decay", "1e-2"])
 FAIRSEQ = ("adam-fairseq", adam_fairseq, ["--weight-decay", "1e-2"])
 ADAM = ("adam", adam(), [])
 
 # name: options, updates of the epoch, bound of the gradient norm, module, optimizer
 CASES = {
-    "resnet20, sgd": (IMAGES, 3, math.inf, ResNet20, ("sgd", sgd, [])),
+    "resnet20, sgd": (IMAGES, 3, 1, ResNet20, ("sgd", sgd, [])),
     "transformer, adam": (PAIRS, 6, 0.25, lambda: Transformer(1088),
                           ("adam", adam(0.98, 1e-2), ["--clip-norm", "0.25"])),
     "transformer, bn in the encoder, adam-fairseq": (
