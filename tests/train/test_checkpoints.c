@@ -374,6 +374,49 @@ static void rows_fall_short(void **state) {
     train_resume_free(&from);
 }
 
+static void copy_file(const char *from, const char *to) {
+    file_bytes all = {0};
+    sr_failure why = {0};
+    check_ok(file_read(path_of(from), &all, &why), &why);
+    FILE *f = fopen(path_of(to), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(all.byte, 1, all.size, f), all.size);
+    assert_int_equal(fclose(f), 0);
+    file_free(&all);
+}
+
+/* What a kill after update 4 would leave. */
+static bool keep_files_of_four(void *context) {
+    if (((told *)context)->passes != 4) return false;
+    copy_file("small.h5.part", "small-killed.h5.part");
+    copy_file("small-0000004.ckpt", "small-killed-0000004.ckpt");
+    return false;
+}
+
+/* The rows reach every checkpoint, also where they are flushed seldom. */
+static void rows_reach_the_checkpoint(void **state) {
+    (void)state;
+    const char *const args[] = {"--epochs=2", "--checkpoint-every=2", "--flush-steps=1000",
+                                "--flush-seconds=60", NULL};
+    static train_config c;
+    told t = {.passes = 0};
+    const train_events events = {
+        .context = &t, .progress = hear_progress, .stop = keep_files_of_four};
+    train_resume from;
+    train_result r;
+    sr_failure why = {0};
+    clean();
+    small_write_pairs(6);
+    small_parse(&c, args);
+    check_ok(train_run(&c, "test", NULL, &events, &r, &why), &why);
+    check_ok(train_resume_find(path_of("small-killed.h5"), &from, &c, &why), &why);
+    assert_int_equal(from.updates, 4);
+    assert_string_equal(from.passed_over, "");
+    assert_false(from.complete);
+    assert_non_null(strstr(from.parent, "small-killed.h5.part step 4"));
+    train_resume_free(&from);
+}
+
 /* The archive that a run started from need not be there when it goes on. */
 static void weights_of_the_start(void **state) {
     (void)state;
@@ -399,11 +442,16 @@ static void weights_of_the_start(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals),        cmocka_unit_test(seconds),
-        cmocka_unit_test(replaced),         cmocka_unit_test(best_is_kept),
-        cmocka_unit_test(nowhere_to_write), cmocka_unit_test(goes_on_as_it_was),
-        cmocka_unit_test(lineage),          cmocka_unit_test(spectrum_of_the_end),
-        cmocka_unit_test(rows_fall_short),  cmocka_unit_test(weights_of_the_start)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(intervals),
+                                       cmocka_unit_test(seconds),
+                                       cmocka_unit_test(replaced),
+                                       cmocka_unit_test(best_is_kept),
+                                       cmocka_unit_test(nowhere_to_write),
+                                       cmocka_unit_test(goes_on_as_it_was),
+                                       cmocka_unit_test(lineage),
+                                       cmocka_unit_test(spectrum_of_the_end),
+                                       cmocka_unit_test(rows_fall_short),
+                                       cmocka_unit_test(rows_reach_the_checkpoint),
+                                       cmocka_unit_test(weights_of_the_start)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
