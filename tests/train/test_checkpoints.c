@@ -414,7 +414,35 @@ static void rows_reach_the_checkpoint(void **state) {
     assert_string_equal(from.passed_over, "");
     assert_false(from.complete);
     assert_non_null(strstr(from.parent, "small-killed.h5.part step 4"));
+    t = (told){.passes = 0};
+    run(&c, &from, &t, &r);
+    assert_int_equal(r.updates, 6);
+    assert_int_equal(t.passes, 2);
+    assert_int_equal(access(path_of("small-killed.h5.part"), F_OK), -1);
     train_resume_free(&from);
+}
+
+/* The discrepancy of an end that was none is not in the file of the run that went on. */
+static void final_pass_of_the_end(void **state) {
+    (void)state;
+    const char *const args[] = {
+        "--norm=bn", "--final-tid", "--max-steps=2", "--epochs=9", "--checkpoint-every=end", NULL};
+    double value[SR_FINAL_COUNT][32], *final[SR_FINAL_COUNT];
+    for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = value[i];
+    for (int ends = 1; ends >= 0; ends--) {
+        int64_t batches;
+        train_result r;
+        sr_failure why = {0};
+        clean();
+        small_write_pairs(6);
+        sr_run_close(small_run(args, NULL, &r));
+        resume(ends ? 0 : 2, 9, &r);
+        sr_runfile *f = sr_run_open(path_of("small.h5"), &why);
+        assert_non_null(f);
+        check_ok(sr_run_final(f, &batches, final, &why), &why);
+        assert_int_equal(batches > 0, ends);
+        sr_run_close(f);
+    }
 }
 
 /* The archive that a run started from need not be there when it goes on. */
@@ -452,6 +480,7 @@ int main(void) {
                                        cmocka_unit_test(spectrum_of_the_end),
                                        cmocka_unit_test(rows_fall_short),
                                        cmocka_unit_test(rows_reach_the_checkpoint),
+                                       cmocka_unit_test(final_pass_of_the_end),
                                        cmocka_unit_test(weights_of_the_start)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,7 +142,7 @@ static void recomputed_as_mean(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
     sr_failure why = {0};
-    double first[16], both[16];
+    double first[16], both[16], sigma2[16];
     small_write_pairs(4);
     train(args);
     trained *t = open_trained("small.h5");
@@ -150,7 +150,7 @@ static void recomputed_as_mean(void **state) {
     check_ok(trained_open_data(t, &why), &why);
     assert_int_equal(data_batches(t->data, SPLIT_TRAIN), 2);
     check_ok(trained_recompute(t, 1, &why), &why);
-    memcpy(first, s->state[0], sizeof first);
+    memcpy(first, s->state[0], sizeof first), memcpy(sigma2, s->state[1], sizeof sigma2);
     check_ok(trained_recompute(t, 2, &why), &why);
     memcpy(both, s->state[0], sizeof both);
     double mean[32], var[32];
@@ -162,9 +162,11 @@ static void recomputed_as_mean(void **state) {
     for (int k = 0; k < 16; k++) moved |= fabs(both[k] - first[k]) > 1e-4;
     assert_true(moved);
     check_ok(trained_tid(t, 1, mean, var, &why), &why);
-    double far = 0;
+    double far = 0, wide = 0;
     for (int k = 0; k < 16; k++) far += pow(2 * both[k] - 2 * first[k], 2);
+    for (int k = 0; k < 16; k++) wide += pow(sqrt(sigma2[k]) - 1, 2);
     assert_true(fabs(mean[0] - sqrt(far) / 4) < 1e-6); /* ||sqrt(1)||_2 of 16 is 4 */
+    assert_true(wide > 0.01 && fabs(var[0] - sqrt(wide) / 4) < 1e-6);
     close_trained(t);
 }
 
