@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/train/trainer.h"
 #include "../check.h"
 #include "small_run.h"
 #include "statnet/trained.h"
@@ -189,6 +190,43 @@ static void through_npz(void **state) {
     close_trained(t);
 }
 
+/* -- the digest */
+
+static void expect_another(model *m, unsigned char *byte) {
+    char before[32], after[32];
+    trainer_digest(m, before);
+    *byte ^= 1;
+    trainer_digest(m, after);
+    assert_string_not_equal(before, after);
+    *byte ^= 1;
+    trainer_digest(m, after);
+    assert_string_equal(before, after);
+}
+
+/* The first and the last byte of every parameter and running value count. */
+static void digest_of_everything(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};
+    small_write_pairs(4);
+    train(args);
+    trained *t = open_trained("small.h5");
+    model *m = t->model;
+    for (int i = 0; i < m->params.count; i++) {
+        const tensor *p = &m->params.item[i]->t;
+        expect_another(m, (unsigned char *)p->value);
+        expect_another(m, (unsigned char *)(p->value + p->count) - 1);
+    }
+    for (int i = 0; i < m->sites; i++)
+        for (int k = 0; k < NORM_STATE_MAX && m->site[i]->state[k]; k++) {
+            double *v = m->site[i]->state[k];
+            expect_another(m, (unsigned char *)v);
+            expect_another(m, (unsigned char *)(v + m->site[i]->state_count[k]) - 1);
+        }
+    close_trained(t);
+}
+
+/* -- archives */
+
 static void add_array(npz_writer *w, const char *name, int rank, const int64_t *dim) {
     sr_failure why = {0};
     npz_array a = {.type = NPZ_FLOAT64, .rank = rank};
@@ -232,6 +270,7 @@ int main(void) {
                                        cmocka_unit_test(recomputed_from_one_batch),
                                        cmocka_unit_test(recomputed_as_mean),
                                        cmocka_unit_test(through_npz),
+                                       cmocka_unit_test(digest_of_everything),
                                        cmocka_unit_test(refused_archives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
