@@ -52,8 +52,9 @@ static void intervals(void **state) {
     (void)state;
     static const struct {
         const char *every, *keep, *want;
-    } row[] = {{"2", "9", "7 6 4 2"}, {"1e", "9", "7 6 3"}, {"2e", "9", "7 6"},  {"end", "9", "7"},
-               {"none", "9", ""},     {"600s", "9", "7"},   {"1", "3", "7 6 5"}, {"1", "1", "7"}};
+    } row[] = {{"2", "9", "7 6 4 2"}, {"1e", "9", "7 6 3"}, {"2e", "9", "7 6"},
+               {"3e", "9", "7"},      {"end", "9", "7"},    {"none", "9", ""},
+               {"600s", "9", "7"},    {"1", "3", "7 6 5"},  {"1", "1", "7"}};
     small_write_pairs(6); /* 3 updates an epoch */
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const char *const args[] = {
