@@ -1,0 +1,67 @@
+/* test_state.c -- every counter of a run comes back from a checkpoint, those too that few runs use. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../../src/train/checkpoint.h"
+#include "../check.h"
+#include "small_run.h"
+
+/* Numbers of which no two are alike. */
+static void number(trainer *r, int64_t n) {
+    train_result *result = r->result;
+    cross_entropy_report *last = &result->last.sum;
+    int64_t *const whole[] = {&result->steps,  &result->updates,       &result->skipped,
+                              &r->accumulated, &r->accumulated_tokens, &r->data_epoch,
+                              &r->data_batch,  &r->loss_tokens,        &r->patience_waited,
+                              &r->validations, &last->tokens,          &last->correct,
+                              &last->unknown};
+    double *const real_number[] = {&r->loss_sum,  &r->patience_best, &r->lr,      &r->epoch,
+                                   &r->last_loss, &r->best,          &last->loss, &last->nll};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) *whole[i] = n++;
+    for (size_t i = 0; i < sizeof real_number / sizeof *real_number; i++)
+        *real_number[i] = (double)n++ / 3;
+    r->last_skipped = n % 2;
+    for (int i = 0; i < r->model->sites; i++) r->model->site[i]->calls = n++;
+}
+
+/* Fails unless they are those. */
+static void expect_number(trainer *r, int64_t n) {
+    trainer want = *r;
+    train_result result = *r->result;
+    int64_t calls[64];
+    assert_in_range(r->model->sites, 1, 64);
+    for (int i = 0; i < r->model->sites; i++) calls[i] = r->model->site[i]->calls;
+    want.result = &result;
+    number(&want, n);
+    assert_memory_equal(&result, r->result, sizeof result);
+    want.result = r->result;
+    assert_memory_equal(&want, r, sizeof want);
+    for (int i = 0; i < r->model->sites; i++) assert_int_equal(calls[i], r->model->site[i]->calls);
+}
+
+static void every_counter(void **state) {
+    (void)state;
+    static train_config c;
+    static train_result result;
+    const train_events silent = {0};
+    sr_failure why = {0};
+    char path[600];
+    snprintf(path, sizeof path, "%s/x.ckpt", check_temporary());
+    small_write_pairs(6);
+    small_parse(&c, (const char *const[]){"--norm=bn", NULL});
+    static trainer r;
+    r = (trainer){.config = &c, .events = &silent, .result = &result};
+    check_ok(trainer_open(&r, "test", &why), &why);
+    number(&r, 100);
+    check_ok(checkpoint_write(&r, path, &why), &why);
+    number(&r, 501);
+    expect_number(&r, 501);
+    check_ok(checkpoint_restore(&r, path, &why), &why);
+    expect_number(&r, 100);
+    trainer_close(&r, SR_OK, &why);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_counter)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
