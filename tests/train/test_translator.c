@@ -117,6 +117,29 @@ static void text_of_a_mean(void **state) {
     close_trained(t);
 }
 
+/* --tokenize and --lowercase, each alone and both. */
+static void forms(void **state) {
+    (void)state;
+    static const struct {
+        const char *tokenize;
+        bool lowercase;
+        const char *want;
+    } row[] = {{"13a", false, "Ein Hund , Ja"},
+               {"none", true, "ein hund, ja"},
+               {"13a", true, "ein hund , ja"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        bleu_form form;
+        line_buffer out = {0};
+        sr_failure why = {0};
+        const line_step s = text_form_step(row[i].tokenize, row[i].lowercase, &form);
+        assert_non_null(s.apply);
+        check_ok(s.apply(s.self, 0, "Ein Hund, Ja", 12, &out, &why), &why);
+        assert_string_equal(out.byte, row[i].want);
+        line_free(&out);
+    }
+    assert_null(text_form_step("none", false, &(bleu_form){0}).apply);
+}
+
 /* -- from tokens to text */
 
 static void expect_text(const translator *t, const hypothesis *h, const char *want) {
@@ -178,8 +201,9 @@ static void beam_of_bleu(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_of_a_checkpoint), cmocka_unit_test(text_of_a_mean),
-        cmocka_unit_test(words_of_a_hypothesis), cmocka_unit_test(beam_of_bleu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(text_of_a_checkpoint),
+                                       cmocka_unit_test(text_of_a_mean), cmocka_unit_test(forms),
+                                       cmocka_unit_test(words_of_a_hypothesis),
+                                       cmocka_unit_test(beam_of_bleu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
