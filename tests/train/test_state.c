@@ -61,7 +61,33 @@ static void every_counter(void **state) {
     trainer_close(&r, SR_OK, &why);
 }
 
+/* Rows that are to be there and are not: the run does not go on. */
+static void rows_that_lack(void **state) {
+    (void)state;
+    static train_config c;
+    train_result result = {0};
+    const train_events silent = {0};
+    sr_failure why = {0};
+    char first[600];
+    snprintf(first, sizeof first, "%s/first.h5", check_temporary());
+    small_write_pairs(6);
+    sr_run_close(
+        small_run((const char *const[]){"--epochs=2", "--max-steps=4", NULL}, NULL, &result));
+    small_parse(&c, (const char *const[]){"--epochs=2", NULL});
+    assert_int_equal(rename(c.output, first), 0);
+    for (int steps = 4; steps <= 6; steps += 2) {
+        result = (train_result){0};
+        trainer r = {.config = &c, .events = &silent, .result = &result};
+        check_ok(trainer_open(&r, "test", &why), &why);
+        const sr_status status = run_record_copy(r.record, first, steps, steps, &why);
+        assert_int_equal(status, steps == 4 ? SR_OK : SR_FORMAT);
+        if (steps > 4) check_failure(&why, SR_FORMAT, "4 of 6 steps can be read");
+        trainer_close(&r, status, &why);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_counter)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_counter),
+                                       cmocka_unit_test(rows_that_lack)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
