@@ -88,13 +88,20 @@ static void recorded_evaluations(void **state) {
     const double lr[4] = {0.001, 0.004, 0.007, 0.01};
     told t = {.evals = 0};
     sr_runfile *f = run_two_epochs(&t);
-    double got[4];
+    double got[4], loss[6];
+    int64_t at = 0;
     small_evals(f, "epoch", 4, got);
     check_near_double("epoch of evaluations", got, eval_epoch, 4, 1e-12, 0);
     small_evals(f, "step", 4, got);
     check_near_double("step of evaluations", got, eval_step, 4, 0, 0);
+    small_steps(f, "loss", 6, loss);
     assert_int_equal(t.evals, 4);
     for (int i = 0; i < 4; i++) {
+        double sum = 0; /* of the passes since the last one, of as many tokens each */
+        const int64_t first = at;
+        for (; at < t.eval[i].step; at++) sum += loss[at];
+        sum /= (double)(at - first);
+        check_near_double("train_loss told", &t.eval[i].train_loss, &sum, 1, 1e-9, 0);
         check_near_double("epoch told", &t.eval[i].epoch, &eval_epoch[i], 1, 1e-12, 0);
         check_near_double("lr told", &t.eval[i].lr, &lr[i], 1, 1e-12, 0);
         assert_int_equal(t.eval[i].update, i + 1);
