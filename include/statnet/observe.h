@@ -64,6 +64,8 @@ void run_record_close_look(run_record_look *look);
  * of the embedding's those up to embedding_step. Refused where steps are missing. */
 sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
                           sr_failure *why);
+/* True when the file has a value of the metric after this step. */
+bool run_record_has_eval(const char *path, const char *metric, int64_t step);
 /* All rows so far into the file. */
 sr_status run_record_flush(run_record *r, sr_failure *why);
 

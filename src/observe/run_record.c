@@ -186,6 +186,19 @@ sr_status run_record_flush(run_record *r, sr_failure *why) {
     return f ? sr_fail(why, f->status, "%s", f->text) : status;
 }
 
+bool run_record_has_eval(const char *path, const char *metric, int64_t step) {
+    sr_runfile *f = sr_run_open(path, NULL);
+    bool has = false;
+    for (int64_t at = f ? sr_run_get_info(f)->evals : 0; at-- > 0 && !has;) {
+        double of_step = NAN, value = NAN;
+        if (sr_run_eval(f, "step", at, 1, &of_step, NULL) != SR_OK || of_step < (double)step) break;
+        has = of_step == (double)step && sr_run_eval(f, metric, at, 1, &value, NULL) == SR_OK &&
+              !isnan(value);
+    }
+    sr_run_close(f);
+    return has;
+}
+
 bool run_record_has_sites(const run_record *r) {
     return r && r->hooks;
 }

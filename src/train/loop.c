@@ -201,8 +201,8 @@ sr_status trainer_final_pass(trainer *r, sr_failure *why) {
     if (!f) return why->status;
     for (; done < count && status == SR_OK && !should_stop(r); done++)
         status = frozen_pass(r, epoch, done, why);
-    const bool whole = status == SR_OK && done == count;
-    if (whole) status = run_record_final(r->record, f, done, why);
+    r->finished = done == count;
+    if (status == SR_OK && r->finished) status = run_record_final(r->record, f, done, why);
     final_tid_end(f);
     r->result->times.validation += progress_clock() - start;
     return status;
@@ -245,7 +245,7 @@ static sr_status next_step(trainer *r, sr_failure *why) {
     return status == SR_OK ? between_updates(r, last, why) : status;
 }
 
-/* After the last update. */
+/* After the last update. A signal in the final pass leaves a run that is not finished. */
 static sr_status finish(trainer *r, sr_failure *why) {
     sr_status status = SR_OK;
     r->finished = true;
@@ -265,9 +265,10 @@ static sr_status steps(trainer *r, sr_failure *why) {
     sr_status status = SR_OK;
     params_zero_grad(&r->model->params);
     while (status == SR_OK && goes_on(r)) status = next_step(r, why);
-    r->result->interrupted = should_stop(r);
-    const bool interrupted = r->result->interrupted;
-    if (status == SR_OK) status = interrupted ? trainer_checkpoint_last(r, why) : finish(r, why);
+    const bool finishes = status == SR_OK && !should_stop(r);
+    if (finishes) status = finish(r, why);
+    r->result->interrupted = finishes ? !r->finished : should_stop(r);
+    if (status == SR_OK && r->result->interrupted) status = trainer_checkpoint_last(r, why);
     if (status != SR_OK || embedding_due(r)) return status; /* it stands there already */
     return run_record_embedding(r->record, r->result->steps, why);
 }
@@ -281,6 +282,9 @@ static sr_status take_over(trainer *r, sr_failure *why) {
     if (*r->from->passed_over) trainer_warn(r, "%s; passed over", r->from->passed_over);
     trainer_note(r, "resumed: %s, %lld updates are done", r->from->checkpoint,
                  (long long)r->result->updates);
+    train_metric tested;
+    train_metric_make(r->task, r->task->leading, SPLIT_TEST, false, &tested);
+    r->tested = run_record_has_eval(r->from->rows, tested.name, steps);
     return run_record_copy(r->record, r->from->rows, steps, embedding_due(r) ? steps : steps - 1,
                            why);
 }

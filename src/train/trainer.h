@@ -47,6 +47,7 @@ typedef struct trainer {
     double lr, epoch;
     int64_t validations; /* so far */
     bool stepped;        /* a step of this process has begun */
+    bool tested;         /* a test of these weights is among the rows that were taken over */
     bool nonfinite_told, finished;
     double patience_best;    /* of patience-metric, NaN: none yet */
     int64_t patience_waited; /* evaluations since */

@@ -128,7 +128,7 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
     } else {
         r->result->test = e;
     }
-    record_eval(r, &e);
+    if (split != SPLIT_TEST || !r->tested || r->stepped) record_eval(r, &e);
     if (split == SPLIT_VALID) trainer_see_patience(r, &e);
     trainer_checkpoint_evaluated(r, &e);
     if (split == SPLIT_VALID && r->events->eval) r->events->eval(r->events->context, &e);
