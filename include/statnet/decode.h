@@ -104,13 +104,14 @@ translate_options translate_options_preset(void);
 typedef struct translate_report {
     int64_t sentences, words; /* as progress was told */
     bool stopped;             /* sentences of batches that were not finished have no hypothesis */
+    int64_t refused; /* number of the source, from 0, that a failure is about; -1: of none */
 } translate_report;
 
 /* Translates source [count] (tokens of the model's dictionary, no padding, </s> last) into out
  * [count], in the order of the sources; the caller frees each. report may be NULL. The model is only
  * read, with running statistics and without dropout.
  * SR_USAGE: the model writes no sentences, or a normalization of its decoder needs whole sentences; a
- * source that is too long, does not fit max_tokens or is malformed (its number from 0 is named);
+ * source that is too long, does not fit max_tokens or is malformed (report->refused);
  * options that do not fit; log probabilities that are not numbers. SR_MEMORY. After a failure all of
  * out is zeros. */
 sr_status translate(model *m, const translate_options *o, const model_source *source, int64_t count,

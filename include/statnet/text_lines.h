@@ -20,6 +20,9 @@ void text_lines_close(text_lines *t);
 sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_failure *why);
 /* Fails with "PATH:LINE: text", the line that was read last. */
 sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text, sr_failure *why);
+/* The same of another line, from 1. */
+sr_status text_lines_fail_at(const text_lines *t, int64_t line, sr_status status, const char *text,
+                             sr_failure *why);
 
 /* Bytes of the first line where, as for Python's str.splitlines, not only '\n' ends one but CR, CR LF, VT, FF,
  * U+001C to U+001E, U+0085, U+2028 and U+2029 as well; its end is counted. */

@@ -29,7 +29,7 @@ typedef struct translator_line {
 } translator_line;
 
 /* Translates `count` lines into out [count] (zeroed by the caller; each to be freed); an empty line is
- * an empty hypothesis list. report may be NULL. */
+ * an empty hypothesis list. After a failure report->refused is the line that it is about. */
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
                          translation *out, translate_report *report, sr_failure *why);
 /* The text of a hypothesis of a line; *out is replaced. */

@@ -145,7 +145,7 @@ static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *o
 /* So many lines through the model and out; false in *more at the end of the text. */
 static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out, bool *more,
                                 sr_failure *why) {
-    translate_report report = {0};
+    translate_report report = {.refused = -1};
     sr_status status = read_lines(in, l, why);
     *more = l->count > 0;
     if (status == SR_OK && *more)
@@ -153,7 +153,12 @@ static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out,
     *more &= !report.stopped;
     for (int64_t i = 0; i < l->count && status == SR_OK && !report.stopped; i++)
         status = print_line(s, l, i, out, why);
-    if (status == SR_FORMAT) status = sr_fail(why, SR_FORMAT, "%s", why->text);
+    if (status != SR_OK && report.refused >= 0) {
+        const sr_failure own = *why;
+        *why = (sr_failure){0};
+        text_lines_fail_at(in, s->lines + report.refused + 1, status, own.text, why);
+        if (*own.hint) sr_hint(why, "%s", own.hint);
+    }
     s->lines += l->count;
     s->sentences += report.sentences, s->words += report.words;
     forget(l);

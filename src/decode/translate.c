@@ -35,27 +35,28 @@ static sr_status check_source(const translator *t, int64_t number, sr_failure *w
     const int64_t most = t->o->max_source ? t->o->max_source : SOURCE_MAX;
     const int64_t vocabulary = t->m->embedding->dim[0];
     if (s->length < 1 || s->token[s->length - 1] != TOKEN_EOS)
-        return sr_fail(why, SR_USAGE, "sentence %lld does not end in </s>", (long long)number);
+        return sr_fail(why, SR_USAGE, "no </s> at the end");
     if (s->length > most)
-        return sr_fail(why, SR_USAGE, "sentence %lld has %lld words, more than %lld",
-                       (long long)number, (long long)s->length, (long long)most);
+        return sr_fail(why, SR_USAGE, "%lld words with </s>, more than %lld", (long long)s->length,
+                       (long long)most);
     for (int64_t i = 0; i < s->length; i++)
         if (s->token[i] < 0 || s->token[i] >= vocabulary || s->token[i] == TOKEN_PAD)
-            return sr_fail(why, SR_USAGE, "sentence %lld: word %lld is token %d of %lld",
-                           (long long)number, (long long)i, s->token[i], (long long)vocabulary);
+            return sr_fail(why, SR_USAGE, "word %lld is token %d of %lld", (long long)i,
+                           s->token[i], (long long)vocabulary);
     if (beam_longest(&t->o->beam, s->length) < t->o->beam.min_len)
-        return sr_fail(why, SR_USAGE, "sentence %lld: at least %lld words and at most %lld",
-                       (long long)number, (long long)t->o->beam.min_len,
+        return sr_fail(why, SR_USAGE, "a translation of at least %lld words and at most %lld",
+                       (long long)t->o->beam.min_len,
                        (long long)beam_longest(&t->o->beam, s->length));
-    if (positions_of(t->o, s->length) > t->o->max_tokens)
-        return sr_fail(why, SR_USAGE,
-                       "sentence %lld of %lld words may take %lld positions, max_tokens is %lld",
-                       (long long)number, (long long)s->length,
-                       (long long)positions_of(t->o, s->length), (long long)t->o->max_tokens);
-    return SR_OK;
+    const int64_t positions = positions_of(t->o, s->length);
+    if (positions <= t->o->max_tokens) return SR_OK;
+    sr_fail(why, SR_USAGE, "%lld words with </s> may take %lld positions, max-tokens is %lld",
+            (long long)s->length, (long long)positions, (long long)t->o->max_tokens);
+    sr_hint(why, "--max-tokens %lld, or a smaller --beam or --max-len-b", (long long)positions);
+    return SR_USAGE;
 }
 
-static sr_status check(const translator *t, sr_failure *why) {
+/* The number of a source at fault goes into *refused. */
+static sr_status check(const translator *t, int64_t *refused, sr_failure *why) {
     const translate_options *o = t->o;
     if (!t->m->row->decoder || !t->m->embedding || !t->m->target_embedding)
         return sr_fail(why, SR_USAGE, "model %s writes no sentences", t->m->row->name);
@@ -64,7 +65,10 @@ static sr_status check(const translator *t, sr_failure *why) {
             why, SR_USAGE, "batches of %lld positions and %lld sentences, sources of %lld words",
             (long long)o->max_tokens, (long long)o->max_sentences, (long long)o->max_source);
     sr_status status = beam_options_check(&o->beam, why);
-    for (int64_t i = 0; i < t->count && status == SR_OK; i++) status = check_source(t, i, why);
+    for (int64_t i = 0; i < t->count && status == SR_OK; i++) {
+        status = check_source(t, i, why);
+        if (status != SR_OK) *refused = i;
+    }
     return status;
 }
 
@@ -167,10 +171,10 @@ sr_status translate(model *m, const translate_options *o, const model_source *so
     translator t = {.o = o, .m = m, .source = source, .count = count};
     translate_report unheard, *r = report ? report : &unheard;
     sr_failure own = {0};
-    *r = (translate_report){0};
+    *r = (translate_report){.refused = -1};
     memset(out, 0, (size_t)count * sizeof *out);
     if (!why) why = &own;
-    sr_status status = check(&t, why);
+    sr_status status = check(&t, &r->refused, why);
     if (status != SR_OK || count == 0) return status;
     t.decoder = m->row->decoder->create(m, o->threads, why);
     status = t.decoder ? run_all(&t, out, r, why) : why->status;

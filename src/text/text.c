@@ -2,6 +2,7 @@
  * str.split cuts, and with it fairseq's tokenizer. */
 #include "statnet/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "statnet/unicode.h"
@@ -13,9 +14,11 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
         uint32_t code;
         size_t length = unicode_decode(f->byte + at, &code);
         if (length == 0 || code == 0) {
-            sr_fail(why, SR_FORMAT, "%s:%lld: byte %zu of the line is 0x%02x, %s", f->path,
-                    (long long)*lines + 1, at - line_start, f->byte[at],
-                    code == 0 && length ? "not text" : "not UTF-8");
+            char place[FILE_PATH + 32] = "";
+            if (*f->path)
+                snprintf(place, sizeof place, "%s:%lld: ", f->path, (long long)*lines + 1);
+            sr_fail(why, SR_FORMAT, "%sbyte %zu of the line is 0x%02x, %s", place, at - line_start,
+                    f->byte[at], code == 0 && length ? "not text" : "not UTF-8");
             sr_hint(why, "the text must be UTF-8; iconv can convert it");
             return SR_FORMAT;
         }

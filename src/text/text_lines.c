@@ -76,9 +76,14 @@ void text_lines_close(text_lines *t) {
     free(t);
 }
 
+sr_status text_lines_fail_at(const text_lines *t, int64_t line, sr_status status, const char *text,
+                             sr_failure *why) {
+    return sr_fail(why, status, "%s:%lld: %s", t->path, (long long)line, text);
+}
+
 sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text,
                           sr_failure *why) {
-    return sr_fail(why, status, "%s:%lld: %s", t->path, (long long)t->line, text);
+    return text_lines_fail_at(t, t->line, status, text, why);
 }
 
 static sr_status fail_gzip(const text_lines *t, sr_failure *why) {

@@ -49,6 +49,7 @@ static sr_status find_best_metric(trainer *r, sr_failure *why) {
     train_metric_make(r->task, r->task->leading, SPLIT_VALID, false, &m);
     sr_fail(why, SR_USAGE, "--keep-best: '%s' is no metric of a validation of task %s",
             r->config->keep_best, r->task->name);
+    train_metric_hint(r->task, r->config->keep_best, why);
     sr_hint(why, "as in --keep-best %s", m.name);
     return SR_USAGE;
 }
@@ -87,6 +88,16 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     return SR_EXISTS;
 }
 
+/* Better before the first step than hours later. */
+static sr_status check_directory(const char *prefix, sr_failure *why) {
+    char directory[CHECKPOINT_PATH];
+    const char *slash = strrchr(prefix, '/');
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
+             slash ? prefix : ".");
+    if (access(directory, W_OK | X_OK) == 0) return SR_OK;
+    return sr_fail(why, SR_IO, "--checkpoint: %s: %s", directory, strerror(errno));
+}
+
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     char prefix[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
     r->checkpoint_update = -1;
@@ -97,6 +108,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     checkpoint_prefix(r->config, prefix);
     if (status != SR_OK || !*prefix) return status;
     status = checkpoint_path(prefix, INT64_MAX, path, why);
+    if (status == SR_OK) status = check_directory(prefix, why);
     return status == SR_OK && !r->from ? check_others(r, prefix, why) : status;
 }
 

@@ -29,9 +29,12 @@ static bool find_metric(const train_config *c, metric_place *place) {
 sr_status trainer_check_patience(const train_config *c, sr_failure *why) {
     metric_place place;
     if (!c->patience) return SR_OK;
-    if (!find_metric(c, &place))
-        return sr_fail(why, SR_USAGE, "--patience-metric: '%s' is no metric of this validation",
-                       c->patience_metric);
+    if (!find_metric(c, &place)) {
+        sr_fail(why, SR_USAGE, "--patience-metric: '%s' is no metric of this validation",
+                c->patience_metric);
+        train_metric_hint(task_of(model_find(c->model.name)->task), c->patience_metric, why);
+        return SR_USAGE;
+    }
     if (place.better == BETTER_NEITHER)
         return sr_fail(why, SR_USAGE, "--patience-metric: neither less nor more %s is better",
                        c->patience_metric);

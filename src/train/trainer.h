@@ -77,6 +77,9 @@ sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why
 sr_status trainer_check_names(const train_config *c, sr_failure *why);
 sr_status trainer_check_together(const train_config *c, sr_failure *why);
 
+/* A hint for one who names a metric of decoded text without asking for it. */
+void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
+
 /* What is said with the numbers of a split, which are not taken yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
 /* An evaluation of a split; recorded and told. */

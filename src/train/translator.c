@@ -41,18 +41,16 @@ static void free_lines(batch_of_lines *b) {
 }
 
 static sr_status collect(const translator *t, const translator_line *line, int64_t count,
-                         batch_of_lines *b, sr_failure *why) {
+                         batch_of_lines *b, int64_t *refused, sr_failure *why) {
     const size_t room = (size_t)count + 1;
-    *b = (batch_of_lines){malloc(room * sizeof *b->source), malloc(room * sizeof *b->line), 0,
+    *b = (batch_of_lines){calloc(room, sizeof *b->source), calloc(room, sizeof *b->line), 0,
                           calloc(room, sizeof *b->out)};
     if (!b->source || !b->line || !b->out)
         return sr_fail(why, SR_MEMORY, "no memory for %lld lines", (long long)count);
     for (int64_t i = 0; i < count; i++) {
-        sr_failure own = {0};
         model_source *s = &b->source[b->count];
-        sr_status status = encode(t, line[i], s, &own);
-        if (status != SR_OK)
-            return sr_fail(why, status, "line %lld: %s", (long long)i + 1, own.text);
+        sr_status status = encode(t, line[i], s, why);
+        if (status != SR_OK) return *refused = i, status;
         if (s->length > 0) b->line[b->count++] = i;
     }
     return SR_OK;
@@ -60,10 +58,13 @@ static sr_status collect(const translator *t, const translator_line *line, int64
 
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
                          translation *out, translate_report *report, sr_failure *why) {
-    batch_of_lines b;
-    sr_status status = collect(t, line, count, &b, why);
-    if (status == SR_OK)
+    batch_of_lines b = {0};
+    *report = (translate_report){.refused = -1};
+    sr_status status = collect(t, line, count, &b, &report->refused, why);
+    if (status == SR_OK) {
         status = translate(t->model, &t->options, b.source, b.count, b.out, report, why);
+        if (report->refused >= 0) report->refused = b.line[report->refused];
+    }
     for (int64_t i = 0; i < b.count && status == SR_OK; i++) out[b.line[i]] = b.out[i];
     free_lines(&b);
     return status;
@@ -144,6 +145,14 @@ static sr_status score_split(const translator *t, const dataset *d, data_split s
     if (!out) return sr_fail(why, SR_MEMORY, "no memory for %lld sentences", (long long)count);
     sr_status status = translator_run(t, line, count, out, &report, why);
     *stopped = report.stopped;
+    if (status != SR_OK && report.refused >= 0) {
+        const sr_failure own = *why;
+        *why = (sr_failure){0};
+        sr_fail(why, status, "line %lld of the %s text: %s",
+                (long long)data_line_of(d, split, report.refused) + 1,
+                split == SPLIT_VALID ? "validation" : task_split_name(split), own.text);
+        if (*own.hint) sr_hint(why, "%s", own.hint);
+    }
     for (int64_t i = 0; i < count; i++) {
         if (status == SR_OK && !report.stopped)
             status = score_pair(t, line[i], &out[i], data_reference(d, split, i), s, why);

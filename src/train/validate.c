@@ -1,6 +1,7 @@
 /* validate.c -- evaluations of a split, as they are recorded and told. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "statnet/progress.h"
 #include "trainer.h"
@@ -22,6 +23,14 @@ void train_metric_make(const task_row *row, int metric, data_split split, bool o
 
 int train_metrics_shown(const train_config *c, const task_row *row) {
     return c->bleu_every ? task_all_metrics(row) : task_metrics(row);
+}
+
+void train_metric_hint(const task_row *row, const char *name, sr_failure *why) {
+    train_metric m;
+    for (int i = task_metrics(row); i < task_all_metrics(row); i++) {
+        train_metric_make(row, i, SPLIT_VALID, false, &m);
+        if (!strcmp(m.name, name)) sr_hint(why, "it takes --bleu-every");
+    }
 }
 
 int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]) {
@@ -87,6 +96,8 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     t.options = translate_options_preset();
     t.options.beam.beam = r->config->bleu_beam;
     t.options.beam.best = 1;
+    const int64_t longest = 1024 + t.options.beam.beam * (beam_longest(&t.options.beam, 1024) + 1);
+    if (t.options.max_tokens < longest) t.options.max_tokens = longest;
     t.options.threads = r->threads;
     bleu_scorer *s = translator_bleu(&t, r->data, e->split, &form, why);
     if (!s) return why->status;
