@@ -54,6 +54,8 @@ const char *tool_nearest(const char *given, const char *const *names, int count)
 /* SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills. SIGPIPE is
  * ignored, so that a closed pipe is seen as a write error; so is SIGXFSZ (`ulimit -f`). */
 void tool_catch_signals(void);
+/* `ulimit -f` is a write error like a full disk, and no file of ours is left half written. */
+void tool_survive_file_limit(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
 /* Starts the program again, with OpenMP threads that look for work a thousand times before they

@@ -204,6 +204,14 @@ static void give_handlers_a_stack(void) {
     if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
 }
 
+void tool_survive_file_limit(void) {
+#ifdef SIGXFSZ
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGXFSZ, &ignore, NULL);
+#endif
+}
+
 void tool_catch_signals(void) {
     struct sigaction catch = {.sa_handler = note_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
@@ -215,9 +223,7 @@ void tool_catch_signals(void) {
         if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(caught[i], &catch, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
-#ifdef SIGXFSZ
-    sigaction(SIGXFSZ, &ignore, NULL); /* `ulimit -f`: a write error like a full disk */
-#endif
+    tool_survive_file_limit();
 }
 
 int tool_signal(void) {

@@ -292,8 +292,12 @@ int cmd_export(const tool *t) {
         return tool_error(t, TOOL_USAGE, "-o X.npz or --npz is missing");
     if (!values.output[0] && !name_output(&values, name))
         return tool_error(t, TOOL_USAGE, "--npz: the name is too long: %.80s...", name);
-    sr_status status = checkpoint_is_name(name) ? export_weights(&values, name, &why)
-                                                : export_statistics_of(&values, name, &why);
+    const bool checkpoint = checkpoint_is_name(name), any_stat = !strcmp(values.stat, "*");
+    if (checkpoint && (!any_stat || strcmp(values.site, "*") != 0))
+        return tool_error(t, TOOL_USAGE, "--%s has no effect on a checkpoint",
+                          any_stat ? "site" : "stat");
+    sr_status status = checkpoint ? export_weights(&values, name, &why)
+                                  : export_statistics_of(&values, name, &why);
     if (status != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, values.output);
     puts(": written");

@@ -13,6 +13,8 @@
 #include "statnet/tool.h"
 #include "statnet/train.h"
 #include "statnet/tsv.h"
+#include "statrec/runfile.h"
+#include "writing.h"
 
 typedef struct session {
     tool tool;
@@ -247,6 +249,17 @@ static int help_resume(void) {
     return TOOL_DONE;
 }
 
+/* Two processes that go on with one run would take each other's files away. */
+static sr_status check_alone(const char *output, sr_failure *why) {
+    char part[OPTION_TEXT_SIZE + 8];
+    long pid = 0;
+    snprintf(part, sizeof part, "%s.part", output);
+    sr_runfile *f = sr_run_open(part, NULL);
+    const bool alive = f && writing_look(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
+    sr_run_close(f);
+    return alive ? sr_fail(why, SR_STATE, "%s: process %ld is writing it", part, pid) : SR_OK;
+}
+
 /* Options of the run first, then those given now. */
 static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
     int positional = 0;
@@ -258,6 +271,7 @@ static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
     if (status == SR_OK && positional != 1)
         status = sr_fail(why, SR_USAGE, "one run file expected, %d given", positional);
     if (status == SR_OK) status = train_resume_find(s->tool.argv[2], from, &s->config, why);
+    if (status == SR_OK) status = check_alone(s->config.output, why);
     if (status == SR_OK)
         status = options_parse(resume_options(), &s->config, s->tool.argc, s->tool.argv, 3,
                                &positional, why);

@@ -102,50 +102,10 @@ static sr_status check_data(const trainer *r, const array_reader *f, sr_failure 
                    array_reader_path(f), (long long)batches, (long long)r->batches);
 }
 
-/* Options that a run may go on with otherwise, and names of its files. */
-static bool may_differ(const option_line *l) {
-    char key[64];
-    snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
-    return train_resume_may_change(key) || !strcmp(key, "output") || !strcmp(key, "checkpoint");
-}
-
-/* An option that only one of the texts has is without use in the other. */
-static sr_status compare_options(const char *path, const char *of_file, const char *of_run,
-                                 sr_failure *why) {
-    option_line had, has;
-    while (options_next_line(&of_file, &had)) {
-        if (may_differ(&had) || !options_find_line(of_run, had.key, had.key_length, &has)) continue;
-        if (had.value_length == has.value_length &&
-            !memcmp(had.value, has.value, (size_t)had.value_length))
-            continue;
-        return sr_fail(why, SR_USAGE, "%s: of another run: made with --%.*s %.*s, not %.*s", path,
-                       had.key_length, had.key, had.value_length, had.value, has.value_length,
-                       has.value);
-    }
-    return SR_OK;
-}
-
-/* Both texts as this version writes them: the file may be of an older one. */
-static sr_status check_config(const trainer *r, const array_reader *f, sr_failure *why) {
-    const char *path = array_reader_path(f);
-    char *text = NULL, *of_file = NULL, *of_run = options_dump(train_options(), r->config);
-    train_config *c = malloc(sizeof *c);
-    sr_status status = array_reader_text(f, "config", &text, why);
-    if (status == SR_OK && c) status = train_config_read(c, text, path, why);
-    if (status == SR_OK && c) of_file = options_dump(train_options(), c);
-    if (status == SR_OK)
-        status = of_file && of_run
-                     ? compare_options(path, of_file, of_run, why)
-                     : sr_fail(why, SR_MEMORY, "%s: no memory for its configuration", path);
-    free(text), free(of_file), free(of_run), free(c);
-    return status;
-}
-
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
-    sr_status status = check_config(r, f, why);
-    if (status == SR_OK) status = check_data(r, f, why);
+    sr_status status = check_data(r, f, why);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
     array_reader_close(f);
     return status;

@@ -23,15 +23,49 @@ bool train_resume_may_change(const char *key) {
     return false;
 }
 
+/* Where files are, which a run may be moved with. */
+static bool says_where(const char *key) {
+    return !strcmp(key, "output") || !strcmp(key, "checkpoint") || !strcmp(key, "config") ||
+           !strcmp(key, "force") || !strcmp(key, "weights");
+}
+
 void train_resume_free(train_resume *from) {
     free(from->command);
     free(from->parent);
     *from = (train_resume){0};
 }
 
+/* SR_USAGE names the first option that the checkpoint was made with otherwise. */
+static sr_status compare_options(const char *path, const train_config *of, const train_config *c,
+                                 sr_failure *why) {
+    const option_table all = train_options();
+    for (int i = 0; i < all.count; i++) {
+        const option *row = &all.row[i];
+        char theirs[OPTION_TEXT_SIZE], ours[OPTION_TEXT_SIZE];
+        if (train_resume_may_change(row->key) || says_where(row->key)) continue;
+        options_format(row, of, theirs, sizeof theirs);
+        options_format(row, c, ours, sizeof ours);
+        if (!strcmp(theirs, ours)) continue;
+        sr_fail(why, SR_USAGE, "%s: --%s was '%.99s', that of the run is '%.99s': of another run",
+                path, row->key, theirs, ours);
+        return SR_USAGE;
+    }
+    return SR_OK;
+}
+
+static sr_status check_same_run(const char *path, const char *config, const train_config *c,
+                                sr_failure *why) {
+    train_config *of = malloc(sizeof *of);
+    if (!of) return sr_fail(why, SR_MEMORY, "%s: no memory for its options", path);
+    sr_status status = train_config_read(of, config, path, why);
+    if (status == SR_OK) status = compare_options(path, of, c, why);
+    free(of);
+    return status;
+}
+
 /* The newest checkpoint with at most so many steps. */
-static sr_status choose_checkpoint(const char *prefix, int64_t steps, train_resume *from,
-                                   sr_failure *why) {
+static sr_status choose_checkpoint(const char *prefix, int64_t steps, const train_config *c,
+                                   train_resume *from, sr_failure *why) {
     int64_t *update;
     int count;
     sr_failure first = {0};
@@ -45,6 +79,7 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, train_resu
         if (checkpoint_card_read(path, &card, &own) == SR_OK && card.steps > steps)
             sr_fail(&own, SR_FORMAT, "%s: after step %lld, of which %s tells %lld", path,
                     (long long)card.steps, from->rows, (long long)steps);
+        if (own.status == SR_OK) check_same_run(path, card.config, c, &own);
         if (own.status == SR_OK) {
             snprintf(from->checkpoint, sizeof from->checkpoint, "%.511s", path);
             from->steps = card.steps, from->updates = card.updates;
@@ -87,7 +122,7 @@ static sr_status try_rows(const char *rows, const char *output, train_resume *fr
     if (status == SR_OK) {
         snprintf(c->output, sizeof c->output, "%.511s", output);
         checkpoint_prefix(c, prefix);
-        status = choose_checkpoint(prefix, look.last_step, from, why);
+        status = choose_checkpoint(prefix, look.last_step, c, from, why);
     }
     if (status == SR_OK) status = write_parent(from, look.parent, from->steps, why);
     from->complete = look.complete;
