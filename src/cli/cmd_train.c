@@ -178,7 +178,7 @@ static int finish(const session *s, sr_status status, const train_result *r,
                   const sr_failure *why) {
     if (r->updates > 0 && status != SR_USAGE) print_result(s, r);
     if (status != SR_OK) return tool_report(&s->tool, why);
-    if (*s->config.output) printf("# run file: %s\n", s->config.output);
+    if (*s->config.output && r->steps > 0) printf("# run file: %s\n", s->config.output);
     if (r->diverged) printf("# diverged: %s\n", r->diverged);
     if (r->diverged) return TOOL_DIVERGED;
     if (!r->interrupted) return TOOL_DONE;

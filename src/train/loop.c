@@ -269,7 +269,8 @@ static sr_status steps(trainer *r, sr_failure *why) {
     if (finishes) status = finish(r, why);
     r->result->interrupted = finishes ? !r->finished : should_stop(r);
     if (status == SR_OK && r->result->interrupted) status = trainer_checkpoint_last(r, why);
-    if (status != SR_OK || embedding_due(r)) return status; /* it stands there already */
+    if (status != SR_OK || r->result->steps == 0) return status;
+    if (embedding_due(r)) return status; /* it stands there already */
     return run_record_embedding(r->record, r->result->steps, why);
 }
 

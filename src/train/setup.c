@@ -193,7 +193,8 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
 
 /* A run that never made a step leaves no file behind, and what it was to go on with as it was. */
 static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
-    if (so_far != SR_OK && !r->stepped) {
+    const bool never_began = !r->from && !r->finished; /* a signal came while the data were read */
+    if (!r->stepped && (so_far != SR_OK || never_began)) {
         run_record_abandon(r->record);
         return so_far;
     }
