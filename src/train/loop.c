@@ -227,7 +227,8 @@ static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     if (status == SR_OK &&
         (epoch_ends || ends || (c->validate_updates && u % c->validate_updates == 0)))
         status = trainer_evaluate(r, SPLIT_VALID, why);
-    return status == SR_OK ? trainer_checkpoint_between(r, epoch_ends, why) : status;
+    if (status != SR_OK || r->unevaluated) return status;
+    return trainer_checkpoint_between(r, epoch_ends, why);
 }
 
 /* The step of the next batch. */
@@ -251,7 +252,8 @@ static sr_status finish(trainer *r, sr_failure *why) {
     r->finished = true;
     trainer_tell_patience(r);
     if (r->config->test) status = trainer_evaluate(r, SPLIT_TEST, why);
-    if (status == SR_OK && r->config->final_tid) status = trainer_final_pass(r, why);
+    if (r->unevaluated) r->finished = r->unevaluated = false;
+    if (status == SR_OK && r->finished && r->config->final_tid) status = trainer_final_pass(r, why);
     return status;
 }
 
@@ -274,6 +276,14 @@ static sr_status steps(trainer *r, sr_failure *why) {
     return run_record_embedding(r->record, r->result->steps, why);
 }
 
+/* The evaluation that a signal cut short, and the checkpoint behind it. */
+static sr_status evaluate_again(trainer *r, sr_failure *why) {
+    r->unevaluated = false;
+    sr_status status = trainer_evaluate(r, SPLIT_VALID, why);
+    if (status != SR_OK || r->unevaluated) return status;
+    return trainer_checkpoint_between(r, r->data_batch == 0, why);
+}
+
 /* State and rows of the run that goes on. */
 static sr_status take_over(trainer *r, sr_failure *why) {
     sr_status status = checkpoint_restore(r, r->from->checkpoint, why);
@@ -286,8 +296,9 @@ static sr_status take_over(trainer *r, sr_failure *why) {
     train_metric tested;
     train_metric_make(r->task, r->task->leading, SPLIT_TEST, false, &tested);
     r->tested = run_record_has_eval(r->from->rows, tested.name, steps);
-    return run_record_copy(r->record, r->from->rows, steps, embedding_due(r) ? steps : steps - 1,
-                           why);
+    status =
+        run_record_copy(r->record, r->from->rows, steps, embedding_due(r) ? steps : steps - 1, why);
+    return status == SR_OK && r->unevaluated ? evaluate_again(r, why) : status;
 }
 
 /* What makes a run that came to its end a diverged one (docs/definitions.md); NULL: nothing. */

@@ -93,6 +93,7 @@ static void visit_progress(trainer *r, walk *w) {
     visit_number(w, "patience_waited", NPZ_INT64, &r->patience_waited);
     visit_number(w, "lr", NPZ_FLOAT64, &r->lr);
     visit_number(w, "validations", NPZ_INT64, &r->validations);
+    visit_number(w, "unevaluated", NPZ_UINT8, &r->unevaluated);
     visit_number(w, "epoch", NPZ_FLOAT64, &r->epoch);
     visit_number(w, "last_loss", NPZ_FLOAT64, &r->last_loss);
     visit_number(w, "last_skipped", NPZ_UINT8, &r->last_skipped);

@@ -46,8 +46,9 @@ typedef struct trainer {
     int64_t loss_tokens;
     double lr, epoch;
     int64_t validations; /* so far */
-    bool stepped;        /* a step of this process has begun */
-    bool tested;         /* a test of these weights is among the rows that were taken over */
+    bool unevaluated; /* a signal cut the decoding of an evaluation short: it is to be made again */
+    bool stepped;     /* a step of this process has begun */
+    bool tested;      /* a test of these weights is among the rows that were taken over */
     bool nonfinite_told, finished;
     double patience_best;    /* of patience-metric, NaN: none yet */
     int64_t patience_waited; /* evaluations since */
@@ -82,7 +83,7 @@ void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
 
 /* What is said with the numbers of a split, which are not taken yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
-/* An evaluation of a split; recorded and told. */
+/* An evaluation of a split; recorded and told, unless a signal cuts its decoding short (unevaluated). */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
 /* Early stopping (patience.c). Check: of the options alone. Open: SR_USAGE when there is nothing to

@@ -77,7 +77,7 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     r->task->measure(&e->sum, e->value);
     for (int i = 0; i < TASK_METRICS; i++) e->batch_value[i] = NAN;
     status = trainer_decode(r, e, why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK || r->unevaluated) return status;
     if (!has_batch_statistics(r, e)) return SR_OK;
     status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data, e->split,
                            NORM_BATCH, &again, why);
@@ -89,8 +89,8 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
 sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     const int64_t every = r->config->bleu_every;
     for (int i = task_metrics(e->task); i < task_all_metrics(e->task); i++) e->value[i] = NAN;
-    if (e->split == SPLIT_VALID) r->validations++;
-    if (!every || (e->split == SPLIT_VALID && r->validations % every)) return SR_OK;
+    const int64_t number = r->validations + 1;
+    if (!every || (e->split == SPLIT_VALID && number % every)) return SR_OK;
     const bleu_form form = BLEU_MULTI_FORM;
     translator t = {.model = r->model, .codec = data_codec(r->data)};
     t.options = translate_options_preset();
@@ -99,7 +99,9 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     const int64_t longest = 1024 + t.options.beam.beam * (beam_longest(&t.options.beam, 1024) + 1);
     if (t.options.max_tokens < longest) t.options.max_tokens = longest;
     t.options.threads = r->threads;
+    t.options.stop = r->events->stop, t.options.context = r->events->context;
     bleu_scorer *s = translator_bleu(&t, r->data, e->split, &form, why);
+    r->unevaluated = !s && why->status == SR_OK;
     if (!s) return why->status;
     const bleu_counts sum = bleu_sum(s);
     e->value[task_metrics(e->task)] = bleu_compute(&form, &sum).bleu;
@@ -130,7 +132,8 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
     };
     trainer_eval_begin(r, split, &e);
     sr_status status = measure(r, &e, why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK || r->unevaluated) return status;
+    r->validations += split == SPLIT_VALID;
     e.seconds = progress_clock() - r->started;
     if (split == SPLIT_VALID) {
         r->loss_sum = 0;
