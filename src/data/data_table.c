@@ -157,12 +157,6 @@ double data_unknown_share(const dataset *d, data_split split) {
     return d->row->task == TASK_LM ? share(r->unknown, r->tokens) : share(p->unknown, p->tokens);
 }
 
-int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
-    const running_split *p = &d->running.split[split];
-    *tokens = p->tokens;
-    return p->tokens - p->batches * p->pieces * d->running.window;
-}
-
 double data_entropy(const dataset *d) {
     return d->row->task == TASK_PAIRS ? d->pairs.entropy : NAN;
 }

@@ -15,6 +15,12 @@ void dataset_note(dataset *d, const char *format, ...) {
     va_end(args);
 }
 
+int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
+    const running_split *p = &d->running.split[split];
+    *tokens = p->tokens;
+    return p->tokens - p->batches * p->pieces * d->running.window;
+}
+
 static void note_three(dataset *d, const char *what, const double *v) {
     dataset_note(d, "; %s %.4f %.4f %.4f", what, v[0], v[1], v[2]);
 }

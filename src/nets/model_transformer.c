@@ -112,14 +112,6 @@ static void transformer_free(model *m) {
 
 /* -- forward */
 
-tensor *transformer_encode(const transformer *net, const text_pass *p) {
-    const batch *b = p->pass->batch;
-    tensor *x = embedding_apply(&net->source, p->pass->tape, b->source, b->count, b->source_length);
-    for (int i = 0; i < net->size.encoder_layers; i++)
-        x = encoder_layer_apply(&net->encoder[i], p, x);
-    return p->size->pre ? layer_normalize(p, net->encoder_final, x, p->source) : x;
-}
-
 static tensor *decode(const transformer *net, const text_pass *p, tensor *memory) {
     const batch *b = p->pass->batch;
     tensor *x =

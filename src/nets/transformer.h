@@ -1,5 +1,5 @@
 /* transformer.h -- the encoder-decoder transformer as its files see it: model_transformer.c builds it
- * and passes whole sentences through, transformer_decoder.c writes sentences word by word.
+ * and passes whole sentences through; transformer_encode.c is what they share, transformer_decoder.c writes sentences word by word.
  */
 #ifndef NETS_TRANSFORMER_H
 #define NETS_TRANSFORMER_H

@@ -6,46 +6,6 @@
 #include "statnet/progress.h"
 #include "trainer.h"
 
-/* -- metrics */
-
-void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
-                       train_metric *m) {
-    const task_metric *of = &row->metric[metric];
-    const char *in = split == SPLIT_VALID ? "validation" : task_split_name(split);
-    snprintf(m->name, sizeof m->name, "%s_%s%s", task_split_name(split), of->name,
-             of_batch ? "_batch" : "");
-    snprintf(m->definition, sizeof m->definition, "%s %s, %s%s%s", in, of->definition,
-             of_batch ? "statistics of each " : "running statistics", of_batch ? in : "",
-             of_batch ? " batch" : "");
-    m->unit = of->unit;
-    m->better = of->better;
-}
-
-int train_metrics_shown(const train_config *c, const task_row *row) {
-    return c->bleu_every ? task_all_metrics(row) : task_metrics(row);
-}
-
-void train_metric_hint(const task_row *row, const char *name, sr_failure *why) {
-    train_metric m;
-    for (int i = task_metrics(row); i < task_all_metrics(row); i++) {
-        train_metric_make(row, i, SPLIT_VALID, false, &m);
-        if (!strcmp(m.name, name)) sr_hint(why, "it takes --bleu-every");
-    }
-}
-
-int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]) {
-    const int metrics = train_metrics_shown(c, row);
-    int count = 0;
-    train_metric_make(row, row->leading, SPLIT_VALID, false, &m[count++]);
-    for (int i = 0; i < metrics; i++)
-        if (i != row->leading) train_metric_make(row, i, SPLIT_VALID, false, &m[count++]);
-    for (int i = 0; i < task_metrics(row) && c->validate_batch; i++)
-        train_metric_make(row, i, SPLIT_VALID, true, &m[count++]);
-    for (int i = 0; i < metrics && c->test; i++)
-        train_metric_make(row, i, SPLIT_TEST, false, &m[count++]);
-    return count;
-}
-
 /* -- a split */
 
 static bool has_batch_statistics(const trainer *r, const train_eval *e) {
