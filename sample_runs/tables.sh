@@ -27,8 +27,8 @@ multi30k() {
 }
 # The same model; merges of the data's own `code`.
 iwslt() {
-    run "iwslt14-$1" --model transformer --preset mini --data parallel --data-dir "$data/iwslt14-de-en/bpe10k" \
-        --trainpref train-subset --epochs 10 --norm "$1" --checkpoint-every 1e --bleu-every 10 \
+    run "iwslt14-$1" --model transformer --preset mini --data parallel --data-dir "$data/iwslt14-de-en" \
+        --trainpref bpe10k/train-subset --validpref bpe10k/valid --testpref bpe10k/test --epochs 10 --norm "$1" --checkpoint-every 1e --bleu-every 10 \
         --record-sites first,last
 }
 # d 192; text as people write it, tokenized and in small letters here.
