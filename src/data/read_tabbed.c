@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "dataset.h"
+#include "statnet/hash.h"
 #include "statnet/rng.h"
 
 enum { COLUMNS = 16 };
@@ -85,9 +86,7 @@ static int split_columns(const char *line, size_t length, data_line column[COLUM
 
 /* [0, 1) */
 static double place_of(data_line sentence) {
-    uint64_t h = 0xcbf29ce484222325ull;
-    for (size_t i = 0; i < sentence.length; i++)
-        h = (h ^ (unsigned char)sentence.byte[i]) * 0x100000001b3ull;
+    const uint64_t h = hash_bytes(sentence.byte, sentence.length);
     return (double)(rng_at(h, 0) >> 11) * 0x1p-53;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "durable.h"
 #include "h5.h"
 
 enum { NAME_SIZE = 256 };
@@ -102,26 +103,21 @@ sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value,
     return keep(w, SR_OK, why);
 }
 
-/* Of a file, or of the directory of a path. */
-static sr_status synchronise(const char *path, bool directory, sr_failure *why) {
+/* The directory of a path, where the file has got its name. */
+static sr_status synchronise_directory(const char *path, sr_failure *why) {
     char name[PATH_MAX];
     const char *slash = strrchr(path, '/');
     const int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
-    snprintf(name, sizeof name, "%.*s", directory ? length : PATH_MAX,
-             directory && !slash ? "." : path);
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return sr_fail(why, SR_IO, "%s: open: %s", name, strerror(errno));
-    int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOSYS ? errno : 0;
-    close(fd);
-    return failed ? sr_fail(why, SR_IO, "%s: fsync: %s", name, strerror(failed)) : SR_OK;
+    snprintf(name, sizeof name, "%.*s", length, slash ? path : ".");
+    return durable_synchronise(name, why);
 }
 
 static sr_status publish(array_writer *w, sr_failure *why) {
-    sr_status status = synchronise(w->part, false, why);
+    sr_status status = durable_synchronise(w->part, why);
     if (status != SR_OK) return status;
     if (rename(w->part, w->path) != 0)
         return sr_fail(why, SR_IO, "%s: rename to %s: %s", w->part, w->path, strerror(errno));
-    return synchronise(w->path, true, why);
+    return synchronise_directory(w->path, why);
 }
 
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {
@@ -157,6 +153,11 @@ struct array_reader {
     char path[PATH_MAX];
     h5_id file;
 };
+
+/* What h5.c hints at helps with run files alone. */
+static void forget_recovery(sr_status status, sr_failure *why) {
+    if (status == SR_FORMAT && why) why->hint[0] = 0;
+}
 
 static sr_status check_format(const array_reader *r, const char *format, int64_t newest,
                               sr_failure *why) {
@@ -196,9 +197,10 @@ array_reader *array_reader_open(const char *path, const char *format, int64_t ne
         return NULL;
     }
     snprintf(r->path, sizeof r->path, "%s", path);
-    if (h5_open(path, H5_CLOSED, &r->file, why) == SR_OK &&
-        check_format(r, format, newest, why) == SR_OK)
-        return r;
+    sr_status status = h5_open(path, H5_CLOSED, &r->file, why);
+    if (status == SR_OK) status = check_format(r, format, newest, why);
+    if (status == SR_OK) return r;
+    forget_recovery(status, why);
     array_reader_close(r);
     return NULL;
 }
@@ -277,7 +279,7 @@ sr_status array_reader_fill(const array_reader *r, const char *name, const npz_a
     if (status == SR_OK) status = check_same(r, name, &found, into, why);
     if (status == SR_OK) status = h5_read_all(set, type_of[into->type], 0, into->data, why);
     h5_close_dataset(set);
-    if (status == SR_FORMAT) sr_hint(why, "%s", ""); /* nothing recovers such a file */
+    forget_recovery(status, why);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "durable.h"
 #include "recorder.h"
 
 static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
@@ -130,18 +131,10 @@ static int rename_new(const char *from, const char *to) {
     return rename(from, to);
 }
 
-static sr_status synchronise(const char *path, sr_failure *why) {
-    int fd = open(path, O_RDONLY);
-    if (fd < 0) return sr_fail(why, SR_IO, "%s: open: %s", path, strerror(errno));
-    int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOSYS ? errno : 0;
-    close(fd);
-    return failed ? sr_fail(why, SR_IO, "%s: fsync: %s", path, strerror(failed)) : SR_OK;
-}
-
 sr_status naming_publish(sr_recorder *r, sr_failure *why) {
     if (!same_file(r->part, r->device, r->inode))
         return sr_fail(why, SR_IO, "%s: removed or replaced while recording", r->part);
-    sr_status status = synchronise(r->part, why);
+    sr_status status = durable_synchronise(r->part, why);
     if (status != SR_OK) return status;
     bool replace = r->replaces && same_file(r->path, r->old_device, r->old_inode);
     int failed = replace ? rename(r->part, r->path) : rename_new(r->part, r->path);

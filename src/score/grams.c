@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/hash.h"
 #include "statnet/unicode.h"
 
 enum { GRAMS_MOST = 1 << 30 };
@@ -90,11 +91,9 @@ static void clear_slots(grams *g) {
     memset(g->slot, -1, g->slots * sizeof *g->slot);
 }
 
-/* FNV-1a; the order of the table is never seen from outside. */
+/* The order of the table is never seen from outside. */
 static uint64_t hash_of(const void *bytes, size_t size) {
-    const uint8_t *p = bytes;
-    uint64_t h = 0xcbf29ce484222325ull;
-    for (size_t i = 0; i < size; i++) h = (h ^ p[i]) * 0x100000001b3ull;
+    const uint64_t h = hash_bytes(bytes, size);
     return h ^ h >> 29;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/hash.h"
+
 enum { FIRST_CAPACITY = 64, MOST_SLOTS = 1 << 30 };
 
 bool table_room(void *array, int64_t *capacity, int64_t count, size_t size) {
@@ -30,10 +32,8 @@ static int32_t *more_slots(int64_t count, uint32_t *slots) {
 
 /* -- strings ----------------------------------------------------------------------------------- */
 
-/* FNV-1a. */
 static uint32_t hash_of(const char *text, size_t length) {
-    uint64_t h = 0xcbf29ce484222325ull;
-    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
+    const uint64_t h = hash_bytes(text, length);
     return (uint32_t)(h ^ h >> 32);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "statnet/batch.h"
+#include "statnet/hash.h"
 
 typedef struct entry {
     char *word; /* NUL-terminated */
@@ -51,10 +52,9 @@ void vocab_free(vocab *v) {
     free(v);
 }
 
-/* FNV-1a; the table's order is never seen from outside. */
+/* The table's order is never seen from outside. */
 static uint64_t hash_of(const char *word, size_t length) {
-    uint64_t h = 0xcbf29ce484222325ull;
-    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)word[i]) * 0x100000001b3ull;
+    const uint64_t h = hash_bytes(word, length);
     return h ^ h >> 29;
 }
 

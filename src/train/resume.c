@@ -93,7 +93,7 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
         snprintf(from->passed_over, sizeof from->passed_over, "%s", first.text);
     if (status != SR_OK || *from->checkpoint) return status;
     if (first.status != SR_OK) return sr_fail(why, first.status, "%s", first.text);
-    sr_fail(why, SR_USAGE, "%s: no checkpoint %s-*.ckpt to go on from", from->rows, prefix);
+    sr_fail(why, SR_USAGE, "%s: there is no checkpoint %s-*.ckpt", from->rows, prefix);
     sr_hint(why, "`statrec train --checkpoint-every 500` writes them");
     return SR_USAGE;
 }

@@ -1,0 +1,11 @@
+/* durable.h -- bytes that are on the disk. */
+#ifndef RECORD_DURABLE_H
+#define RECORD_DURABLE_H
+
+#include "statrec/base.h"
+
+/* What has been written to a file, or the names in a directory, survives the machine; file systems that
+ * know nothing of it are fine. */
+sr_status durable_synchronise(const char *path, sr_failure *why);
+
+#endif
