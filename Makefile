@@ -23,7 +23,7 @@ CLOSURE_text   := text base
 CLOSURE_score  := score text base
 CLOSURE_decode := decode nets norm engine base
 CLOSURE_data   := data text base
-CLOSURE_task   := task nets norm engine data text base
+CLOSURE_task   := task decode nets norm engine data score text base
 CLOSURE_observe := observe nets norm engine record base
 CLOSURE_train  := train task observe decode nets norm engine data score text record base
 CLOSURE_analysis := analysis record base
@@ -32,8 +32,8 @@ CLOSURE_plot   := plot $(CLOSURE_table)
 CLOSURE_cli    := plot table analysis $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
-CLOSURE_TEST_nets := task data text nets norm engine base
-CLOSURE_TEST_decode := decode task data text nets norm engine base
+CLOSURE_TEST_nets := task decode nets norm engine data score text base
+CLOSURE_TEST_decode := task decode nets norm engine data score text base
 CLOSURE_TEST_observe := $(CLOSURE_train)
 
 OPT_release  := -O3 -g -DNDEBUG

@@ -135,7 +135,7 @@ static double end_recording(step_bench *s, double start) {
 }
 
 static bool one_step(step_bench *s) {
-    cross_entropy_report report = {0};
+    task_sums report = {0};
     double norm;
     s->steps++;
     if (s->recorder) sr_begin_step(s->recorder, s->steps);

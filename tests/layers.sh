@@ -36,9 +36,9 @@ BEGIN {
     own("data", "statnet/data.h statnet/batch_plan.h")
     own("decode", "statnet/decode.h")
     own("plain", "statnet/state.h")
-    own("task", "statnet/task.h")
+    own("task", "statnet/task.h statnet/translator.h")
     own("observe", "statnet/observe.h")
-    own("train", "statnet/train.h statnet/optim.h statnet/trained.h statnet/translator.h")
+    own("train", "statnet/train.h statnet/optim.h statnet/trained.h")
     own("analysis", "statnet/analysis.h statnet/analysis_forms.h statnet/batchmix.h statnet/compare_sample.h")
     own("table", "statnet/table.h")
     own("plot", "statnet/plot.h")
@@ -57,7 +57,7 @@ BEGIN {
     allow["score"] = "score text base"
     allow["decode"] = "decode nets norm engine plain base"
     allow["data"] = "data text plain base"
-    allow["task"] = "task nets norm engine data text plain base"
+    allow["task"] = "task decode nets norm engine data score text plain base"
     allow["observe"] = "observe nets norm engine plain record runfile moments format base"
     allow["train"] = "train task observe decode nets norm engine data score text arrays plain base"
     allow["plot"] = "plot table analysis runfile moments format base"

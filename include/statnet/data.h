@@ -100,10 +100,15 @@ int64_t data_batches(const dataset *d, data_split split);
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,
                      sr_failure *why);
 
+/* "valid", "test", "train". */
+const char *data_split_name(data_split split);
+
 /* Table: names and one-line descriptions for `statrec list data`. */
 const char *data_name(int i); /* NULL past the end */
 const char *data_summary(int i);
 task data_task(int i);
 bool data_reads_files(const char *name); /* from a directory, not generated */
+/* True when the data set obeys the option with this key. */
+bool data_obeys(const char *name, const char *key);
 
 #endif

@@ -66,6 +66,8 @@ typedef struct model_row {
     const char *name, *citation, *summary;
     task task;
     const char *presets; /* "mini|transformer|..." or "" */
+    const char *options; /* keys of the options of models that it obeys, between blanks; those of
+                            normalizations it always does */
     sr_status (*build)(model *m, const model_options *o, const data_shape *shape, sr_failure *why);
     /* What the task takes its loss of: logits [rows, classes], or of a model with gives_nll the
      * negative log-likelihood of each token [rows]. NULL after a failure of the tape. */
@@ -91,6 +93,8 @@ struct model {
 
 const model_row *model_find(const char *name);
 const model_row *model_at(int i); /* NULL past the end */
+/* True when the model obeys the option with this key. */
+bool model_obeys(const char *name, const char *key);
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);

@@ -41,6 +41,8 @@ typedef struct option_use {
     const char *with; /* key of the option that decides, for messages */
     bool (*holds)(const void *values);
     const struct option_use *and; /* must hold as well, looked at first; NULL: nothing more */
+    /* Instead of holds: whether what is chosen obeys the option with this key. */
+    bool (*obeys)(const void *values, const char *key);
 } option_use;
 
 typedef struct option {
@@ -106,6 +108,9 @@ typedef enum { OPTION_PRESET, OPTION_IN_FILE, OPTION_ON_LINE } option_origin;
 /* options_parse that also notes where each row's value came from: origin [table.count]. */
 sr_status options_parse_noting(option_table table, void *values, option_origin *origin, int argc,
                                char **argv, int first, int *positional, sr_failure *why);
+
+/* True when the key is one of the words, which stand between blanks. */
+bool options_lists(const char *words, const char *key);
 
 /* True when the row's value has an effect. */
 bool options_has_use(const option *row, const void *values);

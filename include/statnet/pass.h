@@ -11,6 +11,9 @@ typedef struct pass {
     norm_mode mode;
     double penalty; /* nats; the normalizations' (RBN), summed over their sites: part of the loss */
     void *memory;   /* what a recurrent model carries from batch to batch, its own; NULL: nothing */
+    /* What a model that decodes sets outside training: tags [count, source_length] of a batch, in the
+     * tape's memory; NULL: it decodes nothing. */
+    const int32_t *predicted;
     norm_reduce_fn *reduce; /* of synchronised normalizations, as in norm.h; NULL: one process */
     void *reduce_context;
     int rank, ranks;

@@ -65,10 +65,10 @@ typedef struct train_eval {
     double train_loss; /* nats per token or image since the last evaluation */
     int64_t left_out;  /* as in task_result, as is condition */
     const char *condition;
-    cross_entropy_report sum;         /* running statistics; tokens 0: no evaluation was made */
+    task_sums sum;                    /* running statistics; tokens 0: no evaluation was made */
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */
-    char decoded[2 * BLEU_LINE]; /* BLEU with its signature, where sentences were decoded; "" */
+    char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
     double lr, seconds;
 } train_eval;
 

@@ -14,6 +14,10 @@ typedef struct train_text {
     bleu_form form;
     line_step tokenizer;
 } train_text;
+/* A step of lines by the options --tokenize and --lowercase; apply NULL where there is nothing to do.
+ * form must live as long. */
+line_step text_form_step(const char *tokenize, bool lowercase, bleu_form *form);
+
 /* The data set of a run; `text` must live as long. */
 dataset *train_data_open(const train_config *c, train_text *text, sr_failure *why);
 
@@ -80,5 +84,17 @@ bool checkpoint_is_name(const char *path);
 sr_status weights_read(model *m, const char *path, sr_failure *why);
 /* All of them as a NumPy archive, by name. */
 sr_status weights_write_npz(model *m, const char *path, bool force, sr_failure *why);
+
+/* Of a checkpoint: its dictionaries and steps. To be closed; t->codec points into it. */
+typedef struct trained_text {
+    vocab *dictionary[CODEC_SIDES];
+    bool joint;
+    line_step step[CODEC_STEPS];
+    int steps;
+    train_text text;
+} trained_text;
+sr_status trained_open_text(const trained *t, trained_text *text, sr_failure *why);
+void trained_close_text(trained_text *text);
+text_codec trained_codec(const trained_text *text);
 
 #endif

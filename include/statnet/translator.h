@@ -6,14 +6,10 @@
 #ifndef STATNET_TRANSLATOR_H
 #define STATNET_TRANSLATOR_H
 
+#include "statnet/data.h"
 #include "statnet/decode.h"
 #include "statnet/score.h"
 #include "statnet/text_codec.h"
-#include "statnet/trained.h"
-
-/* A step of lines by the options --tokenize and --lowercase; apply NULL where there is nothing to do.
- * form must live as long. */
-line_step text_form_step(const char *tokenize, bool lowercase, bleu_form *form);
 
 typedef struct translator {
     model *model;
@@ -41,17 +37,5 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
  * then). */
 bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split split,
                              const bleu_form *form, sr_failure *why);
-
-/* Of a checkpoint: its dictionaries and steps. To be closed; t->codec points into it. */
-typedef struct trained_text {
-    vocab *dictionary[CODEC_SIDES];
-    bool joint;
-    line_step step[CODEC_STEPS];
-    int steps;
-    train_text text;
-} trained_text;
-sr_status trained_open_text(const trained *t, trained_text *text, sr_failure *why);
-void trained_close_text(trained_text *text);
-text_codec trained_codec(const trained_text *text);
 
 #endif

@@ -4,15 +4,26 @@
 
 #include "options_internal.h"
 
-/* The condition that does not hold, or NULL. */
-static const option_use *first_unmet(const option_use *use, const void *values) {
+static bool use_holds(const option_use *use, const void *values, const char *key) {
+    return use->obeys ? use->obeys(values, key) : use->holds(values);
+}
+
+/* The condition of the option `key` that does not hold, or NULL. */
+static const option_use *first_unmet(const option_use *use, const void *values, const char *key) {
     if (!use) return NULL;
-    const option_use *unmet = first_unmet(use->and, values);
-    return unmet || use->holds(values) ? unmet : use;
+    const option_use *unmet = first_unmet(use->and, values, key);
+    return unmet || use_holds(use, values, key) ? unmet : use;
+}
+
+bool options_lists(const char *words, const char *key) {
+    const size_t length = strlen(key);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && !memcmp(at, key, length)) return true;
+    return false;
 }
 
 bool options_has_use(const option *row, const void *values) {
-    return !first_unmet(row->use, values);
+    return !first_unmet(row->use, values, row->key);
 }
 
 static bool same_value(const option *row, const void *a, const void *b) {
@@ -45,7 +56,7 @@ sr_status options_check_use(option_table table, const void *values, const void *
                             const option_origin *origin, sr_failure *why) {
     for (int i = 0; i < table.count; i++) {
         const option *row = &table.row[i];
-        const option_use *unmet = first_unmet(row->use, values);
+        const option_use *unmet = first_unmet(row->use, values, row->key);
         const bool given = origin[i] == OPTION_ON_LINE ||
                            (origin[i] == OPTION_IN_FILE && !same_value(row, values, base));
         if (unmet && given) return refuse(table, values, row, unmet, why);

@@ -18,7 +18,7 @@ static bool has_vocabulary(const void *values) {
     return ((const apply_values *)values)->vocabulary[0] != 0;
 }
 
-static const option_use with_vocabulary = {"vocabulary", has_vocabulary, NULL};
+static const option_use with_vocabulary = {.with = "vocabulary", .holds = has_vocabulary};
 
 #define AT(field) offsetof(apply_values, field)
 static const option apply_rows[] = {

@@ -9,13 +9,15 @@
 #include "commands.h"
 #include "decode_options.h"
 #include "statnet/progress.h"
+#include "statnet/trained.h"
 #include "statnet/tsv.h"
+#include "text_files.h"
 
 typedef struct evaluate_values {
     decode_values decode; /* first: DECODE_ROWS */
-    option_text split, data_dir, testpref, bleu;
+    option_text split, data_dir, testpref, bleu, predictions;
     int64_t threads, batches, bootstrap;
-    bool batch, tid, quiet;
+    bool batch, tid, quiet, force;
 } evaluate_values;
 
 #define AT(field) offsetof(evaluate_values, field)
@@ -36,6 +38,10 @@ static const option evaluate_rows[] = {
     INT_OPTION(NULL, "bootstrap", AT(bootstrap), "1000", 0, 1000000, "resamples",
                "of the 95 % interval of BLEU; 0: none"),
     DECODE_ROWS(NULL),
+    TEXT_OPTION(NULL, "predictions", AT(predictions), "",
+                "file for the split with what the model says of it, as `statrec score` reads it: "
+                "tags, trees"),
+    FLAG_OPTION(NULL, "force", AT(force), "no", "replace an existing file of predictions"),
     FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "no progress line"),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),
 };
@@ -126,10 +132,10 @@ static data_split split_of(const char *name) {
 }
 
 /* What belongs to the numbers: what was counted, what was left out, what the model saw. */
-static void print_result(const trained *t, data_split split, const cross_entropy_report *sum) {
+static void print_result(const trained *t, data_split split, const task_sums *sum) {
     char text[TASK_TEXT];
     int64_t tokens;
-    const char *name = split == SPLIT_VALID ? "validation" : task_split_name(split);
+    const char *name = split == SPLIT_VALID ? "validation" : data_split_name(split);
     const int64_t left_out = data_left_out(t->data, split, &tokens);
     t->task->describe(&(task_result){sum, name, left_out, model_condition(t->model)}, text);
     printf("# %s\n", text);
@@ -137,7 +143,7 @@ static void print_result(const trained *t, data_split split, const cross_entropy
 
 static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of_batch,
                                sr_failure *why) {
-    cross_entropy_report sum;
+    task_sums sum;
     double value[TASK_METRICS];
     train_metric m;
     sr_status status = task_evaluate(t->task, &t->task_options, t->model, t->tape, t->data, split,
@@ -163,7 +169,7 @@ static sr_status print_bleu(const tool *from, const evaluate_values *v, const tr
     const bleu_counts sum = bleu_sum(s);
     sr_status status = v->bootstrap ? bleu_bootstrap(s, &interval, why) : SR_OK;
     bleu_signature(s, NULL, signature, sizeof signature);
-    snprintf(name, sizeof name, "%s_bleu", task_split_name(split));
+    snprintf(name, sizeof name, "%s_bleu", data_split_name(split));
     print_row(table, name, "-", bleu_compute(&form, &sum).bleu, "BLEU", signature);
     if (form.multi)
         bleu_print_multi(&sum, line, sizeof line);
@@ -180,8 +186,49 @@ static sr_status print_bleu(const tool *from, const evaluate_values *v, const tr
 
 /* Metrics of sentences that the model writes, where the data have text to compare them with. */
 static bool writes(const evaluate_values *v, const trained *t, data_split split) {
-    return strcmp(v->bleu, "off") != 0 && task_all_metrics(t->task) > task_metrics(t->task) &&
-           split != SPLIT_TRAIN && data_reference(t->data, split, 0).byte;
+    return strcmp(v->bleu, "off") != 0 && t->task->decode_asked && split != SPLIT_TRAIN &&
+           data_reference(t->data, split, 0).byte;
+}
+
+static task_decoding decoding_of(const trained *t, data_split split) {
+    return (task_decoding){.options = &t->task_options,
+                           .model = t->model,
+                           .tape = t->tape,
+                           .data = t->data,
+                           .split = split,
+                           .stop = on_stop};
+}
+
+/* Metrics of what the model decodes, where the task does it unasked. */
+static sr_status print_decoded(const trained *t, tsv *table, data_split split, sr_failure *why) {
+    double value[TASK_METRICS];
+    char text[TASK_DECODED];
+    bool stopped = false;
+    train_metric m;
+    const int first = task_metrics(t->task);
+    const task_decoding d = decoding_of(t, split);
+    if (!t->task->decode || t->task->decode_asked) return SR_OK;
+    tool_catch_signals();
+    sr_status status = t->task->decode(&d, value, text, &stopped, why);
+    if (status != SR_OK || stopped) return status;
+    for (int i = first; i < task_all_metrics(t->task); i++) {
+        train_metric_make(t->task, i, split, false, &m);
+        print_row(table, m.name, "-", value[i - first], m.unit, m.definition);
+    }
+    printf("# %s\n", text);
+    return SR_OK;
+}
+
+/* The whole file or none. */
+static sr_status write_predictions(const trained *t, data_split split, const char *path, bool force,
+                                   sr_failure *why) {
+    const task_decoding d = decoding_of(t, split);
+    if (!t->task->predict)
+        return sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
+    text_output o;
+    sr_status status = text_output_open(&o, path, force, why);
+    if (status != SR_OK) return status;
+    return text_output_finish(&o, t->task->predict(&d, o.out, why), why);
 }
 
 static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *why) {
@@ -215,6 +262,9 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
     begin_table(&table, from, command, t);
     status = print_metrics(t, &table, split, false, why);
     if (status == SR_OK && v->batch) status = print_metrics(t, &table, split, true, why);
+    if (status == SR_OK) status = print_decoded(t, &table, split, why);
+    if (status == SR_OK && *v->predictions)
+        status = write_predictions(t, split, v->predictions, v->force, why);
     if (status == SR_OK && writes(v, t, split)) status = print_bleu(from, v, t, &table, split, why);
     return status == SR_OK && v->tid ? print_tid(t, &table, v->batches, why) : status;
 }

@@ -74,7 +74,8 @@ sr_status text_output_open(text_output *o, const char *path, bool force, sr_fail
     return SR_IO;
 }
 
-static sr_status finish_file(text_output *o, sr_status status, sr_failure *why) {
+sr_status text_output_finish(text_output *o, sr_status status, sr_failure *why) {
+    if (!*o->path) return status;
     errno = 0;
     bool failed = ferror(o->out) != 0;
     if (fclose(o->out) != 0) failed = true;
@@ -86,9 +87,7 @@ static sr_status finish_file(text_output *o, sr_status status, sr_failure *why) 
 }
 
 int text_output_close(text_output *o, const tool *t, sr_status status, sr_failure *why) {
-    if (*o->path)
-        status = finish_file(o, status, why);
-    else if (ferror(stdout))
-        return TOOL_FAILED;
+    if (!*o->path && ferror(stdout)) return TOOL_FAILED;
+    status = text_output_finish(o, status, why);
     return status == SR_OK ? TOOL_DONE : tool_report(t, why);
 }

@@ -9,6 +9,7 @@
 #include "decode_options.h"
 #include "statnet/progress.h"
 #include "statnet/text_lines.h"
+#include "statnet/trained.h"
 #include "text_files.h"
 
 typedef struct translate_values {

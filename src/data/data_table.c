@@ -6,23 +6,78 @@
 #include <sys/stat.h>
 
 #include "dataset.h"
+#include "statnet/options.h"
+
+#define PAIRS "max-tokens max-tokens-of batching dictionary vocab-size shuffle-sources"
+#define PAIR_FILES                                                                                 \
+    " source target tokenize lowercase bpe-merges bpe-codes source-dictionary target-dictionary"   \
+    " bleu-every bleu-beam"
 
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
-     TASK_IMAGES, true, cifar10_open},
+     TASK_IMAGES, true, "batch-size augment", cifar10_open},
     {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz", TASK_PAIRS, true,
-     parallel_open},
+     PAIRS PAIR_FILES " trainpref validpref testpref", parallel_open},
     {"tabbed",
      "sentence pairs in the columns of one file in --data-dir, plain or .gz, as Tatoeba's",
-     TASK_PAIRS, true, tabbed_open},
+     TASK_PAIRS, true, PAIRS PAIR_FILES " data-file columns valid-share test-share", tabbed_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
-     TASK_IMAGES, false, synth_images_open},
+     TASK_IMAGES, false, "batch-size augment", synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
-     TASK_PAIRS, false, synth_pairs_open},
+     TASK_PAIRS, false, PAIRS, synth_pairs_open},
     {"text", "running text in --data-dir, one file for each split, plain or .gz, <eos> after lines",
-     TASK_LM, true, text_open},
+     TASK_LM, true,
+     "batch-size eval-batch-size tgt-len eos-of-empty-lines vocab-size trainpref validpref "
+     "testpref",
+     text_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
+
+/* -- the sets of the tasks */
+
+static void free_images(dataset *d) {
+    image_set_free(&d->images);
+}
+
+static int64_t count_images(const dataset *d, data_split split) {
+    return image_set_batches(&d->images, split);
+}
+
+static void make_images(dataset *d, int slot, batch_place at, batch *b) {
+    image_set_batch(&d->images, slot, at.split, at.epoch, at.index, b);
+}
+
+static void free_pairs(dataset *d) {
+    pair_set_free(&d->pairs);
+}
+
+static int64_t count_pairs(const dataset *d, data_split split) {
+    return d->pairs.split[split].plan.count;
+}
+
+static void make_pairs(dataset *d, int slot, batch_place at, batch *b) {
+    pair_set_batch(&d->pairs, slot, at.split, at.epoch, at.index, b);
+}
+
+static void free_running(dataset *d) {
+    running_set_free(&d->running);
+}
+
+static int64_t count_windows(const dataset *d, data_split split) {
+    return d->running.split[split].batches;
+}
+
+static void make_windows(dataset *d, int slot, batch_place at, batch *b) {
+    running_set_batch(&d->running, slot, at.split, at.index, b);
+}
+
+static const set_kind kinds[] = {
+    [TASK_IMAGES] = {free_images, count_images, make_images},
+    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs},
+    [TASK_LM] = {free_running, count_windows, make_windows},
+};
+
+/* -- the table */
 
 const char *data_name(int i) {
     return i >= 0 && i < ROWS ? table[i].name : NULL;
@@ -47,6 +102,17 @@ bool data_reads_files(const char *name) {
     return row && row->files;
 }
 
+const char *data_split_name(data_split split) {
+    static const char *const names[] = {
+        [SPLIT_TRAIN] = "train", [SPLIT_VALID] = "valid", [SPLIT_TEST] = "test"};
+    return names[split];
+}
+
+bool data_obeys(const char *name, const char *key) {
+    const dataset_row *row = find_row(name);
+    return row && options_lists(row->options, key);
+}
+
 /* A missing directory is another mistake than one without the files. */
 static sr_status check_directory(const char *dir, sr_failure *why) {
     struct stat s;
@@ -69,17 +135,7 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
 static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {
     dataset *d = self;
     (void)why; /* everything is in memory */
-    switch (d->row->task) {
-    case TASK_IMAGES:
-        image_set_batch(&d->images, slot, at.split, at.epoch, at.index, b);
-        break;
-    case TASK_PAIRS:
-        pair_set_batch(&d->pairs, slot, at.split, at.epoch, at.index, b);
-        break;
-    case TASK_LM:
-        running_set_batch(&d->running, slot, at.split, at.index, b);
-        break;
-    }
+    kinds[d->row->task].make(d, slot, at, b);
     return SR_OK;
 }
 
@@ -103,9 +159,7 @@ dataset *data_open(const data_options *options, sr_failure *why) {
 void data_close(dataset *d) {
     if (!d) return;
     prefetch_free(d->ahead); /* first of all: its thread reads the rest */
-    image_set_free(&d->images);
-    pair_set_free(&d->pairs);
-    running_set_free(&d->running);
+    if (d->row) kinds[d->row->task].free(d);
     free(d);
 }
 
@@ -123,15 +177,7 @@ bool data_has_split(const dataset *d, data_split split) {
 
 int64_t data_batches(const dataset *d, data_split split) {
     if ((unsigned)split > SPLIT_TEST) return 0;
-    switch (d->row->task) {
-    case TASK_IMAGES:
-        return image_set_batches(&d->images, split);
-    case TASK_PAIRS:
-        return d->pairs.split[split].plan.count;
-    case TASK_LM:
-        return d->running.split[split].batches;
-    }
-    return 0;
+    return kinds[d->row->task].batches(d, split);
 }
 
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,

@@ -14,9 +14,17 @@ enum { DATA_DESCRIBE = 4096 };
 typedef struct dataset_row {
     const char *name, *summary;
     task task;
-    bool files; /* read from --data-dir */
+    bool files;          /* read from --data-dir */
+    const char *options; /* keys of the options that it obeys, between blanks */
     sr_status (*open)(dataset *d, const data_options *o, sr_failure *why);
 } dataset_row;
+
+/* What the set of a task does with its batches. */
+typedef struct set_kind {
+    void (*free)(dataset *d);
+    int64_t (*batches)(const dataset *d, data_split split);
+    void (*make)(dataset *d, int slot, batch_place at, batch *b); /* in the buffers of a slot */
+} set_kind;
 
 struct dataset {
     const dataset_row *row;

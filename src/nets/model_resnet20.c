@@ -79,6 +79,7 @@ const model_row model_resnet20 = {
     .summary = "residual network of 20 layers for small images, option-A shortcuts",
     .task = TASK_IMAGES,
     .presets = "",
+    .options = "init",
     .build = resnet_build,
     .forward = resnet_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */

@@ -5,6 +5,7 @@
 
 #include "model_rows.h"
 #include "statnet/models.h"
+#include "statnet/options.h"
 
 static const model_row *const rows[] = {&model_resnet20, &model_transformer, &model_tensorized,
                                         &model_transformer_lm};
@@ -19,6 +20,11 @@ const model_row *model_find(const char *name) {
     for (int i = 0; i < ROWS; i++)
         if (!strcmp(rows[i]->name, name)) return rows[i];
     return NULL;
+}
+
+bool model_obeys(const char *name, const char *key) {
+    const model_row *row = model_find(name);
+    return row && options_lists(row->options, key);
 }
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why) {

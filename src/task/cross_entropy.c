@@ -7,7 +7,21 @@ double task_smoothing(const task_options *o, const task_row *row) {
     return isnan(o->label_smoothing) ? row->label_smoothing : o->label_smoothing;
 }
 
-void task_measure_cross_entropy(const cross_entropy_report *sum, double *value) {
+tensor *task_cross_entropy(const task_options *o, const task_row *row, const pass *p,
+                           tensor *logits, const int32_t *target, int32_t ignore, int32_t unknown,
+                           task_sums *sum) {
+    cross_entropy_report report = {0};
+    tensor *loss = op_cross_entropy(p->tape, logits, target, ignore, unknown,
+                                    task_smoothing(o, row), o->smoothing, &report);
+    *sum = (task_sums){.loss = report.loss,
+                       .nll = report.nll,
+                       .tokens = report.tokens,
+                       .correct = report.correct,
+                       .unknown = report.unknown};
+    return loss;
+}
+
+void task_measure_cross_entropy(const task_sums *sum, double *value) {
     const double n = (double)sum->tokens;
     value[METRIC_LOSS] = sum->loss / n;
     value[METRIC_NLL] = sum->nll / n;

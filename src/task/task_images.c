@@ -3,10 +3,8 @@
 
 #include "task_rows.h"
 
-static tensor *images_loss(const task_options *o, const pass *p, tensor *output,
-                           cross_entropy_report *sum) {
-    return op_cross_entropy(p->tape, output, p->batch->label, -1, -1,
-                            task_smoothing(o, &task_images), o->smoothing, sum);
+static tensor *images_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
+    return task_cross_entropy(o, &task_images, p, output, p->batch->label, -1, -1, sum);
 }
 
 static void images_describe(const task_result *r, char text[TASK_TEXT]) {

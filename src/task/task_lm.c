@@ -9,17 +9,16 @@
 
 #include "task_rows.h"
 
-static tensor *lm_loss(const task_options *o, const pass *p, tensor *output,
-                       cross_entropy_report *sum) {
-    return op_cross_entropy(p->tape, output, p->batch->target_out, -1, p->batch->unknown,
-                            task_smoothing(o, &task_lm), o->smoothing, sum);
+static tensor *lm_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
+    return task_cross_entropy(o, &task_lm, p, output, p->batch->target_out, -1, p->batch->unknown,
+                              sum);
 }
 
-static tensor *lm_loss_of_nll(const pass *p, tensor *nll, cross_entropy_report *sum) {
+static tensor *lm_loss_of_nll(const pass *p, tensor *nll, task_sums *sum) {
     const batch *b = p->batch;
     tensor *loss = op_sum(p->tape, nll);
     if (!loss) return NULL;
-    *sum = (cross_entropy_report){.tokens = nll->count, .correct = -1};
+    *sum = (task_sums){.tokens = nll->count, .correct = -1};
     for (int64_t i = 0; i < nll->count; i++) {
         sum->nll += (double)nll->value[i];
         sum->unknown += b->target_out[i] == b->unknown;

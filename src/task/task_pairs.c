@@ -3,16 +3,16 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "statnet/translator.h"
 #include "task_rows.h"
 
-static tensor *pairs_loss(const task_options *o, const pass *p, tensor *output,
-                          cross_entropy_report *sum) {
-    return op_cross_entropy(p->tape, output, p->batch->target_out, TOKEN_PAD, TOKEN_UNK,
-                            task_smoothing(o, &task_pairs), o->smoothing, sum);
+static tensor *pairs_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
+    return task_cross_entropy(o, &task_pairs, p, output, p->batch->target_out, TOKEN_PAD, TOKEN_UNK,
+                              sum);
 }
 
 static void pairs_describe(const task_result *r, char text[TASK_TEXT]) {
-    const cross_entropy_report *sum = r->sum;
+    const task_sums *sum = r->sum;
     double value[TASK_METRICS];
     task_measure_cross_entropy(sum, value);
     const double ppl = value[METRIC_PPL];
@@ -33,6 +33,35 @@ static int pairs_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
     return 5;
 }
 
+static translator translator_for(const task_decoding *d) {
+    translator t = {.model = d->model, .codec = data_codec(d->data)};
+    t.options = translate_options_preset();
+    t.options.beam.beam = d->options->beam;
+    t.options.beam.best = 1;
+    const int64_t longest = 1024 + t.options.beam.beam * (beam_longest(&t.options.beam, 1024) + 1);
+    if (t.options.max_tokens < longest) t.options.max_tokens = longest;
+    t.options.threads = d->tape->threads;
+    t.options.stop = d->stop, t.options.context = d->context;
+    return t;
+}
+
+static sr_status pairs_decode(const task_decoding *d, double *value, char text[TASK_DECODED],
+                              bool *stopped, sr_failure *why) {
+    const bleu_form form = BLEU_MULTI_FORM;
+    const translator t = translator_for(d);
+    char line[TASK_DECODED / 2 - 1], signature[TASK_DECODED / 2 - 1];
+    bleu_scorer *s = translator_bleu(&t, d->data, d->split, &form, why);
+    *stopped = !s && why->status == SR_OK;
+    if (!s) return why->status;
+    const bleu_counts sum = bleu_sum(s);
+    value[0] = bleu_compute(&form, &sum).bleu;
+    bleu_print_multi(&sum, line, sizeof line);
+    bleu_signature(s, NULL, signature, sizeof signature);
+    snprintf(text, TASK_DECODED, "%s %s", line, signature);
+    bleu_free(s);
+    return SR_OK;
+}
+
 const task_row task_pairs = {
     .id = TASK_PAIRS,
     .name = "pairs",
@@ -50,4 +79,6 @@ const task_row task_pairs = {
     .measure = task_measure_cross_entropy,
     .describe = pairs_describe,
     .arrays = pairs_arrays,
+    .decode = pairs_decode,
+    .decode_asked = true,
 };

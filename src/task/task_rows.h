@@ -9,6 +9,11 @@ extern const task_row task_images, task_pairs, task_lm;
 /* cross_entropy.c: the smoothing in use. */
 double task_smoothing(const task_options *o, const task_row *row);
 
+/* The loss of logits against the targets, op_cross_entropy's; *sum but its counts. */
+tensor *task_cross_entropy(const task_options *o, const task_row *row, const pass *p,
+                           tensor *logits, const int32_t *target, int32_t ignore, int32_t unknown,
+                           task_sums *sum);
+
 /* Metrics of cross entropy, which every task with logits has: loss, nll, ppl, accuracy, in this
  * order; what: "token" or "image". */
 #define CROSS_ENTROPY_METRICS(what)                                                                \
@@ -19,6 +24,6 @@ double task_smoothing(const task_options *o, const task_row *row);
     }
 enum { METRIC_LOSS, METRIC_NLL, METRIC_PPL, METRIC_ACCURACY };
 
-void task_measure_cross_entropy(const cross_entropy_report *sum, double *value);
+void task_measure_cross_entropy(const task_sums *sum, double *value);
 
 #endif

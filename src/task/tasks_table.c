@@ -27,12 +27,6 @@ int task_all_metrics(const task_row *row) {
     return count;
 }
 
-const char *task_split_name(data_split split) {
-    static const char *const names[] = {
-        [SPLIT_TRAIN] = "train", [SPLIT_VALID] = "valid", [SPLIT_TEST] = "test"};
-    return names[split];
-}
-
 sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *why) {
     if (m->task == shape->task) return SR_OK;
     return sr_fail(why, SR_USAGE, "model %s takes %s, the data are %s", m->name,
@@ -46,8 +40,8 @@ sr_status task_check_loss(const task_row *row, const task_options *o, const mode
         return sr_fail(why, SR_USAGE, "model %s gives no logits to task %s", m->row->name,
                        row->name);
     if (!(task_smoothing(o, row) > 0)) return SR_OK;
-    sr_fail(why, SR_USAGE,
-            "--label-smoothing: the adaptive softmax has no probabilities of all words");
-    sr_hint(why, "--adaptive-cutoffs none");
+    sr_fail(why, SR_USAGE, "--label-smoothing: model %s gives no probabilities of all classes",
+            m->row->name);
+    if (model_obeys(m->row->name, "adaptive-cutoffs")) sr_hint(why, "--adaptive-cutoffs none");
     return SR_USAGE;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
-#include "statnet/translator.h"
+#include "statnet/trained.h"
 
 /* Sums of all items, one behind the other. */
 typedef struct sums {

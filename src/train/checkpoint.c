@@ -33,8 +33,13 @@ const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
         {"vocabulary", &shape->vocabulary},
         {"longest", &shape->longest},
         {"target_vocabulary", &shape->target_vocabulary},
+        {"characters", &shape->characters}, /* files of other tasks may be older than these */
+        {"pos_tags", &shape->pos_tags},
+        {"arc_labels", &shape->arc_labels},
     };
-    if (i < 0 || i >= (int)(sizeof of / sizeof of[0])) return NULL;
+    const int count = (int)(sizeof of / sizeof of[0]);
+    const bool has_all = shape->task == TASK_TAGS || shape->task == TASK_TREES;
+    if (i < 0 || i >= (has_all ? count : count - 3)) return NULL;
     *size = of[i].size;
     return of[i].name;
 }

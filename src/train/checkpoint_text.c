@@ -8,7 +8,7 @@
 
 #include "checkpoint.h"
 #include "statnet/bpe_step.h"
-#include "statnet/translator.h"
+#include "statnet/trained.h"
 
 /* -- writing */
 

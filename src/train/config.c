@@ -33,31 +33,15 @@ static bool is_text(const void *values) {
     return task_in(values)->text;
 }
 
-static bool is_images(const void *values) {
-    return task_in(values)->id == TASK_IMAGES;
-}
-
-static bool is_pairs(const void *values) {
-    return task_in(values)->id == TASK_PAIRS;
-}
-
-static bool is_lm(const void *values) {
-    return task_in(values)->id == TASK_LM;
-}
-
-/* Images or sequences, instead of as many pairs as max-tokens allows. */
-static bool has_batch_size(const void *values) {
-    return !is_pairs(values);
-}
-
-static bool is_tensorized(const void *values) {
+/* The model, the data set and the options that their rows list. */
+static bool model_lists(const void *values, const char *key) {
     const train_config *c = values;
-    return !strcmp(c->model.name, "tensorized");
+    return model_obeys(c->model.name, key);
 }
 
-/* Those of dot-product attention. */
-static bool has_heads(const void *values) {
-    return is_text(values) && !is_tensorized(values);
+static bool data_lists(const void *values, const char *key) {
+    const train_config *c = values;
+    return data_obeys(c->data.name, key);
 }
 
 static bool reads_files(const void *values) {
@@ -76,15 +60,6 @@ static bool counts_words(const void *values) {
 static bool wants_bleu(const void *values) {
     const train_config *c = values;
     return c->bleu_every > 0;
-}
-
-static bool has_columns(const void *values) {
-    const train_config *c = values;
-    return !strcmp(c->data.name, "tabbed");
-}
-
-static bool has_prefixes(const void *values) {
-    return !has_columns(values);
 }
 
 static bool is_smoothed(const void *values) {
@@ -170,46 +145,40 @@ static bool has_final_pass(const void *values) {
     return c->final_tid;
 }
 
-static const option_use of_text = {"model", is_text, NULL}, of_images = {"model", is_images, NULL},
-                        of_pairs = {"model", is_pairs, NULL}, of_lm = {"model", is_lm, NULL},
-                        of_tensorized = {"model", is_tensorized, NULL},
-                        of_heads = {"model", has_heads, NULL},
-                        of_batch_size = {"model", has_batch_size, NULL},
-                        of_files = {"data", reads_files, NULL},
-                        of_text_files = {"data", reads_files, &of_text},
-                        of_pair_files = {"data", reads_files, &of_pairs},
-                        of_columns = {"data", has_columns, &of_pairs},
-                        of_prefixes = {"data", has_prefixes, &of_text_files},
-                        of_counting = {"source-dictionary", counts_words, &of_text},
-                        of_bleu = {"bleu-every", wants_bleu, &of_pair_files},
-                        of_smoothing = {"label-smoothing", is_smoothed, NULL},
-                        of_sgd = {"optimizer", is_sgd, NULL},
-                        of_momentum = {"momentum", has_momentum, &of_sgd},
-                        of_adam = {"optimizer", is_adam, NULL},
-                        of_steps = {"lr-scheduler", is_stepped, NULL},
-                        of_milestones = {"lr-steps", has_milestones, &of_steps},
-                        of_cosine = {"lr-scheduler", is_cosine, NULL},
-                        of_warmup = {"warmup-updates", warms_up, NULL},
-                        of_patience = {"patience", has_patience, NULL},
-                        of_run_file = {"output", has_run_file, NULL},
-                        of_any_file = {"output", has_any_file, NULL},
-                        of_embedding = {"model", is_text, &of_run_file},
-                        of_sites = {"record", records_sites, NULL},
-                        of_vectors = {"record", records_vectors, NULL},
-                        of_spacing = {"vectors-every", spaces_vectors, &of_vectors},
-                        of_final = {"final-tid", has_final_pass, &of_sites},
-                        of_dump = {"dump-weights", has_dump, NULL},
-                        of_checkpoints = {"output", has_checkpoints, NULL};
+static const option_use
+    of_model = {.with = "model", .obeys = model_lists},
+    of_data = {.with = "data", .obeys = data_lists},
+    of_files = {.with = "data", .holds = reads_files},
+    of_counting = {.with = "source-dictionary", .holds = counts_words, .and = &of_data},
+    of_bleu = {.with = "bleu-every", .holds = wants_bleu, .and = &of_data},
+    of_smoothing = {.with = "label-smoothing", .holds = is_smoothed},
+    of_sgd = {.with = "optimizer", .holds = is_sgd},
+    of_momentum = {.with = "momentum", .holds = has_momentum, .and = &of_sgd},
+    of_adam = {.with = "optimizer", .holds = is_adam},
+    of_steps = {.with = "lr-scheduler", .holds = is_stepped},
+    of_milestones = {.with = "lr-steps", .holds = has_milestones, .and = &of_steps},
+    of_cosine = {.with = "lr-scheduler", .holds = is_cosine},
+    of_warmup = {.with = "warmup-updates", .holds = warms_up},
+    of_patience = {.with = "patience", .holds = has_patience},
+    of_run_file = {.with = "output", .holds = has_run_file},
+    of_any_file = {.with = "output", .holds = has_any_file},
+    of_embedding = {.with = "model", .holds = is_text, .and = &of_run_file},
+    of_sites = {.with = "record", .holds = records_sites},
+    of_vectors = {.with = "record", .holds = records_vectors},
+    of_spacing = {.with = "vectors-every", .holds = spaces_vectors, .and = &of_vectors},
+    of_final = {.with = "final-tid", .holds = has_final_pass, .and = &of_sites},
+    of_dump = {.with = "dump-weights", .holds = has_dump},
+    of_checkpoints = {.with = "output", .holds = has_checkpoints};
 
 static const option first_rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
     TEXT(MODEL, "preset", model.preset, "", "sizes of a text model, see `statrec list models`",
-         .use = &of_text),
+         .use = &of_model),
     TEXT(MODEL, "norm", model.norm, "bn",
          "normalization of all sites; of a transformer: of its encoder; METHOD+ls: behind a layer "
          "scale"),
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
-         "normalization of a transformer's decoder", .use = &of_pairs),
+         "normalization of a transformer's decoder", .use = &of_model),
     TEXT(MODEL, "norm-at", model.norm_at, "",
          "normalization by site, globs as in 'encoder.0.*=bn,encoder.*=ln': first match wins"),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
@@ -222,45 +191,45 @@ static const option first_rows[] = {
 /* Here stand the options of the methods' own parameters, from norm_option_at. */
 static const option rows[] = {
     INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's",
-        .use = &of_text),
+        .use = &of_model),
     INT(MODEL, "ffn-dim", model.ffn_dim, "0", 1, 65536, "",
-        "inner width of the FFN; 0: the preset's", .use = &of_text),
+        "inner width of the FFN; 0: the preset's", .use = &of_model),
     INT(MODEL, "heads", model.heads, "0", 1, 1024, "", "attention heads; 0: the preset's",
-        .use = &of_heads),
+        .use = &of_model),
     INT(MODEL, "encoder-layers", model.encoder_layers, "0", 1, 64, "", "0: the preset's",
-        .use = &of_pairs),
+        .use = &of_model),
     INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "", "0: the preset's",
-        .use = &of_pairs),
+        .use = &of_model),
     INT(MODEL, "layers", model.layers, "0", 1, 64, "", "of a language model; 0: the preset's",
-        .use = &of_lm),
+        .use = &of_model),
     CHOICE(MODEL, "lm-mask", model.lm_mask, "causal", "causal|released",
            "language models: what a position sees; released: no mask, as the released tensorized "
            "transformer, so that every position sees its own target",
-           .use = &of_lm),
+           .use = &of_model),
     INT(MODEL, "head-dim", model.head_dim, "0", 1, 1024, "",
-        "tensorized: width R of its one head; 0: the preset's", .use = &of_tensorized),
+        "tensorized: width R of its one head; 0: the preset's", .use = &of_model),
     INT(MODEL, "core-number", model.core_number, "0", 1, 64, "cores",
-        "tensorized: core vectors, whose mean counts; 0: the preset's", .use = &of_tensorized),
+        "tensorized: core vectors, whose mean counts; 0: the preset's", .use = &of_model),
     TEXT(
         MODEL, "adaptive-cutoffs", model.adaptive_cutoffs, "",
         "tensorized: softmax in clusters of the dictionary, as in 4000,12000; none: in one; empty: "
         "the preset's",
-        .use = &of_tensorized),
+        .use = &of_model),
     CHOICE(MODEL, "placement", model.placement, "", "pre|post",
-           "where norms stand; empty: the preset's", .use = &of_text),
+           "where norms stand; empty: the preset's", .use = &of_model),
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",
-         .use = &of_text),
+         .use = &of_model),
     REAL(MODEL, "attention-dropout", model.attention_dropout, "nan", 0, 0.99, "",
-         "nan: the preset's", .use = &of_heads),
+         "nan: the preset's", .use = &of_model),
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's",
-         .use = &of_heads),
+         .use = &of_model),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
          "text: control experiment, padded rows take part in every normalization",
-         .use = &of_pairs),
+         .use = &of_model),
     CHOICE(MODEL, "init", model.init, "he", "he|pytorch",
            "images: convolutions by He's rule N(sqrt(2/fan_in)), or all layers as PyTorch has them "
            "by default, uniform within 1/sqrt(fan_in)",
-           .use = &of_images),
+           .use = &of_model),
     TEXT(MODEL, "weights", weights, "",
          "checkpoint X.ckpt or NumPy archive X.npz whose weights the run starts from"),
     REAL(MODEL, "label-smoothing", label_smoothing, "nan", 0, 0.99, "",
@@ -272,67 +241,64 @@ static const option rows[] = {
     TEXT(DATA, "data", data.name, "synth-images", "data set, see `statrec list data`"),
     TEXT(DATA, "data-dir", data.dir, "", "directory of its files", .use = &of_files),
     INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "",
-        "images per step; running text: sequences side by side", .use = &of_batch_size),
+        "images per step; running text: sequences side by side", .use = &of_data),
     INT(DATA, "eval-batch-size", data.eval_batch_size, "10", 1, 65536, "sequences",
-        "running text: the same in evaluation", .use = &of_lm),
+        "running text: the same in evaluation", .use = &of_data),
     INT(DATA, "tgt-len", data.window, "32", 1, 65536, "tokens",
-        "running text: of each sequence per step", .use = &of_lm),
+        "running text: of each sequence per step", .use = &of_data),
     FLAG(DATA, "eos-of-empty-lines", data.eos_of_empty, "yes",
-         "running text: an empty line gives an <eos> too", .use = &of_lm),
+         "running text: an empty line gives an <eos> too", .use = &of_data),
     FLAG(DATA, "augment", data.augment, "yes", "images: random crop of the padded image, mirror",
-         .use = &of_images),
+         .use = &of_data),
     INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
-        "padded tokens of the longer side per step", .use = &of_pairs),
+        "padded tokens of the longer side per step", .use = &of_data),
     CHOICE(DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
            "what max-tokens counts: padded positions, or words and </s> alone: then it bounds the "
            "rows of a batch whatever --batching, but neither its padding nor its memory",
-           .use = &of_pairs),
+           .use = &of_data),
     CHOICE(
         DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
         "text: pairs of like length together, batches in random order; the same, shortest first; "
         "pairs drawn at random",
-        .use = &of_pairs),
+        .use = &of_data),
     CHOICE(DATA, "tokenize", tokenize, "none", "none|13a|intl",
            "how lines are cut into words, as the tokenizers of BLEU do; none: at blanks alone",
-           .use = &of_pair_files),
-    FLAG(DATA, "lowercase", lowercase, "no", "small letters alone", .use = &of_pair_files),
+           .use = &of_data),
+    FLAG(DATA, "lowercase", lowercase, "no", "small letters alone", .use = &of_data),
     INT(DATA, "bpe-merges", data.bpe_merges, "0", 1, BIG, "merges",
         "byte-pair encoding: so many merges learnt from the training text of both languages; 0: "
         "none",
-        .use = &of_pair_files),
+        .use = &of_data),
     TEXT(DATA, "bpe-codes", data.bpe_codes, "",
          "byte-pair encoding with the merges of this file, of `statrec bpe learn` or subword-nmt",
-         .use = &of_pair_files),
+         .use = &of_data),
     CHOICE(DATA, "dictionary", data.dictionary, "joint", "joint|separate",
-           "of both languages together, with one embedding, or one of each", .use = &of_pairs),
+           "of both languages together, with one embedding, or one of each", .use = &of_data),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
         "size of a dictionary, specials included; 0: every word", .use = &of_counting),
     TEXT(DATA, "source-dictionary", data.source_dictionary, "",
          "file of `word count` lines, as `statrec dictionary` and fairseq write it, instead of "
          "counting; of both languages when the dictionary is joint",
-         .use = &of_pair_files),
+         .use = &of_data),
     TEXT(DATA, "target-dictionary", data.target_dictionary, "", "the same of the target language",
-         .use = &of_pair_files),
-    TEXT(DATA, "source", data.source, "de", "source language: the files' suffix",
-         .use = &of_pair_files),
-    TEXT(DATA, "target", data.target, "en", "target language", .use = &of_pair_files),
+         .use = &of_data),
+    TEXT(DATA, "source", data.source, "de", "source language: the files' suffix", .use = &of_data),
+    TEXT(DATA, "target", data.target, "en", "target language", .use = &of_data),
     TEXT(DATA, "trainpref", data.trainpref, "train",
          "files PREFIX.LANG[.gz] of the training pairs; file PREFIX[.gz] of the running text",
-         .use = &of_prefixes),
-    TEXT(DATA, "validpref", data.validpref, "valid", "of validation", .use = &of_prefixes),
-    TEXT(DATA, "testpref", data.testpref, "test", "of the test (may be absent)",
-         .use = &of_prefixes),
+         .use = &of_data),
+    TEXT(DATA, "validpref", data.validpref, "valid", "of validation", .use = &of_data),
+    TEXT(DATA, "testpref", data.testpref, "test", "of the test (may be absent)", .use = &of_data),
     TEXT(DATA, "data-file", data.file, "deu.txt", "tabbed: the file, plain or with .gz behind",
-         .use = &of_columns),
+         .use = &of_data),
     TEXT(DATA, "columns", data.columns, "en,de",
-         "tabbed: languages of its columns; a line's first one decides its split",
-         .use = &of_columns),
+         "tabbed: languages of its columns; a line's first one decides its split", .use = &of_data),
     REAL(DATA, "valid-share", data.valid_share, "0.01", 0, 0.9, "",
-         "tabbed: share of the sentences for validation", .use = &of_columns),
+         "tabbed: share of the sentences for validation", .use = &of_data),
     REAL(DATA, "test-share", data.test_share, "0.01", 0, 0.9, "", "tabbed: for the test",
-         .use = &of_columns),
+         .use = &of_data),
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
-         "control experiment: sources permuted among the pairs", .use = &of_pairs),
+         "control experiment: sources permuted among the pairs", .use = &of_data),
     FLAG(DATA, "prefetch", data.prefetch, "yes",
          "a thread makes the next training batch while the last one is computed with; the result "
          "does not depend on it"),
@@ -380,7 +346,7 @@ static const option rows[] = {
     INT(TRAIN, "bleu-every", bleu_every, "0", 1, BIG, "validations",
         "BLEU of the validation pairs in every N-th validation, of the test pairs with --test; 0: "
         "never",
-        .use = &of_pair_files),
+        .use = &of_data),
     INT(TRAIN, "bleu-beam", bleu_beam, "5", 1, 1000, "hypotheses", "of a sentence that go on",
         .use = &of_bleu),
     FLAG(TRAIN, "test", test, "no", "evaluate the test split too, after training"),

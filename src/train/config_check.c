@@ -50,6 +50,13 @@ static sr_status check_preset(const train_config *c, sr_failure *why) {
     return SR_USAGE;
 }
 
+static sr_status check_task(const train_config *c, sr_failure *why) {
+    data_shape shape = {0};
+    for (int i = 0; data_name(i); i++)
+        if (!strcmp(data_name(i), c->data.name)) shape.task = data_task(i);
+    return task_check(model_find(c->model.name), &shape, why);
+}
+
 sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     sr_status status = check_name("model", c->model.name, model_name, "models", why);
     if (status == SR_OK) status = check_preset(c, why);
@@ -57,7 +64,7 @@ sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     if (status == SR_OK)
         status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);
     if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
-    return status;
+    return status == SR_OK ? check_task(c, why) : status;
 }
 
 static sr_status check_dumps(const train_config *c, sr_failure *why) {

@@ -82,7 +82,7 @@ static sr_status pass_failure(const trainer *r, sr_failure *why) {
 static sr_status forward_backward(trainer *r, const batch *b, double *loss, sr_failure *why) {
     train_times *times = &r->result->times;
     double mark = progress_clock();
-    cross_entropy_report sum;
+    task_sums sum;
     pass p = {.tape = r->tape, .batch = b, .mode = NORM_TRAIN};
     r->tape->profiling = r->config->profile;
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);

@@ -86,7 +86,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
     r->task = task_of(shape->task);
-    r->task_options = (task_options){c->label_smoothing, c->smoothing};
+    r->task_options = (task_options){c->label_smoothing, c->smoothing, c->bleu_beam};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
     if (c->test && !data_has_split(r->data, SPLIT_TEST))
         return sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);

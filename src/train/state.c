@@ -70,12 +70,17 @@ static void visit_calls(norm_site *s, walk *w) {
 }
 
 /* The sums of the last validation, which say at the end whether the run diverged. */
-static void visit_validation(cross_entropy_report *last, walk *w) {
+static void visit_validation(const task_row *row, task_sums *last, walk *w) {
     visit_number(w, "valid_loss_sum", NPZ_FLOAT64, &last->loss);
     visit_number(w, "valid_nll_sum", NPZ_FLOAT64, &last->nll);
     visit_number(w, "valid_tokens", NPZ_INT64, &last->tokens);
     visit_number(w, "valid_correct", NPZ_INT64, &last->correct);
     visit_number(w, "valid_unknown", NPZ_INT64, &last->unknown);
+    for (int i = 0; i < row->counts; i++) {
+        char name[STATE_NAME];
+        snprintf(name, sizeof name, "valid_count%d", i);
+        visit_number(w, name, NPZ_INT64, &last->count[i]);
+    }
 }
 
 static void visit_progress(trainer *r, walk *w) {
@@ -119,7 +124,7 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
     for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
     for (int i = 0; i < m->sites; i++) visit_calls(m->site[i], &w);
     visit_progress(r, &w);
-    visit_validation(&r->result->last.sum, &w);
+    visit_validation(r->task, &r->result->last.sum, &w);
     if (w.status == SR_OK) w.status = run_record_state_each(r->record, visitor, context, why);
     return w.status;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/translator.h"
+#include "statnet/trained.h"
 
 static sr_status apply(void *self, int side, const char *line, size_t length, line_buffer *out,
                        sr_failure *why) {

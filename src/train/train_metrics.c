@@ -7,8 +7,8 @@
 void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
                        train_metric *m) {
     const task_metric *of = &row->metric[metric];
-    const char *in = split == SPLIT_VALID ? "validation" : task_split_name(split);
-    snprintf(m->name, sizeof m->name, "%s_%s%s", task_split_name(split), of->name,
+    const char *in = split == SPLIT_VALID ? "validation" : data_split_name(split);
+    snprintf(m->name, sizeof m->name, "%s_%s%s", data_split_name(split), of->name,
              of_batch ? "_batch" : "");
     snprintf(m->definition, sizeof m->definition, "%s %s, %s%s%s", in, of->definition,
              of_batch ? "statistics of each " : "running statistics", of_batch ? in : "",
@@ -18,7 +18,7 @@ void train_metric_make(const task_row *row, int metric, data_split split, bool o
 }
 
 int train_metrics_shown(const train_config *c, const task_row *row) {
-    return c->bleu_every ? task_all_metrics(row) : task_metrics(row);
+    return c->bleu_every || !row->decode_asked ? task_all_metrics(row) : task_metrics(row);
 }
 
 void train_metric_hint(const task_row *row, const char *name, sr_failure *why) {

@@ -35,9 +35,10 @@ static sr_status read_head(trained *t, const array_reader *f, sr_failure *why) {
     if (status == SR_OK) status = train_config_read(&t->config, text, t->path, why);
     free(text);
     if (status == SR_OK) status = array_reader_int(f, "updates", &t->updates, why);
+    if (status != SR_OK) return status;
+    t->shape.task = model_find(t->config.model.name)->task;
     for (int i = 0; status == SR_OK && (name = checkpoint_size(&t->shape, i, &size)); i++)
         status = array_reader_int(f, name, size, why);
-    t->shape.task = model_find(t->config.model.name)->task;
     return status;
 }
 
@@ -49,7 +50,8 @@ static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
     if (o->testpref && *o->testpref)
         snprintf(t->config.data.testpref, sizeof t->config.data.testpref, "%.511s", o->testpref);
     t->task = task_of(t->shape.task);
-    t->task_options = (task_options){t->config.label_smoothing, t->config.smoothing};
+    t->task_options =
+        (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
     t->model = model_create(&t->config.model, &t->shape, why);
     if (!t->model) return why->status;
     t->tape = tape_create(t->threads, why);

@@ -6,7 +6,7 @@
 #include "statnet/observe.h"
 #include "statnet/state.h"
 #include "statnet/train.h"
-#include "statnet/translator.h"
+#include "statnet/trained.h"
 
 /* How often: in updates, seconds or epochs. */
 typedef enum { EVERY_NONE, EVERY_END, EVERY_UPDATES, EVERY_SECONDS, EVERY_EPOCHS } train_every;

@@ -29,7 +29,7 @@ static void record_eval(trainer *r, const train_eval *e) {
 
 /* The split's sums and metrics; with batch statistics too where they are asked for. */
 static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
-    cross_entropy_report again;
+    task_sums again;
     r->tape->profiling = false;
     sr_status status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data,
                                      e->split, NORM_RUNNING, &e->sum, why);
@@ -45,32 +45,23 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     return status;
 }
 
-/* Metrics of what the model writes: of every --bleu-every-th validation, and of the test. */
+/* Metrics of what the model decodes: of every validation, or of every --bleu-every-th and of the test
+ * where the task does it when asked. */
 sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
-    const int64_t every = r->config->bleu_every;
-    for (int i = task_metrics(e->task); i < task_all_metrics(e->task); i++) e->value[i] = NAN;
+    const task_row *row = e->task;
+    const int64_t every = row->decode_asked ? r->config->bleu_every : 1;
+    double *value = e->value + task_metrics(row);
+    for (int i = 0; i < task_all_metrics(row) - task_metrics(row); i++) value[i] = NAN;
     const int64_t number = r->validations + 1;
-    if (!every || (e->split == SPLIT_VALID && number % every)) return SR_OK;
-    const bleu_form form = BLEU_MULTI_FORM;
-    translator t = {.model = r->model, .codec = data_codec(r->data)};
-    t.options = translate_options_preset();
-    t.options.beam.beam = r->config->bleu_beam;
-    t.options.beam.best = 1;
-    const int64_t longest = 1024 + t.options.beam.beam * (beam_longest(&t.options.beam, 1024) + 1);
-    if (t.options.max_tokens < longest) t.options.max_tokens = longest;
-    t.options.threads = r->threads;
-    t.options.stop = r->events->stop, t.options.context = r->events->context;
-    bleu_scorer *s = translator_bleu(&t, r->data, e->split, &form, why);
-    r->unevaluated = !s && why->status == SR_OK;
-    if (!s) return why->status;
-    const bleu_counts sum = bleu_sum(s);
-    e->value[task_metrics(e->task)] = bleu_compute(&form, &sum).bleu;
-    char line[BLEU_LINE], signature[BLEU_LINE];
-    bleu_print_multi(&sum, line, sizeof line);
-    bleu_signature(s, NULL, signature, sizeof signature);
-    snprintf(e->decoded, sizeof e->decoded, "%s %s", line, signature);
-    bleu_free(s);
-    return SR_OK;
+    if (!row->decode || !every || (e->split == SPLIT_VALID && number % every)) return SR_OK;
+    const task_decoding d = {.options = &r->task_options,
+                             .model = r->model,
+                             .tape = r->tape,
+                             .data = r->data,
+                             .split = e->split,
+                             .stop = r->events->stop,
+                             .context = r->events->context};
+    return row->decode(&d, value, e->decoded, &r->unevaluated, why);
 }
 
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e) {

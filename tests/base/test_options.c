@@ -320,7 +320,8 @@ static bool has_count(const void *v) {
     return ((const used *)v)->count > 1;
 }
 
-static const option_use of_on = {"on", is_on, NULL}, of_count = {"count", has_count, &of_on};
+static const option_use of_on = {.with = "on", .holds = is_on},
+                        of_count = {.with = "count", .holds = has_count, .and = &of_on};
 static const option used_rows[] = {
     FLAG_OPTION("G", "on", offsetof(used, on), "no", "the switch"),
     INT_OPTION("G", "count", offsetof(used, count), "1", 1, 9, "", "how many", .use = &of_on),

@@ -52,7 +52,7 @@ static double loss_of(model *m) {
                      .target_mask = target_mask,
                      .tokens = 7};
     const task_options o = {.label_smoothing = 0.1};
-    cross_entropy_report sum = {0};
+    task_sums sum = {0};
     tape_reset(t, rng_create(1), true, true);
     pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
     tensor *loss = task_loss(task_of(TASK_PAIRS), &o, m, &p, &sum);

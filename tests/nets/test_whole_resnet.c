@@ -104,7 +104,7 @@ static void classify(const model *m, const picture *x, double logits[CLASSES]) {
 }
 
 static void add_loss(const double *logits, int label, double smoothing, smoothing_form form,
-                     cross_entropy_report *r) {
+                     task_sums *r) {
     double sum = 0, others = 0;
     int best = 0;
     for (int v = 0; v < CLASSES; v++) {
@@ -120,10 +120,9 @@ static void add_loss(const double *logits, int label, double smoothing, smoothin
     r->correct += best == label;
 }
 
-static cross_entropy_report defined(const model *m, const batch *b, double smoothing,
-                                    smoothing_form form) {
+static task_sums defined(const model *m, const batch *b, double smoothing, smoothing_form form) {
     static picture x, y;
-    cross_entropy_report r = {0};
+    task_sums r = {0};
     for (int n = 0; n < IMAGES; n++) {
         double logits[CLASSES];
         x.side = SIDE, x.channels = CHANNELS;
@@ -157,9 +156,9 @@ static batch make_batch(void) {
                    .tokens = IMAGES};
 }
 
-static cross_entropy_report computed(model *m, const task_options *o, const batch *b) {
+static task_sums computed(model *m, const task_options *o, const batch *b) {
     sr_failure why = {0};
-    cross_entropy_report r = {0};
+    task_sums r = {0};
     tape *t = tape_create(2, &why);
     assert_non_null(t);
     tape_reset(t, rng_create(1), true, true);
@@ -190,12 +189,11 @@ static void against_the_definition(void **state) {
     const smoothing_form form[] = {SMOOTHING_ALL, SMOOTHING_ALL, SMOOTHING_OTHERS};
     const batch b = make_batch();
     for (int i = 0; i < 3; i++) {
-        const task_options o = {smoothing[i], form[i]};
+        const task_options o = {.label_smoothing = smoothing[i], .smoothing = form[i]};
         model *m = create();
         for (int64_t k = 0; k < 10 * WIDEST; k++) /* logits that differ */
             weight(m, "classify.weight")->value[k] *= 50;
-        cross_entropy_report got = computed(m, &o, &b),
-                             want = defined(m, &b, smoothing[i], form[i]);
+        task_sums got = computed(m, &o, &b), want = defined(m, &b, smoothing[i], form[i]);
         check_near_double("loss", &got.loss, &want.loss, 1, 1e-5, 0);
         check_near_double("nll", &got.nll, &want.nll, 1, 1e-5, 0);
         assert_int_equal(got.correct, want.correct);

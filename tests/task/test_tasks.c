@@ -30,14 +30,13 @@ static void rows_are_whole(void **state) {
         }
     }
     assert_int_equal(count, 3);
-    assert_string_equal(task_split_name(SPLIT_VALID), "valid");
-    assert_string_equal(task_split_name(SPLIT_TEST), "test");
+    assert_string_equal(data_split_name(SPLIT_VALID), "valid");
+    assert_string_equal(data_split_name(SPLIT_TEST), "test");
 }
 
 static void measures(void **state) {
     (void)state;
-    const cross_entropy_report sum = {
-        .loss = 12, .nll = 8, .tokens = 4, .correct = 3, .unknown = 1};
+    const task_sums sum = {.loss = 12, .nll = 8, .tokens = 4, .correct = 3, .unknown = 1};
     for (int i = 0; task_at(i); i++) {
         const task_row *row = task_at(i);
         double value[TASK_METRICS];
@@ -55,8 +54,7 @@ static void measures(void **state) {
 /* The unsmoothed likelihood decides what is told, and it is called by its split. */
 static void describes(void **state) {
     (void)state;
-    const cross_entropy_report sum = {
-        .loss = 40, .nll = 4 * log(2), .tokens = 4, .correct = 3, .unknown = 1};
+    const task_sums sum = {.loss = 40, .nll = 4 * log(2), .tokens = 4, .correct = 3, .unknown = 1};
     char text[TASK_TEXT];
     task_of(TASK_PAIRS)->describe(&(task_result){&sum, "validation", 0, ""}, text);
     assert_non_null(strstr(text, "validation perplexity: 2 per target token (4 tokens, "));
@@ -68,7 +66,7 @@ static void describes(void **state) {
     assert_string_equal(text, "test perplexity: 2 per token (4 tokens, <eos> and <unk> counted, "
                               "25.00 % are <unk>; 19 left out by the windows; mask causal; running "
                               "statistics)");
-    const cross_entropy_report large = {.nll = 9e17, .tokens = INT64_C(900000000000000000)};
+    const task_sums large = {.nll = 9e17, .tokens = INT64_C(900000000000000000)};
     char split[] = "validation", condition[] = "mask released: every position sees its own target";
     lm->describe(&(task_result){&large, split, large.tokens, condition}, text);
     assert_true(text[strlen(text) - 1] == ')'); /* nothing is cut off */
@@ -120,7 +118,7 @@ static double loss_of(const task_row *row, double smoothing) {
     for (int i = 0; i < 5; i++) logits->value[i] = i == 2;
     const task_options o = {.label_smoothing = smoothing};
     const pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
-    cross_entropy_report sum;
+    task_sums sum;
     const tensor *loss = row->loss(&o, &p, logits, &sum);
     assert_non_null(loss);
     const double value = (double)loss->value[0];
@@ -153,7 +151,7 @@ static void loss_of_nll(void **state) {
     const pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
     tensor *nll = tape_tensor(t, 1, (int64_t[]){3});
     for (int i = 0; i < 3; i++) nll->value[i] = (real)(i + 1);
-    cross_entropy_report sum;
+    task_sums sum;
     const tensor *loss = row->loss_of_nll(&p, nll, &sum);
     assert_true(loss && loss->value[0] == 6);
     assert_true(sum.loss == 6 && sum.nll == 6 && sum.tokens == 3 && sum.unknown == 2);
@@ -201,7 +199,7 @@ static void windows_of_a_split(void **state) {
         if (!m) fail_msg("%s", why.text);
         tape *t = tape_create(1, &why);
         const task_options none = {.label_smoothing = NAN};
-        cross_entropy_report sum;
+        task_sums sum;
         check_ok(task_evaluate(task_of(TASK_LM), &none, m, t, data, SPLIT_VALID, NORM_RUNNING, &sum,
                                &why),
                  &why);
@@ -210,7 +208,7 @@ static void windows_of_a_split(void **state) {
         double nll = 0, value[TASK_METRICS];
         for (int i = 0; i < 2; i++) {
             batch b;
-            cross_entropy_report one;
+            task_sums one;
             check_ok(data_batch(data, SPLIT_VALID, 0, i, &b, &why), &why);
             tape_reset(t, rng_create(3), false, false);
             pass p = {.tape = t, .batch = &b, .mode = NORM_RUNNING};

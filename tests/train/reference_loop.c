@@ -121,7 +121,7 @@ static void forward_and_backward(reference *r, const batch *b) {
     reference_pass *p = &r->pass[r->passes];
     tape_reset(r->t, rng_create(1), true, true);
     params_zero_grad(&r->m->params);
-    const task_options o = {r->c->label_smoothing, r->c->smoothing};
+    const task_options o = {.label_smoothing = r->c->label_smoothing, .smoothing = r->c->smoothing};
     pass one = {.tape = r->t, .batch = b, .mode = NORM_TRAIN};
     tensor *loss = task_loss(task_of(b->task), &o, r->m, &one, NULL);
     tape_backward(r->t, loss, 1);
@@ -141,13 +141,14 @@ static void forward_and_backward(reference *r, const batch *b) {
 }
 
 static void validation(reference *r, norm_mode mode, double *loss, double *nll, double *accuracy) {
-    cross_entropy_report sum = {0}, one;
+    task_sums sum = {0}, one;
     sr_failure why = {0};
     batch b;
     for (int64_t i = 0; i < data_batches(r->data, SPLIT_VALID); i++) {
         check_ok(data_batch(r->data, SPLIT_VALID, 0, i, &b, &why), &why);
         tape_reset(r->t, rng_create(1), false, false);
-        const task_options o = {r->c->label_smoothing, r->c->smoothing};
+        const task_options o = {.label_smoothing = r->c->label_smoothing,
+                                .smoothing = r->c->smoothing};
         pass p = {.tape = r->t, .batch = &b, .mode = mode};
         const tensor *value = task_loss(task_of(b.task), &o, r->m, &p, &one);
         assert_non_null(value);

@@ -9,7 +9,7 @@
 /* Numbers of which no two are alike. */
 static void number(trainer *r, int64_t n) {
     train_result *result = r->result;
-    cross_entropy_report *last = &result->last.sum;
+    task_sums *last = &result->last.sum;
     int64_t *const whole[] = {&result->steps,  &result->updates,       &result->skipped,
                               &r->accumulated, &r->accumulated_tokens, &r->data_epoch,
                               &r->data_batch,  &r->loss_tokens,        &r->patience_waited,

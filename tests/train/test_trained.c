@@ -45,7 +45,7 @@ static const norm_site *site_of(const trained *t, const char *name) {
 }
 
 static double evaluate(trained *t, data_split split, norm_mode mode) {
-    cross_entropy_report sum;
+    task_sums sum;
     sr_failure why = {0};
     check_ok(trained_open_data(t, &why), &why);
     check_ok(task_evaluate(t->task, &t->task_options, t->model, t->tape, t->data, split, mode, &sum,

@@ -8,6 +8,7 @@
 #include "../check.h"
 #include "small_run.h"
 #include "statnet/array_file.h"
+#include "statnet/trained.h"
 #include "statnet/translator.h"
 
 static char *path_of(const char *name) {

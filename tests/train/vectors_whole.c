@@ -197,7 +197,7 @@ static void compare_grads(whole *w) {
 static void run(whole *w) {
     model_case *c = w->c;
     if (!read_batch(w) || !build(w)) return;
-    cross_entropy_report report = {0};
+    task_sums report = {0};
     const task_options o = {.label_smoothing = case_number(c, "label_smoothing")};
     pass p = {.tape = w->t, .batch = &w->batch, .mode = NORM_TRAIN};
     tensor *logits = w->m->row->forward(w->m, &p);

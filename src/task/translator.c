@@ -150,7 +150,7 @@ static sr_status score_split(const translator *t, const dataset *d, data_split s
         *why = (sr_failure){0};
         sr_fail(why, status, "line %lld of the %s text: %s",
                 (long long)data_line_of(d, split, report.refused) + 1,
-                split == SPLIT_VALID ? "validation" : task_split_name(split), own.text);
+                split == SPLIT_VALID ? "validation" : data_split_name(split), own.text);
         if (*own.hint) sr_hint(why, "%s", own.hint);
     }
     for (int64_t i = 0; i < count; i++) {
