@@ -12,10 +12,19 @@
 /* y = x w^T + b. x [..., in], w [out, in], b [out] or NULL -> [..., out]. */
 tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b);
 
-/* Element-wise. op_add needs equal counts; op_scale multiplies by the constant c. */
+/* Element-wise. op_add and op_product need equal counts; op_scale multiplies by the constant c. */
 tensor *op_relu(tape *t, tensor *x);
+tensor *op_sigmoid(tape *t, tensor *x);
+tensor *op_tanh(tape *t, tensor *x);
 tensor *op_add(tape *t, tensor *a, tensor *b);
+tensor *op_product(tape *t, tensor *a, tensor *b);
 tensor *op_scale(tape *t, tensor *x, double c);
+
+/* n <= NODE_INPUTS tensors of one rank behind one another along an axis; they are equal in the other
+ * dims. */
+tensor *op_concat(tape *t, tensor *const *part, int n, int axis);
+/* Indices first .. first + count - 1 of an axis: the same rank, dim[axis] = count. */
+tensor *op_slice(tape *t, tensor *x, int axis, int64_t first, int64_t count);
 
 /* Training: y = x * m/(1-p), m = 1 with probability 1-p, drawn from the tape's stream by element
  * number. Evaluation or p = 0: returns x. 0 <= p < 1. */

@@ -22,6 +22,58 @@ static tensor *add_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, op_relu(t, in[0]), in[0]);
 }
 
+static tensor *sigmoid(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_sigmoid(t, in[0]);
+}
+
+static tensor *sigmoid_skip(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, in[0], op_sigmoid(t, in[0]));
+}
+
+static tensor *hyperbolic_tangent(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_tanh(t, in[0]);
+}
+
+static tensor *hyperbolic_tangent_skip(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, in[0], op_tanh(t, in[0]));
+}
+
+static tensor *product(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_product(t, in[0], in[1]);
+}
+
+static tensor *product_self(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, in[0], op_product(t, in[0], in[0]));
+}
+
+/* a the axis. */
+static tensor *concat(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_concat(t, in, case_inputs(c), c->a);
+}
+
+static tensor *concat_self(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_concat(t, (tensor *[]){in[0], in[1], in[0]}, 3, c->a);
+}
+
+/* a the axis, b the first of two. */
+static tensor *slice(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_slice(t, in[0], c->a, c->b, 2);
+}
+
+static tensor *slice_overlapping(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_add(t, slice(t, in, row), op_slice(t, in[0], c->a, c->b + 1, 2));
+}
+
 static tensor *scale(tape *t, tensor *const *in, void *row) {
     return op_scale(t, in[0], ((const engine_case *)row)->p);
 }
@@ -219,6 +271,42 @@ const engine_case engine_cases[] = {
      .input = {SHAPE2(4, 5)}},
     {.name = "relu(x) + x large", .build = add_skip,
      .input = {SHAPE2(7, 3001)}, .large = true},
+    {.name = "sigmoid", .build = sigmoid,
+     .input = {SHAPE2(7, 9)}},
+    {.name = "x + sigmoid large", .build = sigmoid_skip,
+     .input = {SHAPE2(7, 3001)}, .large = true},
+    {.name = "tanh", .build = hyperbolic_tangent,
+     .input = {SHAPE2(7, 9)}},
+    {.name = "x + tanh large", .build = hyperbolic_tangent_skip,
+     .input = {SHAPE2(7, 3001)}, .large = true},
+    {.name = "product", .build = product,
+     .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
+    {.name = "product of other shape, large", .build = product,
+     .input = {SHAPE2(7, 3001), SHAPE1(21007)}, .large = true},
+    {.name = "x + x x", .build = product_self,
+     .input = {SHAPE2(4, 5)}},
+    {.name = "concat of rows", .build = concat,
+     .input = {SHAPE2(2, 5), SHAPE2(1, 5), SHAPE2(4, 5)}, .a = 0},
+    {.name = "concat in the middle", .build = concat,
+     .input = {SHAPE3(2, 3, 4), SHAPE3(2, 1, 4)}, .a = 1},
+    {.name = "concat of the last of four", .build = concat,
+     .input = {SHAPE4(2, 3, 2, 4), SHAPE4(2, 3, 2, 1), SHAPE4(2, 3, 2, 2)}, .a = 3},
+    {.name = "concat of one", .build = concat,
+     .input = {SHAPE1(5)}, .a = 0},
+    {.name = "concat with itself", .build = concat_self,
+     .input = {SHAPE2(3, 2), SHAPE2(3, 4)}, .a = 1},
+    {.name = "concat large", .build = concat,
+     .input = {SHAPE3(20, 37, 30), SHAPE3(20, 37, 11)}, .large = true, .a = 2},
+    {.name = "slice of rows", .build = slice,
+     .input = {SHAPE2(5, 3)}, .a = 0, .b = 1},
+    {.name = "slice in the middle", .build = slice,
+     .input = {SHAPE4(2, 3, 4, 2)}, .a = 2, .b = 2},
+    {.name = "slice of features", .build = slice,
+     .input = {SHAPE3(2, 3, 5)}, .a = 2, .b = 0},
+    {.name = "two slices of one tensor", .build = slice_overlapping,
+     .input = {SHAPE3(2, 4, 3)}, .a = 1, .b = 1},
+    {.name = "two slices large", .build = slice_overlapping,
+     .input = {SHAPE3(20, 4, 300)}, .large = true, .a = 1, .b = 1},
     {.name = "scale", .build = scale,
      .input = {SHAPE3(2, 3, 4)}, .p = -1.7},
     {.name = "x + scale large", .build = scale_skip,

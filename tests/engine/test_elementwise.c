@@ -1,4 +1,5 @@
-/* op_relu, op_add, op_scale and op_softmax: values, NaN and infinities, shapes, wrong arguments. */
+/* Element-wise ops, op_concat, op_slice and op_softmax: values, NaN and infinities, shapes, wrong
+ * arguments. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -60,6 +61,112 @@ static void add_takes_the_first_shape(void **state) {
     tape_free(t);
 }
 
+/* Against libm over the whole range; the far ends, NaN and infinities. */
+static void sigmoid_and_tanh_values(void **state) {
+    (void)state;
+    enum { N = 20011 };
+    real *x = malloc(N * sizeof *x);
+    double *sigmoid = malloc(N * sizeof *sigmoid), *hyperbolic = malloc(N * sizeof *hyperbolic);
+    assert_true(x && sigmoid && hyperbolic);
+    for (int i = 0; i < N; i++) x[i] = (real)((i - N / 2) * 0.004);
+    x[0] = (real)NAN, x[1] = (real)INFINITY, x[2] = (real)-INFINITY;
+    for (int i = 0; i < N; i++) {
+        sigmoid[i] = 1 / (1 + exp(-(double)x[i]));
+        hyperbolic[i] = tanh((double)x[i]);
+    }
+    tape *t = reals_tape(2);
+    tensor *in = tape_wrap(t, 1, (int64_t[]){N}, x);
+    tensor *y = op_sigmoid(t, in), *z = op_tanh(t, in);
+    reals_check_tape(t);
+    reals_check("sigmoid", y->value, sigmoid, N, 1e-6, 1e-37);
+    reals_check("tanh", z->value, hyperbolic, N, 1e-6, 2e-7);
+    tape_free(t);
+    free(x), free(sigmoid), free(hyperbolic);
+}
+
+static void product_values(void **state) {
+    (void)state;
+    real a[4] = {1, -2, 3, (real)INFINITY}, b[4] = {5, 6, -7, 2};
+    const double want[4] = {5, -12, -21, INFINITY};
+    tape *t = reals_tape(1);
+    tensor *x = tape_wrap(t, 2, (int64_t[]){2, 2}, a), *y = tape_wrap(t, 1, (int64_t[]){4}, b);
+    tensor *z = op_product(t, x, y);
+    reals_check_tape(t);
+    assert_int_equal(z->rank, 2);
+    reals_check("a b", z->value, want, 4, 0, 0);
+    assert_null(op_product(t, x, tape_tensor(t, 1, (int64_t[]){3})));
+    check_failure(tape_failure(t), SR_USAGE, "product: 4 numbers by 3");
+    tape_free(t);
+}
+
+/* Numbers that tell their place: 100 i + 10 j + k at [i, j, k]. */
+static tensor *places(tape *t, int64_t I, int64_t J, int64_t K) {
+    tensor *x = tape_tensor(t, 3, (int64_t[]){I, J, K});
+    assert_non_null(x);
+    for (int64_t i = 0; i < x->count; i++)
+        x->value[i] = (real)(100 * (i / (J * K)) + 10 * (i / K % J) + i % K);
+    return x;
+}
+
+/* Every axis, every range: the slice has the numbers of its places, and the slices before, in and
+ * behind it make the tensor again. */
+static void slices_and_concatenations(void **state) {
+    (void)state;
+    const int64_t dim[3] = {3, 4, 5};
+    for (int axis = 0; axis < 3; axis++)
+        for (int64_t first = 1; first < dim[axis] - 1; first++) {
+            tape *t = reals_tape(1);
+            tensor *x = places(t, 3, 4, 5);
+            tensor *part[3] = {op_slice(t, x, axis, 0, first), op_slice(t, x, axis, first, 1),
+                               op_slice(t, x, axis, first + 1, dim[axis] - first - 1)};
+            reals_check_tape(t);
+            const int64_t step[3] = {100, 10, 1};
+            assert_int_equal((int64_t)part[1]->value[0], first * step[axis]);
+            assert_int_equal(part[1]->dim[axis], 1);
+            assert_int_equal(part[1]->count, 60 / dim[axis]);
+            tensor *y = op_concat(t, part, 3, axis);
+            reals_check_tape(t);
+            assert_int_equal(y->rank, 3);
+            for (int k = 0; k < 3; k++) assert_int_equal(y->dim[k], dim[k]);
+            reals_check_bytes("concat of slices", y->value, x->value, 60);
+            tape_free(t);
+        }
+}
+
+static void wrong_slices_and_concatenations(void **state) {
+    (void)state;
+    tape *t = reals_tape(1);
+    tensor *x = places(t, 2, 3, 4), *y = places(t, 2, 2, 4), *z = tape_tensor(t, 1, (int64_t[]){4});
+    const struct {
+        int axis;
+        int64_t first, count;
+        const char *text;
+    } wrong[] = {{3, 0, 1, "slice: axis 3 of 3"},
+                 {-1, 0, 1, "slice: axis -1 of 3"},
+                 {1, 2, 2, "slice: 2 numbers from 2 of 3"},
+                 {1, -1, 2, "slice: 2 numbers from -1 of 3"},
+                 {2, 1, 0, "slice: 0 numbers from 1 of 4"},
+                 {2, INT64_MAX, 2, "slice: 2 numbers from 9223372036854775807 of 4"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        t->failure = (sr_failure){0};
+        assert_null(op_slice(t, x, wrong[i].axis, wrong[i].first, wrong[i].count));
+        check_failure(tape_failure(t), SR_USAGE, wrong[i].text);
+    }
+    t->failure = (sr_failure){0};
+    assert_null(op_concat(t, (tensor *[]){x, y}, 2, 2));
+    check_failure(tape_failure(t), SR_USAGE, "concat: tensor 1 differs in more than axis 2");
+    t->failure = (sr_failure){0};
+    assert_null(op_concat(t, (tensor *[]){x, z}, 2, 0));
+    check_failure(tape_failure(t), SR_USAGE, "concat: tensor 1 differs in more than axis 0");
+    t->failure = (sr_failure){0};
+    assert_null(op_concat(t, (tensor *[]){x, y}, 2, 3));
+    check_failure(tape_failure(t), SR_USAGE, "concat: axis 3 of 3");
+    t->failure = (sr_failure){0};
+    assert_null(op_concat(t, (tensor *[]){x}, 0, 1));
+    check_failure(tape_failure(t), SR_USAGE, "concat: 0 tensors, not 1 to 8");
+    tape_free(t);
+}
+
 static void softmax_values(void **state) {
     (void)state;
     enum { ROWS = 9, N = 70 };
@@ -102,6 +209,10 @@ int main(void) {
         cmocka_unit_test(relu_values),
         cmocka_unit_test(add_and_scale_values),
         cmocka_unit_test(add_takes_the_first_shape),
+        cmocka_unit_test(sigmoid_and_tanh_values),
+        cmocka_unit_test(product_values),
+        cmocka_unit_test(slices_and_concatenations),
+        cmocka_unit_test(wrong_slices_and_concatenations),
         cmocka_unit_test(softmax_values),
         cmocka_unit_test(softmax_of_special_values),
     };
