@@ -13,6 +13,10 @@
 tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b);
 
 /* Element-wise. op_add and op_product need equal counts; op_scale multiplies by the constant c. */
+/* y = x + b, b [C] added to every row of x [..., C]. */
+tensor *op_add_bias(tape *t, tensor *x, tensor *b);
+
+/* Element-wise. op_add needs equal counts; op_scale multiplies by the constant c. */
 tensor *op_relu(tape *t, tensor *x);
 tensor *op_sigmoid(tape *t, tensor *x);
 tensor *op_tanh(tape *t, tensor *x);
@@ -106,6 +110,10 @@ tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad);
  * zero padded to `channels`, half in front and half behind. stride 1 and equal channels: returns x.
  */
 tensor *op_shortcut(tape *t, tensor *x, int stride, int64_t channels);
+
+/* Largest value of each k x k window, every stride pixels, without padding (the first of equal ones,
+ * NaN before every number): [N, H, W, C] -> [N, (H - k)/stride + 1, (W - k)/stride + 1, C]. */
+tensor *op_max_pool(tape *t, tensor *x, int k, int stride);
 
 /* Mean over all positions: [N, H, W, C] -> [N, C]. */
 tensor *op_average_pool(tape *t, tensor *x);

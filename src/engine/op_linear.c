@@ -7,40 +7,15 @@
  *   db += sum over rows of dy, in double, by fixed blocks of rows merged in their order
  * Kept for backward: nothing but the inputs.
  */
+#include "bias.h"
 #include "statnet/gemm.h"
 #include "statnet/ops.h"
-
-enum { BIAS_BLOCK = 256 }; /* rows */
 
 static void fill_with_bias(const tape *t, tensor *y, const tensor *b) {
     int64_t rows = tensor_rows(y), out = tensor_features(y);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > 1 << 15)
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < out; j++) y->value[r * out + j] = b->value[j];
-}
-
-/* Sums of one block of rows. */
-static void sum_block(const real *dy, int64_t rows, int64_t out, double *sum) {
-    for (int64_t j = 0; j < out; j++) sum[j] = 0;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; j < out; j++) sum[j] += (double)dy[r * out + j];
-}
-
-static void add_bias_gradient(tape *t, const real *dy, int64_t rows, int64_t out, tensor *b) {
-    bool add;
-    real *db = tape_grad(t, b, &add);
-    if (!db) return;
-    int64_t blocks = (rows + BIAS_BLOCK - 1) / BIAS_BLOCK;
-    double *sum = tape_alloc(t, (size_t)(blocks * out) * sizeof *sum);
-    if (!sum) return;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (blocks > 1)
-    for (int64_t i = 0; i < blocks; i++) {
-        int64_t from = i * BIAS_BLOCK, count = rows - from < BIAS_BLOCK ? rows - from : BIAS_BLOCK;
-        sum_block(dy + from * out, count, out, sum + i * out);
-    }
-    for (int64_t i = 1; i < blocks; i++)
-        for (int64_t j = 0; j < out; j++) sum[j] += sum[i * out + j];
-    for (int64_t j = 0; j < out; j++) db[j] = (real)(add ? (double)db[j] + sum[j] : sum[j]);
 }
 
 static void linear_backward(tape *t, const tape_node *node) {
@@ -52,7 +27,7 @@ static void linear_backward(tape *t, const tape_node *node) {
     if (dx) gemm(t->threads, false, false, rows, in, out, dy, out, w->value, in, add, dx, in);
     real *dw = tape_grad(t, w, &add);
     if (dw) gemm(t->threads, true, false, out, in, rows, dy, out, x->value, in, add, dw, in);
-    if (b) add_bias_gradient(t, dy, rows, out, b);
+    if (b) bias_gradient(t, dy, rows, out, b);
 }
 
 tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b) {

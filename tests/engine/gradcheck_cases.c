@@ -242,6 +242,25 @@ static tensor *average_pool_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, average_pool(t, in, row), average_pool(t, in, row));
 }
 
+/* a window, b stride. */
+static tensor *max_pool(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_max_pool(t, in[0], c->a, c->b);
+}
+
+static tensor *max_pool_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, max_pool(t, in, row), max_pool(t, in, row));
+}
+
+static tensor *add_bias(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add_bias(t, in[0], in[1]);
+}
+
+static tensor *add_bias_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, in[0], add_bias(t, in, row));
+}
+
 #define SHAPE1(a)                                                                                  \
     { 1, {a}, false }
 #define SHAPE2(a, b)                                                                               \
@@ -413,6 +432,18 @@ const engine_case engine_cases[] = {
      .input = {SHAPE4(2, 3, 4, 5)}},
     {.name = "average pool twice, large", .build = average_pool_skip,
      .input = {SHAPE4(7, 16, 16, 32)}, .large = true},
+    {.name = "max pool", .build = max_pool,
+     .input = {SHAPE4(2, 5, 4, 2)}, .a = 2, .b = 2}, /* no two values within a step of each other */
+    {.name = "max pool of windows that overlap", .build = max_pool,
+     .input = {SHAPE4(2, 5, 6, 1)}, .a = 3, .b = 2},
+    {.name = "max pool with gaps", .build = max_pool,
+     .input = {SHAPE4(2, 5, 8, 1)}, .a = 2, .b = 3},
+    {.name = "max pool twice, large", .build = max_pool_skip,
+     .input = {SHAPE4(7, 16, 16, 32)}, .large = true, .a = 3, .b = 2},
+    {.name = "add bias", .build = add_bias,
+     .input = {SHAPE4(2, 3, 2, 5), SHAPE1(5)}},
+    {.name = "x + add bias, large", .build = add_bias_skip,
+     .input = {SHAPE4(5, 16, 16, 16), SHAPE1(16)}, .large = true},
 };
 /* clang-format on */
 

@@ -1,6 +1,8 @@
-/* op_shortcut and op_average_pool by hand; gradients that add; same
+/* op_shortcut, op_max_pool, op_average_pool and op_add_bias by hand; gradients that add; same
  * bytes for any number of threads; wrong shapes. */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../check.h"
 #include "reals.h"
@@ -76,10 +78,130 @@ static void average_by_hand(void **state) {
     tape_free(t);
 }
 
+/* The place of the window's maximum in x, and its value, by the definition. */
+static int64_t maximum_at(const tensor *x, int64_t n, int64_t top, int64_t left, int64_t c,
+                          int64_t k) {
+    int64_t best = -1;
+    for (int64_t a = 0; a < k; a++)
+        for (int64_t b = 0; b < k; b++) {
+            int64_t at = ((n * x->dim[1] + top + a) * x->dim[2] + left + b) * x->dim[3] + c;
+            const bool beaten = best >= 0 && isnan((double)x->value[best]);
+            if (best < 0 ||
+                (!beaten && (x->value[at] > x->value[best] || isnan((double)x->value[at]))))
+                best = at;
+        }
+    return best;
+}
+
+static bool same_value(real a, real b) {
+    return a == b || (isnan((double)a) && isnan((double)b));
+}
+
+/* y and, after two backward passes, the gradients against the definition. */
+static void check_max_pool(const tensor *values, int k, int stride) {
+    tape *t = reals_tape(2);
+    tensor *x = input(t, values->dim[0], values->dim[1], values->dim[2], values->dim[3]);
+    memcpy(x->value, values->value, (size_t)x->count * sizeof *x->value);
+    tensor *y = op_max_pool(t, x, k, stride);
+    reals_check_tape(t);
+    assert_int_equal(y->dim[1], (x->dim[1] - k) / stride + 1);
+    assert_int_equal(y->dim[2], (x->dim[2] - k) / stride + 1);
+    real *dy = reals_random(y->count, 6);
+    double *dx = calloc((size_t)x->count, sizeof *dx);
+    assert_non_null(dx);
+    reals_backward(t, y, dy);
+    t->last = NULL;
+    reals_backward(t, op_max_pool(t, x, k, stride), dy);
+    for (int64_t i = 0; i < y->count; i++) {
+        const int64_t c = i % y->dim[3], j = i / y->dim[3] % y->dim[2],
+                      r = i / y->dim[3] / y->dim[2] % y->dim[1],
+                      n = i / y->dim[3] / y->dim[2] / y->dim[1];
+        const int64_t at = maximum_at(x, n, r * stride, j * stride, c, k);
+        assert_true(same_value(y->value[i], x->value[at]));
+        dx[at] += 2 * (double)dy[i];
+    }
+    reals_check("dx", x->grad, dx, x->count, 1e-6, 1e-6);
+    free(dx), free(dy);
+    tape_free(t);
+}
+
+static void max_by_hand(void **state) {
+    (void)state;
+    tape *t = reals_tape(1);
+    tensor *x = input(t, 3, 7, 9, 5);
+    check_max_pool(x, 2, 2); /* a row and a column are left out */
+    check_max_pool(x, 3, 1);
+    check_max_pool(x, 1, 2);
+    check_max_pool(x, 2, 3);
+    check_max_pool(x, 7, 1);
+    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)-fabs((double)x->value[i]);
+    check_max_pool(x, 2, 2); /* no zero is larger */
+    tape_free(t);
+}
+
+/* Few values: many ties. Then NaN, alone and several in a window, first and last; infinities. */
+static void ties_and_nan(void **state) {
+    (void)state;
+    tape *t = reals_tape(1);
+    tensor *x = input(t, 2, 8, 8, 3);
+    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)(i * 7 % 3);
+    check_max_pool(x, 2, 2);
+    check_max_pool(x, 3, 2);
+    for (int64_t i = 0; i < x->count; i += 5) x->value[i] = (real)NAN;
+    for (int64_t i = 2; i < x->count; i += 11) x->value[i] = (real)INFINITY;
+    for (int64_t i = 3; i < x->count; i += 3) x->value[i] = (real)-INFINITY;
+    check_max_pool(x, 2, 2);
+    check_max_pool(x, 3, 2);
+    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)-INFINITY;
+    check_max_pool(x, 2, 2);
+    tape_free(t);
+}
+
+static void max_refusals(void **state) {
+    (void)state;
+    const struct { int k, stride; } wrong[] = {{0, 1}, {6, 1}, {2, 0}, {-1, 1}, {2000, 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tape *t = reals_tape(1);
+        assert_null(op_max_pool(t, input(t, 1, 7, 5, 2), wrong[i].k, wrong[i].stride));
+        check_failure(tape_failure(t), SR_USAGE, "max_pool: rank 4, images of 7 x 5");
+        tape_free(t);
+    }
+    tape *t = reals_tape(1);
+    assert_null(op_max_pool(t, NULL, 2, 2));
+    assert_null(tape_failure(t));
+    tape_free(t);
+}
+
+/* More rows than a block of the bias' sum. */
+static void bias_by_hand(void **state) {
+    (void)state;
+    tape *t = reals_tape(2);
+    tensor *x = input(t, 3, 11, 13, 7), *b = reals_tensor(t, 1, (int64_t[]){7}, 8);
+    tensor *y = op_add_bias(t, x, b);
+    reals_check_tape(t);
+    real *dy = reals_random(y->count, 6);
+    reals_backward(t, y, dy);
+    double db[7] = {0};
+    for (int64_t i = 0; i < x->count; i++) {
+        assert_true(y->value[i] == x->value[i] + b->value[i % 7]);
+        assert_true(x->grad[i] == dy[i]);
+        db[i % 7] += (double)dy[i];
+    }
+    reals_check("db", b->grad, db, 7, 1e-6, 1e-6);
+    free(dy);
+    assert_null(op_add_bias(t, x, reals_tensor(t, 1, (int64_t[]){8}, 8)));
+    check_failure(tape_failure(t), SR_USAGE, "add_bias: 7 channels, bias of 8");
+    tape_free(t);
+}
+
 typedef tensor *build_fn(tape *t, tensor *x);
 
 static tensor *build_shortcut(tape *t, tensor *x) {
     return op_shortcut(t, x, 2, 32);
+}
+
+static tensor *build_max_pool(tape *t, tensor *x) {
+    return op_max_pool(t, x, 3, 2);
 }
 
 static void check_threads(build_fn *build) {
@@ -102,15 +224,16 @@ static void same_bytes_for_any_threads(void **state) {
     (void)state;
     check_threads(build_shortcut);
     check_threads(op_average_pool);
+    check_threads(build_max_pool);
 }
 
 int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shortcut_by_hand),
-        cmocka_unit_test(shortcut_of_equal_shape_is_its_input),
-        cmocka_unit_test(average_by_hand),
-        cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(shortcut_by_hand), cmocka_unit_test(shortcut_of_equal_shape_is_its_input),
+        cmocka_unit_test(average_by_hand),  cmocka_unit_test(max_by_hand),
+        cmocka_unit_test(ties_and_nan),     cmocka_unit_test(max_refusals),
+        cmocka_unit_test(bias_by_hand),     cmocka_unit_test(same_bytes_for_any_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

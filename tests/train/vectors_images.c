@@ -1,5 +1,5 @@
-/* vectors_images.c -- conv.h5 and resnet.h5: convolutions, and ResNet's shortcut, basic block and
- * average pool. */
+/* vectors_images.c -- conv.h5 and resnet.h5: convolutions, and ResNet's shortcut, basic block,
+ * maximum and average pool. */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,17 +83,29 @@ static tensor *shortcut(model_case *c, tape *t, tensor *x) {
     return op_shortcut(t, x, (int)((x->dim[1] + dim[1] - 1) / dim[1]), dim[3]);
 }
 
-static void run_op(model_case *c, tape *t, bool pool) {
+static tensor *average_pool(model_case *c, tape *t, tensor *x) {
+    (void)c;
+    return op_average_pool(t, x);
+}
+
+static tensor *max_pool(model_case *c, tape *t, tensor *x) {
+    (void)c;
+    return op_max_pool(t, x, 2, 2); /* "max pool 2x2" */
+}
+
+typedef tensor *image_op(model_case *c, tape *t, tensor *x);
+
+static void run_op(model_case *c, tape *t, image_op *op) {
     tensor *x = case_tensor(c, t, "in/x", 4);
     if (!x) return;
-    tensor *y = pool ? op_average_pool(t, x) : shortcut(c, t, x);
+    tensor *y = op(c, t, x);
     case_backward(c, t, y, NULL);
     if (case_fine(c)) compare_x_y(c, x, y);
 }
 
-static void check_op(model_case *c, bool pool) {
+static void check_op(model_case *c, image_op *op) {
     tape *t = case_tape(c);
-    if (t) run_op(c, t, pool);
+    if (t) run_op(c, t, op);
     tape_free(t);
 }
 
@@ -101,10 +113,12 @@ void check_resnet(model_case *c) {
     const char *kind = case_text(c, "kind");
     if (!strcmp(kind, "basic_block"))
         check_block(c);
-    else if (!strcmp(kind, "shortcut_a") || !strcmp(kind, "gap"))
-        check_op(c, !strcmp(kind, "gap"));
+    else if (!strcmp(kind, "shortcut_a"))
+        check_op(c, shortcut);
+    else if (!strcmp(kind, "gap"))
+        check_op(c, average_pool);
     else if (!strcmp(kind, "maxpool"))
-        case_skip(c, "max pooling is not built yet");
+        check_op(c, max_pool);
     else if (*kind)
         case_fail(c, "kind '%s' is not known", kind);
 }
