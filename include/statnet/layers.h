@@ -60,6 +60,21 @@ multilinear_layer multilinear_init(params *p, const char *name, int64_t d, int64
 tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor *keys,
                           tensor *positions, tensor *u, tensor *z, bool causal);
 
+/* Attention with relative positions and its projections, no biases (docs/models.md 4). */
+typedef struct xl_attention_layer {
+    tensor *q, *k, *v, *r; /* [heads dh, d] */
+    tensor *o;             /* [d, heads dh] */
+    xl_options options;
+} xl_attention_layer;
+
+/* Weights N(deviation). */
+xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t head_dim,
+                                     const xl_options *o, double deviation);
+/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or behind memory); positions [n, d] of the
+ * distances n-1 .. 0; u, z [heads, dh]. */
+tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
+                           tensor *positions, tensor *u, tensor *z);
+
 /* W2 drop(relu(W1 x)). */
 typedef struct ffn_layer {
     linear_layer in, out;

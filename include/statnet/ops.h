@@ -67,6 +67,27 @@ typedef struct multilinear_inputs {
  * causal: 0 where j or k > K - T + i. -> [B, T, K K]. */
 tensor *op_multilinear(tape *t, const multilinear_inputs *in, bool causal);
 
+/* What attention with relative positions takes (docs/models.md 4); width = heads x dh. */
+typedef struct xl_inputs {
+    tensor *q;     /* [B, T, width] */
+    tensor *k, *v; /* [B, K, width], K >= T: memory in front */
+    tensor *r;     /* [n, width]: row n-1-D is distance D, greater ones have row 0 */
+    tensor *u, *z; /* [heads, dh] */
+} xl_inputs;
+
+typedef struct xl_options {
+    int heads;
+    int64_t reach; /* a query sees so many keys, its own place among them; 0: all before it */
+    double p;      /* dropout on the attention weights */
+} xl_options;
+
+/* softmax(((q+u).k_j + (q+z).r_D) / sqrt(dh)) v per head, D = K - T + i - j >= 0. -> [B, T, width]. */
+tensor *op_xl_attention(tape *t, const xl_inputs *in, const xl_options *o);
+
+/* front [B, M, d], which gets no gradient, and x [B, T, d] behind it -> [B, M + T, d]. front NULL: x
+ * itself. */
+tensor *op_behind(tape *t, const tensor *front, tensor *x);
+
 /* What the adaptive softmax takes (docs/models.md 3.2). */
 typedef struct adaptive_inputs {
     tensor *h;       /* [..., d] */

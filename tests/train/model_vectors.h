@@ -96,7 +96,7 @@ model_checker check_conv, check_resnet;
 /* vectors_words.c */
 model_checker check_positions, check_label_smoothing;
 /* vectors_language.c */
-model_checker check_tensorized_attention, check_adaptive_softmax;
+model_checker check_memory_attention, check_adaptive_softmax;
 /* vectors_optim.c */
 model_checker check_optim, check_clip, check_lr;
 /* vectors_beam.c */

@@ -22,7 +22,7 @@ static const file_row files[] = {
     {"optim", check_optim},
     {"clip", check_clip},
     {"lr", check_lr},
-    {"tensorized_attention", check_tensorized_attention},
+    {"tensorized_attention", check_memory_attention},
     {"adaptive_softmax", check_adaptive_softmax},
     {"beam", check_beam},
     {"bleu", check_bleu},
@@ -32,7 +32,7 @@ static const file_row files[] = {
     {"span_f1", NULL},
     {"tener_attention", NULL},
     {"uas", NULL},
-    {"xl_attention", NULL},
+    {"xl_attention", check_memory_attention},
 };
 
 /* -- a file */

@@ -1,5 +1,5 @@
-/* vectors_language.c -- tensorized_attention.h5 (a whole sublayer: memory, projections, multi-linear
- * attention, residual sum, LN before or behind) and adaptive_softmax.h5. */
+/* vectors_language.c -- tensorized_attention.h5 and xl_attention.h5 (a whole sublayer: memory,
+ * projections, attention, residual sum, LN before or behind) and adaptive_softmax.h5. */
 #include <math.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static tensor *swapped(tape *t, tensor *x) {
     return tape_push(t, "swapped", swapped_backward, y, (tensor *[]){x, NULL}, NULL);
 }
 
-/* -- multi-linear attention */
+/* -- a sublayer of multi-linear attention, or (core NULL) of Transformer-XL */
 
 typedef struct sublayer {
     model_case *c;
@@ -75,8 +75,10 @@ static bool sublayer_open(sublayer *s, model_case *c) {
     s->w = case_tensor(c, s->t, "in/w", 3), s->r = case_tensor(c, s->t, "in/r", 2);
     if (case_has(c, "in/mems")) s->mems = case_tensor(c, s->t, "in/mems", 3);
     s->Wqkv = case_tensor(c, s->t, "in/Wqkv", 2), s->Wr = case_tensor(c, s->t, "in/Wr", 2);
-    s->Wo = case_tensor(c, s->t, "in/Wo", 2), s->core = case_tensor(c, s->t, "in/core", 2);
-    s->u = case_tensor(c, s->t, "in/u", 1), s->z = case_tensor(c, s->t, "in/v", 1);
+    s->Wo = case_tensor(c, s->t, "in/Wo", 2);
+    if (case_has(c, "in/core")) s->core = case_tensor(c, s->t, "in/core", 2);
+    const int rank = s->core ? 1 : 2; /* of one head, or of each */
+    s->u = case_tensor(c, s->t, "in/u", rank), s->z = case_tensor(c, s->t, "in/v", rank);
     if (!case_fine(c)) return false;
     sr_failure why = {0};
     norm_options o = norm_options_preset(norm_find("ln"));
@@ -100,30 +102,65 @@ static tensor *normalized(sublayer *s, tensor *x) {
     return norm_apply(&s->norm, s->t, x, rows);
 }
 
+/* Wq, Wk and Wv of Wqkv [3 width, d]. */
+static bool cut(sublayer *s, int64_t width, tensor *w[3]) {
+    const int64_t d = s->w->dim[2], row[2] = {width, d};
+    if (s->Wqkv->dim[0] != 3 * width || s->Wqkv->dim[1] != d)
+        case_fail(s->c, "Wqkv is not [3 * %lld, %lld]", (long long)width, (long long)d);
+    for (int i = 0; i < 3 && case_fine(s->c); i++)
+        w[i] = block(s->t, s->Wqkv, i * width * d, 2, row);
+    return case_fine(s->c) && w[0] && w[1] && w[2];
+}
+
+static tensor *attend_multilinear(sublayer *s, tensor *x, tensor *keys) {
+    const bool causal = case_number(s->c, "causal") != 0;
+    tensor *w[3];
+    if (!cut(s, s->core->dim[1], w)) return NULL;
+    const multilinear_layer l = {w[0], w[1], w[2], s->Wr, s->Wo, s->core};
+    return multilinear_apply(&l, s->t, x, keys, s->r, s->u, s->z, causal);
+}
+
+/* What the file blocks is what a reach of mem_len keys (0: none) leaves out. */
+static int64_t check_blocked(model_case *c, int64_t T, int64_t K) {
+    const bool same = case_number(c, "same_length") != 0;
+    const int64_t reach = same ? (int64_t)case_number(c, "mem_len") : 0;
+    int64_t dim[4];
+    const int32_t *blocked = case_ints(c, "in/blocked", 2, dim);
+    if (!blocked) return 0;
+    if (dim[0] != T || dim[1] != K) case_fail(c, "blocked is not [%d, %d]", (int)T, (int)K);
+    for (int64_t n = 0; n < T * K && case_fine(c); n++) {
+        const int64_t D = n / K + K - T - n % K;
+        if ((blocked[n] != 0) != (D < 0 || (reach && D >= reach)))
+            case_fail(c, "blocked[%lld] is %d", (long long)n, blocked[n]);
+    }
+    return reach;
+}
+
+static tensor *attend_xl(sublayer *s, tensor *x, tensor *keys) {
+    const int64_t heads = (int64_t)case_number(s->c, "heads"),
+                  width = heads * (int64_t)case_number(s->c, "d_head"),
+                  reach = check_blocked(s->c, x->dim[1], keys->dim[1]);
+    tensor *w[3];
+    if (!cut(s, width, w)) return NULL;
+    const xl_attention_layer l = {w[0],  w[1],  w[2],
+                                  s->Wr, s->Wo, {.heads = (int)heads, .reach = reach}};
+    return xl_attention_apply(&l, s->t, x, keys, s->r, s->u, s->z);
+}
+
 /* x [L, B, d] asks, keys [K, B, d] answer; all as the file has them, time first. */
-static tensor *attend(sublayer *s, tensor *x, tensor *keys, bool causal) {
-    const int64_t R = s->core->dim[1], d = s->w->dim[2], row[2] = {R, d};
-    const multilinear_layer l = {.q = block(s->t, s->Wqkv, 0, 2, row),
-                                 .k = block(s->t, s->Wqkv, R * d, 2, row),
-                                 .v = block(s->t, s->Wqkv, 2 * R * d, 2, row),
-                                 .r = s->Wr,
-                                 .o = s->Wo,
-                                 .core = s->core};
-    if (!l.q || !l.k || !l.v) return NULL;
-    return swapped(s->t, multilinear_apply(&l, s->t, swapped(s->t, x), swapped(s->t, keys), s->r,
-                                           s->u, s->z, causal));
+static tensor *attend(sublayer *s, tensor *x, tensor *keys) {
+    x = swapped(s->t, x), keys = swapped(s->t, keys);
+    if (!x || !keys) return NULL;
+    return swapped(s->t, s->core ? attend_multilinear(s, x, keys) : attend_xl(s, x, keys));
 }
 
 static void run_sublayer(sublayer *s) {
     model_case *c = s->c;
-    const bool pre = case_number(c, "pre") != 0, causal = case_number(c, "causal") != 0;
-    if (s->Wqkv->dim[0] != 3 * s->core->dim[1] || s->Wqkv->dim[1] != s->w->dim[2])
-        case_fail(c, "Wqkv is not [3 R, d]");
-    if (!case_fine(c)) return;
+    const bool pre = case_number(c, "pre") != 0;
     tensor *keys = behind(s->t, s->mems, s->w);
     if (pre) keys = normalized(s, keys);
     tensor *x = pre && keys ? block(s->t, keys, keys->count - s->w->count, 3, s->w->dim) : s->w;
-    tensor *y = op_add(s->t, s->w, attend(s, x, keys, causal));
+    tensor *y = op_add(s->t, s->w, attend(s, x, keys));
     if (!pre) y = normalized(s, y);
     if (!case_tape_fine(c, s->t)) return;
     case_compare_reals(c, "y", y->value, y->count, NULL, 1);
@@ -135,10 +172,10 @@ static void run_sublayer(sublayer *s) {
                {"d_Wo", s->Wo}, {"d_core", s->core},    {"d_u", s->u},
                {"d_v", s->z},   {"d_g", s->norm.gamma}, {"d_c", s->norm.beta}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        case_compare_reals(c, row[i].name, row[i].x->grad, row[i].x->count, NULL, 1);
+        if (row[i].x) case_compare_reals(c, row[i].name, row[i].x->grad, row[i].x->count, NULL, 1);
 }
 
-void check_tensorized_attention(model_case *c) {
+void check_memory_attention(model_case *c) {
     sublayer s;
     if (sublayer_open(&s, c)) run_sublayer(&s);
     sublayer_close(&s);
