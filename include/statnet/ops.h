@@ -12,11 +12,10 @@
 /* y = x w^T + b. x [..., in], w [out, in], b [out] or NULL -> [..., out]. */
 tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b);
 
-/* Element-wise. op_add and op_product need equal counts; op_scale multiplies by the constant c. */
 /* y = x + b, b [C] added to every row of x [..., C]. */
 tensor *op_add_bias(tape *t, tensor *x, tensor *b);
 
-/* Element-wise. op_add needs equal counts; op_scale multiplies by the constant c. */
+/* Element-wise. op_add and op_product need equal counts; op_scale multiplies by the constant c. */
 tensor *op_relu(tape *t, tensor *x);
 tensor *op_sigmoid(tape *t, tensor *x);
 tensor *op_tanh(tape *t, tensor *x);
