@@ -54,6 +54,12 @@ typedef struct train_recipe {
 } train_recipe;
 const train_recipe *train_recipe_at(int i); /* NULL past the end */
 
+/* What a preset is of: sizes, source, whose machine it is for. */
+typedef struct train_preset {
+    const char *model, *name, *summary;
+} train_preset;
+const train_preset *train_preset_at(int i); /* NULL past the end */
+
 /* -- a run */
 
 /* One pass over a split. */

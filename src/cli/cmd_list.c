@@ -89,6 +89,18 @@ static int list_norms(const tool *t) {
     return TOOL_DONE;
 }
 
+/* "; options init heads": those that have an effect with this row and not with each. */
+static void append_options(char cell[CELL], bool (*obeys)(const char *, const char *),
+                           const char *name) {
+    const option_table all = train_options();
+    const char *before = "; options";
+    for (int i = 0; i < all.count; i++) {
+        if (!obeys(name, all.row[i].key)) continue;
+        append(cell, "%s %s", before, all.row[i].key);
+        before = "";
+    }
+}
+
 static int list_models(const tool *t) {
     (void)t;
     const model_row *m;
@@ -96,15 +108,49 @@ static int list_models(const tool *t) {
         char cell[CELL] = "";
         append(cell, "%s (%s)", m->summary, m->citation);
         if (m->presets && *m->presets) append(cell, "; presets %s", m->presets);
+        append_options(cell, model_obeys, m->name);
         PRINT_ROW(m->name, task_of(m->task)->name, cell);
+    }
+    return TOOL_DONE;
+}
+
+/* "; lr 0.002, norm ln": the options that a recipe sets. */
+static void append_settings(char cell[CELL], const char *of, const char *preset) {
+    const train_recipe *r;
+    const char *between = "; ";
+    for (int i = 0; (r = train_recipe_at(i)); i++) {
+        if (strcmp(r->model, of) != 0 || strcmp(r->preset, preset) != 0) continue;
+        append(cell, "%s%s %s", between, r->key, r->value);
+        between = ", ";
+    }
+}
+
+static int list_presets(const tool *t) {
+    (void)t;
+    const model_row *m;
+    const train_preset *p;
+    for (int i = 0; (m = model_at(i)); i++) {
+        char cell[CELL] = "of the model";
+        append_settings(cell, m->name, "");
+        PRINT_ROW(m->name, "-", cell);
+        for (int n = 0; (p = train_preset_at(n)); n++) {
+            if (strcmp(p->model, m->name) != 0) continue;
+            snprintf(cell, sizeof cell, "%s", p->summary);
+            append_settings(cell, m->name, p->name);
+            PRINT_ROW(m->name, p->name, cell);
+        }
     }
     return TOOL_DONE;
 }
 
 static int list_data(const tool *t) {
     (void)t;
-    for (int i = 0; data_name(i); i++)
-        PRINT_ROW(data_name(i), task_of(data_task(i))->name, data_summary(i));
+    for (int i = 0; data_name(i); i++) {
+        char cell[CELL] = "";
+        append(cell, "%s", data_summary(i));
+        append_options(cell, data_obeys, data_name(i));
+        PRINT_ROW(data_name(i), task_of(data_task(i))->name, cell);
+    }
     return TOOL_DONE;
 }
 
@@ -263,14 +309,20 @@ static const listing listings[] = {
       {"description", "summary, source, running state, defaults", 0, ""}}},
     {"models",
      list_models,
-     "models: data they take, summary, source, presets",
-     {NAME(14),
+     "models: data they take, summary, source, presets, options of their own",
+     {NAME(22),
       {"data", "that it takes", -7, " "},
-      {"description", "summary, source, presets", 0, ""}}},
+      {"description", "summary, source, presets, options", 0, ""}}},
+    {"presets",
+     list_presets,
+     "presets of models: sizes, and the options that they set",
+     {{"model", "whose preset it is", -22, "  "},
+      {"name", "as --preset takes it; -: whatever the preset", -23, "  "},
+      {"description", "what it is; option and value of what it sets", 0, ""}}},
     {"data",
      list_data,
-     "data sets",
-     {NAME(12), {"data", "of which kind", -7, " "}, {"description", "summary", 0, ""}}},
+     "data sets: kind, summary, options of their own",
+     {NAME(12), {"data", "of which kind", -7, " "}, {"description", "summary, options", 0, ""}}},
     {"tasks",
      list_tasks,
      "tasks: what is learnt, metrics",

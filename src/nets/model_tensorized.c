@@ -248,9 +248,8 @@ const model_row model_tensorized = {
     .summary = "language model of multi-linear attention, post- or pre-norm, tied embedding",
     .task = TASK_LM,
     .presets = "ptb|wikitext-103|ptb-mini|wikitext-2",
-    .options =
-        "preset embed-dim ffn-dim layers head-dim core-number lm-mask adaptive-cutoffs placement "
-        "dropout",
+    .options = "embed-dim ffn-dim layers head-dim core-number lm-mask adaptive-cutoffs placement "
+               "dropout",
     .build = tensorized_build,
     .forward = tensorized_forward,
     .free = tensorized_free,

@@ -145,9 +145,8 @@ const model_row model_transformer = {
     .summary = "encoder-decoder for sentence pairs, pre- or post-norm, one shared embedding",
     .task = TASK_PAIRS,
     .presets = "mini|transformer|transformer_iwslt_de_en|transformer_big",
-    .options =
-        "preset decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
-        "dropout attention-dropout relu-dropout count-padding",
+    .options = "decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
+               "dropout attention-dropout relu-dropout count-padding",
     .build = transformer_build,
     .forward = transformer_forward,
     .free = transformer_free,

@@ -131,7 +131,7 @@ const model_row model_transformer_lm = {
     .summary = "language model, causal transformer, pre- or post-norm, tied embedding",
     .task = TASK_LM,
     .presets = "ptb|ptb-mini|wikitext-2",
-    .options = "preset embed-dim ffn-dim heads layers lm-mask placement dropout "
+    .options = "embed-dim ffn-dim heads layers lm-mask placement dropout "
                "attention-dropout relu-dropout",
     .build = transformer_lm_build,
     .forward = transformer_lm_forward,

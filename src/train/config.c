@@ -145,7 +145,13 @@ static bool has_final_pass(const void *values) {
     return c->final_tid;
 }
 
+static bool has_presets(const void *values) {
+    const train_config *c = values;
+    return *model_find(c->model.name)->presets;
+}
+
 static const option_use
+    of_presets = {.with = "model", .holds = has_presets},
     of_model = {.with = "model", .obeys = model_lists},
     of_data = {.with = "data", .obeys = data_lists},
     of_files = {.with = "data", .holds = reads_files},
@@ -172,8 +178,9 @@ static const option_use
 
 static const option first_rows[] = {
     TEXT(MODEL, "model", model.name, "resnet20", "model, see `statrec list models`"),
-    TEXT(MODEL, "preset", model.preset, "", "sizes of a text model, see `statrec list models`",
-         .use = &of_model),
+    TEXT(MODEL, "preset", model.preset, "",
+         "sizes of a model and what goes with them, see `statrec list presets`",
+         .use = &of_presets),
     TEXT(MODEL, "norm", model.norm, "bn",
          "normalization of all sites; of a transformer: of its encoder; METHOD+ls: behind a layer "
          "scale"),
