@@ -80,10 +80,11 @@ static bool ends_with(const char *text, const char *end) {
 static void set_placement(run_identity *r) {
     const char *config = r->info->config;
     const sr_run_site *site;
+    option_line l;
     bool last = false;
     r->placement[0] = 0;
-    const bool lm = strcmp(r->info->task, "text") == 0;
-    if (strcmp(r->info->task, "images") == 0 || (!lm && !r->decoder[0])) return;
+    const bool may = r->decoder[0] || options_find_line(config, "placement", 9, &l);
+    if (strcmp(r->info->task, "images") == 0 || !may) return;
     options_line_value(config, "placement", r->placement, sizeof r->placement);
     if (r->placement[0]) return;
     for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)
