@@ -18,14 +18,21 @@ typedef enum { SIDE_SOURCE, SIDE_TARGET, SIDES } data_side;
 enum { DATA_TEXT = 512 };
 
 typedef struct data_options {
-    char name[DATA_TEXT];          /* row of the table: "cifar10" */
-    char dir[DATA_TEXT];           /* "" for embedded sets */
-    int64_t batch_size;            /* images; running text: sequences side by side */
-    int64_t eval_batch_size;       /* running text: the same in evaluation */
-    int64_t window;                /* running text: tokens of a sequence in a batch */
-    bool eos_of_empty;             /* running text: empty lines give an <eos> too */
-    bool augment;                  /* images: pad-4 random crop and mirror in training */
-    int64_t max_tokens;            /* pairs: padded positions of the longer side per batch */
+    char name[DATA_TEXT];    /* row of the table: "cifar10" */
+    char dir[DATA_TEXT];     /* "" for embedded sets */
+    int64_t batch_size;      /* images; running text: sequences side by side */
+    int64_t eval_batch_size; /* running text: the same in evaluation */
+    int64_t window;          /* running text: tokens of a sequence in a batch */
+    bool eos_of_empty;       /* running text: empty lines give an <eos> too */
+    int64_t valid_images; /* images: so many training images, the last ones, to validate on; -1: as
+                             the format wants it */
+    /* "idx": files of the images and of their labels; testing ones may be missing */
+    char idx_train_images[DATA_TEXT], idx_train_labels[DATA_TEXT];
+    char idx_test_images[DATA_TEXT], idx_test_labels[DATA_TEXT];
+    bool idx_transpose;  /* "idx": rows of the file are columns of the image, as EMNIST's */
+    int64_t idx_classes; /* "idx": 0: counted */
+    bool augment;        /* images: pad-4 random crop and mirror in training */
+    int64_t max_tokens;  /* pairs: padded positions of the longer side per batch */
     char max_tokens_of[DATA_TEXT]; /* pairs: "padded" (or ""), "valid": without padding */
     char batching[DATA_TEXT];      /* pairs: "bucketed" (or ""), "sorted", "random" */
     char dictionary[DATA_TEXT];    /* pairs: "joint" (or ""), "separate": one for each side */

@@ -24,11 +24,12 @@ typedef struct model_options {
                    [MODEL_TEXT]; /* of norm_option_at(i); "": the method's preset */
     bool count_padding;          /* transformer: control, padded rows take part in normalizations */
     char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
+    bool conv_norms;             /* mnist_cnn: norms behind the convolutions too */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
     double dropout, attention_dropout, relu_dropout;
-    /* language models; 0 or "": what the preset says */
+    /* language models; 0 or "": what the preset says. layers: of resnet20 too */
     int64_t layers, head_dim, core_number;
     char lm_mask[MODEL_TEXT];          /* "causal" (or ""), "released": none */
     char adaptive_cutoffs[MODEL_TEXT]; /* "4000,12000", "none" */

@@ -8,21 +8,30 @@
 #include "dataset.h"
 #include "statnet/options.h"
 
-#define PAIRS "max-tokens max-tokens-of batching dictionary vocab-size shuffle-sources"
+#define IMAGES      "batch-size augment"
+#define IMAGE_FILES IMAGES " valid-images"
+#define PAIRS       "max-tokens max-tokens-of batching dictionary vocab-size shuffle-sources"
 #define PAIR_FILES                                                                                 \
     " source target tokenize lowercase bpe-merges bpe-codes source-dictionary target-dictionary"   \
     " bleu-every bleu-beam"
 
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
-     TASK_IMAGES, true, "batch-size augment", cifar10_open},
+     TASK_IMAGES, true, IMAGE_FILES, cifar10_open},
+    {"cifar100", "CIFAR-100 binary files in --data-dir, plain or .gz, fine labels", TASK_IMAGES,
+     true, IMAGE_FILES, cifar100_open},
+    {"idx", "images and labels in MNIST's format in --data-dir, plain or .gz: MNIST, EMNIST ...",
+     TASK_IMAGES, true,
+     IMAGE_FILES " idx-train-images idx-train-labels idx-test-images idx-test-labels idx-transpose "
+                 "idx-classes",
+     idx_open},
     {"parallel", "sentence pairs PREFIX.LANG in --data-dir, plain or .gz", TASK_PAIRS, true,
      PAIRS PAIR_FILES " trainpref validpref testpref", parallel_open},
     {"tabbed",
      "sentence pairs in the columns of one file in --data-dir, plain or .gz, as Tatoeba's",
      TASK_PAIRS, true, PAIRS PAIR_FILES " data-file columns valid-share test-share", tabbed_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
-     TASK_IMAGES, false, "batch-size augment", synth_images_open},
+     TASK_IMAGES, false, IMAGES, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
      TASK_PAIRS, false, PAIRS, synth_pairs_open},
     {"text", "running text in --data-dir, one file for each split, plain or .gz, <eos> after lines",

@@ -21,22 +21,32 @@ int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
     return p->tokens - p->batches * p->pieces * d->running.window;
 }
 
-static void note_three(dataset *d, const char *what, const double *v) {
-    dataset_note(d, "; %s %.4f %.4f %.4f", what, v[0], v[1], v[2]);
+static void note_channels(dataset *d, const char *what, const double *v) {
+    dataset_note(d, "; %s", what);
+    for (int c = 0; c < d->images.size.channels; c++) dataset_note(d, " %.4f", v[c]);
+}
+
+static void note_images(dataset *d) {
+    const image_split *p = d->images.split;
+    dataset_note(d, "; %lld training and %lld validation images, ", (long long)p[SPLIT_TRAIN].count,
+                 (long long)p[SPLIT_VALID].count);
+    if (p[SPLIT_TEST].count > 0)
+        dataset_note(d, "%lld test images", (long long)p[SPLIT_TEST].count);
+    else
+        dataset_note(d, "no test split");
+    note_channels(d, "training mean", d->images.mean);
+    note_channels(d, "standard deviation", d->images.deviation);
 }
 
 sr_status dataset_finish_images(dataset *d, sr_failure *why) {
-    image_set *s = &d->images;
-    sr_status status = image_set_finish(s, why);
+    const image_size *size = &d->images.size;
+    sr_status status = image_set_finish(&d->images, why);
     d->shape = (data_shape){.task = TASK_IMAGES,
-                            .height = s->height,
-                            .width = s->width,
-                            .channels = IMAGE_CHANNELS,
-                            .classes = s->classes};
-    dataset_note(d, "; %lld training and %lld validation images, no test split",
-                 (long long)s->split[SPLIT_TRAIN].count, (long long)s->split[SPLIT_VALID].count);
-    note_three(d, "training mean", s->mean);
-    note_three(d, "standard deviation", s->deviation);
+                            .height = size->height,
+                            .width = size->width,
+                            .channels = size->channels,
+                            .classes = size->classes};
+    if (status == SR_OK) note_images(d);
     return status;
 }
 

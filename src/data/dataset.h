@@ -44,6 +44,8 @@ void dataset_finish_pairs(dataset *d);
 void dataset_finish_running(dataset *d);
 
 sr_status cifar10_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status cifar100_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status idx_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status text_open(dataset *d, const data_options *o, sr_failure *why);

@@ -17,9 +17,8 @@
 #include "dataset.h"
 #include "statnet/rng.h"
 
-sr_status image_set_create(image_set *s, const data_options *o, int64_t height, int64_t width,
-                           int64_t classes, sr_failure *why) {
-    *s = (image_set){.height = height, .width = width, .classes = classes};
+sr_status image_set_create(image_set *s, const data_options *o, image_size size, sr_failure *why) {
+    *s = (image_set){.size = size};
     for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     s->batch_size = o->batch_size;
     s->augment = o->augment;
@@ -37,7 +36,7 @@ void image_set_free(image_set *s) {
 }
 
 static int64_t pixels_of(const image_set *s) {
-    return s->height * s->width * IMAGE_CHANNELS;
+    return s->size.height * s->size.width * s->size.channels;
 }
 
 sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failure *why) {
@@ -54,6 +53,23 @@ sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failur
     return SR_OK;
 }
 
+sr_status image_set_divide(image_set *s, int64_t held_out, int64_t limit, sr_failure *why) {
+    image_split *train = &s->split[SPLIT_TRAIN], *valid = &s->split[SPLIT_VALID];
+    if (held_out >= train->count && held_out > 0)
+        return sr_fail(why, SR_USAGE, "valid-images %lld: there are %lld training images",
+                       (long long)held_out, (long long)train->count);
+    if (held_out > 0) {
+        sr_status status = image_set_grow(s, SPLIT_VALID, held_out, why);
+        if (status != SR_OK) return status;
+        train->count -= held_out;
+        const size_t size = (size_t)pixels_of(s), from = (size_t)train->count;
+        memcpy(valid->pixel, train->pixel + from * size, (size_t)held_out * size);
+        memcpy(valid->label, train->label + from, (size_t)held_out);
+    }
+    if (limit > 0 && train->count > limit) train->count = limit;
+    return SR_OK;
+}
+
 /* Mean and deviation of channel c from the count of each byte value: exact, two passes. */
 static void measure_channel(image_set *s, int c, const int64_t count[256]) {
     double total = 0, sum = 0, squares = 0;
@@ -67,12 +83,13 @@ static void measure_channel(image_set *s, int c, const int64_t count[256]) {
 }
 
 static void measure(image_set *s) {
-    int64_t count[IMAGE_CHANNELS][256] = {{0}};
+    int64_t count[IMAGE_CHANNELS_MOST][256] = {{0}};
+    const int channels = (int)s->size.channels;
     const uint8_t *p = s->split[SPLIT_TRAIN].pixel;
-    int64_t places = s->split[SPLIT_TRAIN].count * s->height * s->width;
+    int64_t places = s->split[SPLIT_TRAIN].count * s->size.height * s->size.width;
     for (int64_t i = 0; i < places; i++)
-        for (int c = 0; c < IMAGE_CHANNELS; c++) count[c][p[i * IMAGE_CHANNELS + c]]++;
-    for (int c = 0; c < IMAGE_CHANNELS; c++) measure_channel(s, c, count[c]);
+        for (int c = 0; c < channels; c++) count[c][*p++]++;
+    for (int c = 0; c < channels; c++) measure_channel(s, c, count[c]);
 }
 
 sr_status image_set_finish(image_set *s, sr_failure *why) {
@@ -112,21 +129,22 @@ static void shuffle_for(const image_set *s, image_buffers *to, int64_t epoch) {
 /* out[place] of a row of pixels, in reading order or mirrored; from NULL means black. */
 static void convert_row(const image_set *s, const uint8_t *from, int64_t first, bool mirror,
                         real *out) {
-    for (int64_t x = 0; x < s->width; x++) {
-        int64_t at = first + (mirror ? s->width - 1 - x : x);
-        bool inside = from && at >= 0 && at < s->width;
-        for (int c = 0; c < IMAGE_CHANNELS; c++)
-            out[x * IMAGE_CHANNELS + c] = s->value[c][inside ? from[at * IMAGE_CHANNELS + c] : 0];
+    const int64_t width = s->size.width, channels = s->size.channels;
+    for (int64_t x = 0; x < width; x++) {
+        int64_t at = first + (mirror ? width - 1 - x : x);
+        bool inside = from && at >= 0 && at < width;
+        for (int64_t c = 0; c < channels; c++)
+            out[x * channels + c] = s->value[c][inside ? from[at * channels + c] : 0];
     }
 }
 
 /* One image, its window moved by (down, right) over the padded picture. */
 static void convert_image(const image_set *s, const uint8_t *pixel, int64_t down, int64_t right,
                           bool mirror, real *out) {
-    int64_t row = s->width * IMAGE_CHANNELS;
-    for (int64_t y = 0; y < s->height; y++) {
+    int64_t row = s->size.width * s->size.channels;
+    for (int64_t y = 0; y < s->size.height; y++) {
         int64_t at = y + down;
-        bool inside = at >= 0 && at < s->height;
+        bool inside = at >= 0 && at < s->size.height;
         convert_row(s, inside ? pixel + at * row : NULL, right, mirror, out + y * row);
     }
 }
@@ -145,7 +163,7 @@ void image_set_batch(image_set *s, int slot, data_split split, int64_t epoch, in
     bool train = split == SPLIT_TRAIN;
     int64_t first = index * s->batch_size, left = p->count - first, size = pixels_of(s);
     *b = (batch){.task = TASK_IMAGES, .count = left < s->batch_size ? left : s->batch_size};
-    b->height = s->height, b->width = s->width, b->channels = IMAGE_CHANNELS;
+    b->height = s->size.height, b->width = s->size.width, b->channels = s->size.channels;
     b->image = to->image, b->label = to->label, b->tokens = b->count;
     rng root = rng_create(s->seed), draws = rng_split(&root, STREAM_AUGMENT);
     uint64_t key = rng_split(&draws, (uint64_t)epoch).key;

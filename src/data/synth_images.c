@@ -19,7 +19,7 @@
 #include "dataset.h"
 #include "statnet/rng.h"
 
-enum { SIDE = 32, CLASSES = 10, TRAIN_COUNT = 6400, VALID_COUNT = 1000 };
+enum { SIDE = 32, CHANNELS = 3, CLASSES = 10, TRAIN_COUNT = 6400, VALID_COUNT = 1000 };
 typedef enum { DISC, RING, SQUARE, PLUS, TRIANGLE, SHAPES } shape;
 
 static const double radius_low = 8, radius_high = 12, tilt_most = 0.25;     /* pixels; radians */
@@ -31,8 +31,8 @@ typedef struct scene {
     bool upright;
     double x, y, radius, sine, cosine; /* of the object */
     double wave, phase;                /* of the stripes */
-    double middle[IMAGE_CHANNELS], swing[IMAGE_CHANNELS];
-    double from[IMAGE_CHANNELS], to[IMAGE_CHANNELS], down, across; /* background */
+    double middle[CHANNELS], swing[CHANNELS];
+    double from[CHANNELS], to[CHANNELS], down, across; /* background */
 } scene;
 
 static double between(rng *r, double low, double high) {
@@ -42,7 +42,7 @@ static double between(rng *r, double low, double high) {
 static void draw_colours(scene *s, rng *r) {
     double angle = between(r, 0, 2 * acos(-1.0));
     s->down = sin(angle) / SIDE, s->across = cos(angle) / SIDE;
-    for (int c = 0; c < IMAGE_CHANNELS; c++) {
+    for (int c = 0; c < CHANNELS; c++) {
         s->middle[c] = between(r, 0.3, 0.7);
         s->swing[c] = between(r, contrast_low, contrast_high) * (rng_below(r, 2) ? 1 : -1);
         s->from[c] = between(r, 0.1, 0.9);
@@ -80,14 +80,14 @@ static bool is_inside(shape kind, double u, double v) {
     }
 }
 
-static void shade_pixel(const scene *s, int y, int x, double colour[IMAGE_CHANNELS]) {
+static void shade_pixel(const scene *s, int y, int x, double colour[CHANNELS]) {
     double dx = x - s->x, dy = y - s->y;
     double right = s->cosine * dx + s->sine * dy, below = s->cosine * dy - s->sine * dx;
     double along = 0.5 + s->down * (y - SIDE / 2) + s->across * (x - SIDE / 2);
     bool inside = is_inside(s->shape, right / s->radius, below / s->radius);
     double stripe = 0;
     if (inside) stripe = sin(2 * acos(-1.0) * (s->upright ? right : below) / s->wave + s->phase);
-    for (int c = 0; c < IMAGE_CHANNELS; c++)
+    for (int c = 0; c < CHANNELS; c++)
         colour[c] = inside ? s->middle[c] + s->swing[c] * stripe
                            : s->from[c] + along * (s->to[c] - s->from[c]);
 }
@@ -99,12 +99,12 @@ static uint8_t as_byte(double v) {
 static void paint(rng *r, int label, uint8_t *pixel) {
     scene s = draw_scene(r, label);
     for (int i = 0; i < SIDE * SIDE; i++) {
-        double colour[IMAGE_CHANNELS];
+        double colour[CHANNELS];
         shade_pixel(&s, i / SIDE, i % SIDE, colour);
         uint64_t bits = rng_next(r); /* 16 of them for each channel */
-        for (int c = 0; c < IMAGE_CHANNELS; c++, bits >>= 16) {
+        for (int c = 0; c < CHANNELS; c++, bits >>= 16) {
             double v = (double)(bits & 0xffff) / 0xffff;
-            pixel[i * IMAGE_CHANNELS + c] = as_byte(colour[c] + noise * (2 * v - 1));
+            pixel[i * CHANNELS + c] = as_byte(colour[c] + noise * (2 * v - 1));
         }
     }
 }
@@ -118,13 +118,14 @@ static sr_status generate_split(image_set *s, data_split split, int64_t count, s
         rng r = rng_split(&images, (uint64_t)n);
         int label = (int)rng_below(&r, CLASSES);
         s->split[split].label[n] = (uint8_t)label;
-        paint(&r, label, s->split[split].pixel + n * SIDE * SIDE * IMAGE_CHANNELS);
+        paint(&r, label, s->split[split].pixel + n * SIDE * SIDE * CHANNELS);
     }
     return SR_OK;
 }
 
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why) {
-    sr_status status = image_set_create(&d->images, o, SIDE, SIDE, CLASSES, why);
+    sr_status status =
+        image_set_create(&d->images, o, (image_size){SIDE, SIDE, CHANNELS, CLASSES}, why);
     int64_t count = o->limit > 0 ? o->limit : TRAIN_COUNT;
     dataset_note(d, "synth-images: generated from seed %llu", (unsigned long long)o->seed);
     if (status == SR_OK) status = generate_split(&d->images, SPLIT_TRAIN, count, why);

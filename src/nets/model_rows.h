@@ -4,7 +4,8 @@
 
 #include "statnet/models.h"
 
-extern const model_row model_resnet20, model_transformer, model_tensorized, model_transformer_lm;
+extern const model_row model_resnet20, model_resnet18, model_mnist_cnn;
+extern const model_row model_transformer, model_tensorized, model_transformer_lm;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);

@@ -7,8 +7,9 @@
 #include "statnet/models.h"
 #include "statnet/options.h"
 
-static const model_row *const rows[] = {&model_resnet20, &model_transformer, &model_tensorized,
-                                        &model_transformer_lm};
+static const model_row *const rows[] = {&model_resnet20,   &model_resnet18,
+                                        &model_mnist_cnn,  &model_transformer,
+                                        &model_tensorized, &model_transformer_lm};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

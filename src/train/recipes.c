@@ -23,6 +23,18 @@
     }
 
 static const train_recipe recipes[] = {
+    {"resnet18", "mini", "data", "cifar10"},
+    {"mnist_cnn", "", "data", "idx"}, /* docs/models.md 7 */
+    {"mnist_cnn", "", "norm", "ln"},
+    {"mnist_cnn", "", "init", "pytorch"},
+    {"mnist_cnn", "", "optimizer", "adam"},
+    {"mnist_cnn", "", "adam-beta2", "0.999"},
+    {"mnist_cnn", "", "lr", "0.001"},
+    {"mnist_cnn", "", "lr-scheduler", "fixed"},
+    {"mnist_cnn", "", "weight-decay", "0"},
+    {"mnist_cnn", "", "batch-size", "32"},
+    {"mnist_cnn", "", "epochs", "20"},
+    {"mnist_cnn", "", "augment", "no"},
     {"transformer", "", "data", "synth-pairs"},
     {"transformer", "", "norm", "ln"},
     {"transformer", "", "optimizer", "adam-fairseq"}, /* docs/models.md 2.6 */

@@ -62,6 +62,10 @@ data_options preset_options(const char *name, const char *dir) {
     snprintf(o.name, sizeof o.name, "%s", name);
     snprintf(o.dir, sizeof o.dir, "%s", dir);
     strcpy(o.source, "de"), strcpy(o.target, "en");
+    strcpy(o.idx_train_images, "train-images-idx3-ubyte");
+    strcpy(o.idx_train_labels, "train-labels-idx1-ubyte");
+    strcpy(o.idx_test_images, "t10k-images-idx3-ubyte");
+    strcpy(o.idx_test_labels, "t10k-labels-idx1-ubyte");
     strcpy(o.trainpref, "train"), strcpy(o.validpref, "valid"), strcpy(o.testpref, "test");
     return o;
 }

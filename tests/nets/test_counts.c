@@ -1,4 +1,4 @@
-/* Parameter counts and site names of the models (docs/models.md 1.1, 2.1). */
+/* Parameter counts and site names of the models (docs/models.md 1.1, 1.2, 2.1, 7). */
 #include <math.h>
 #include <string.h>
 
@@ -46,6 +46,91 @@ static void resnet20_counts(void **state) {
     assert_int_equal(m->site[0]->features, 16);
     assert_int_equal(m->site[18]->features, 64);
     assert_true(m->site[0]->options.alpha == 0.9);
+    model_free(m);
+}
+
+/* 6 n + 2 layers: 0.27, 0.46, 0.66, 0.85 and 1.7 million parameters in the paper. */
+static void deeper_resnets(void **state) {
+    (void)state;
+    const struct {
+        int layers;
+        int64_t parameters;
+    } row[] = {{20, 269722}, {32, 464154}, {44, 658586}, {56, 853018}, {110, 1727962}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        model_options o = options("resnet20", "", "");
+        o.layers = row[i].layers;
+        model *m = create(&o, &images);
+        assert_int_equal(params_total(&m->params), row[i].parameters);
+        assert_int_equal(m->sites, row[i].layers - 1);
+        model_free(m);
+    }
+}
+
+static void resnet18_counts(void **state) {
+    (void)state;
+    model_options o = options("resnet18", "", "");
+    model *m = create(&o, &images);
+    assert_int_equal(params_total(&m->params), 11173962);
+    assert_int_equal(m->sites, 20);
+    const char *const want[] = {"stem",           "stage1.0.norm1",   "stage1.0.norm2",
+                                "stage1.1.norm1", "stage1.1.norm2",   "stage2.0.norm1",
+                                "stage2.0.norm2", "stage2.0.shortcut"};
+    const int width[] = {64, 64, 64, 64, 64, 128, 128, 128};
+    for (int i = 0; i < 8; i++) {
+        assert_string_equal(m->site[i]->name, want[i]);
+        assert_int_equal(m->site[i]->features, width[i]);
+    }
+    assert_string_equal(m->site[19]->name, "stage4.1.norm2");
+    assert_int_equal(m->site[19]->features, 512);
+    assert_true(m->site[0]->options.alpha == 0.9);
+    const tensor *w = &params_find(&m->params, "stage4.0.shortcut.weight")->t;
+    assert_true(w->dim[0] == 512 && w->dim[1] == 1 && w->dim[2] == 1 && w->dim[3] == 256);
+    model_free(m);
+    data_shape hundred = images;
+    hundred.classes = 100;
+    m = create(&o, &hundred);
+    assert_int_equal(params_total(&m->params), 11173962 + 90 * 513);
+    model_free(m);
+    strcpy(o.preset, "mini");
+    m = create(&o, &images);
+    assert_int_equal(params_total(&m->params), 701466);
+    assert_int_equal(m->site[19]->features, 128);
+    model_free(m);
+}
+
+static const data_shape digits = {
+    .task = TASK_IMAGES, .height = 28, .width = 28, .channels = 1, .classes = 10};
+
+static void mnist_cnn_counts(void **state) {
+    (void)state;
+    model_options o = options("mnist_cnn", "", "");
+    strcpy(o.norm, "ln");
+    model *m = create(&o, &digits);
+    assert_int_equal(params_total(&m->params), 431080 + 1000);
+    assert_int_equal(m->sites, 1);
+    assert_string_equal(m->site[0]->name, "hidden");
+    assert_string_equal(m->site[0]->kind, "linear");
+    assert_int_equal(m->site[0]->features, 500);
+    model_free(m);
+    strcpy(o.norm, "none");
+    m = create(&o, &digits);
+    assert_int_equal(params_total(&m->params), 431080);
+    model_free(m);
+    strcpy(o.norm, "bn");
+    o.conv_norms = true;
+    m = create(&o, &digits);
+    assert_int_equal(params_total(&m->params), 431080 + 2 * (20 + 50 + 500));
+    assert_int_equal(m->sites, 3);
+    assert_string_equal(m->site[0]->name, "conv1");
+    assert_string_equal(m->site[1]->name, "conv2");
+    assert_string_equal(m->site[1]->kind, "conv");
+    assert_string_equal(m->site[2]->name, "hidden");
+    model_free(m);
+    o.conv_norms = false;
+    data_shape wide = {.task = TASK_IMAGES, .height = 16, .width = 36, .channels = 3, .classes = 7};
+    m = create(&o, &wide); /* 1 x 6 places behind the second pooling */
+    assert_int_equal(params_total(&m->params),
+                     (75 + 1) * 20 + (500 + 1) * 50 + (300 + 1) * 500 + 501 * 7 + 1000);
     model_free(m);
 }
 
@@ -210,7 +295,17 @@ static void refusals(void **state) {
     data_shape odd = images;
     odd.height = 30;
     o = options("resnet20", "", "");
-    expect_refusal(&o, &odd, "30 x 32");
+    expect_refusal(&o, &odd, "sides divisible by 4, not 30 x 32");
+    o.layers = 21;
+    expect_refusal(&o, &images, "layers 21 of resnet20 is not one of 20, 32, 44, 56, 110");
+    o = options("resnet18", "", "");
+    expect_refusal(&o, &digits, "sides divisible by 8, not 28 x 28");
+    o = options("resnet18", "tiny", "");
+    expect_refusal(&o, &images, "'tiny' of model resnet18 is not one of resnet18|mini");
+    o = options("mnist_cnn", "", "");
+    expect_refusal(&o, &odd, "sides divisible by 4, 16 at least, not 30 x 32");
+    odd.height = 12;
+    expect_refusal(&o, &odd, "16 at least, not 12 x 32");
 }
 
 /* Globs of globs.h; one that decides nowhere is a mistake. */
@@ -236,14 +331,12 @@ static void globs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(resnet20_counts),
-                                       cmocka_unit_test(transformer_counts),
-                                       cmocka_unit_test(transformer_site_names),
-                                       cmocka_unit_test(norms_by_site),
-                                       cmocka_unit_test(norm_parameters),
-                                       cmocka_unit_test(own_layer_scales),
-                                       cmocka_unit_test(initial_weights),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(globs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resnet20_counts),    cmocka_unit_test(deeper_resnets),
+        cmocka_unit_test(resnet18_counts),    cmocka_unit_test(mnist_cnn_counts),
+        cmocka_unit_test(transformer_counts), cmocka_unit_test(transformer_site_names),
+        cmocka_unit_test(norms_by_site),      cmocka_unit_test(norm_parameters),
+        cmocka_unit_test(own_layer_scales),   cmocka_unit_test(initial_weights),
+        cmocka_unit_test(refusals),           cmocka_unit_test(globs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

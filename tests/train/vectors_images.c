@@ -59,7 +59,7 @@ static void run_block(layer_case *l) {
     const double stride = case_number(c, "stride");
     if (!case_read(c, "in/w1", 4, dim)) return;
     site_builder b = {l->m, &l->options, &l->why};
-    basic_block block = basic_block_init(&b, "block", dim[3], dim[0]);
+    basic_block block = basic_block_init(&b, "block", dim[3], dim[0], false);
     block.first.stride = (int)stride;
     layer_case_set(l, block_names);
     image_pass p = {.pass = &l->pass};
