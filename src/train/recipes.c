@@ -23,7 +23,6 @@
     }
 
 static const train_recipe recipes[] = {
-    {"resnet18", "mini", "data", "cifar10"},
     {"mnist_cnn", "", "data", "idx"}, /* docs/models.md 7 */
     {"mnist_cnn", "", "norm", "ln"},
     {"mnist_cnn", "", "init", "pytorch"},

@@ -1,5 +1,6 @@
-/* The whole ResNet20 without normalization against its definition (docs/models.md 1.1) in double: loss,
- * nll, right answers, and the gradient by differences at some weights. */
+/* The whole ResNet20 and ResNet18 (mini) without normalization against their definitions
+ * (docs/models.md 1.1, 1.2) in double: loss, nll, right answers, and the gradient by differences at
+ * some weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "../check.h"
 #include "statnet/task.h"
 
-enum { SIDE = 8, CHANNELS = 3, CLASSES = 10, IMAGES = 4, WIDEST = 64 };
+enum { SIDE = 8, CHANNELS = 3, CLASSES = 10, IMAGES = 4, WIDEST = 128 };
 
 /* [side, side, channels] of one image */
 typedef struct picture {
@@ -16,13 +17,24 @@ typedef struct picture {
     double x[SIDE * SIDE * WIDEST];
 } picture;
 
-static model *create(void) {
-    model_options o = {.name = "resnet20",
-                       .norm = "none",
-                       .norm_eps = NAN,
-                       .norm_alpha = NAN,
-                       .init = "pytorch",
-                       .seed = 3};
+/* a, b, c: weights whose gradients are checked. */
+typedef struct net {
+    const char *name, *preset;
+    int stages, blocks;
+    const char *a, *b, *c;
+} net;
+
+static const net nets[] = {
+    {"resnet20", "", 3, 3, "stem.weight", "stage2.0.conv1.weight", "stage3.2.conv2.weight"},
+    {"resnet18", "mini", 4, 2, "stage1.1.conv1.weight", "stage2.0.shortcut.weight",
+     "stage4.0.shortcut.weight"},
+};
+
+static model *create(const net *n) {
+    model_options o = {
+        .norm = "none", .norm_eps = NAN, .norm_alpha = NAN, .init = "pytorch", .seed = 3};
+    strcpy(o.name, n->name);
+    strcpy(o.preset, n->preset);
     data_shape shape = {.task = TASK_IMAGES,
                         .height = SIDE,
                         .width = SIDE,
@@ -48,19 +60,20 @@ static const tensor *conv_weight(const model *m, int stage, int block, int conv)
 
 /* -- the definition */
 
-/* 3x3, one row and column of zeros around. w [out, 3, 3, in] */
+/* k x k, k/2 rows and columns of zeros around. w [out, k, k, in] */
 static void convolve(const picture *from, const tensor *w, int stride, picture *to) {
-    int in = from->channels;
+    const int in = from->channels, k = (int)w->dim[1];
     to->side = from->side / stride;
     to->channels = (int)w->dim[0];
     for (int p = 0; p < to->side * to->side; p++)
         for (int c = 0; c < to->channels; c++) {
             double sum = 0;
-            for (int k = 0; k < 9; k++) {
-                int y = p / to->side * stride + k / 3 - 1, x = p % to->side * stride + k % 3 - 1;
+            for (int at = 0; at < k * k; at++) {
+                int y = p / to->side * stride + at / k - k / 2;
+                int x = p % to->side * stride + at % k - k / 2;
                 if (y < 0 || x < 0 || y >= from->side || x >= from->side) continue;
                 for (int i = 0; i < in; i++)
-                    sum += (double)w->value[(c * 9 + k) * in + i] *
+                    sum += (double)w->value[(c * k * k + at) * in + i] *
                            from->x[(y * from->side + x) * in + i];
             }
             to->x[p * to->channels + c] = sum;
@@ -82,24 +95,37 @@ static void add_shortcut(const picture *from, int stride, picture *to) {
     }
 }
 
+/* Option B. */
+static void add_projection(const picture *from, const tensor *w, int stride, picture *to) {
+    static picture around;
+    convolve(from, w, stride, &around);
+    assert_true(around.side == to->side && around.channels == to->channels);
+    for (int i = 0; i < to->side * to->side * to->channels; i++) to->x[i] += around.x[i];
+}
+
 static void pass_block(const model *m, int stage, int block, picture *x) {
     static picture h, y;
     int stride = stage > 1 && block == 0 ? 2 : 1;
     convolve(x, conv_weight(m, stage, block, 1), stride, &h);
     rectify(&h);
     convolve(&h, conv_weight(m, stage, block, 2), 1, &y);
-    add_shortcut(x, stride, &y);
+    char name[PARAM_NAME];
+    snprintf(name, sizeof name, "stage%d.%d.shortcut.weight", stage, block);
+    if (params_find(&m->params, name))
+        add_projection(x, weight(m, name), stride, &y);
+    else
+        add_shortcut(x, stride, &y);
     rectify(&y);
     *x = y;
 }
 
 static void classify(const model *m, const picture *x, double logits[CLASSES]) {
     const tensor *w = weight(m, "classify.weight"), *b = weight(m, "classify.bias");
-    int places = x->side * x->side;
+    const int places = x->side * x->side, width = x->channels;
     for (int v = 0; v < CLASSES; v++) {
         logits[v] = (double)b->value[v];
-        for (int i = 0; i < places * WIDEST; i++)
-            logits[v] += (double)w->value[v * WIDEST + i % WIDEST] * x->x[i] / places;
+        for (int i = 0; i < places * width; i++)
+            logits[v] += (double)w->value[v * width + i % width] * x->x[i] / places;
     }
 }
 
@@ -120,7 +146,8 @@ static void add_loss(const double *logits, int label, double smoothing, smoothin
     r->correct += best == label;
 }
 
-static task_sums defined(const model *m, const batch *b, double smoothing, smoothing_form form) {
+static task_sums defined(const net *of, const model *m, const batch *b, double smoothing,
+                         smoothing_form form) {
     static picture x, y;
     task_sums r = {0};
     for (int n = 0; n < IMAGES; n++) {
@@ -130,8 +157,8 @@ static task_sums defined(const model *m, const batch *b, double smoothing, smoot
             x.x[i] = (double)b->image[n * SIDE * SIDE * CHANNELS + i];
         convolve(&x, weight(m, "stem.weight"), 1, &y);
         rectify(&y);
-        for (int stage = 1; stage <= 3; stage++)
-            for (int block = 0; block < 3; block++) pass_block(m, stage, block, &y);
+        for (int stage = 1; stage <= of->stages; stage++)
+            for (int block = 0; block < of->blocks; block++) pass_block(m, stage, block, &y);
         classify(m, &y, logits);
         add_loss(logits, b->label[n], smoothing, form, &r);
     }
@@ -171,39 +198,44 @@ static task_sums computed(model *m, const task_options *o, const batch *b) {
 }
 
 /* One weight moved up and down. */
-static void check_gradient(model *m, const batch *b, tensor *w, int64_t i, double smoothing) {
+static void check_gradient(const net *of, model *m, const batch *b, tensor *w, int64_t i,
+                           double smoothing) {
     const real value = w->value[i];
     const real up = value + (real)1e-5, down = value - (real)1e-5;
     w->value[i] = up;
-    double change = defined(m, b, smoothing, SMOOTHING_ALL).loss;
+    double change = defined(of, m, b, smoothing, SMOOTHING_ALL).loss;
     w->value[i] = down;
-    change -= defined(m, b, smoothing, SMOOTHING_ALL).loss;
+    change -= defined(of, m, b, smoothing, SMOOTHING_ALL).loss;
     w->value[i] = value;
     double want = change / ((double)up - (double)down), got = (double)w->grad[i];
     check_near_double("gradient", &got, &want, 1, 1e-3, 1e-4);
 }
 
+static void check_net(const net *of, double smoothing, smoothing_form form) {
+    const task_options o = {.label_smoothing = smoothing, .smoothing = form};
+    const batch b = make_batch();
+    model *m = create(of);
+    tensor *last = weight(m, "classify.weight");
+    for (int64_t k = 0; k < last->count; k++) last->value[k] *= 50; /* logits that differ */
+    task_sums got = computed(m, &o, &b), want = defined(of, m, &b, smoothing, form);
+    check_near_double("loss", &got.loss, &want.loss, 1, 1e-5, 0);
+    check_near_double("nll", &got.nll, &want.nll, 1, 1e-5, 0);
+    assert_int_equal(got.correct, want.correct);
+    assert_int_equal(got.tokens, IMAGES);
+    if (form == SMOOTHING_ALL) {
+        check_gradient(of, m, &b, weight(m, of->a), 100, smoothing);
+        check_gradient(of, m, &b, weight(m, of->b), 9, smoothing);
+        check_gradient(of, m, &b, weight(m, of->c), 9, smoothing);
+    }
+    model_free(m);
+}
+
 static void against_the_definition(void **state) {
     (void)state;
-    const double smoothing[] = {0, 0.2, 0.2};
-    const smoothing_form form[] = {SMOOTHING_ALL, SMOOTHING_ALL, SMOOTHING_OTHERS};
-    const batch b = make_batch();
-    for (int i = 0; i < 3; i++) {
-        const task_options o = {.label_smoothing = smoothing[i], .smoothing = form[i]};
-        model *m = create();
-        for (int64_t k = 0; k < 10 * WIDEST; k++) /* logits that differ */
-            weight(m, "classify.weight")->value[k] *= 50;
-        task_sums got = computed(m, &o, &b), want = defined(m, &b, smoothing[i], form[i]);
-        check_near_double("loss", &got.loss, &want.loss, 1, 1e-5, 0);
-        check_near_double("nll", &got.nll, &want.nll, 1, 1e-5, 0);
-        assert_int_equal(got.correct, want.correct);
-        assert_int_equal(got.tokens, IMAGES);
-        if (form[i] == SMOOTHING_ALL) {
-            check_gradient(m, &b, weight(m, "stem.weight"), 100, smoothing[i]);
-            check_gradient(m, &b, weight(m, "stage2.0.conv1.weight"), 9, smoothing[i]);
-            check_gradient(m, &b, weight(m, "stage3.2.conv2.weight"), 9, smoothing[i]);
-        }
-        model_free(m);
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        check_net(&nets[i], 0, SMOOTHING_ALL);
+        check_net(&nets[i], 0.2, SMOOTHING_ALL);
+        check_net(&nets[i], 0.2, SMOOTHING_OTHERS);
     }
 }
 
