@@ -1,17 +1,53 @@
-/* task_images.c -- classes of images: softmax cross entropy. */
+/* task_images.c -- classes of images: softmax cross entropy.
+ *
+ * Top-5: an image is right when fewer than five classes stand before its own, those with a larger
+ * logit, or with an equal one and a lower number; NaN stands before everything. With five classes
+ * or fewer every answer would be right: top-5 is NaN there.
+ */
+#include <math.h>
 #include <stdio.h>
 
 #include "task_rows.h"
 
+enum { TOP = 5, METRIC_TOP5 = METRIC_ACCURACY + 1 };
+enum { COUNT_TOP5, COUNT_RANKED, COUNTS }; /* of task_sums */
+
+/* Classes before that of the label. */
+static int64_t rank_of(const real *logit, int64_t classes, int64_t label) {
+    int64_t before = 0;
+    for (int64_t v = 0; v < label; v++) before += !(logit[v] < logit[label]);
+    for (int64_t v = label + 1; v < classes; v++) before += !(logit[v] <= logit[label]);
+    return before + (logit[label] != logit[label]) * classes;
+}
+
+static void count_top(const tensor *logits, const int32_t *label, task_sums *sum) {
+    const int64_t classes = tensor_features(logits), rows = tensor_rows(logits);
+    if (classes <= TOP) return;
+    sum->count[COUNT_RANKED] = rows;
+    for (int64_t r = 0; r < rows; r++)
+        sum->count[COUNT_TOP5] += rank_of(logits->value + r * classes, classes, label[r]) < TOP;
+}
+
 static tensor *images_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
-    return task_cross_entropy(o, &task_images, p, output, p->batch->label, -1, -1, sum);
+    tensor *loss = task_cross_entropy(o, &task_images, p, output, p->batch->label, -1, -1, sum);
+    if (loss) count_top(output, p->batch->label, sum);
+    return loss;
+}
+
+static void images_measure(const task_sums *sum, double *value) {
+    const double ranked = (double)sum->count[COUNT_RANKED];
+    task_measure_cross_entropy(sum, value);
+    value[METRIC_TOP5] = ranked > 0 ? 100 * (double)sum->count[COUNT_TOP5] / ranked : NAN;
 }
 
 static void images_describe(const task_result *r, char text[TASK_TEXT]) {
     double value[TASK_METRICS];
-    task_measure_cross_entropy(r->sum, value);
-    snprintf(text, TASK_TEXT, "%s accuracy: %.2f %% of %lld images (running statistics)", r->split,
-             value[METRIC_ACCURACY], (long long)r->sum->tokens);
+    char top[TASK_TEXT / 4] = "";
+    images_measure(r->sum, value);
+    if (!isnan(value[METRIC_TOP5]))
+        snprintf(top, sizeof top, ", top-5 %.2f %%,", value[METRIC_TOP5]);
+    snprintf(text, TASK_TEXT, "%s accuracy: %.2f %%%s of %lld images (running statistics)",
+             r->split, value[METRIC_ACCURACY], top, (long long)r->sum->tokens);
 }
 
 static int images_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
@@ -27,11 +63,14 @@ const task_row task_images = {
     .name = "images",
     .takes = "images",
     .summary = "one class per image, cross entropy",
-    .metric = {CROSS_ENTROPY_METRICS("image")},
+    .metric = {CROSS_ENTROPY_METRICS("image"),
+               {"top5", "percent", "targets among the five largest logits; NaN below six classes",
+                BETTER_MORE}},
+    .counts = COUNTS,
     .leading = METRIC_ACCURACY,
     .example = {.task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10},
     .loss = images_loss,
-    .measure = task_measure_cross_entropy,
+    .measure = images_measure,
     .describe = images_describe,
     .arrays = images_arrays,
 };

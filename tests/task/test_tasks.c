@@ -61,6 +61,10 @@ static void describes(void **state) {
     assert_non_null(strstr(text, "25.00 % are <unk>"));
     task_of(TASK_IMAGES)->describe(&(task_result){&sum, "test", 0, ""}, text);
     assert_string_equal(text, "test accuracy: 75.00 % of 4 images (running statistics)");
+    const task_sums ranked = {.tokens = 4, .correct = 2, .count = {3, 4}};
+    task_of(TASK_IMAGES)->describe(&(task_result){&ranked, "test", 0, ""}, text);
+    assert_string_equal(text,
+                        "test accuracy: 50.00 %, top-5 75.00 %, of 4 images (running statistics)");
     const task_row *lm = task_of(TASK_LM);
     lm->describe(&(task_result){&sum, "test", 19, "mask causal"}, text);
     assert_string_equal(text, "test perplexity: 2 per token (4 tokens, <eos> and <unk> counted, "
@@ -103,6 +107,48 @@ static void arrays(void **state) {
     assert_true(npz_count(&a[0].array) == 6 && a[1].array.data == target);
     assert_int_equal(task_of(TASK_IMAGES)->arrays(&images, a), 2);
     assert_true(npz_count(&a[0].array) == 120 && a[0].array.dim[3] == 5);
+}
+
+/* Top-5 of logits [rows, classes] against labels. */
+static double top5_of(const double *logit, int rows, int classes, const int32_t *label) {
+    const task_row *row = task_of(TASK_IMAGES);
+    sr_failure why = {0};
+    const batch b = {.task = TASK_IMAGES, .count = rows, .label = label, .tokens = rows};
+    tape *t = tape_create(1, &why);
+    assert_non_null(t);
+    tape_reset(t, rng_create(1), false, false);
+    tensor *x = tape_tensor(t, 2, (int64_t[]){rows, classes});
+    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)logit[i];
+    const task_options o = {.label_smoothing = NAN};
+    const pass p = {.tape = t, .batch = &b, .mode = NORM_RUNNING};
+    task_sums sum = {0};
+    double value[TASK_METRICS];
+    assert_non_null(row->loss(&o, &p, x, &sum));
+    row->measure(&sum, value);
+    tape_free(t);
+    return value[metric_of(row, "top5")];
+}
+
+/* Every class of one row of logits against the place that it has when they are sorted. */
+static void five_largest(void **state) {
+    (void)state;
+    const double falling[7] = {6, 5, 4, 3, 2, 1, 0}, mixed[7] = {1, 9, 3, -2, 8, 7, 2};
+    const double ties[7] = {1, 0, 1, 1, 1, 1, 1}, equal[7] = {0};
+    const double bad[7] = {NAN, 5, 4, 3, 2, 1, NAN};
+    const int right[5][7] = {{1, 1, 1, 1, 1, 0, 0},  /* falling */
+                             {0, 1, 1, 0, 1, 1, 1},  /* mixed: 9 8 7 3 2 */
+                             {1, 0, 1, 1, 1, 1, 0},  /* of six equal ones the first five */
+                             {1, 1, 1, 1, 1, 0, 0},  /* equal: the first five */
+                             {0, 1, 1, 1, 0, 0, 0}}; /* NaN is before all, and never right */
+    const double *const row[5] = {falling, mixed, ties, equal, bad};
+    for (int i = 0; i < 5; i++)
+        for (int32_t label = 0; label < 7; label++)
+            if (top5_of(row[i], 1, 7, &label) != 100 * right[i][label])
+                fail_msg("row %d, label %d", i, (int)label);
+    const double four[4 * 6] = {9, 8, 7, 6, 5, 4, 9, 8, 7, 6, 5, 4,
+                                9, 8, 7, 6, 5, 4, 9, 8, 7, 6, 5, 4};
+    assert_true(top5_of(four, 4, 6, (int32_t[]){0, 5, 4, 1}) == 75);
+    assert_true(isnan(top5_of(four, 4, 5, (int32_t[]){0, 4, 4, 1}))); /* would always be 100 */
 }
 
 /* Summed loss of one row of equal logits, with the task's smoothing or a given one: ln V whatever
@@ -236,10 +282,11 @@ static void models_and_data(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_whole), cmocka_unit_test(measures),
-        cmocka_unit_test(describes),      cmocka_unit_test(arrays),
-        cmocka_unit_test(smoothing),      cmocka_unit_test(models_and_data),
-        cmocka_unit_test(loss_of_nll),    cmocka_unit_test(windows_of_a_split),
+        cmocka_unit_test(rows_are_whole),     cmocka_unit_test(measures),
+        cmocka_unit_test(describes),          cmocka_unit_test(arrays),
+        cmocka_unit_test(five_largest),       cmocka_unit_test(smoothing),
+        cmocka_unit_test(models_and_data),    cmocka_unit_test(loss_of_nll),
+        cmocka_unit_test(windows_of_a_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
