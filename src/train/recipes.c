@@ -23,6 +23,10 @@
     }
 
 static const train_recipe recipes[] = {
+    {"resnet18", "", "epochs", "200"}, /* docs/models.md 1.1: the common version's */
+    {"resnet18", "", "lr-steps", "100,150"},
+    {"resnet18", "mini", "epochs", "10"},
+    {"resnet18", "mini", "lr-steps", "6,9"},
     {"mnist_cnn", "", "data", "idx"}, /* docs/models.md 7 */
     {"mnist_cnn", "", "norm", "ln"},
     {"mnist_cnn", "", "init", "pytorch"},

@@ -37,6 +37,17 @@ static void images_survive(void **state) {
     write_bytes(dir, "test_batch.bin", record, sizeof record);
     data_options o = preset_options("cifar10", dir);
     check_allocations(&o);
+    o.valid_images = 1;
+    check_allocations(&o);
+    unsigned char images[20] = {0, 0, 8, 3, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 1};
+    unsigned char labels[12] = {0, 0, 8, 1, 0, 0, 0, 4, 0, 1, 0, 1};
+    write_bytes(dir, "train-images-idx3-ubyte", images, sizeof images);
+    write_bytes(dir, "train-labels-idx1-ubyte.gz", labels, sizeof labels);
+    write_bytes(dir, "t10k-images-idx3-ubyte.gz", images, sizeof images);
+    write_bytes(dir, "t10k-labels-idx1-ubyte", labels, sizeof labels);
+    o = preset_options("idx", dir);
+    o.valid_images = 1;
+    check_allocations(&o);
     o = preset_options("synth-images", "");
     o.limit = 3;
     check_allocations(&o);

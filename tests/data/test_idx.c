@@ -1,0 +1,373 @@
+/* MNIST's format: tiny files written here, damaged ones too, and the shared MNIST when it is there. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_files.h"
+
+enum { ROWS = 5, COLUMNS = 3, PIXELS = ROWS * COLUMNS, ROOM = 4096 };
+#define IMAGES     "train-images-idx3-ubyte"
+#define LABELS     "train-labels-idx1-ubyte"
+#define TEST       "t10k-images-idx3-ubyte"
+#define TEST_LABEL "t10k-labels-idx1-ubyte"
+
+static size_t put_word(unsigned char *to, unsigned long v) {
+    for (int i = 0; i < 4; i++) to[i] = (unsigned char)(v >> (24 - 8 * i));
+    return 4;
+}
+
+/* A byte that tells image and pixel apart. */
+static unsigned char pixel_of(int image, int p) {
+    return (unsigned char)(image * 37 + p * 11);
+}
+
+/* Bytes of `count` images, the first one number `first`; their number. */
+static size_t make_images(unsigned char *to, int count, int first) {
+    size_t n = put_word(to, 0x803);
+    n += put_word(to + n, (unsigned long)count);
+    n += put_word(to + n, ROWS);
+    n += put_word(to + n, COLUMNS);
+    for (int i = 0; i < count; i++)
+        for (int p = 0; p < PIXELS; p++) to[n++] = pixel_of(first + i, p);
+    return n;
+}
+
+/* Labels low, low + 1 .. low + classes - 1, and again. */
+static size_t make_labels(unsigned char *to, int count, int low, int classes) {
+    size_t n = put_word(to, 0x801);
+    n += put_word(to + n, (unsigned long)count);
+    for (int i = 0; i < count; i++) to[n++] = (unsigned char)(low + i % classes);
+    return n;
+}
+
+static void write_images(const char *dir, const char *name, int count, int first) {
+    unsigned char bytes[ROOM];
+    write_bytes(dir, name, bytes, make_images(bytes, count, first));
+}
+
+static void write_labels(const char *dir, const char *name, int count, int low, int classes) {
+    unsigned char bytes[ROOM];
+    write_bytes(dir, name, bytes, make_labels(bytes, count, low, classes));
+}
+
+/* 24 training images of four classes, 6 test images. */
+static data_options small_set(const char *dir, int low) {
+    write_images(dir, IMAGES ".gz", 24, 0);
+    write_labels(dir, LABELS, 24, low, 4);
+    write_images(dir, TEST, 6, 100);
+    write_labels(dir, TEST_LABEL ".gz", 6, low, 4);
+    data_options o = preset_options("idx", dir);
+    o.valid_images = -1;
+    o.augment = false;
+    return o;
+}
+
+static batch get(dataset *d, data_split split, int64_t epoch, int64_t index) {
+    batch b;
+    sr_failure why = {0};
+    check_ok(data_batch(d, split, epoch, index, &b, &why), &why);
+    return b;
+}
+
+/* Mean and deviation of the first `count` images. */
+static void measure(int count, double *mean, double *deviation) {
+    double sum = 0, squares = 0;
+    const double n = (double)count * PIXELS;
+    for (int i = 0; i < count * PIXELS; i++) sum += pixel_of(i / PIXELS, i % PIXELS) / 255.0;
+    *mean = sum / n;
+    for (int i = 0; i < count * PIXELS; i++)
+        squares += pow(pixel_of(i / PIXELS, i % PIXELS) / 255.0 - *mean, 2);
+    *deviation = sqrt(squares / n);
+}
+
+/* Image i of a batch is image `number` of the files. */
+static void check_image(const batch *b, int i, int number, bool transposed, int train) {
+    double mean, deviation;
+    measure(train, &mean, &deviation);
+    for (int y = 0; y < ROWS; y++)
+        for (int x = 0; x < COLUMNS; x++) {
+            const double want = (pixel_of(number, y * COLUMNS + x) / 255.0 - mean) / deviation;
+            const int at = transposed ? x * ROWS + y : y * COLUMNS + x;
+            assert_true(fabs((double)b->image[i * PIXELS + at] - want) < 1e-5);
+        }
+}
+
+static void reads_the_format(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    dataset *d = open_data(&o);
+    const data_shape *shape = data_get_shape(d);
+    assert_true(shape->height == ROWS && shape->width == COLUMNS);
+    assert_true(shape->channels == 1 && shape->classes == 4);
+    batch b = get(d, SPLIT_VALID, 0, 0);
+    assert_int_equal(b.count, 2); /* a twelfth: the last two */
+    assert_int_equal(b.channels, 1);
+    for (int i = 0; i < 2; i++) {
+        check_image(&b, i, 22 + i, false, 22);
+        assert_int_equal(b.label[i], 2 + i);
+    }
+    b = get(d, SPLIT_TEST, 0, 0);
+    assert_int_equal(b.count, 6);
+    for (int i = 0; i < 6; i++) {
+        check_image(&b, i, 100 + i, false, 22);
+        assert_int_equal(b.label[i], i % 4);
+    }
+    assert_int_equal(get(d, SPLIT_TRAIN, 0, 0).count, 22);
+    assert_non_null(strstr(data_describe(d), IMAGES ".gz "));
+    assert_non_null(strstr(data_describe(d), "; labels 0..3 in 4 classes; 22 training and 2 "
+                                             "validation images, 6 test images; training mean 0."));
+    data_close(d);
+}
+
+/* The training images are those that are left, each once. */
+static void holds_out_the_last(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    o.valid_images = 7, o.batch_size = 5;
+    dataset *d = open_data(&o);
+    int seen[24] = {0};
+    for (int64_t k = 0; k < data_batches(d, SPLIT_TRAIN); k++) {
+        batch b = get(d, SPLIT_TRAIN, 0, k);
+        for (int i = 0; i < b.count; i++)
+            for (int n = 0; n < 24; n++) {
+                double mean, deviation;
+                measure(17, &mean, &deviation);
+                const double want = (pixel_of(n, 0) / 255.0 - mean) / deviation;
+                if (fabs((double)b.image[i * PIXELS] - want) < 1e-6) seen[n]++;
+            }
+    }
+    for (int n = 0; n < 24; n++) assert_int_equal(seen[n], n < 17);
+    batch b = get(d, SPLIT_VALID, 0, 1);
+    assert_int_equal(b.count, 2);
+    check_image(&b, 1, 23, false, 17);
+    data_close(d);
+    o.limit = 3; /* the same images are held out */
+    d = open_data(&o);
+    assert_int_equal(get(d, SPLIT_TRAIN, 0, 0).count, 3);
+    b = get(d, SPLIT_VALID, 0, 1);
+    check_image(&b, 1, 23, false, 3);
+    data_close(d);
+    o.limit = 0, o.valid_images = 0;
+    d = open_data(&o);
+    assert_false(data_has_split(d, SPLIT_VALID));
+    assert_true(data_has_split(d, SPLIT_TEST));
+    data_close(d);
+    o.valid_images = 24;
+    refuse_data(&o, SR_USAGE, "valid-images 24: there are 24 training images");
+}
+
+/* As EMNIST's letters: labels from 1 on, rows are columns. */
+static void counts_labels_and_transposes(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 1);
+    o.idx_transpose = true;
+    dataset *d = open_data(&o);
+    assert_int_equal(data_get_shape(d)->height, COLUMNS);
+    assert_int_equal(data_get_shape(d)->width, ROWS);
+    assert_int_equal(data_get_shape(d)->classes, 4);
+    batch b = get(d, SPLIT_TEST, 0, 0);
+    for (int i = 0; i < 6; i++) {
+        check_image(&b, i, 100 + i, true, 22);
+        assert_int_equal(b.label[i], i % 4);
+    }
+    assert_non_null(strstr(data_describe(d), ", transposed; labels 1..4 in 4 classes"));
+    data_close(d);
+    o.idx_classes = 9; /* more than are there */
+    d = open_data(&o);
+    assert_int_equal(data_get_shape(d)->classes, 9);
+    data_close(d);
+}
+
+static void other_names(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_images(dir, "letters", 12, 0);
+    write_labels(dir, "names", 12, 0, 3);
+    data_options o = preset_options("idx", dir);
+    strcpy(o.idx_train_images, "letters"), strcpy(o.idx_train_labels, "names");
+    dataset *d = open_data(&o); /* no test images */
+    assert_false(data_has_split(d, SPLIT_TEST));
+    assert_non_null(strstr(data_describe(d), "no test split"));
+    data_close(d);
+    write_images(dir, TEST, 6, 100);
+    refuse_data(&o, SR_IO, "holds no t10k-labels-idx1-ubyte, plain or .gz, to ");
+    *o.idx_test_images = 0;
+    d = open_data(&o);
+    assert_false(data_has_split(d, SPLIT_TEST));
+    data_close(d);
+    strcpy(o.idx_train_labels, "nomes");
+    refuse_data(&o, SR_IO, "holds no nomes, plain or .gz, to ");
+    strcpy(o.idx_train_images, "lotters");
+    refuse_data(&o, SR_IO, "holds no 'lotters', plain or .gz");
+}
+
+/* Grey images move over a black ground, too. */
+static void augments_grey_images(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    o.augment = true;
+    dataset *d = open_data(&o);
+    double mean, deviation;
+    measure(22, &mean, &deviation);
+    int black = 0;
+    batch b = get(d, SPLIT_TRAIN, 0, 0);
+    for (int i = 0; i < b.count * PIXELS; i++)
+        black += fabs((double)b.image[i] + mean / deviation) < 1e-6;
+    assert_true(black > 22 * PIXELS / 4 && black < 22 * PIXELS);
+    data_close(d);
+    o.batch_size = 8;
+    check_pure(&o, SPLIT_TRAIN);
+    o.batch_size = 1;
+    check_pure(&o, SPLIT_VALID);
+}
+
+/* -- what is refused */
+
+/* The training images with `bytes` written over at `at`, cut or grown to `size` (0: as they are). */
+static void damage(const char *dir, const char *name, bool images, size_t at, unsigned long word,
+                   size_t size) {
+    unsigned char bytes[ROOM] = {0};
+    size_t n = images ? make_images(bytes, 24, 0) : make_labels(bytes, 24, 0, 4);
+    put_word(bytes + at, word);
+    write_raw(dir, name, bytes, size ? size : n);
+}
+
+static void refuses_headers(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    const struct {
+        size_t at;
+        unsigned long word;
+        const char *part;
+    } wrong[] = {
+        {0, 0x804, IMAGES ": byte 0: magic number 0x00000804 is not 0x00000803"},
+        {0, 0x801, "0x00000801 is not 0x00000803: a file of labels"},
+        {0, 0x03080000, "byte 0: magic number 0x03080000"},
+        {4, 0, "byte 4: it has 0 images"},
+        {4, 25, "byte 376: cut off after 24 of 25 images"},
+        {4, 0xffffffff, "byte 376: cut off after 24 of 4294967295 images"},
+        {4, 23, "byte 361: 15 bytes behind the last of 23 images"},
+        {8, 0, "byte 8: images of 0 x 3 pixels"},
+        {8, 0xffffffff, "byte 8: images of 4294967295 x 3 pixels, sides are 1..4096"},
+        {12, 5000, "byte 8: images of 5 x 5000 pixels"},
+        {12, 4000, "byte 376: cut off after 0 of 24 images"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        damage(dir, IMAGES, true, wrong[i].at, wrong[i].word, 0); /* before its .gz */
+        refuse_data(&o, SR_FORMAT, wrong[i].part);
+    }
+    damage(dir, IMAGES, true, 0, 0x803, 3);
+    refuse_data(&o, SR_FORMAT, IMAGES ": byte 3: the header of 16 bytes is cut off");
+    damage(dir, IMAGES, true, 0, 0x803, 15);
+    refuse_data(&o, SR_FORMAT, "byte 15: the header of 16 bytes is cut off");
+    damage(dir, IMAGES, true, 0, 0x803, 300);
+    refuse_data(&o, SR_FORMAT, "byte 300: cut off after 18 of 24 images");
+    damage(dir, IMAGES ".gz", true, 0, 0x803, 0); /* behind the plain one */
+    damage(dir, IMAGES, true, 0, 0x803, 0);
+    data_close(open_data(&o));
+}
+
+static void refuses_labels(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    damage(dir, LABELS, false, 0, 0x803, 0);
+    refuse_data(&o, SR_FORMAT,
+                LABELS ": byte 0: magic number 0x00000803 is not 0x00000801: a file "
+                       "of images");
+    damage(dir, LABELS, false, 4, 0, 0);
+    refuse_data(&o, SR_FORMAT, "byte 4: it has 0 labels");
+    damage(dir, LABELS, false, 4, 24, 31);
+    refuse_data(&o, SR_FORMAT, LABELS ": byte 31: cut off after 23 of 24 labels");
+    damage(dir, LABELS, false, 4, 24, 40);
+    refuse_data(&o, SR_FORMAT, "byte 32: 8 bytes behind the last of 24 labels");
+    write_labels(dir, LABELS, 20, 0, 4);
+    refuse_data(&o, SR_FORMAT, LABELS ": byte 4: 20 labels, but ");
+    write_labels(dir, LABELS, 24, 7, 1);
+    refuse_data(&o, SR_FORMAT, "byte 8: every label is 7");
+    damage(dir, LABELS, false, 11, 0x03000188, 0); /* label 6 is 136 */
+    refuse_data(&o, SR_FORMAT,
+                LABELS ": byte 14: label 136 of image 6, but none of 24 images has "
+                       "label 4");
+    o.idx_classes = 4;
+    refuse_data(&o, SR_FORMAT, LABELS ": byte 14: label 136 of image 6 is not 0..3");
+    o.idx_classes = 137;
+    data_close(open_data(&o));
+}
+
+static void refuses_test_files(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 1);
+    write_labels(dir, TEST_LABEL, 6, 0, 4);
+    refuse_data(&o, SR_FORMAT, TEST_LABEL ": byte 8: label 0 of image 0 is not 1..4");
+    write_labels(dir, TEST_LABEL, 6, 2, 4);
+    refuse_data(&o, SR_FORMAT, TEST_LABEL ": byte 11: label 5 of image 3 is not 1..4");
+    write_labels(dir, TEST_LABEL, 5, 1, 4);
+    refuse_data(&o, SR_FORMAT, TEST_LABEL ": byte 4: 5 labels, but ");
+    write_labels(dir, TEST_LABEL, 6, 1, 4);
+    unsigned char bytes[ROOM];
+    const size_t n = make_images(bytes, 6, 0);
+    put_word(bytes + 8, COLUMNS), put_word(bytes + 12, ROWS);
+    write_bytes(dir, TEST, bytes, n);
+    refuse_data(&o, SR_FORMAT, TEST ": byte 8: images of 3 x 5 pixels, those of ");
+}
+
+static void refuses_damaged_gzip(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    char path[1024];
+    size_t size;
+    snprintf(path, sizeof path, "%s/%s", dir, IMAGES ".gz");
+    unsigned char *bytes = read_raw(path, &size);
+    write_raw(dir, IMAGES ".gz", bytes, size / 2);
+    refuse_data(&o, SR_FORMAT, IMAGES ".gz: byte ");
+    refuse_data(&o, SR_FORMAT, "the gzip data are cut off here");
+    bytes[size - 6] ^= 1; /* checksum */
+    write_raw(dir, IMAGES ".gz", bytes, size);
+    refuse_data(&o, SR_FORMAT, "corrupt gzip data");
+    write_raw(dir, IMAGES ".gz", "not gzip", 8);
+    refuse_data(&o, SR_FORMAT, "byte 0: not a gzip file");
+    free(bytes);
+}
+
+static void reads_the_shared_mnist(void **state) {
+    (void)state;
+    const char *dir = check_shared("data/mnist");
+    if (!dir) skip();
+    data_options o = preset_options("idx", dir);
+    o.valid_images = -1;
+    dataset *d = open_data(&o);
+    /* the digits of the last 5,000 training and of all test images */
+    static const int test[10] = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009};
+    int count[10] = {0};
+    for (int64_t k = 0; k < data_batches(d, SPLIT_TEST); k++) {
+        batch b = get(d, SPLIT_TEST, 0, k);
+        for (int i = 0; i < b.count; i++) count[b.label[i]]++;
+    }
+    for (int c = 0; c < 10; c++) assert_int_equal(count[c], test[c]);
+    assert_non_null(strstr(data_describe(d), "55000 training and 5000 validation images, 10000 "
+                                             "test images; training mean 0.1307; standard "
+                                             "deviation 0.308"));
+    assert_int_equal(get(d, SPLIT_TEST, 0, 0).label[0], 7);
+    print_message("%s\n", data_describe(d));
+    data_close(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_the_format),     cmocka_unit_test(holds_out_the_last),
+        cmocka_unit_test(other_names),          cmocka_unit_test(counts_labels_and_transposes),
+        cmocka_unit_test(augments_grey_images), cmocka_unit_test(refuses_headers),
+        cmocka_unit_test(refuses_labels),       cmocka_unit_test(refuses_test_files),
+        cmocka_unit_test(refuses_damaged_gzip), cmocka_unit_test(reads_the_shared_mnist),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
