@@ -261,7 +261,7 @@ typedef struct norm_shadow {
 
 struct norm_site {
     char name[PARAM_NAME]; /* "encoder.0.norm1" */
-    char kind[16];         /* "conv", "encoder", "decoder" */
+    char kind[16];         /* "conv", "linear", "encoder", "decoder" */
     int depth;             /* place in the order of the forward pass, from 0 */
     int64_t features;
     const norm_method *method;
