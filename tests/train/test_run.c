@@ -170,21 +170,25 @@ static void metrics_are_declared(void **state) {
         {"valid_nll", "nats per image",
          "validation negative log-likelihood without smoothing, running statistics",
          SR_BETTER_LESS},
-        {"valid_ppl", "1", "validation perplexity, exp(nll), running statistics", SR_BETTER_LESS}};
+        {"valid_ppl", "1", "validation perplexity, exp(nll), running statistics", SR_BETTER_LESS},
+        {"valid_top5", "percent",
+         "validation targets among the five largest logits; NaN below six classes, running "
+         "statistics",
+         SR_BETTER_MORE}};
     sr_failure why = {0};
     const char *path = run_path("declared.h5");
     const char *const plain[] = {IMAGES, "-o", path, "--force", NULL};
     run(plain);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const sr_run_metric *m = sr_run_get_metric(f, i);
         assert_string_equal(m->name, want[i].name);
         assert_string_equal(m->unit, want[i].unit);
         assert_string_equal(m->definition, want[i].definition);
         assert_int_equal(m->better, want[i].better);
     }
-    assert_null(sr_run_get_metric(f, 4));
+    assert_null(sr_run_get_metric(f, 5));
     sr_run_close(f);
 }
 
