@@ -181,8 +181,6 @@ static const option first_rows[] = {
     TEXT(MODEL, "preset", model.preset, "",
          "sizes of a model and what goes with them, see `statrec list presets`",
          .use = &of_presets),
-    TEXT(MODEL, "preset", model.preset, "", "sizes of a model, see `statrec list models`",
-         .use = &of_model),
     TEXT(MODEL, "norm", model.norm, "bn",
          "normalization of all sites; of a transformer: of its encoder; METHOD+ls: behind a layer "
          "scale"),
@@ -210,8 +208,7 @@ static const option rows[] = {
     INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "", "0: the preset's",
         .use = &of_model),
     INT(MODEL, "layers", model.layers, "0", 1, 110, "",
-        "of a language model; 0: the preset's; of resnet20: 32, 44, 56, 110 too; 0: 20",
-        .use = &of_model),
+        "depth; 0: the preset's; resnet20: 20 (0), 32, 44, 56 or 110", .use = &of_model),
     CHOICE(MODEL, "lm-mask", model.lm_mask, "causal", "causal|released",
            "language models: what a position sees; released: no mask, as the released tensorized "
            "transformer, so that every position sees its own target",
