@@ -64,16 +64,24 @@ tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor
 typedef struct xl_attention_layer {
     tensor *q, *k, *v, *r; /* [heads dh, d] */
     tensor *o;             /* [d, heads dh] */
-    xl_options options;
+    int heads;
+    double dropout; /* on the attention weights */
 } xl_attention_layer;
 
 /* Weights N(deviation). */
-xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t head_dim,
-                                     const xl_options *o, double deviation);
-/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or behind memory); positions [n, d] of the
- * distances n-1 .. 0; u, z [heads, dh]. */
+xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t heads,
+                                     int64_t head_dim, double dropout, double deviation);
+
+/* What all layers of a pass share. */
+typedef struct xl_shared {
+    tensor *positions; /* [n, d] of the distances n-1 .. 0 */
+    tensor *u, *z;     /* [heads, dh] */
+    int64_t reach;     /* as in xl_options */
+} xl_shared;
+
+/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or behind memory. */
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
-                           tensor *positions, tensor *u, tensor *z);
+                           const xl_shared *s);
 
 /* W2 drop(relu(W1 x)). */
 typedef struct ffn_layer {

@@ -63,6 +63,16 @@ typedef struct model_decoder {
                       double *log_p, int32_t *source_at, sr_failure *why);
 } model_decoder;
 
+/* What a pass of a recurrent model leaves to the next one of the same stream: of each sequence the
+ * newest rows that went into each layer, without gradient. It belongs to whoever goes through the
+ * stream, and is empty where one begins. */
+typedef struct model_memory {
+    int64_t layers, sequences, rows, width; /* rows: of a sequence, at most; 0: carries nothing */
+    int64_t filled;                         /* rows of each sequence that are there */
+    real *value; /* [layers, sequences, rows, width], the last `filled` rows, the newest last; the
+                    others are zeros */
+} model_memory;
+
 typedef struct model_row {
     const char *name, *citation, *summary;
     task task;
@@ -89,7 +99,9 @@ struct model {
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
     tensor *target_embedding; /* of the target's words, the same one where they have no other */
     bool gives_nll;           /* set by build */
-    void *self;               /* the model's own struct */
+    /* Set by build: sizes of the memory of a pass, rows in training and in evaluation. */
+    int64_t memory_layers, memory_width, memory_rows, memory_eval_rows;
+    void *self; /* the model's own struct */
 };
 
 const model_row *model_find(const char *name);
@@ -101,6 +113,19 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
 void model_free(model *m);
 /* The row's condition, "" when there is none. */
 const char *model_condition(const model *m);
+/* An empty memory for so many sequences side by side; of a model that carries nothing one without
+ * rows. To be freed. */
+sr_status model_memory_init(model_memory *k, const model *m, bool training, int64_t sequences,
+                            sr_failure *why);
+void model_memory_free(model_memory *k);
+void model_memory_empty(model_memory *k);
+/* For model files. The rows of a layer that are there, before those of x; the gradient goes to x
+ * alone. k NULL: x. */
+tensor *model_memory_behind(const model_memory *k, tape *t, int64_t layer, tensor *x);
+/* Takes in x [sequences, T, width] of a layer; when every layer has: they are there. */
+void model_memory_keep(model_memory *k, int64_t layer, const tensor *x);
+void model_memory_advance(model_memory *k, int64_t T);
+
 /* For model files: a new site at the next depth, normalized by what norm_at says for its name, else
  * by `norm`. NULL on failure. */
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,

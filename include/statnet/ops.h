@@ -83,10 +83,6 @@ typedef struct xl_options {
 /* softmax(((q+u).k_j + (q+z).r_D) / sqrt(dh)) v per head, D = K - T + i - j >= 0. -> [B, T, width]. */
 tensor *op_xl_attention(tape *t, const xl_inputs *in, const xl_options *o);
 
-/* front [B, M, d], which gets no gradient, and x [B, T, d] behind it -> [B, M + T, d]. front NULL: x
- * itself. */
-tensor *op_behind(tape *t, const tensor *front, tensor *x);
-
 /* What the adaptive softmax takes (docs/models.md 3.2). */
 typedef struct adaptive_inputs {
     tensor *h;       /* [..., d] */

@@ -10,7 +10,8 @@ typedef struct pass {
     const batch *batch;
     norm_mode mode;
     double penalty; /* nats; the normalizations' (RBN), summed over their sites: part of the loss */
-    void *memory;   /* what a recurrent model carries from batch to batch, its own; NULL: nothing */
+    struct model_memory *memory; /* of the stream that the batch is the next part of, left as the
+                                    next one needs it; NULL: none, nothing came before */
     /* What a model that decodes sets outside training: tags [count, source_length] of a batch, in the
      * tape's memory; NULL: it decodes nothing. */
     const int32_t *predicted;

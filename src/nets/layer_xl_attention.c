@@ -14,26 +14,28 @@ static tensor *projection(params *p, const char *name, const char *which, int64_
     return params_add(p, full, 2, (int64_t[]){out, in}, INIT_NORMAL, deviation);
 }
 
-xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t head_dim,
-                                     const xl_options *o, double deviation) {
-    const int64_t width = o->heads * head_dim;
+xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t heads,
+                                     int64_t head_dim, double dropout, double deviation) {
+    const int64_t width = heads * head_dim;
     return (xl_attention_layer){.q = projection(p, name, "q", width, d, deviation),
                                 .k = projection(p, name, "k", width, d, deviation),
                                 .v = projection(p, name, "v", width, d, deviation),
                                 .r = projection(p, name, "r", width, d, deviation),
                                 .o = projection(p, name, "o", d, width, deviation),
-                                .options = *o};
+                                .heads = (int)heads,
+                                .dropout = dropout};
 }
 
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
-                           tensor *positions, tensor *u, tensor *z) {
+                           const xl_shared *s) {
+    const xl_options o = {.heads = l->heads, .reach = s->reach, .p = l->dropout};
     const xl_inputs in = {
         .q = op_linear(t, x, l->q, NULL),
         .k = op_linear(t, keys, l->k, NULL),
         .v = op_linear(t, keys, l->v, NULL),
-        .r = op_linear(t, positions, l->r, NULL),
-        .u = u,
-        .z = z,
+        .r = op_linear(t, s->positions, l->r, NULL),
+        .u = s->u,
+        .z = s->z,
     };
-    return op_linear(t, op_xl_attention(t, &in, &l->options), l->o, NULL);
+    return op_linear(t, op_xl_attention(t, &in, &o), l->o, NULL);
 }

@@ -174,17 +174,6 @@ static tensor *xl_attention_self(tape *t, tensor *const *in, void *row) {
     return op_xl_attention(t, &x, &(xl_options){c->a, c->b, c->p});
 }
 
-/* Behind one row of each sequence, which gets no gradient. */
-static tensor *behind(tape *t, tensor *const *in, void *row) {
-    static real front[2 * 4] = {1, 2, 3};
-    (void)row;
-    return op_behind(t, tape_wrap(t, 3, (int64_t[]){2, 1, 4}, front), in[0]);
-}
-
-static tensor *behind_skip(tape *t, tensor *const *in, void *row) {
-    return op_add(t, behind(t, (tensor *[]){op_relu(t, in[0])}, row), behind(t, in, row));
-}
-
 /* Two clusters, one target in the first, none in the second; then some in all. */
 static const int64_t cutoffs[] = {4, 7};
 static const int32_t few_clusters[5] = {0, 5, 3, 1, 0}, all_clusters[5] = {8, 5, 3, 7, 6};
@@ -432,8 +421,6 @@ const engine_case engine_cases[] = {
     {.name = "xl attention large", .build = xl_attention,
      .input = {SHAPE3(5, 33, 32), SHAPE3(5, 70, 32), SHAPE3(5, 70, 32), SHAPE2(60, 32),
                SHAPE2(4, 8), SHAPE2(4, 8)}, .large = true, .a = 4, .b = 64, .p = 0.1},
-    {.name = "behind", .build = behind, .input = {SHAPE3(2, 3, 4)}},
-    {.name = "behind twice", .build = behind_skip, .input = {SHAPE3(2, 3, 4)}},
     {.name = "adaptive softmax", .build = adaptive,
      .input = {SHAPE2(5, 3), SHAPE2(9, 3), SHAPE1(9), SHAPE2(2, 3), SHAPE1(2)},
      .extra = all_clusters},

@@ -202,35 +202,11 @@ static void wrong_arguments(void **state) {
     refuse(keys, r, 2, NAN, "p is nan");
 }
 
-/* Rows in front of others, of which no gradient comes back. */
-static void behind(void **state) {
-    (void)state;
-    tape *t = reals_tape(2);
-    const int64_t dim[3] = {2, 2, 3}, wrong[3] = {2, 2, 4};
-    tensor *x = reals_tensor(t, 3, dim, 1), *front = reals_tensor(t, 3, (int64_t[]){2, 1, 3}, 2);
-    tensor *y = op_behind(t, front, x);
-    real *dy = reals_random(y->count, 3);
-    assert_true(y->dim[0] == 2 && y->dim[1] == 3 && y->dim[2] == 3);
-    reals_backward(t, y, dy);
-    for (int64_t b = 0; b < 2; b++) {
-        reals_check_bytes("front", y->value + 9 * b, front->value + 3 * b, 3);
-        reals_check_bytes("x", y->value + 9 * b + 3, x->value + 6 * b, 6);
-        reals_check_bytes("dx", x->grad + 6 * b, dy + 9 * b + 3, 6);
-    }
-    assert_false(front->has_grad);
-    assert_ptr_equal(op_behind(t, NULL, x), x);
-    assert_null(op_behind(t, tape_tensor(t, 3, wrong), x));
-    check_failure(tape_failure(t), SR_USAGE, "behind: ");
-    free(dy);
-    tape_free(t);
-}
-
 int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_loops),
         cmocka_unit_test(wrong_arguments),
-        cmocka_unit_test(behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

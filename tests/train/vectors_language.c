@@ -142,9 +142,9 @@ static tensor *attend_xl(sublayer *s, tensor *x, tensor *keys) {
                   reach = check_blocked(s->c, x->dim[1], keys->dim[1]);
     tensor *w[3];
     if (!cut(s, width, w)) return NULL;
-    const xl_attention_layer l = {w[0],  w[1],  w[2],
-                                  s->Wr, s->Wo, {.heads = (int)heads, .reach = reach}};
-    return xl_attention_apply(&l, s->t, x, keys, s->r, s->u, s->z);
+    const xl_attention_layer l = {
+        .q = w[0], .k = w[1], .v = w[2], .r = s->Wr, .o = s->Wo, .heads = (int)heads};
+    return xl_attention_apply(&l, s->t, x, keys, &(xl_shared){s->r, s->u, s->z, reach});
 }
 
 /* x [L, B, d] asks, keys [K, B, d] answer; all as the file has them, time first. */
