@@ -90,6 +90,9 @@ typedef struct ffn_layer {
 } ffn_layer;
 
 ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout);
+/* The same with weights N(deviation), as language models begin. */
+ffn_layer ffn_init_normal(params *p, const char *name, int64_t d, int64_t inner, double dropout,
+                          double deviation);
 tensor *ffn_apply(const ffn_layer *f, tape *t, tensor *x);
 
 #endif

@@ -33,6 +33,10 @@ typedef struct model_options {
     int64_t layers, head_dim, core_number;
     char lm_mask[MODEL_TEXT];          /* "causal" (or ""), "released": none */
     char adaptive_cutoffs[MODEL_TEXT]; /* "4000,12000", "none" */
+    /* transformer_xl: rows of memory, and the distance that greater ones count as; 0: none, of
+     * eval_clamp_len: clamp_len. same_length: in evaluation every query sees eval_mem_len keys. */
+    int64_t mem_len, eval_mem_len, clamp_len, eval_clamp_len;
+    bool same_length;
     uint64_t seed;
 } model_options;
 
@@ -119,11 +123,10 @@ sr_status model_memory_init(model_memory *k, const model *m, bool training, int6
                             sr_failure *why);
 void model_memory_free(model_memory *k);
 void model_memory_empty(model_memory *k);
-/* For model files. The rows of a layer that are there, before those of x; the gradient goes to x
- * alone. k NULL: x. */
-tensor *model_memory_behind(const model_memory *k, tape *t, int64_t layer, tensor *x);
-/* Takes in x [sequences, T, width] of a layer; when every layer has: they are there. */
-void model_memory_keep(model_memory *k, int64_t layer, const tensor *x);
+/* For model files. The rows of a layer that are there, with x [sequences, T, width] behind them, to
+ * which alone a gradient goes; x is kept for the next pass. k NULL, or without rows: x. */
+tensor *model_memory_behind(model_memory *k, tape *t, int64_t layer, tensor *x);
+/* When every layer has kept its T rows: they are there. */
 void model_memory_advance(model_memory *k, int64_t T);
 
 /* For model files: a new site at the next depth, normalized by what norm_at says for its name, else

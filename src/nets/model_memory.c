@@ -36,32 +36,39 @@ void model_memory_empty(model_memory *k) {
     k->filled = 0;
 }
 
-tensor *model_memory_behind(const model_memory *k, tape *t, int64_t layer, tensor *x) {
-    if (!x || !k || k->filled == 0) return x;
-    if (x->dim[0] != k->sequences || x->dim[2] != k->width)
-        return tape_fail(t, SR_USAGE,
-                         "memory of %lld sequences of width %lld, a batch of %lld of %lld",
-                         (long long)k->sequences, (long long)k->width, (long long)x->dim[0],
-                         (long long)x->dim[2]);
+/* The older rows move to the front; what falls out there is forgotten. */
+static void keep(model_memory *k, int64_t layer, const tensor *x) {
+    const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows, step = k->rows * k->width;
+    const size_t old = (size_t)((k->rows - fresh) * k->width);
+    for (int64_t b = 0; b < k->sequences; b++) {
+        real *to = k->value + (layer * k->sequences + b) * step;
+        memmove(to, to + fresh * k->width, old * sizeof *to);
+        memcpy(to + old, x->value + ((b + 1) * T - fresh) * k->width,
+               (size_t)(fresh * k->width) * sizeof *to);
+    }
+}
+
+/* [sequences, filled, width] */
+static tensor *rows_there(const model_memory *k, tape *t, int64_t layer) {
     tensor *front = tape_tensor(t, 3, (int64_t[]){k->sequences, k->filled, k->width});
     const int64_t there = k->filled * k->width, step = k->rows * k->width;
     for (int64_t b = 0; front && b < k->sequences; b++)
         memcpy(front->value + b * there, k->value + (layer * k->sequences + b + 1) * step - there,
                (size_t)there * sizeof(real));
-    return op_concat(t, (tensor *[]){front, x}, 2, 1);
+    return front;
 }
 
-/* The older rows move to the front; what falls out there is forgotten. */
-void model_memory_keep(model_memory *k, int64_t layer, const tensor *x) {
-    if (!k || k->rows == 0 || !x) return;
-    const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows, step = k->rows * k->width;
-    for (int64_t b = 0; b < k->sequences; b++) {
-        real *to = k->value + (layer * k->sequences + b) * step;
-        const size_t old = (size_t)((k->rows - fresh) * k->width);
-        memmove(to, to + fresh * k->width, old * sizeof *to);
-        memcpy(to + old, x->value + ((b + 1) * T - fresh) * k->width,
-               (size_t)(fresh * k->width) * sizeof *to);
-    }
+tensor *model_memory_behind(model_memory *k, tape *t, int64_t layer, tensor *x) {
+    if (!x || !k || k->rows == 0) return x;
+    if (x->dim[0] != k->sequences || x->dim[2] != k->width)
+        return tape_fail(t, SR_USAGE,
+                         "memory of %lld sequences of width %lld, a batch of %lld of %lld",
+                         (long long)k->sequences, (long long)k->width, (long long)x->dim[0],
+                         (long long)x->dim[2]);
+    tensor *all = x;
+    if (k->filled > 0) all = op_concat(t, (tensor *[]){rows_there(k, t, layer), x}, 2, 1);
+    keep(k, layer, x);
+    return all;
 }
 
 void model_memory_advance(model_memory *k, int64_t T) {

@@ -6,6 +6,8 @@
 
 extern const model_row model_resnet20, model_resnet18, model_mnist_cnn;
 extern const model_row model_transformer, model_tensorized, model_transformer_lm;
+extern const model_row model_resnet20, model_transformer, model_tensorized, model_transformer_lm,
+    model_transformer_xl;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);
@@ -13,6 +15,8 @@ double model_default(double given, double preset);
 int64_t model_size(int64_t given, int64_t preset);
 /* What a language model says of its mask. */
 const char *lm_mask_condition(bool causal);
+/* Every gain begins at 1 + N(deviation), whatever the normalization. */
+void model_vary_gains(model *m, double deviation);
 /* Refuses a pattern of norm_at that no site matches. */
 sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure *why);
 /* Refuses a parameter that no site's method has. */

@@ -177,6 +177,15 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
     return NULL;
 }
 
+void model_vary_gains(model *m, double deviation) {
+    for (int i = 0; i < m->sites; i++) {
+        tensor *gamma = m->site[i]->gamma;
+        rng r = rng_split(&m->params.random, (UINT64_C(1) << 32) + (uint64_t)i);
+        for (int64_t k = 0; gamma && k < gamma->count; k++)
+            gamma->value[k] += (real)(deviation * rng_normal(&r));
+    }
+}
+
 const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows) {
     if (!s->method->token_samples || !rows->sample) return rows;
     norm_rows *own = tape_alloc(t, sizeof *own);

@@ -140,35 +140,16 @@ static void build_shared(model *m, tensorized *net, int64_t vocabulary) {
     m->gives_nll = clusters > 0;
 }
 
-static ffn_layer build_ffn(params *p, const layer_size *s, int i) {
-    const layer_init weight = {INIT_NORMAL, DEVIATION}, zero = {INIT_CONSTANT, 0};
-    char in[PARAM_NAME], out[PARAM_NAME];
-    snprintf(in, sizeof in, "layer.%d.ffn_block.in", i);
-    snprintf(out, sizeof out, "layer.%d.ffn_block.out", i);
-    return (ffn_layer){.in = linear_init(p, in, s->d, s->ffn, weight, zero),
-                       .out = linear_init(p, out, s->ffn, s->d, weight, zero),
-                       .dropout = s->dropout};
-}
-
 static void build_layer(const site_builder *b, const tensorized *net, tensorized_layer *l, int i) {
     const layer_size *s = &net->size.layer;
-    char name[PARAM_NAME];
+    char name[PARAM_NAME], ffn[PARAM_NAME];
     snprintf(name, sizeof name, "layer.%d.attention", i);
+    snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
     l->norm1 = layer_site(b, s, "layer", i, "norm1");
     l->attention =
         multilinear_init(&b->m->params, name, s->d, net->size.R, net->window, net->cores);
     l->norm2 = layer_site(b, s, "layer", i, "norm2");
-    l->ffn = build_ffn(&b->m->params, s, i);
-}
-
-/* Gains begin at 1 + N(0.02), whatever the normalization. */
-static void vary_gains(model *m) {
-    for (int i = 0; i < m->sites; i++) {
-        tensor *gamma = m->site[i]->gamma;
-        rng r = rng_split(&m->params.random, (UINT64_C(1) << 32) + (uint64_t)i);
-        for (int64_t k = 0; gamma && k < gamma->count; k++)
-            gamma->value[k] += (real)(DEVIATION * rng_normal(&r));
-    }
+    l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
 }
 
 static sr_status tensorized_build(model *m, const model_options *o, const data_shape *shape,
@@ -183,7 +164,7 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
     if (status != SR_OK) return status;
     build_shared(m, net, shape->vocabulary);
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
-    vary_gains(m);
+    model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
 

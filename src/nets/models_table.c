@@ -10,6 +10,8 @@
 static const model_row *const rows[] = {&model_resnet20,   &model_resnet18,
                                         &model_mnist_cnn,  &model_transformer,
                                         &model_tensorized, &model_transformer_lm};
+static const model_row *const rows[] = {&model_resnet20, &model_transformer, &model_tensorized,
+                                        &model_transformer_lm, &model_transformer_xl};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
