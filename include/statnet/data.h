@@ -69,6 +69,8 @@ bool data_has_split(const dataset *d, data_split split);
 double data_unknown_share(const dataset *d, data_split split);
 /* Running text: tokens of the split that no batch has as a target, of how many (*tokens); else 0. */
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);
+/* Running text: sequences side by side in every batch of the split; else 0. */
+int64_t data_sequences(const dataset *d, data_split split);
 /* Known entropy of the target given the source, nats per token ("synth-pairs"); else NaN. */
 double data_entropy(const dataset *d);
 

@@ -20,13 +20,19 @@ static void add(task_sums *sum, const task_sums *one) {
     for (int i = 0; i < TASK_COUNTS; i++) sum->count[i] += one->count[i];
 }
 
-sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
-                        data_split split, norm_mode mode, task_sums *sum, sr_failure *why) {
+sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_split split,
+                      bool training, sr_failure *why) {
+    return model_memory_init(k, m, training, data_sequences(d, split), why);
+}
+
+static sr_status evaluate_split(const task_row *row, const task_options *o, model *m, tape *t,
+                                dataset *d, data_split split, norm_mode mode, model_memory *k,
+                                task_sums *sum, sr_failure *why) {
     const int64_t batches = data_batches(d, split);
     *sum = (task_sums){0};
     for (int64_t i = 0; i < batches; i++) {
         batch b;
-        pass p = {.tape = t, .batch = &b, .mode = mode};
+        pass p = {.tape = t, .batch = &b, .mode = mode, .memory = k};
         task_sums one;
         sr_status status = data_batch(d, split, 0, i, &b, why);
         if (status != SR_OK) return status;
@@ -38,4 +44,13 @@ sr_status task_evaluate(const task_row *row, const task_options *o, model *m, ta
         add(sum, &one);
     }
     return SR_OK;
+}
+
+sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
+                        data_split split, norm_mode mode, task_sums *sum, sr_failure *why) {
+    model_memory k;
+    sr_status status = task_memory(&k, m, d, split, false, why);
+    if (status == SR_OK) status = evaluate_split(row, o, m, t, d, split, mode, &k, sum, why);
+    model_memory_free(&k);
+    return status;
 }

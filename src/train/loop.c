@@ -83,11 +83,13 @@ static sr_status forward_backward(trainer *r, const batch *b, double *loss, sr_f
     train_times *times = &r->result->times;
     double mark = progress_clock();
     task_sums sum;
-    pass p = {.tape = r->tape, .batch = b, .mode = NORM_TRAIN};
+    pass p = {.tape = r->tape, .batch = b, .mode = NORM_TRAIN, .memory = &r->memory};
+    if (r->data_batch == 0) model_memory_empty(&r->memory);
     r->tape->profiling = r->config->profile;
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);
     tensor *value = task_loss(r->task, &r->task_options, r->model, &p, &sum);
     run_record_look_at_rows(r->record, !isfinite(sum.loss));
+    if (!isfinite(sum.loss)) model_memory_empty(&r->memory); /* it would spoil the steps to come */
     times->forward += lap(&mark);
     tape_backward(r->tape, value, 1);
     const double recorder = run_record_seconds(r->record);
@@ -177,9 +179,10 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
 
 /* -- the final pass */
 
-static sr_status frozen_pass(trainer *r, int64_t epoch, int64_t index, sr_failure *why) {
+static sr_status frozen_pass(trainer *r, int64_t epoch, int64_t index, model_memory *k,
+                             sr_failure *why) {
     batch b;
-    pass p = {.tape = r->tape, .batch = &b, .mode = NORM_BATCH};
+    pass p = {.tape = r->tape, .batch = &b, .mode = NORM_BATCH, .memory = k};
     sr_status status = data_batch(r->data, SPLIT_TRAIN, epoch, index, &b, why);
     if (status != SR_OK) return status;
     r->tape->profiling = false;
@@ -194,16 +197,18 @@ sr_status trainer_final_pass(trainer *r, sr_failure *why) {
     const double start = progress_clock();
     const int64_t wanted = r->config->final_batches, epoch = (int64_t)ceil(r->epoch);
     const int64_t count = wanted && wanted < r->batches ? wanted : r->batches;
-    sr_status status = SR_OK;
+    model_memory k;
     int64_t done = 0;
     if (!run_record_has_sites(r->record)) return SR_OK;
     final_tid *f = final_tid_begin(r->model, why);
     if (!f) return why->status;
+    sr_status status = task_memory(&k, r->model, r->data, SPLIT_TRAIN, true, why);
     for (; done < count && status == SR_OK && !should_stop(r); done++)
-        status = frozen_pass(r, epoch, done, why);
+        status = frozen_pass(r, epoch, done, &k, why);
     r->finished = done == count;
     if (status == SR_OK && r->finished) status = run_record_final(r->record, f, done, why);
     final_tid_end(f);
+    model_memory_free(&k);
     r->result->times.validation += progress_clock() - start;
     return status;
 }

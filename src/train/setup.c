@@ -184,6 +184,8 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     if (status == SR_OK) status = open_schedule(r, why);
     if (status == SR_OK) status = trainer_open_patience(r, why);
     if (status == SR_OK) status = open_model(r, why);
+    if (status == SR_OK)
+        status = task_memory(&r->memory, r->model, r->data, SPLIT_TRAIN, true, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
     if (status == SR_OK) status = trainer_checkpoints_open(r, why);
     if (status == SR_OK) status = open_record(r, command, why);
@@ -216,6 +218,7 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
         *why = r->checkpoint_lost, so_far = why->status;
     sr_status status = close_record(r, so_far, why);
     tape_free(r->tape);
+    model_memory_free(&r->memory);
     model_free(r->model);
     data_close(r->data);
     return status;

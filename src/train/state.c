@@ -106,6 +106,16 @@ static void visit_progress(trainer *r, walk *w) {
     visit_number(w, "random_key", NPZ_INT64, &r->random.key);
 }
 
+static void visit_memory(model_memory *k, walk *w) {
+    if (k->rows == 0) return;
+    visit(w, STATE_PROGRESS, "memory",
+          (npz_array){.type = real_type,
+                      .rank = 4,
+                      .dim = {k->layers, k->sequences, k->rows, k->width},
+                      .data = k->value});
+    visit_number(w, "memory_filled", NPZ_INT64, &k->filled);
+}
+
 static void visit_model(const model *m, walk *w) {
     visit_parameters(&m->params, w);
     for (int i = 0; i < m->sites; i++) visit_running(m->site[i], w);
@@ -124,6 +134,7 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
     for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
     for (int i = 0; i < m->sites; i++) visit_calls(m->site[i], &w);
     visit_progress(r, &w);
+    visit_memory(&r->memory, &w);
     visit_validation(r->task, &r->result->last.sum, &w);
     if (w.status == SR_OK) w.status = run_record_state_each(r->record, visitor, context, why);
     return w.status;

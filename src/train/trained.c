@@ -99,9 +99,10 @@ sr_status trained_open_data(trained *t, sr_failure *why) {
 
 /* -- passes over the training data, dropout as in training */
 
-static sr_status pass_over(trained *t, int64_t index, norm_mode mode, sr_failure *why) {
+static sr_status pass_over(trained *t, int64_t index, norm_mode mode, model_memory *k,
+                           sr_failure *why) {
     batch b;
-    pass p = {.tape = t->tape, .batch = &b, .mode = mode};
+    pass p = {.tape = t->tape, .batch = &b, .mode = mode, .memory = k};
     rng root = rng_create((uint64_t)t->config.seed), random = rng_split(&root, 2);
     sr_status status = data_batch(t->data, SPLIT_TRAIN, 0, index, &b, why);
     if (status != SR_OK) return status;
@@ -131,10 +132,13 @@ sr_status trained_recompute(trained *t, int64_t batches, sr_failure *why) {
     for (int i = 0; i < m->sites; i++)
         keep[i] = (site_keep){m->site[i]->options.alpha, m->site[i]->calls};
     const int64_t count = batches_of(t, batches);
+    model_memory memory;
+    status = task_memory(&memory, m, t->data, SPLIT_TRAIN, true, why);
     for (int64_t k = 0; k < count && status == SR_OK; k++) {
         for (int i = 0; i < m->sites; i++) m->site[i]->options.alpha = (double)k / (double)(k + 1);
-        status = pass_over(t, k, NORM_TRAIN, why);
+        status = pass_over(t, k, NORM_TRAIN, &memory, why);
     }
+    model_memory_free(&memory);
     for (int i = 0; i < m->sites; i++)
         m->site[i]->options.alpha = keep[i].alpha, m->site[i]->calls = keep[i].calls;
     free(keep);
@@ -147,8 +151,11 @@ sr_status trained_tid(trained *t, int64_t batches, double *mean, double *var, sr
     final_tid *f = final_tid_begin(t->model, why);
     if (!f) return why->status;
     const int64_t count = batches_of(t, batches);
+    model_memory memory;
+    status = task_memory(&memory, t->model, t->data, SPLIT_TRAIN, true, why);
     for (int64_t k = 0; k < count && status == SR_OK; k++)
-        status = pass_over(t, k, NORM_BATCH, why);
+        status = pass_over(t, k, NORM_BATCH, &memory, why);
+    model_memory_free(&memory);
     for (int i = 0; i < t->model->sites; i++) final_tid_of(f, i, &mean[i], &var[i]);
     final_tid_end(f);
     return status;

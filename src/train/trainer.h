@@ -31,6 +31,7 @@ typedef struct trainer {
     task_options task_options;
     const optim_row *optimizer;
     schedule schedule;
+    model_memory memory; /* of the training text; without rows where the model carries nothing */
     tape *tape;
     run_record *record;                      /* NULL without a run file */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
