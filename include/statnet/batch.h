@@ -41,6 +41,7 @@ typedef struct batch {
     int64_t tokens;  /* what a summed loss is divided by: images, non-pad target tokens with </s>,
                         sentences (of tags too: their loss is one of whole sentences), transitions */
     int32_t unknown; /* TASK_LM: id of <unk>, -1: none */
+    bool bytes;      /* TASK_LM: a token is a byte */
     /* TASK_TAGS */
     int64_t word_length;      /* padded characters of a word */
     const int32_t *character; /* [count, source_length, word_length], 0: padding, 1: unknown */

@@ -21,6 +21,7 @@ typedef struct vocab vocab;
 
 vocab *vocab_create(void);         /* NULL when out of memory */
 vocab *vocab_create_running(void); /* of running text */
+vocab *vocab_create_symbols(void); /* the same without <eos>: ids from 0 */
 void vocab_free(vocab *v);
 
 /* Counts a word `times` more. A word spelled like a special ("</s>") is passed over: in a text it

@@ -34,9 +34,15 @@ static const dataset_row table[] = {
      TASK_IMAGES, false, IMAGES, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
      TASK_PAIRS, false, PAIRS, synth_pairs_open},
+    {"bytes", "running text byte by byte: one file in --data-dir, plain or .gz, as enwik8 or text8",
+     TASK_LM, true,
+     "batch-size eval-batch-size tgt-len eval-tgt-len data-file valid-share test-share valid-bytes "
+     "test-bytes",
+     bytes_open},
     {"text", "running text in --data-dir, one file for each split, plain or .gz, <eos> after lines",
      TASK_LM, true,
-     "batch-size eval-batch-size tgt-len eos-of-empty-lines vocab-size trainpref validpref "
+     "batch-size eval-batch-size tgt-len eval-tgt-len eos-of-empty-lines vocab-size trainpref "
+     "validpref "
      "testpref",
      text_open},
 };

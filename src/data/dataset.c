@@ -15,10 +15,14 @@ void dataset_note(dataset *d, const char *format, ...) {
     va_end(args);
 }
 
+double dataset_share(double given, double otherwise) {
+    return isnan(given) ? otherwise : given;
+}
+
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
     const running_split *p = &d->running.split[split];
     *tokens = p->tokens;
-    return p->tokens - p->batches * p->pieces * d->running.window;
+    return p->tokens - p->batches * p->pieces * p->window;
 }
 
 static void note_channels(dataset *d, const char *what, const double *v) {
@@ -111,20 +115,25 @@ static void note_running(dataset *d, data_split split, const char *name) {
     int64_t tokens;
     if (p->tokens == 0) return;
     const int64_t left = data_left_out(d, split, &tokens);
+    const char *unit = d->running.bytes ? "bytes" : "tokens";
+    dataset_note(d, "; %s ", name);
+    if (!d->running.bytes) dataset_note(d, "%lld lines, ", (long long)p->lines);
     dataset_note(d,
-                 "; %s %lld lines, %lld tokens, %.2f %% <unk>, %lld sequences, %lld windows of "
-                 "each, %lld tokens left out",
-                 name, (long long)p->lines, (long long)tokens,
-                 100 * (double)p->unknown / (double)tokens, (long long)p->pieces,
-                 (long long)p->batches, (long long)left);
+                 "%lld %s, %.2f %% <unk>, %lld sequences, %lld windows of each, %lld %s left out",
+                 (long long)tokens, unit, 100 * (double)p->unknown / (double)tokens,
+                 (long long)p->pieces, (long long)p->batches, (long long)left, unit);
 }
 
 void dataset_finish_running(dataset *d) {
     const running_set *s = &d->running;
-    d->shape =
-        (data_shape){.task = TASK_LM, .vocabulary = vocab_size(s->words), .longest = s->window};
-    dataset_note(d, "; dictionary %lld with <eos>; windows of %lld tokens",
-                 (long long)d->shape.vocabulary, (long long)s->window);
+    const int64_t window = s->split[SPLIT_TRAIN].window, eval = s->split[SPLIT_VALID].window;
+    d->shape = (data_shape){.task = TASK_LM,
+                            .vocabulary = vocab_size(s->words),
+                            .longest = window > eval ? window : eval};
+    dataset_note(d, s->bytes ? "; %lld symbols" : "; dictionary %lld with <eos>",
+                 (long long)d->shape.vocabulary);
+    dataset_note(d, "; windows of %lld %s", (long long)window, s->bytes ? "bytes" : "tokens");
+    if (eval != window) dataset_note(d, ", in evaluation of %lld", (long long)eval);
     if (!s->eos_of_empty) dataset_note(d, "; no <eos> of empty lines");
     note_running(d, SPLIT_TRAIN, "training");
     note_running(d, SPLIT_VALID, "validation");

@@ -38,6 +38,8 @@ struct dataset {
 
 /* Adds to the description; what does not fit is left out. */
 void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* `given` unless it is NaN. */
+double dataset_share(double given, double otherwise);
 /* The last step of opening a set of each task: the shape, and its numbers in the description. */
 sr_status dataset_finish_images(dataset *d, sr_failure *why);
 void dataset_finish_pairs(dataset *d);
@@ -48,6 +50,7 @@ sr_status cifar100_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status idx_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status bytes_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status text_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);

@@ -20,6 +20,7 @@ enum { COLUMNS = 16 };
 
 typedef struct tabbed {
     const data_options *options;
+    double valid_share, test_share;
     int column[SIDES]; /* of source and target, from 0 */
     file_bytes file;
     int64_t lines;
@@ -50,10 +51,12 @@ static sr_status choose_columns(tabbed *t, sr_failure *why) {
     }
     if (t->column[0] == t->column[1])
         return sr_fail(why, SR_USAGE, "source and target are one language, '%.40s'", o->source);
-    if (o->valid_share >= 0 && o->test_share >= 0 && o->valid_share + o->test_share < 1)
+    t->valid_share = dataset_share(o->valid_share, 0.01);
+    t->test_share = dataset_share(o->test_share, 0.01);
+    if (t->valid_share >= 0 && t->test_share >= 0 && t->valid_share + t->test_share < 1)
         return SR_OK;
     return sr_fail(why, SR_USAGE, "valid-share %g and test-share %g leave nothing for training",
-                   o->valid_share, o->test_share);
+                   t->valid_share, t->test_share);
 }
 
 static sr_status read_file(tabbed *t, sr_failure *why) {
@@ -90,10 +93,10 @@ static double place_of(data_line sentence) {
     return (double)(rng_at(h, 0) >> 11) * 0x1p-53;
 }
 
-static data_split split_of(const data_options *o, data_line sentence) {
+static data_split split_of(const tabbed *t, data_line sentence) {
     const double u = place_of(sentence);
-    if (u < o->test_share) return SPLIT_TEST;
-    return u < o->test_share + o->valid_share ? SPLIT_VALID : SPLIT_TRAIN;
+    if (u < t->test_share) return SPLIT_TEST;
+    return u < t->test_share + t->valid_share ? SPLIT_VALID : SPLIT_TRAIN;
 }
 
 /* A blank line is a pair of empty sentences. */
@@ -102,7 +105,7 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
     data_line column[COLUMNS];
     const int columns = split_columns(line, length, column);
     const bool blank = columns == 1 && column[0].length == 0;
-    const data_split split = split_of(t->options, column[0]);
+    const data_split split = split_of(t, column[0]);
     t->count[split]++;
     for (int i = 0; i < SIDES; i++) {
         line_buffer *b = &t->text[split][i];

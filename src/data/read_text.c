@@ -26,7 +26,7 @@ sr_status text_open(dataset *d, const data_options *o, sr_failure *why) {
     file_bytes text[RUNNING_SPLITS] = {0};
     int64_t lines[RUNNING_SPLITS] = {0};
     dataset_note(d, "text: from");
-    sr_status status = running_set_create(&d->running, o, why);
+    sr_status status = running_set_create(&d->running, o, false, why);
     if (status == SR_OK && !*o->trainpref) status = sr_fail(why, SR_USAGE, "trainpref is empty");
     for (int i = 0; status == SR_OK && i < RUNNING_SPLITS; i++) {
         if (!*name[i]) continue;

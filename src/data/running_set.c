@@ -10,19 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-sr_status running_set_create(running_set *s, const data_options *o, sr_failure *why) {
-    *s = (running_set){.window = o->window,
-                       .limit = o->limit,
+sr_status running_set_create(running_set *s, const data_options *o, bool bytes, sr_failure *why) {
+    *s = (running_set){.limit = o->limit,
                        .vocab_size = o->vocab_size,
-                       .eos_of_empty = o->eos_of_empty};
+                       .eos_of_empty = o->eos_of_empty,
+                       .bytes = bytes};
     if (o->window < 1 || o->batch_size < 1 || o->eval_batch_size < 1)
         return sr_fail(why, SR_USAGE,
                        "tgt-len %lld, batch-size %lld and eval-batch-size %lld must be positive",
                        (long long)o->window, (long long)o->batch_size,
                        (long long)o->eval_batch_size);
-    for (int i = 0; i < RUNNING_SPLITS; i++)
-        s->split[i].pieces = i == SPLIT_TRAIN ? o->batch_size : o->eval_batch_size;
-    s->words = vocab_create_running();
+    for (int i = 0; i < RUNNING_SPLITS; i++) {
+        const bool training = i == SPLIT_TRAIN;
+        s->split[i].pieces = training ? o->batch_size : o->eval_batch_size;
+        s->split[i].window = training || !o->eval_window ? o->window : o->eval_window;
+    }
+    s->words = bytes ? vocab_create_symbols() : vocab_create_running();
     return s->words ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
 }
 
@@ -86,28 +89,34 @@ static sr_status encode_split(running_set *s, running_split *p, const file_bytes
 
 /* -- windows */
 
-static sr_status plan_split(const running_set *s, running_split *p, const char *path,
-                            sr_failure *why) {
+static sr_status plan_split(running_split *p, const char *path, sr_failure *why) {
     p->piece = p->tokens / p->pieces;
-    p->batches = p->piece > 0 ? (p->piece - 1) / s->window : 0;
+    p->batches = p->piece > 0 ? (p->piece - 1) / p->window : 0;
     if (p->batches > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
                    "%s: %lld tokens in %lld sequences make no window of %lld and the one behind it",
-                   path, (long long)p->tokens, (long long)p->pieces, (long long)s->window);
+                   path, (long long)p->tokens, (long long)p->pieces, (long long)p->window);
 }
 
 static sr_status allocate_buffers(running_set *s, sr_failure *why) {
-    int64_t pieces = 1;
-    for (int i = 0; i < RUNNING_SPLITS; i++)
-        if (s->split[i].pieces > pieces) pieces = s->split[i].pieces;
-    const size_t row = (size_t)s->window * sizeof(int32_t);
+    int64_t tokens = 1;
+    for (int i = 0; i < RUNNING_SPLITS; i++) {
+        const int64_t own = s->split[i].pieces * s->split[i].window;
+        if (own > tokens) tokens = own;
+    }
     bool made = true;
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
-        s->input[i] = calloc((size_t)pieces, row);
-        s->output[i] = calloc((size_t)pieces, row);
+        s->input[i] = calloc((size_t)tokens, sizeof(int32_t));
+        s->output[i] = calloc((size_t)tokens, sizeof(int32_t));
         made = made && s->input[i] && s->output[i];
     }
     return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+}
+
+sr_status running_set_plan(running_set *s, const char *const *path, sr_failure *why) {
+    for (int i = 0; i < RUNNING_SPLITS; i++)
+        if (*path[i] && plan_split(&s->split[i], path[i], why) != SR_OK) return why->status;
+    return allocate_buffers(s, why);
 }
 
 sr_status running_set_build(running_set *s, const file_bytes text[RUNNING_SPLITS],
@@ -118,18 +127,19 @@ sr_status running_set_build(running_set *s, const file_bytes text[RUNNING_SPLITS
         running_split *p = &s->split[i];
         if (!text[i].byte) continue;
         status = encode_split(s, p, &text[i], lines_used(s, (data_split)i, lines[i]), why);
-        if (status == SR_OK) status = plan_split(s, p, text[i].path, why);
     }
-    return status == SR_OK ? allocate_buffers(s, why) : status;
+    const char *const path[] = {text[0].path, text[1].path, text[2].path};
+    return status == SR_OK ? running_set_plan(s, path, why) : status;
 }
 
 void running_set_batch(running_set *s, int slot, data_split split, int64_t index, batch *b) {
     const running_split *p = &s->split[split];
-    const int64_t T = s->window;
+    const int64_t T = p->window;
     *b = (batch){.task = TASK_LM, .count = p->pieces, .target_length = T};
     b->target_in = s->input[slot], b->target_out = s->output[slot];
     b->tokens = p->pieces * T;
     b->unknown = vocab_unknown(s->words);
+    b->bytes = s->bytes;
     for (int64_t i = 0; i < p->pieces; i++) {
         const int32_t *from = p->id + i * p->piece + index * T;
         memcpy(s->input[slot] + i * T, from, (size_t)T * sizeof *from);

@@ -132,7 +132,7 @@ const model_row model_transformer_lm = {
     .task = TASK_LM,
     .presets = "ptb|ptb-mini|wikitext-2",
     .options = "embed-dim ffn-dim heads layers lm-mask placement dropout "
-               "attention-dropout relu-dropout",
+               "attention-dropout relu-dropout eval-tgt-len",
     .build = transformer_lm_build,
     .forward = transformer_lm_forward,
     .free = transformer_lm_free,

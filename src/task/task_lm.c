@@ -2,16 +2,25 @@
  * them, <eos> and <unk> counted (docs/models.md 3.2). Perplexity is that of the plain nll, tokens of
  * all windows alike.
  *
- * A model with gives_nll has no logits: its accuracy is NaN.
+ * A model with gives_nll has no logits: its accuracy is NaN. Bits per byte, bpc, is nll / ln 2 where
+ * tokens are bytes (docs/models.md 4), and NaN where they are words: those are of any length.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "task_rows.h"
 
+enum { METRIC_BPC = METRIC_ACCURACY + 1, COUNT_BYTES = 0 };
+
+static int64_t bytes_of(const pass *p, const task_sums *sum) {
+    return p->batch->bytes ? sum->tokens : 0;
+}
+
 static tensor *lm_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
-    return task_cross_entropy(o, &task_lm, p, output, p->batch->target_out, -1, p->batch->unknown,
-                              sum);
+    tensor *loss = task_cross_entropy(o, &task_lm, p, output, p->batch->target_out, -1,
+                                      p->batch->unknown, sum);
+    sum->count[COUNT_BYTES] = bytes_of(p, sum);
+    return loss;
 }
 
 static tensor *lm_loss_of_nll(const pass *p, tensor *nll, task_sums *sum) {
@@ -24,12 +33,33 @@ static tensor *lm_loss_of_nll(const pass *p, tensor *nll, task_sums *sum) {
         sum->unknown += b->target_out[i] == b->unknown;
     }
     sum->loss = sum->nll;
+    sum->count[COUNT_BYTES] = bytes_of(p, sum);
     return loss;
+}
+
+static void lm_measure(const task_sums *sum, double *value) {
+    const double bytes = (double)sum->count[COUNT_BYTES];
+    task_measure_cross_entropy(sum, value);
+    value[METRIC_BPC] = bytes > 0 ? sum->nll / log(2) / bytes : NAN;
+}
+
+static void describe_bytes(const task_result *r, const double *value, char text[TASK_TEXT]) {
+    snprintf(
+        text, TASK_TEXT,
+        "%s bpc: %.5f bits per byte (%lld bytes, perplexity %.6g, %.2f %% are <unk>; %lld left "
+        "out by the windows; %s%srunning statistics)",
+        r->split, value[METRIC_BPC], (long long)r->sum->tokens, value[METRIC_PPL],
+        100 * (double)r->sum->unknown / (double)r->sum->tokens, (long long)r->left_out,
+        r->condition, *r->condition ? "; " : "");
 }
 
 static void lm_describe(const task_result *r, char text[TASK_TEXT]) {
     double value[TASK_METRICS];
-    task_measure_cross_entropy(r->sum, value);
+    lm_measure(r->sum, value);
+    if (r->sum->count[COUNT_BYTES] > 0) {
+        describe_bytes(r, value, text);
+        return;
+    }
     const double ppl = value[METRIC_PPL], tokens = (double)r->sum->tokens;
     snprintf(text, TASK_TEXT,
              "%s perplexity: %.*g per token (%lld tokens, <eos> and <unk> counted, %.2f %% are "
@@ -52,12 +82,14 @@ const task_row task_lm = {
     .takes = "running text",
     .summary = "the next token of running text, cross entropy",
     .text = true,
-    .metric = {CROSS_ENTROPY_METRICS("token")},
+    .metric = {CROSS_ENTROPY_METRICS("token"),
+               {"bpc", "bits per byte", "nll to the base 2 where tokens are bytes", BETTER_LESS}},
+    .counts = 1,
     .leading = METRIC_PPL,
     .example = {.task = TASK_LM, .vocabulary = 64, .longest = 8},
     .loss = lm_loss,
     .loss_of_nll = lm_loss_of_nll,
-    .measure = task_measure_cross_entropy,
+    .measure = lm_measure,
     .describe = lm_describe,
     .arrays = lm_arrays,
 };

@@ -43,6 +43,12 @@ vocab *vocab_create_running(void) {
     return v;
 }
 
+vocab *vocab_create_symbols(void) {
+    vocab *v = calloc(1, sizeof *v);
+    if (v) v->unknown = -1, v->running = true;
+    return v;
+}
+
 void vocab_free(vocab *v) {
     if (!v) return;
     for (int64_t i = 0; i < v->count; i++) free(v->word[i].word);

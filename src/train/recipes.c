@@ -22,6 +22,29 @@
         model, "wikitext-2", "max-steps", "4000"                                                   \
     }
 
+/* Transformer-XL on enwik8: the public script (docs/models.md 4), and a version for two cores (11.3). */
+#define XL_RECIPE(model)                                                                           \
+    {model, "", "data", "bytes"}, {model, "", "data-file", "enwik8"},                              \
+        {model, "", "trainpref", "ptb.train.txt"}, {model, "", "validpref", "ptb.valid.txt"},      \
+        {model, "", "testpref", "ptb.test.txt"}, {model, "", "norm", "ln"},                        \
+        {model, "", "placement", "post"}, {model, "", "optimizer", "adam"},                        \
+        {model, "", "adam-beta2", "0.999"}, {model, "", "weight-decay", "0"},                      \
+        {model, "", "lr", "0.00025"}, {model, "", "lr-scheduler", "cosine"},                       \
+        {model, "", "clip-norm", "0.25"}, {model, "", "batch-size", "22"},                         \
+        {model, "", "tgt-len", "512"}, {model, "", "mem-len", "512"},                              \
+        {model, "", "eval-tgt-len", "80"}, {model, "", "eval-mem-len", "2100"},                    \
+        {model, "", "eval-clamp-len", "820"}, {model, "", "same-length", "yes"},                   \
+        {model, "", "epochs", "51"}, {model, "", "max-steps", "400000"},                           \
+        {model, "enwik8-mini", "data-file", "enwik8.first4000000"},                                \
+        {model, "enwik8-mini", "batch-size", "16"}, {model, "enwik8-mini", "tgt-len", "64"},       \
+        {model, "enwik8-mini", "mem-len", "64"}, {model, "enwik8-mini", "eval-tgt-len", "64"},     \
+        {model, "enwik8-mini", "eval-mem-len", "64"},                                              \
+        {model, "enwik8-mini", "eval-clamp-len", "0"},                                             \
+        {model, "enwik8-mini", "same-length", "no"}, {model, "enwik8-mini", "lr", "0.001"},        \
+        {model, "enwik8-mini", "epochs", "2"}, {                                                   \
+        model, "enwik8-mini", "max-steps", "6000"                                                  \
+    }
+
 static const train_recipe recipes[] = {
     {"resnet18", "", "epochs", "200"}, /* docs/models.md 1.1: the common version's */
     {"resnet18", "", "lr-steps", "100,150"},
@@ -61,6 +84,7 @@ static const train_recipe recipes[] = {
     {"tensorized", "wikitext-103", "tgt-len", "80"},
     {"tensorized", "wikitext-103", "epochs", "10"},
     {"tensorized", "wikitext-103", "max-steps", "200000"},
+    XL_RECIPE("transformer_xl"),
     LM_RECIPE("transformer_lm"),
     {"transformer_lm", "", "placement", "pre"},
 };
