@@ -114,9 +114,10 @@ static sr_status allocate_buffers(running_set *s, sr_failure *why) {
 }
 
 sr_status running_set_plan(running_set *s, const char *const *path, sr_failure *why) {
-    for (int i = 0; i < RUNNING_SPLITS; i++)
-        if (*path[i] && plan_split(&s->split[i], path[i], why) != SR_OK) return why->status;
-    return allocate_buffers(s, why);
+    sr_status status = SR_OK;
+    for (int i = 0; i < RUNNING_SPLITS && status == SR_OK; i++)
+        if (*path[i]) status = plan_split(&s->split[i], path[i], why);
+    return status == SR_OK ? allocate_buffers(s, why) : status;
 }
 
 sr_status running_set_build(running_set *s, const file_bytes text[RUNNING_SPLITS],

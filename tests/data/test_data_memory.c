@@ -105,6 +105,16 @@ static void running_text_survives(void **state) {
     check_allocations(&o);
 }
 
+static void running_bytes_survive(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "text.gz", "a b c d\n\nb aq");
+    data_options o = preset_options("bytes", dir);
+    strcpy(o.file, "text");
+    o.batch_size = o.eval_batch_size = 1, o.window = 2, o.valid_bytes = o.test_bytes = 3;
+    check_allocations(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_survive),
@@ -112,6 +122,7 @@ int main(void) {
         cmocka_unit_test(dictionaries_and_steps_survive),
         cmocka_unit_test(generated_pairs_survive),
         cmocka_unit_test(running_text_survives),
+        cmocka_unit_test(running_bytes_survive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,16 @@ static void describes(void **state) {
     assert_string_equal(text, "test perplexity: 2 per token (4 tokens, <eos> and <unk> counted, "
                               "25.00 % are <unk>; 19 left out by the windows; mask causal; running "
                               "statistics)");
+    const task_sums bytes = {.nll = 8 * log(2), .tokens = 4, .unknown = 1, .count = {4}};
+    lm->describe(&(task_result){&bytes, "test", 19, "mask causal"}, text);
+    assert_string_equal(text,
+                        "test bpc: 2.00000 bits per byte (4 bytes, perplexity 4, 25.00 % are "
+                        "<unk>; 19 left out by the windows; mask causal; running statistics)");
+    double value[TASK_METRICS];
+    lm->measure(&bytes, value);
+    assert_true(fabs(value[metric_of(lm, "bpc")] - 2) < 1e-12);
+    lm->measure(&sum, value);
+    assert_true(isnan(value[metric_of(lm, "bpc")])); /* words are of any length */
     const task_sums large = {.nll = 9e17, .tokens = INT64_C(900000000000000000)};
     char split[] = "validation", condition[] = "mask released: every position sees its own target";
     lm->describe(&(task_result){&large, split, large.tokens, condition}, text);
