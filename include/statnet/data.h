@@ -23,6 +23,7 @@ typedef struct data_options {
     int64_t batch_size;      /* images; running text: sequences side by side */
     int64_t eval_batch_size; /* running text: the same in evaluation */
     int64_t window;          /* running text: tokens of a sequence in a batch */
+    int64_t eval_window;     /* running text: the same in evaluation; 0: window */
     bool eos_of_empty;       /* running text: empty lines give an <eos> too */
     int64_t valid_images; /* images: so many training images, the last ones, to validate on; -1: as
                              the format wants it */
@@ -33,15 +34,6 @@ typedef struct data_options {
     int64_t idx_classes; /* "idx": 0: counted */
     bool augment;        /* images: pad-4 random crop and mirror in training */
     int64_t max_tokens;  /* pairs: padded positions of the longer side per batch */
-    char name[DATA_TEXT];          /* row of the table: "cifar10" */
-    char dir[DATA_TEXT];           /* "" for embedded sets */
-    int64_t batch_size;            /* images; running text: sequences side by side */
-    int64_t eval_batch_size;       /* running text: the same in evaluation */
-    int64_t window;                /* running text: tokens of a sequence in a batch */
-    int64_t eval_window;           /* running text: the same in evaluation; 0: window */
-    bool eos_of_empty;             /* running text: empty lines give an <eos> too */
-    bool augment;                  /* images: pad-4 random crop and mirror in training */
-    int64_t max_tokens;            /* pairs: padded positions of the longer side per batch */
     char max_tokens_of[DATA_TEXT]; /* pairs: "padded" (or ""), "valid": without padding */
     char batching[DATA_TEXT];      /* pairs: "bucketed" (or ""), "sorted", "random" */
     char dictionary[DATA_TEXT];    /* pairs: "joint" (or ""), "separate": one for each side */
@@ -56,7 +48,7 @@ typedef struct data_options {
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
     /* "tabbed": the file, the languages of its columns, "en,de", shares of the lines */
     char file[DATA_TEXT], columns[DATA_TEXT];
-    double valid_share, test_share; /* NaN: the data set's */
+    double valid_share, test_share;  /* NaN: the data set's */
     int64_t valid_bytes, test_bytes; /* "bytes": instead of the shares; 0: by share */
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */

@@ -25,6 +25,10 @@ int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
     return p->tokens - p->batches * p->pieces * p->window;
 }
 
+int64_t data_sequences(const dataset *d, data_split split) {
+    return d->running.split[split].pieces;
+}
+
 static void note_channels(dataset *d, const char *what, const double *v) {
     dataset_note(d, "; %s", what);
     for (int c = 0; c < d->images.size.channels; c++) dataset_note(d, " %.4f", v[c]);
@@ -40,12 +44,6 @@ static void note_images(dataset *d) {
         dataset_note(d, "no test split");
     note_channels(d, "training mean", d->images.mean);
     note_channels(d, "standard deviation", d->images.deviation);
-int64_t data_sequences(const dataset *d, data_split split) {
-    return d->running.split[split].pieces;
-}
-
-static void note_three(dataset *d, const char *what, const double *v) {
-    dataset_note(d, "; %s %.4f %.4f %.4f", what, v[0], v[1], v[2]);
 }
 
 sr_status dataset_finish_images(dataset *d, sr_failure *why) {

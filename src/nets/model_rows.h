@@ -4,10 +4,18 @@
 
 #include "statnet/models.h"
 
-extern const model_row model_resnet20, model_resnet18, model_mnist_cnn;
-extern const model_row model_transformer, model_tensorized, model_transformer_lm;
-extern const model_row model_resnet20, model_transformer, model_tensorized, model_transformer_lm,
-    model_transformer_xl;
+#define MODELS(X)                                                                                  \
+    X(resnet20)                                                                                    \
+    X(resnet18)                                                                                    \
+    X(mnist_cnn)                                                                                   \
+    X(transformer)                                                                                 \
+    X(tensorized)                                                                                  \
+    X(transformer_lm)                                                                              \
+    X(transformer_xl)
+
+#define MODEL_DECLARE(name) extern const model_row model_##name;
+MODELS(MODEL_DECLARE)
+#undef MODEL_DECLARE
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);

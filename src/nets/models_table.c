@@ -7,11 +7,11 @@
 #include "statnet/models.h"
 #include "statnet/options.h"
 
-static const model_row *const rows[] = {&model_resnet20,   &model_resnet18,
-                                        &model_mnist_cnn,  &model_transformer,
-                                        &model_tensorized, &model_transformer_lm};
-static const model_row *const rows[] = {&model_resnet20, &model_transformer, &model_tensorized,
-                                        &model_transformer_lm, &model_transformer_xl};
+static const model_row *const rows[] = {
+#define MODEL_ROW(name) &model_##name,
+    MODELS(MODEL_ROW)
+#undef MODEL_ROW
+};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

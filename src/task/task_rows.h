@@ -4,7 +4,14 @@
 
 #include "statnet/task.h"
 
-extern const task_row task_images, task_pairs, task_lm;
+#define TASKS(X)                                                                                   \
+    X(images)                                                                                      \
+    X(pairs)                                                                                       \
+    X(lm)
+
+#define TASK_DECLARE(name) extern const task_row task_##name;
+TASKS(TASK_DECLARE)
+#undef TASK_DECLARE
 
 /* cross_entropy.c: the smoothing in use. */
 double task_smoothing(const task_options *o, const task_row *row);

@@ -1,7 +1,11 @@
 /* tasks_table.c -- the table of tasks and lookups in it. */
 #include "task_rows.h"
 
-static const task_row *const rows[] = {&task_images, &task_pairs, &task_lm};
+static const task_row *const rows[] = {
+#define TASK_ROW(name) &task_##name,
+    TASKS(TASK_ROW)
+#undef TASK_ROW
+};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
