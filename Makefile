@@ -13,7 +13,7 @@ ARCH    ?= native
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base text score record engine norm nets decode data task observe train analysis table plot
+LAYERS := base text score parse record engine norm nets decode data task observe train analysis table plot
 CLOSURE_base   := base
 CLOSURE_record := record base
 CLOSURE_engine := engine base
@@ -21,19 +21,20 @@ CLOSURE_norm   := norm engine base
 CLOSURE_nets   := nets norm engine base
 CLOSURE_text   := text base
 CLOSURE_score  := score text base
+CLOSURE_parse  := parse text base
 CLOSURE_decode := decode nets norm engine base
-CLOSURE_data   := data text base
-CLOSURE_task   := task decode nets norm engine data score text base
+CLOSURE_data   := data parse text base
+CLOSURE_task   := task decode nets norm engine data score parse text base
 CLOSURE_observe := observe nets norm engine record base
-CLOSURE_train  := train task observe decode nets norm engine data score text record base
+CLOSURE_train  := train task observe decode nets norm engine data score parse text record base
 CLOSURE_analysis := analysis record base
 CLOSURE_table  := table $(CLOSURE_analysis)
 CLOSURE_plot   := plot $(CLOSURE_table)
 CLOSURE_cli    := plot table analysis $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
-CLOSURE_TEST_nets := task decode nets norm engine data score text base
-CLOSURE_TEST_decode := task decode nets norm engine data score text base
+CLOSURE_TEST_nets := task decode nets norm engine data score parse text base
+CLOSURE_TEST_decode := task decode nets norm engine data score parse text base
 CLOSURE_TEST_observe := $(CLOSURE_train)
 
 OPT_release  := -O3 -g -DNDEBUG
@@ -171,7 +172,7 @@ check-asan: ## the quicker half of the test programs under the address sanitizer
 
 # Layers and optimizers against PyTorch, with all libraries at hand.
 MODEL_VECTORS := $(BUILD)/tests/train/test_model_vectors
-QUICK_TESTS := $(foreach l,base text score engine norm nets decode data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS))) $(MODEL_VECTORS)
+QUICK_TESTS := $(foreach l,base text score parse engine norm nets decode data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS))) $(MODEL_VECTORS)
 unit-quick: $(QUICK_TESTS)
 	$(Q)sh tests/run_unit.sh $(QUICK_TESTS)
 .PHONY: unit-quick

@@ -33,6 +33,7 @@ BEGIN {
     own("text", "statnet/file_bytes.h statnet/text.h statnet/vocab.h statnet/unicode.h statnet/text_codec.h statnet/bpe_step.h")
     own("text", "statnet/bpe.h statnet/text_lines.h statnet/line_step.h")
     own("score", "statnet/score.h")
+    own("parse", "statnet/arc_standard.h statnet/trees.h")
     own("data", "statnet/data.h statnet/batch_plan.h")
     own("decode", "statnet/decode.h")
     own("plain", "statnet/state.h")
@@ -55,11 +56,12 @@ BEGIN {
     allow["nets"] = "nets norm engine plain base"
     allow["text"] = "text plain base"
     allow["score"] = "score text base"
+    allow["parse"] = "parse text base"
     allow["decode"] = "decode nets norm engine plain base"
-    allow["data"] = "data text plain base"
-    allow["task"] = "task decode nets norm engine data score text plain base"
+    allow["data"] = "data parse text plain base"
+    allow["task"] = "task decode nets norm engine data score parse text plain base"
     allow["observe"] = "observe nets norm engine plain record runfile moments format base"
-    allow["train"] = "train task observe decode nets norm engine data score text arrays plain base"
+    allow["train"] = "train task observe decode nets norm engine data score parse text arrays plain base"
     allow["plot"] = "plot table analysis runfile moments format base"
     allow["analysis"] = "analysis runfile moments format base"
     allow["table"] = "table " allow["analysis"]

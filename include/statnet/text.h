@@ -8,6 +8,9 @@
  * byte or what is not UTF-8 (overlong forms, surrogates and code points over 10FFFF included). */
 sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why);
 
+/* The same of a text that was read, and takes a byte order mark off its front. */
+sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why);
+
 /* Reads a whole text, plain or gzip, and checks it. A byte order mark in front of it is taken off. */
 sr_status text_read(const char *path, file_bytes *f, int64_t *lines, sr_failure *why);
 

@@ -14,6 +14,7 @@ typedef struct score_row {
 static const score_row scores[] = {
     {"multi-bleu", score_multi_bleu, "BLEU of tokenized text, as multi-bleu.perl"},
     {"bleu", score_bleu, "BLEU of text that is tokenized here, as sacreBLEU"},
+    {"dep", score_dep, "UAS and LAS of dependency trees, CoNLL-X, CoNLL-U and malt-tab"},
 };
 enum { SCORES = sizeof scores / sizeof scores[0] };
 

@@ -10,5 +10,6 @@
 
 int score_multi_bleu(const tool *t);
 int score_bleu(const tool *t);
+int score_dep(const tool *t);
 
 #endif

@@ -38,13 +38,16 @@ static void drop_mark(file_bytes *f, int64_t *lines) {
     if (f->size == 0) *lines = 0;
 }
 
+sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why) {
+    const sr_status status = text_check(f, lines, why);
+    if (status == SR_OK) drop_mark(f, lines);
+    return status;
+}
+
 sr_status text_read(const char *path, file_bytes *f, int64_t *lines, sr_failure *why) {
     sr_status status = file_read(path, f, why);
-    if (status == SR_OK) status = text_check(f, lines, why);
-    if (status == SR_OK)
-        drop_mark(f, lines);
-    else
-        file_free(f);
+    if (status == SR_OK) status = text_tidy(f, lines, why);
+    if (status != SR_OK) file_free(f);
     return status;
 }
 

@@ -1,0 +1,87 @@
+/* tree_check.c -- whether the heads of a sentence make a tree. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tree_lines.h"
+
+static sr_status check_heads(const treebank *t, const tree_word *word, int32_t words,
+                             sr_failure *why) {
+    for (int32_t i = 0; i < words; i++)
+        if (word[i].head > words)
+            return tree_fail(t->file.path, word[i].line, why,
+                             "head %d of word %d '%.*s'; the sentence has %d word%s: 0 to %d",
+                             word[i].head, i + 1, tree_shown(&word[i].form), word[i].form.byte,
+                             words, words == 1 ? "" : "s", words);
+    return SR_OK;
+}
+
+/* Universal Dependencies want exactly one root, as conll18_ud_eval.py does; CoNLL-X allows more. */
+static sr_status check_roots(const treebank *t, const tree_word *word, int32_t words,
+                             sr_failure *why) {
+    int32_t first = -1;
+    for (int32_t i = 0; i < words; i++) {
+        if (word[i].head != 0) continue;
+        if (first >= 0 && t->format == TREES_CONLLU)
+            return tree_fail(t->file.path, word[i].line, why,
+                             "word %d '%.*s' is a second root besides word %d '%.*s'; conllu has "
+                             "one in a sentence",
+                             i + 1, tree_shown(&word[i].form), word[i].form.byte, first + 1,
+                             tree_shown(&word[first].form), word[first].form.byte);
+        if (first < 0) first = i;
+    }
+    if (first >= 0) return SR_OK;
+    return tree_fail(t->file.path, word[0].line, why,
+                     "no root: no word of the sentence that begins here has head 0");
+}
+
+/* "3 -> 5 -> 3"; what does not fit is left out. */
+static void print_cycle(const tree_word *word, int32_t start, char *text, size_t size) {
+    enum { SHOWN = 8 };
+    int32_t at = start;
+    size_t used = (size_t)snprintf(text, size, "%d", start);
+    for (int i = 0; i < SHOWN; i++) {
+        at = word[at - 1].head;
+        used += (size_t)snprintf(text + used, size - used, " -> %d", at);
+        if (at == start) return;
+    }
+    snprintf(text + used, size - used, " ...");
+}
+
+static sr_status tell_cycle(const treebank *t, const tree_word *word, int32_t start,
+                            sr_failure *why) {
+    char cycle[160];
+    const tree_word *w = &word[start - 1];
+    print_cycle(word, start, cycle, sizeof cycle);
+    return tree_fail(t->file.path, w->line, why,
+                     "word %d '%.*s' is its own ancestor: heads %s make a cycle", start,
+                     tree_shown(&w->form), w->form.byte, cycle);
+}
+
+/* Follows heads up to ROOT or to a word that an earlier walk came from; one that this walk came from
+ * closes a cycle. */
+static sr_status check_cycles(const treebank *t, const tree_word *word, int32_t words,
+                              sr_failure *why) {
+    int32_t *walk = calloc((size_t)words + 1, sizeof *walk);
+    if (!walk) return sr_fail(why, SR_MEMORY, "out of memory for a sentence of %d words", words);
+    sr_status status = SR_OK;
+    for (int32_t i = 1; i <= words && status == SR_OK; i++) {
+        int32_t at = i;
+        while (at != 0 && walk[at] == 0) {
+            walk[at] = i;
+            at = word[at - 1].head;
+        }
+        if (at != 0 && walk[at] == i) status = tell_cycle(t, word, at, why);
+    }
+    free(walk);
+    return status;
+}
+
+sr_status tree_check_sentence(const treebank *t, const tree_word *word, int32_t words,
+                              bool any_heads, sr_failure *why) {
+    sr_status status = check_heads(t, word, words, why);
+    if (any_heads) return status;
+    if (status == SR_OK) status = check_roots(t, word, words, why);
+    if (status == SR_OK) status = check_cycles(t, word, words, why);
+    return status;
+}
