@@ -19,6 +19,7 @@ tensor *op_add_bias(tape *t, tensor *x, tensor *b);
 tensor *op_relu(tape *t, tensor *x);
 tensor *op_sigmoid(tape *t, tensor *x);
 tensor *op_tanh(tape *t, tensor *x);
+tensor *op_cube(tape *t, tensor *x);
 tensor *op_add(tape *t, tensor *a, tensor *b);
 tensor *op_product(tape *t, tensor *a, tensor *b);
 tensor *op_scale(tape *t, tensor *x, double c);
@@ -39,6 +40,19 @@ tensor *op_dropout(tape *t, tensor *x, double p);
  * gradient. pad -1: there is no padding. token [B*T] must stay until backward. -> [B, T, d]. */
 tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, int64_t T,
                      double scale, const tensor *positions, int32_t pad);
+
+/* A table [V, d] for so many columns of numbers. */
+typedef struct feature_table {
+    tensor *rows;
+    int64_t columns;
+} feature_table;
+enum { FEATURE_TABLES = 4 };
+
+/* Rows of tables by number, side by side: those of the first table for the first columns of number [count,
+ * sum of columns], then those of the next. number must stay until backward. -> [count, sum of columns
+ * times width]. */
+tensor *op_features(tape *t, const feature_table *table, int tables, const int32_t *number,
+                    int64_t count);
 
 /* Fills value [count x d] with sinusoidal positions, halves not interleaved, frequency
  * exp(-i ln(10000)/(d/2-1)), row `pad` zero (docs/models.md 2.2). */

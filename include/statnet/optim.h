@@ -10,6 +10,7 @@ typedef struct optim_options {
     bool nesterov;       /* sgd */
     double beta1, beta2; /* adam family */
     double eps;          /* adam family */
+    double adagrad_eps;
     double weight_decay;
 } optim_options;
 

@@ -4,6 +4,6 @@
 
 #include "statnet/optim.h"
 
-extern const optim_row optim_sgd, optim_adam, optim_adamw, optim_adam_fairseq;
+extern const optim_row optim_sgd, optim_adam, optim_adamw, optim_adam_fairseq, optim_adagrad;
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "optim_rows.h"
 
-static const optim_row *const rows[] = {&optim_sgd, &optim_adam, &optim_adamw, &optim_adam_fairseq};
+static const optim_row *const rows[] = {&optim_sgd, &optim_adam, &optim_adamw, &optim_adam_fairseq,
+                                        &optim_adagrad};
 
 enum { ROWS = sizeof rows / sizeof rows[0], PIECE = 16384 };
 

@@ -7,6 +7,16 @@ static tensor *relu(tape *t, tensor *const *in, void *row) {
     return op_relu(t, in[0]);
 }
 
+static tensor *cube(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_cube(t, in[0]);
+}
+
+static tensor *cube_skip(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, op_cube(t, in[0]), in[0]);
+}
+
 static tensor *add(tape *t, tensor *const *in, void *row) {
     (void)row;
     return op_add(t, in[0], in[1]);
@@ -120,6 +130,16 @@ static tensor *embedding_positions(tape *t, tensor *const *in, void *row) {
     if (!table) return NULL;
     op_embedding_positions(table->value, dim[0], dim[1], PAD);
     return op_embedding(t, in[0], c->extra, c->a, c->b, c->p, table, PAD);
+}
+
+/* Rows of two columns of the first table, of one of the second, a of them; the second table stands for
+ * a third column too. */
+static const int32_t numbers[12] = {5, 3, 0, 2, 7, 2, 1, 1, 4, 4, 0, 0};
+
+static tensor *features(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    const feature_table table[3] = {{in[0], 2}, {in[1], 1}, {in[1], 1}};
+    return op_features(t, table, 3, c->extra, c->a);
 }
 
 /* -- attention --------------------------------------------------------------------------------- */
@@ -294,6 +314,10 @@ const engine_case engine_cases[] = {
      .input = {SHAPE4(2, 3, 2, 5)}},
     {.name = "relu large", .build = relu,
      .input = {SHAPE2(5, 5000)}, .large = true},
+    {.name = "cube", .build = cube,
+     .input = {SHAPE2(7, 9)}},
+    {.name = "cube(x) + x large", .build = cube_skip,
+     .input = {SHAPE2(7, 3001)}, .large = true},
     {.name = "add", .build = add,
      .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
     {.name = "add of other shape", .build = add,
@@ -366,6 +390,10 @@ const engine_case engine_cases[] = {
      .input = {SHAPE2(8, 300)}, .large = true, .a = 4, .b = 3, .p = 1, .extra = tokens},
     {.name = "embedding with positions", .build = embedding_positions,
      .input = {SHAPE2(8, 6)}, .a = 2, .b = 6, .p = 2, .extra = words},
+    {.name = "features", .build = features,
+     .input = {SHAPE2(8, 5), SHAPE2(5, 3)}, .a = 3, .extra = numbers},
+    {.name = "features large", .build = features,
+     .input = {SHAPE2(8, 100), SHAPE2(5, 300)}, .large = true, .a = 3, .extra = numbers},
     {.name = "attention", .build = attention,
      .input = {SHAPE3(2, 3, 8), SHAPE3(2, 5, 8), SHAPE3(2, 5, 8)}, .a = 2},
     {.name = "attention of wide heads", .build = attention,

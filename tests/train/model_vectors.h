@@ -105,5 +105,7 @@ model_checker check_beam;
 model_checker check_bleu;
 /* vectors_bpe.c */
 model_checker check_bpe;
+/* vectors_trees.c */
+model_checker check_oracle, check_uas;
 
 #endif

@@ -112,13 +112,40 @@ static void grad_norm(void **state) {
     params_free(&p);
 }
 
+/* Two numbers, two updates by hand, the gradient given four times as large with a scale of 1/4:
+ * g = 3, then 4: sum 9, 25; p = 1 - 0.5 3/(3+0.5) - 0.5 4/(5+0.5). The second number has a weight decay
+ * alone: g = 0.1 p. */
+static void adagrad_by_hand(void **state) {
+    (void)state;
+    const optim_row *row = optim_find("adagrad");
+    assert_non_null(row);
+    assert_int_equal(row->slots, 1);
+    params p;
+    params_init(&p, 1);
+    tensor *x = params_add(&p, "x", 1, (int64_t[]){2}, INIT_CONSTANT, 1);
+    check_ok(params_slots(&p, row->slots, NULL), NULL);
+    const double second = 1 - 0.5 * 0.1 / 0.6, sum = 0.01 + 0.01 * second * second;
+    const double want[2][4] = {
+        {1 - 1.5 / 3.5, second, 9, 0.01},
+        {1 - 1.5 / 3.5 - 2 / 5.5, second - 0.5 * 0.1 * second / (sqrt(sum) + 0.5), 25, sum}};
+    for (int64_t s = 0; s < 2; s++) {
+        const optim_options o = {.adagrad_eps = 0.5, .weight_decay = 0.1};
+        /* what the weight decay adds to the first number is taken off */
+        x->grad[0] = 4 * ((real)(3 + s) - (real)0.1 * x->value[0]), x->grad[1] = 0;
+        optim_apply(row, &(optim_step){&o, s + 1, 0.5, 0.25, 2}, &p);
+        const real *sums = p.item[0]->slot[0];
+        const double got[4] = {(double)x->value[0], (double)x->value[1], (double)sums[0],
+                               (double)sums[1]};
+        check_near_double("adagrad", got, want[s], 4, 1e-6, 0);
+    }
+    params_free(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(warmup_by_hand),
-                                       cmocka_unit_test(cosine_past_its_end),
-                                       cmocka_unit_test(cosine_to_its_lowest),
-                                       cmocka_unit_test(linear_by_hand),
-                                       cmocka_unit_test(inverse_sqrt_xl_by_hand),
-                                       cmocka_unit_test(clip_values),
-                                       cmocka_unit_test(grad_norm)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warmup_by_hand),          cmocka_unit_test(cosine_past_its_end),
+        cmocka_unit_test(cosine_to_its_lowest),    cmocka_unit_test(linear_by_hand),
+        cmocka_unit_test(inverse_sqrt_xl_by_hand), cmocka_unit_test(clip_values),
+        cmocka_unit_test(adagrad_by_hand),         cmocka_unit_test(grad_norm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

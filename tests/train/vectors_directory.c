@@ -28,10 +28,10 @@ static const file_row files[] = {
     {"bleu", check_bleu},
     {"bpe", check_bpe},
     {"crf", NULL},
-    {"oracle", NULL},
+    {"oracle", check_oracle},
     {"span_f1", NULL},
     {"tener_attention", NULL},
-    {"uas", NULL},
+    {"uas", check_uas},
     {"xl_attention", check_memory_attention},
 };
 
