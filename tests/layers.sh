@@ -34,7 +34,7 @@ BEGIN {
     own("text", "statnet/bpe.h statnet/text_lines.h statnet/line_step.h")
     own("score", "statnet/score.h")
     own("parse", "statnet/arc_standard.h statnet/trees.h")
-    own("data", "statnet/data.h statnet/batch_plan.h")
+    own("data", "statnet/data.h statnet/batch_plan.h statnet/tree_data.h")
     own("decode", "statnet/decode.h")
     own("plain", "statnet/state.h")
     own("task", "statnet/task.h statnet/translator.h")

@@ -20,7 +20,7 @@ enum { DATA_TEXT = 512 };
 typedef struct data_options {
     char name[DATA_TEXT];    /* row of the table: "cifar10" */
     char dir[DATA_TEXT];     /* "" for embedded sets */
-    int64_t batch_size;      /* images; running text: sequences side by side */
+    int64_t batch_size;            /* images; running text: sequences side by side; transitions */
     int64_t eval_batch_size; /* running text: the same in evaluation */
     int64_t window;          /* running text: tokens of a sequence in a batch */
     int64_t eval_window;     /* running text: the same in evaluation; 0: window */
@@ -50,6 +50,11 @@ typedef struct data_options {
     char file[DATA_TEXT], columns[DATA_TEXT];
     double valid_share, test_share;  /* NaN: the data set's */
     int64_t valid_bytes, test_bytes; /* "bytes": instead of the shares; 0: by share */
+    double valid_share, test_share;
+    int64_t min_count;               /* rarer words of the training text are <unk> */
+    int64_t valid_count, test_count; /* "trees-cut": sentences of these splits */
+    /* trees: words of statnet/trees.h */
+    char tree_format[DATA_TEXT], pos_column[DATA_TEXT], punctuation[DATA_TEXT], subtypes[DATA_TEXT];
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */

@@ -37,6 +37,9 @@ typedef struct model_options {
      * eval_clamp_len: clamp_len. same_length: in evaluation every query sees eval_mem_len keys. */
     int64_t mem_len, eval_mem_len, clamp_len, eval_clamp_len;
     bool same_length;
+    /* parsers: 0 or "": what the preset says */
+    int64_t hidden_dim;
+    char activation[MODEL_TEXT]; /* "relu", "cube", "tanh" */
     uint64_t seed;
 } model_options;
 
@@ -76,6 +79,16 @@ typedef struct model_memory {
     real *value; /* [layers, sequences, rows, width], the last `filled` rows, the newest last; the
                     others are zeros */
 } model_memory;
+/* How a parser's model scores states: normalizations take running statistics, nothing is dropped out, and
+ * what becomes of a state depends on no other and not on the number of threads, to the last bit. */
+typedef struct model_scorer {
+    /* With the model as it is now, as a decoder's. NULL and *why. */
+    void *(*create)(model *m, int threads, sr_failure *why);
+    void (*free)(void *scorer);
+    /* logits [rows, classes] of feature [rows, features]. */
+    sr_status (*score)(void *scorer, int64_t rows, const int32_t *feature, real *logits,
+                       sr_failure *why);
+} model_scorer;
 
 typedef struct model_row {
     const char *name, *citation, *summary;
@@ -93,6 +106,7 @@ typedef struct model_row {
     const char *(*condition)(const model *m);
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
     const model_decoder *decoder; /* NULL: it writes no sentences */
+    const model_scorer *scorer;   /* NULL: it parses none */
 } model_row;
 
 struct model {

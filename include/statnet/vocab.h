@@ -47,6 +47,8 @@ bool vocab_write(const vocab *v, FILE *out);
 vocab *vocab_parse(const file_bytes *f, sr_failure *why);
 vocab *vocab_read(const char *path, sr_failure *why);
 
+/* Different words counted at least `times` times, in the dictionary or not. */
+int64_t vocab_frequent(const vocab *v, int64_t times);
 int64_t vocab_size(const vocab *v);    /* with specials and filler */
 int64_t vocab_words(const vocab *v);   /* without them */
 int64_t vocab_counted(const vocab *v); /* different words counted, in the dictionary or not */

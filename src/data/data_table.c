@@ -14,6 +14,7 @@
 #define PAIR_FILES                                                                                 \
     " source target tokenize lowercase bpe-merges bpe-codes source-dictionary target-dictionary"   \
     " bleu-every bleu-beam"
+#define TREES "batch-size lowercase min-count tree-format pos-column punctuation subtypes"
 
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
@@ -45,6 +46,10 @@ static const dataset_row table[] = {
      "validpref "
      "testpref",
      text_open},
+    {"trees", "dependency trees in --data-dir, CoNLL-X, CoNLL-U or malt-tab, plain or .gz",
+     TASK_TREES, true, TREES " trainpref validpref testpref", trees_open},
+    {"trees-cut", "the same in one file that is cut into splits, the test last", TASK_TREES, true,
+     TREES " data-file valid-count test-count valid-share test-share", trees_cut_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -86,10 +91,23 @@ static void make_windows(dataset *d, int slot, batch_place at, batch *b) {
     running_set_batch(&d->running, slot, at.split, at.index, b);
 }
 
+static void free_trees(dataset *d) {
+    tree_set_free(&d->trees);
+}
+
+static int64_t count_transitions(const dataset *d, data_split split) {
+    return tree_set_batches(&d->trees, split);
+}
+
+static void make_transitions(dataset *d, int slot, batch_place at, batch *b) {
+    tree_set_batch(&d->trees, slot, at.split, at.epoch, at.index, b);
+}
+
 static const set_kind kinds[] = {
     [TASK_IMAGES] = {free_images, count_images, make_images},
     [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs},
     [TASK_LM] = {free_running, count_windows, make_windows},
+    [TASK_TREES] = {free_trees, count_transitions, make_transitions},
 };
 
 /* -- the table */
@@ -215,6 +233,8 @@ static double share(int64_t part, int64_t whole) {
 double data_unknown_share(const dataset *d, data_split split) {
     const pair_split *p = &d->pairs.split[split];
     const running_split *r = &d->running.split[split];
+    const tree_split *t = &d->trees.split[split];
+    if (d->row->task == TASK_TREES) return share(t->unknown, t->words);
     return d->row->task == TASK_LM ? share(r->unknown, r->tokens) : share(p->unknown, p->tokens);
 }
 
@@ -229,7 +249,12 @@ const char *data_word(const dataset *d, data_side side, int64_t id) {
 
 const vocab *data_dictionary(const dataset *d, data_side side) {
     if (d->row->task == TASK_LM) return d->running.words;
+    if (d->row->task == TASK_TREES) return d->trees.words;
     return d->row->task == TASK_PAIRS ? d->pairs.dictionary[side] : NULL;
+}
+
+bool data_trees_of(const dataset *d, data_split split, data_trees *t) {
+    return d->row->task == TASK_TREES && tree_set_trees(&d->trees, split, t);
 }
 
 /* -- pairs and their lines */

@@ -6,6 +6,7 @@
 #include "pair_set.h"
 #include "running_set.h"
 #include "statnet/data.h"
+#include "tree_set.h"
 
 enum { DATA_DESCRIBE = 4096 };
 
@@ -32,6 +33,7 @@ struct dataset {
     image_set images;    /* TASK_IMAGES */
     pair_set pairs;      /* TASK_PAIRS */
     running_set running; /* TASK_LM */
+    tree_set trees;      /* TASK_TREES */
     prefetch *ahead;     /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
@@ -51,6 +53,8 @@ sr_status idx_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status parallel_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status bytes_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status trees_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status trees_cut_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status text_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);

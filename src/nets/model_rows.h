@@ -16,6 +16,8 @@
 #define MODEL_DECLARE(name) extern const model_row model_##name;
 MODELS(MODEL_DECLARE)
 #undef MODEL_DECLARE
+extern const model_row model_resnet20, model_transformer, model_tensorized, model_transformer_lm,
+    model_mlp_parser;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);

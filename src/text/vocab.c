@@ -196,6 +196,12 @@ int64_t vocab_counted(const vocab *v) {
     return v->count;
 }
 
+int64_t vocab_frequent(const vocab *v, int64_t times) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < v->count; i++) n += v->word[i].count >= times;
+    return n;
+}
+
 int64_t vocab_size(const vocab *v) {
     return v->specials + v->kept + v->filler;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "statnet/trees.h"
 #include "trainer.h"
 
 #define AT(field)                            offsetof(train_config, field)
@@ -72,8 +73,13 @@ static bool is_sgd(const void *values) {
     return !strcmp(c->optimizer, "sgd");
 }
 
+static bool is_adagrad(const void *values) {
+    const train_config *c = values;
+    return !strcmp(c->optimizer, "adagrad");
+}
+
 static bool is_adam(const void *values) {
-    return !is_sgd(values);
+    return !is_sgd(values) && !is_adagrad(values);
 }
 
 static bool has_momentum(const void *values) {
@@ -162,6 +168,7 @@ static const option_use
     of_sgd = {.with = "optimizer", .holds = is_sgd},
     of_momentum = {.with = "momentum", .holds = has_momentum, .and = &of_sgd},
     of_adam = {.with = "optimizer", .holds = is_adam},
+    of_adagrad = {.with = "optimizer", .holds = is_adagrad},
     of_steps = {.with = "lr-scheduler", .holds = is_stepped},
     of_milestones = {.with = "lr-steps", .holds = has_milestones, .and = &of_steps},
     of_cosine = {.with = "lr-scheduler", .holds = is_cosine},
@@ -234,6 +241,10 @@ static const option rows[] = {
     FLAG(MODEL, "same-length", model.same_length, "no",
          "transformer_xl: in evaluation every token sees eval-mem-len tokens, its own among them",
          .use = &of_model),
+    INT(MODEL, "hidden-dim", model.hidden_dim, "0", 1, 65536, "",
+        "parsers: units of the hidden layer; 0: the preset's", .use = &of_model),
+    CHOICE(MODEL, "activation", model.activation, "", "relu|cube|tanh",
+           "parsers: behind the norm of the hidden layer; empty: the preset's", .use = &of_model),
     CHOICE(MODEL, "placement", model.placement, "", "pre|post",
            "where norms stand; empty: the preset's", .use = &of_model),
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",
@@ -262,7 +273,7 @@ static const option rows[] = {
     TEXT(DATA, "data", data.name, "synth-images", "data set, see `statrec list data`"),
     TEXT(DATA, "data-dir", data.dir, "", "directory of its files", .use = &of_files),
     INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "",
-        "images per step; running text: sequences side by side", .use = &of_data),
+        "images or transitions per step; running text: sequences side by side", .use = &of_data),
     INT(DATA, "eval-batch-size", data.eval_batch_size, "10", 1, 65536, "sequences",
         "running text: the same in evaluation", .use = &of_data),
     INT(DATA, "tgt-len", data.window, "32", 1, 65536, "tokens",
@@ -335,6 +346,31 @@ static const option rows[] = {
          "tabbed: languages of its columns; a line's first one decides its split", .use = &of_data),
     REAL(DATA, "valid-share", data.valid_share, "nan", 0, 0.9, "",
          "tabbed, bytes: share of the sentences or bytes for validation; nan: 0.01, of bytes 0.05",
+         "tabbed, trees-cut: the file, plain or with .gz behind", .use = &of_data),
+    TEXT(DATA, "columns", data.columns, "en,de",
+         "tabbed: languages of its columns; a line's first one decides its split", .use = &of_data),
+    REAL(DATA, "valid-share", data.valid_share, "0.01", 0, 0.9, "",
+         "tabbed, trees-cut: share of the sentences for validation", .use = &of_data),
+    REAL(DATA, "test-share", data.test_share, "0.01", 0, 0.9, "", "the same for the test",
+         .use = &of_data),
+    INT(DATA, "min-count", data.min_count, "1", 1, BIG, "times",
+        "rarer words of the training text are unknown", .use = &of_data),
+    INT(DATA, "valid-count", data.valid_count, "0", 1, BIG, "sentences",
+        "trees-cut: of validation; 0, and test-count 0: by shares", .use = &of_data),
+    INT(DATA, "test-count", data.test_count, "0", 1, BIG, "sentences", "trees-cut: of the test",
+        .use = &of_data),
+    CHOICE(DATA, "tree-format", data.tree_format, "auto", TREE_FORMAT_WORDS,
+           "of files of trees; auto: by their columns", .use = &of_data),
+    CHOICE(DATA, "pos-column", data.pos_column, "auto", TREE_POS_WORDS,
+           "POS tags of trees: CPOSTAG or UPOS, POSTAG or XPOS; auto: coarse of conllu, else fine",
+           .use = &of_data),
+    CHOICE(
+        DATA, "punctuation", data.punctuation, "auto", TREE_PUNCTUATION_WORDS,
+        "trees: what scores without punctuation leave out, see `statrec score dep --help`; auto: "
+        "ptb-tags of malt-tab, else unicode",
+        .use = &of_data),
+    CHOICE(DATA, "subtypes", data.subtypes, "auto", TREE_SUBTYPES_WORDS,
+           "trees: what follows a colon in a label, in scores; auto: ignored of conllu alone",
          .use = &of_data),
     REAL(DATA, "test-share", data.test_share, "nan", 0, 0.9, "", "the same for the test",
          .use = &of_data),
@@ -349,7 +385,7 @@ static const option rows[] = {
          "does not depend on it"),
     INT(DATA, "limit", data.limit, "0", 1, BIG, "records", "first training records only; 0: all"),
 
-    CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",
+    CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq|adagrad",
            "how gradients move the weights"),
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
     CHOICE(TRAIN, "lr-scheduler", scheduler, "step",
@@ -370,6 +406,7 @@ static const option rows[] = {
     REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, 1, "", "adam", .use = &of_adam),
     REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, 1, "", "adam", .use = &of_adam),
     REAL(TRAIN, "adam-eps", optim.eps, "1e-8", 0, 1, "", "adam", .use = &of_adam),
+    REAL(TRAIN, "adagrad-eps", optim.adagrad_eps, "1e-6", 0, 1, "", "adagrad", .use = &of_adagrad),
     REAL(TRAIN, "weight-decay", optim.weight_decay, "1e-4", 0, 1, "", "on every parameter"),
     REAL(TRAIN, "clip-norm", clip_norm, "0", 0, 1e9, "",
          "bound of the global gradient norm; 0: off"),

@@ -87,6 +87,27 @@ static const train_recipe recipes[] = {
     XL_RECIPE("transformer_xl"),
     LM_RECIPE("transformer_lm"),
     {"transformer_lm", "", "placement", "pre"},
+    {"mlp_parser", "", "data", "trees"}, /* docs/models.md 8 */
+    {"mlp_parser", "", "min-count", "2"},
+    {"mlp_parser", "", "norm", "ln"},
+    {"mlp_parser", "", "batch-size", "1024"},
+    {"mlp_parser", "", "optimizer", "adam"},
+    {"mlp_parser", "", "adam-beta2", "0.999"},
+    {"mlp_parser", "", "weight-decay", "0"},
+    {"mlp_parser", "", "lr", "0.001"},
+    {"mlp_parser", "", "lr-scheduler", "fixed"},
+    {"mlp_parser", "", "epochs", "20"},
+    {"mlp_parser", "chen-manning", "norm", "none"},
+    {"mlp_parser", "chen-manning", "optimizer", "adagrad"},
+    {"mlp_parser", "chen-manning", "lr", "0.01"},
+    {"mlp_parser", "chen-manning", "weight-decay", "1e-8"},
+    {"mlp_parser", "ptb-sample", "data", "trees-cut"},
+    {"mlp_parser", "ptb-sample", "data-file", "wsj_0001-0199.dp"},
+    {"mlp_parser", "ptb-sample", "valid-count", "391"},
+    {"mlp_parser", "ptb-sample", "test-count", "391"},
+    {"mlp_parser", "ud-ewt", "trainpref", "en_ewt-ud-train.conllu"},
+    {"mlp_parser", "ud-ewt", "validpref", "en_ewt-ud-dev.conllu"},
+    {"mlp_parser", "ud-ewt", "testpref", "en_ewt-ud-test.conllu"},
 };
 
 const train_recipe *train_recipe_at(int i) {
@@ -109,6 +130,11 @@ static const train_preset presets[] = {
     {"transformer_lm", "ptb", "of tensorized's ptb in depth and width, dot-product attention"},
     {"transformer_lm", "ptb-mini", "of tensorized's ptb-mini; two cores: 10 minutes"},
     {"transformer_lm", "wikitext-2", "of tensorized's wikitext-2; two cores: 10 minutes"},
+    {"mlp_parser", "adanorm", "published by AN: hidden 512, relu, batch 1024, dropout 0.2, Adam"},
+    {"mlp_parser", "chen-manning", "published: hidden 200, cube, no norm, dropout 0.5, AdaGrad"},
+    {"mlp_parser", "ptb-sample",
+     "of adanorm, files of the 10 % sample of the Penn Treebank; two cores: 5 minutes"},
+    {"mlp_parser", "ud-ewt", "of adanorm, files of UD English EWT; two cores: 10 minutes"},
 };
 
 const train_preset *train_preset_at(int i) {

@@ -1,0 +1,18 @@
+/* parse_split.h -- the trees that a model gives to the sentences of a split. */
+#ifndef TASK_PARSE_SPLIT_H
+#define TASK_PARSE_SPLIT_H
+
+#include "statnet/task.h"
+#include "statnet/tree_data.h"
+
+typedef struct parsed_split {
+    data_trees of;
+    int64_t first_word, words; /* of the split in its bank */
+    int32_t *head, *label;     /* [words] */
+} parsed_split;
+
+/* Greedy parsing. *stopped: `stop` said so. Nothing to free on failure or when stopped. */
+sr_status parse_split(const task_decoding *d, parsed_split *p, bool *stopped, sr_failure *why);
+void parsed_split_free(parsed_split *p);
+
+#endif
