@@ -53,7 +53,7 @@ typedef struct data_options {
     double valid_share, test_share;
     int64_t min_count;               /* rarer words of the training text are <unk> */
     int64_t valid_count, test_count; /* "trees-cut": sentences of these splits */
-    /* trees: words of statnet/trees.h */
+    /* trees: words of statnet/trees.h, "" is auto */
     char tree_format[DATA_TEXT], pos_column[DATA_TEXT], punctuation[DATA_TEXT], subtypes[DATA_TEXT];
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */

@@ -12,12 +12,17 @@
 
 #include "dataset.h"
 
+/* "" is the first of the words, auto. */
+static int word_of(const char *words, const char *word) {
+    return *word ? tree_find_word(words, word) : 0;
+}
+
 /* *found false: an optional file is not there. */
 static sr_status read_bank(dataset *d, const data_options *o, const char *name, bool optional,
                            tree_bank *b, bool *found, sr_failure *why) {
     char path[FILE_PATH];
-    const treebank_options how = {
-        .format = (tree_format)tree_find_word(TREE_FORMAT_WORDS, o->tree_format)};
+    const treebank_options how = {.format =
+                                      (tree_format)word_of(TREE_FORMAT_WORDS, o->tree_format)};
     sr_status status = file_find(o->dir, name, path, found, why);
     if (status != SR_OK || (!*found && optional)) return status;
     if (!*found) return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
@@ -28,10 +33,10 @@ static sr_status read_bank(dataset *d, const data_options *o, const char *name, 
 
 static sr_status create_set(dataset *d, const data_options *o, sr_failure *why) {
     tree_set *s = &d->trees;
-    const int format = tree_find_word(TREE_FORMAT_WORDS, o->tree_format);
-    const int pos = tree_find_word(TREE_POS_WORDS, o->pos_column);
-    const int punctuation = tree_find_word(TREE_PUNCTUATION_WORDS, o->punctuation);
-    const int subtypes = tree_find_word(TREE_SUBTYPES_WORDS, o->subtypes);
+    const int format = word_of(TREE_FORMAT_WORDS, o->tree_format);
+    const int pos = word_of(TREE_POS_WORDS, o->pos_column);
+    const int punctuation = word_of(TREE_PUNCTUATION_WORDS, o->punctuation);
+    const int subtypes = word_of(TREE_SUBTYPES_WORDS, o->subtypes);
     if (format < 0 || pos < 0 || punctuation < 0 || subtypes < 0)
         return sr_fail(why, SR_USAGE,
                        "tree-format '%s', pos-column '%s', punctuation '%s' or "

@@ -99,6 +99,7 @@ uint64_t digest_batch(const batch *b) {
     size_t pixels = (size_t)(b->count * b->height * b->width * b->channels);
     h = digest(h, b->image, pixels * sizeof *b->image);
     h = digest(h, b->label, (size_t)b->count * sizeof *b->label);
+    h = digest(h, b->feature, (size_t)(b->count * b->features) * sizeof *b->feature);
     h = digest(h, b->source, source * sizeof *b->source);
     h = digest(h, b->source_mask, source);
     h = digest(h, b->target_in, target * sizeof *b->target_in);

@@ -112,6 +112,15 @@ static void running_bytes_survive(void **state) {
     data_options o = preset_options("bytes", dir);
     strcpy(o.file, "text");
     o.batch_size = o.eval_batch_size = 1, o.window = 2, o.valid_bytes = o.test_bytes = 3;
+static void trees_survive(void **state) {
+    (void)state;
+    const line_step step = {.name = "copy", .apply = copy_line};
+    const char *dir = make_folder();
+    write_text(dir, "train.gz", "a\tX\t2\tl\nb\tY\t0\tm\n\nc\tX\t0\tm\n");
+    write_text(dir, "valid", "a\tX\t0\tm\n");
+    data_options o = preset_options("trees", dir);
+    o.prefetch = true;
+    o.tokenizer = &step;
     check_allocations(&o);
 }
 
@@ -123,6 +132,7 @@ int main(void) {
         cmocka_unit_test(generated_pairs_survive),
         cmocka_unit_test(running_text_survives),
         cmocka_unit_test(running_bytes_survive),
+        cmocka_unit_test(trees_survive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
