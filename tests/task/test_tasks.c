@@ -23,13 +23,13 @@ static void rows_are_whole(void **state) {
         assert_ptr_equal(task_of(row->id), row);
         assert_true(row->example.task == row->id && task_metrics(row) > 0);
         assert_true(row->name && row->takes && row->summary);
-        assert_true(row->leading >= 0 && row->leading < task_metrics(row));
+        assert_true(row->leading >= 0 && row->leading < task_all_metrics(row));
         for (int i = 0; i < task_metrics(row); i++) {
             assert_true(row->metric[i].unit && row->metric[i].definition);
             assert_int_equal(metric_of(row, row->metric[i].name), i);
         }
     }
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
     assert_string_equal(data_split_name(SPLIT_VALID), "valid");
     assert_string_equal(data_split_name(SPLIT_TEST), "test");
 }
@@ -65,6 +65,10 @@ static void describes(void **state) {
     task_of(TASK_IMAGES)->describe(&(task_result){&ranked, "test", 0, ""}, text);
     assert_string_equal(text,
                         "test accuracy: 50.00 %, top-5 75.00 %, of 4 images (running statistics)");
+    task_of(TASK_TREES)->describe(&(task_result){&sum, "test", 0, ""}, text);
+    assert_string_equal(
+        text,
+        "test accuracy: 75.00 % of 4 transitions of projective sentences (running statistics)");
     const task_row *lm = task_of(TASK_LM);
     lm->describe(&(task_result){&sum, "test", 19, "mask causal"}, text);
     assert_string_equal(text, "test perplexity: 2 per token (4 tokens, <eos> and <unk> counted, "
@@ -117,6 +121,11 @@ static void arrays(void **state) {
     assert_true(npz_count(&a[0].array) == 6 && a[1].array.data == target);
     assert_int_equal(task_of(TASK_IMAGES)->arrays(&images, a), 2);
     assert_true(npz_count(&a[0].array) == 120 && a[0].array.dim[3] == 5);
+    const batch states = {
+        .task = TASK_TREES, .count = 2, .features = 4, .feature = target, .label = label};
+    assert_int_equal(task_of(TASK_TREES)->arrays(&states, a), 2);
+    assert_true(npz_count(&a[0].array) == 8 && a[0].array.data == target);
+    assert_true(npz_count(&a[1].array) == 2 && a[1].array.data == label);
 }
 
 /* Top-5 of logits [rows, classes] against labels. */
@@ -189,6 +198,7 @@ static void smoothing(void **state) {
     assert_true(fabs(loss_of(task_of(TASK_IMAGES), NAN) - nll) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_PAIRS), NAN) - (nll + 0.1 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_LM), NAN) - nll) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_TREES), NAN) - nll) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_LM), 0.1) - (nll + 0.1 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_PAIRS), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_IMAGES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
