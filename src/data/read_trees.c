@@ -120,8 +120,9 @@ sr_status trees_open(dataset *d, const data_options *o, sr_failure *why) {
 }
 
 /* Sentences of validation and of the test. */
-static sr_status choose_counts(const data_options *o, int64_t sentences, int64_t *valid,
+static sr_status choose_counts(const data_options *o, const treebank *t, int64_t *valid,
                                int64_t *test, sr_failure *why) {
+    const int64_t sentences = t->sentences;
     const bool counted = o->valid_count || o->test_count;
     if (counted ? o->valid_count < 0 || o->test_count < 0
                 : !(o->valid_share >= 0 && o->test_share >= 0))
@@ -129,10 +130,11 @@ static sr_status choose_counts(const data_options *o, int64_t sentences, int64_t
     *valid = counted ? o->valid_count : (int64_t)((double)sentences * o->valid_share);
     *test = counted ? o->test_count : (int64_t)((double)sentences * o->test_share);
     if (*valid < sentences && *test < sentences - *valid) return SR_OK;
-    return sr_fail(why, SR_USAGE,
-                   "%lld sentences of validation and %lld of the test leave nothing of %lld for "
-                   "training",
-                   (long long)*valid, (long long)*test, (long long)sentences);
+    return sr_fail(
+        why, SR_USAGE,
+        "%s: %lld sentences of validation and %lld of the test leave nothing of %lld for "
+        "training",
+        t->file.path, (long long)*valid, (long long)*test, (long long)sentences);
 }
 
 static sr_status cut_bank(dataset *d, const data_options *o, sr_failure *why) {
@@ -140,7 +142,7 @@ static sr_status cut_bank(dataset *d, const data_options *o, sr_failure *why) {
     const tree_bank *b = &s->bank[SPLIT_TRAIN];
     const int64_t n = b->bank.sentences;
     int64_t valid = 0, test = 0;
-    const sr_status status = choose_counts(o, n, &valid, &test, why);
+    const sr_status status = choose_counts(o, &b->bank, &valid, &test, why);
     if (status != SR_OK) return status;
     s->split[SPLIT_TRAIN] = (tree_split){.of = b, .count = n - valid - test};
     if (valid)
