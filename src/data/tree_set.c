@@ -53,7 +53,8 @@ static sr_status spell(const data_options *o, const tree_field *form, line_buffe
     if (!o->tokenizer) return SR_OK;
     const sr_status status =
         line_steps_apply(o->tokenizer, 1, SIDE_SOURCE, form->byte, (size_t)form->size, made, why);
-    if (status == SR_OK) *to = (tree_field){made->byte, (int32_t)made->size};
+    /* a word of blanks alone stays as it is */
+    if (status == SR_OK && made->size) *to = (tree_field){made->byte, (int32_t)made->size};
     return status;
 }
 
