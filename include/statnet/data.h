@@ -50,7 +50,6 @@ typedef struct data_options {
     char file[DATA_TEXT], columns[DATA_TEXT];
     double valid_share, test_share;  /* NaN: the data set's */
     int64_t valid_bytes, test_bytes; /* "bytes": instead of the shares; 0: by share */
-    double valid_share, test_share;
     int64_t min_count;               /* rarer words of the training text are <unk> */
     int64_t valid_count, test_count; /* "trees-cut": sentences of these splits */
     /* trees: words of statnet/trees.h, "" is auto */

@@ -11,13 +11,12 @@
     X(transformer)                                                                                 \
     X(tensorized)                                                                                  \
     X(transformer_lm)                                                                              \
-    X(transformer_xl)
+    X(transformer_xl)                                                                              \
+    X(mlp_parser)
 
 #define MODEL_DECLARE(name) extern const model_row model_##name;
 MODELS(MODEL_DECLARE)
 #undef MODEL_DECLARE
-extern const model_row model_resnet20, model_transformer, model_tensorized, model_transformer_lm,
-    model_mlp_parser;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);

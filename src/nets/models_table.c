@@ -12,8 +12,6 @@ static const model_row *const rows[] = {
     MODELS(MODEL_ROW)
 #undef MODEL_ROW
 };
-static const model_row *const rows[] = {&model_resnet20, &model_transformer, &model_tensorized,
-                                        &model_transformer_lm, &model_mlp_parser};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -7,12 +7,12 @@
 #define TASKS(X)                                                                                   \
     X(images)                                                                                      \
     X(pairs)                                                                                       \
-    X(lm)
+    X(lm)                                                                                          \
+    X(trees)
 
 #define TASK_DECLARE(name) extern const task_row task_##name;
 TASKS(TASK_DECLARE)
 #undef TASK_DECLARE
-extern const task_row task_images, task_pairs, task_lm, task_trees;
 
 /* cross_entropy.c: the smoothing in use. */
 double task_smoothing(const task_options *o, const task_row *row);

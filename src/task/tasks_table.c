@@ -6,7 +6,6 @@ static const task_row *const rows[] = {
     TASKS(TASK_ROW)
 #undef TASK_ROW
 };
-static const task_row *const rows[] = {&task_images, &task_pairs, &task_lm, &task_trees};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

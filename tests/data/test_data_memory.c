@@ -112,6 +112,9 @@ static void running_bytes_survive(void **state) {
     data_options o = preset_options("bytes", dir);
     strcpy(o.file, "text");
     o.batch_size = o.eval_batch_size = 1, o.window = 2, o.valid_bytes = o.test_bytes = 3;
+    check_allocations(&o);
+}
+
 static void trees_survive(void **state) {
     (void)state;
     const line_step step = {.name = "copy", .apply = copy_line};
