@@ -209,7 +209,7 @@ const model_row model_transformer_xl = {
                "embedding",
     .task = TASK_LM,
     .presets = "enwik8|enwik8-mini",
-    .options = "preset embed-dim ffn-dim heads layers head-dim placement dropout attention-dropout "
+    .options = "embed-dim ffn-dim heads layers head-dim placement dropout attention-dropout "
                "mem-len eval-mem-len clamp-len eval-clamp-len same-length eval-tgt-len",
     .build = transformer_xl_build,
     .forward = transformer_xl_forward,
