@@ -20,6 +20,7 @@ typedef struct batch_rule {
     batching batching;
     int64_t max_tokens;
     bool valid_only; /* max_tokens counts the tokens of a side, not the positions with padding */
+    int64_t pairs;   /* so many in every batch but the last, whatever their tokens; 0: by max_tokens */
 } batch_rule;
 
 typedef struct batch_plan {
@@ -28,8 +29,9 @@ typedef struct batch_plan {
     int64_t *pair;  /* [pairs] */
 } batch_plan;
 
-/* Plans batches for `pairs` pairs of source_length[i] and target_length[i] tokens, </s> included.
- * No pair may be longer than max_tokens on either side. SR_MEMORY on failure. */
+/* Plans batches for `pairs` pairs of source_length[i] and target_length[i] tokens, </s> included (both
+ * the same array for sentences of one text). By max_tokens no pair may be longer than that on either
+ * side. SR_MEMORY on failure. */
 sr_status batch_plan_make(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
                           int64_t pairs, const batch_rule *rule, rng random, sr_failure *why);
 void batch_plan_free(batch_plan *p);

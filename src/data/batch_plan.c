@@ -1,10 +1,11 @@
-/* batch_plan.c -- batches of sentence pairs, at most max_tokens each.
+/* batch_plan.c -- batches of sentence pairs, or of sentences, at most max_tokens each.
  *
  * Order: a random permutation; unless batching is random then stably sorted by target length, then
  * stably by source length. The length of a pair is the longer of its sides. Pairs are taken in this
  * order; the open batch is closed when with the candidate it would hold more than max_tokens: padded
  * positions, (count + 1) * longest, or (valid_only) tokens of either side. Closing cuts it to a multiple of PLAN_MULTIPLE when it has at least so many, and the rest begins the next
- * batch; a smaller one leaves whole, and so does the last.
+ * batch; a smaller one leaves whole, and so does the last. With rule.pairs instead every batch but the
+ * last has so many.
  *
  * Deviation from fairseq: after closing, the rest and the candidate are looked at again, so that
  * max_tokens holds even where the candidate is much longer than what was before it.
@@ -51,7 +52,8 @@ static sr_status sort_pairs(batch_plan *p, const int64_t *source_length,
 }
 
 /* How many of `count` open pairs leave when the batch is closed. */
-static int64_t leaving(int64_t count) {
+static int64_t leaving(int64_t count, const batch_rule *rule) {
+    if (rule->pairs > 0) return count;
     return count < PLAN_MULTIPLE ? count : count - count % PLAN_MULTIPLE;
 }
 
@@ -66,6 +68,7 @@ static load load_with(load l, int64_t source, int64_t target) {
 }
 
 static bool fits(load l, const batch_rule *rule) {
+    if (rule->pairs > 0) return l.pairs <= rule->pairs;
     if (rule->valid_only) return longer(l.source, l.target) <= rule->max_tokens;
     return l.longest <= rule->max_tokens / l.pairs;
 }
@@ -79,7 +82,7 @@ static void cut_batches(batch_plan *p, const int64_t *source_length, const int64
     for (int64_t i = 0; i < pairs; i++) {
         const int64_t source = source_length[p->pair[i]], target = target_length[p->pair[i]];
         while (i > start && !fits(load_with(open, source, target), rule)) {
-            start += leaving(i - start);
+            start += leaving(i - start, rule);
             p->first[++p->count] = start;
             open = (load){0};
             for (int64_t j = start; j < i; j++)

@@ -15,8 +15,7 @@
 
 enum {
     SENTENCE_SPLITS = 3,
-    SENTENCE_LONGEST = 1 << 16, /* words of a sentence, without a bound of the options */
-    CHARACTER_PAD = 0,          /* ids of characters */
+    CHARACTER_PAD = 0, /* ids of characters */
     CHARACTER_UNKNOWN = 1,
     CHARACTER_FIRST = 2
 };
@@ -46,6 +45,7 @@ typedef struct sentence_split {
     batch_plan plan;      /* one for all epochs, unless s->drawn */
     line_buffer text;     /* words, each with a newline behind; before the build */
     line_buffer spelling; /* the same of spellings */
+    bool open_cut;        /* the sentence that is open is longer than max_length */
     int64_t sentence_room, word_room;
 } sentence_split;
 
