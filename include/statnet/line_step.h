@@ -41,4 +41,9 @@ sr_status line_steps_apply(const line_step *step, int steps, int side, const cha
 sr_status line_step_text(const line_step *step, int side, const file_bytes *from, file_bytes *to,
                          sr_failure *why);
 
+/* The "basic_english" tokenizer of torchtext: small letters, quotation marks gone, punctuation cut
+ * off, `<br />` a blank (basic_english.c). */
+#define BASIC_ENGLISH "basic_english"
+line_step basic_english_step(void);
+
 #endif

@@ -18,6 +18,7 @@ static sr_status apply(void *self, int side, const char *line, size_t length, li
 
 line_step text_form_step(const char *tokenize, bool lowercase, bleu_form *form) {
     const bool cuts = *tokenize && strcmp(tokenize, "none") != 0;
+    if (!strcmp(tokenize, BASIC_ENGLISH)) return basic_english_step(); /* in small letters */
     *form = (bleu_form)BLEU_FORM;
     form->lowercase = lowercase;
     form->tokenizer = (bleu_tokenizer)(cuts ? bleu_find_word(BLEU_TOKENIZER_WORDS, tokenize)

@@ -1,0 +1,55 @@
+/* basic_english.c -- torchtext's tokenizer "basic_english" as a step of lines
+ * (torchtext.data.utils.get_tokenizer):
+ *
+ *   small letters (str.lower), then every
+ *     '             a blank, ', two blanks        .  ,  (  )  !  ?     the same between blanks
+ *     "             nothing                       ;  :  <br />         a blank
+ *   and words are what stands between blanks
+ *
+ * Its rules are replacements of the whole line one after the other; only that of " can make another
+ * one match, by what it joins: it is first here too.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/line_step.h"
+#include "statnet/unicode.h"
+
+static const char line_break[] = "<br />";
+
+static size_t drop_quotes(char *text, size_t length) {
+    size_t kept = 0;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] != '"') text[kept++] = text[i];
+    return kept;
+}
+
+/* What stands for the text at p, of `left` bytes, of which *taken are passed. */
+static bool put_piece(line_buffer *out, const char *p, size_t left, size_t *taken) {
+    const size_t length = sizeof line_break - 1;
+    *taken = 1;
+    if (strchr(";:", *p)) return line_put(out, " ", 1);
+    if (strchr("'.,()!?", *p)) return line_put(out, (const char[]){' ', *p, ' '}, 3);
+    if (left >= length && !memcmp(p, line_break, length)) {
+        *taken = length;
+        return line_put(out, " ", 1);
+    }
+    return line_put(out, p, 1);
+}
+
+static sr_status basic_english(void *self, int side, const char *line, size_t length,
+                               line_buffer *out, sr_failure *why) {
+    size_t lowered = 0;
+    (void)self, (void)side;
+    char *small = (char *)unicode_lower((const uint8_t *)line, length, &lowered);
+    bool done = small != NULL;
+    size_t size = small ? drop_quotes(small, lowered) : 0;
+    for (size_t i = 0, taken; done && i < size; i += taken)
+        done = put_piece(out, small + i, size - i, &taken);
+    free(small);
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a line of text");
+}
+
+line_step basic_english_step(void) {
+    return (line_step){.name = BASIC_ENGLISH, .apply = basic_english};
+}

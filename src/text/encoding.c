@@ -1,0 +1,81 @@
+/* encoding.c -- texts in a byte a character, made UTF-8.
+ *
+ * What calls itself Latin-1 is read as Windows-1252, as browsers do (WHATWG Encoding Standard): bytes
+ * 80 to 9f are printable characters there, of which five are unused and stay the C1 controls that
+ * ISO 8859-1 has. All other bytes are the code points of their number in both.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/text.h"
+
+enum { HIGH = 0x80, LATIN = 0xa0 };
+
+/* Code points of bytes 80 to 9f. */
+static const uint16_t windows[LATIN - HIGH] = {
+    0x20ac, 0x81,   0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
+    0x2039, 0x0152, 0x8d,   0x017d, 0x8f,   0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
+    0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,   0x017e, 0x0178};
+
+int text_encoding_find(const char *word) {
+    static const char *const names[] = {"auto", "utf-8", "latin-1"};
+    if (!*word) return ENCODING_AUTO;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(names[i], word)) return i;
+    return -1;
+}
+
+/* At most three bytes; how many. */
+static size_t put_character(uint8_t byte, uint8_t *to) {
+    const unsigned code = byte >= HIGH && byte < LATIN ? windows[byte - HIGH] : byte;
+    if (code < 0x80) {
+        to[0] = (uint8_t)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (uint8_t)(0xc0 | code >> 6), to[1] = (uint8_t)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    to[0] = (uint8_t)(0xe0 | code >> 12);
+    to[1] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (code & 0x3f));
+    return 3;
+}
+
+static sr_status recode(file_bytes *f, sr_failure *why) {
+    uint8_t *byte = f->size < SIZE_MAX / 4 ? malloc(3 * f->size + 1) : NULL;
+    size_t size = 0;
+    if (!byte) return sr_fail(why, SR_MEMORY, "%s: no memory to make it UTF-8", f->path);
+    for (size_t i = 0; i < f->size; i++) size += put_character(f->byte[i], byte + size);
+    byte[size] = 0;
+    free(f->byte);
+    f->byte = byte, f->size = size;
+    return SR_OK;
+}
+
+static bool is_ascii(const file_bytes *f) {
+    for (size_t i = 0; i < f->size; i++)
+        if (f->byte[i] >= HIGH) return false;
+    return true;
+}
+
+/* The bytes are read twice where they turn out to be no UTF-8; text_read takes a mark off. */
+sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, int64_t *lines,
+                       bool *recoded, sr_failure *why) {
+    sr_failure utf8 = {0};
+    sr_status status = SR_FORMAT;
+    *recoded = false;
+    if (encoding != ENCODING_LATIN1) status = text_read(path, f, lines, &utf8);
+    if (status == SR_OK) return SR_OK;
+    if (encoding == ENCODING_UTF8 || status != SR_FORMAT) {
+        sr_fail(why, status, "%s", utf8.text);
+        sr_hint(why, "%s", utf8.hint);
+        return status;
+    }
+    status = file_read(path, f, why);
+    *recoded = status == SR_OK && !is_ascii(f);
+    if (*recoded) status = recode(f, why);
+    if (status == SR_OK) status = text_check(f, lines, why); /* a NUL byte is text of neither */
+    if (status != SR_OK) file_free(f);
+    return status;
+}
