@@ -16,6 +16,11 @@
     " bleu-every bleu-beam"
 #define TREES "batch-size lowercase min-count tree-format pos-column punctuation subtypes"
 
+#define SENTENCES                                                                                  \
+    "batch-by batch-size max-tokens max-tokens-of batching pad-to max-length mark-start mark-end"  \
+    " min-count vocab-size"
+#define CLASSIFIED SENTENCES " encoding tokenize lowercase"
+
 static const dataset_row table[] = {
     {"cifar10", "CIFAR-10 binary batches in --data-dir, plain or .gz, any of the official names",
      TASK_IMAGES, true, IMAGE_FILES, cifar10_open},
@@ -31,6 +36,13 @@ static const dataset_row table[] = {
     {"tabbed",
      "sentence pairs in the columns of one file in --data-dir, plain or .gz, as Tatoeba's",
      TASK_PAIRS, true, PAIRS PAIR_FILES " data-file columns valid-share test-share", tabbed_open},
+    {"labelled",
+     "classified texts, `label text` lines in --data-dir, one file for each split, plain or .gz",
+     TASK_SENTENCES, true, CLASSIFIED " trainpref validpref testpref valid-share", labelled_open},
+    {"labelled-csv", "the same in columns, \"label\",\"title\",\"text\"", TASK_SENTENCES, true,
+     CLASSIFIED " trainpref validpref testpref valid-share", labelled_csv_open},
+    {"polarity", "sentence polarity in --data-dir, PREFIX.neg and PREFIX.pos, plain or .gz",
+     TASK_SENTENCES, true, CLASSIFIED " trainpref valid-count test-count fold", polarity_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
      TASK_IMAGES, false, IMAGES, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
@@ -101,6 +113,16 @@ static int64_t count_transitions(const dataset *d, data_split split) {
 
 static void make_transitions(dataset *d, int slot, batch_place at, batch *b) {
     tree_set_batch(&d->trees, slot, at.split, at.epoch, at.index, b);
+static void free_sentences(dataset *d) {
+    sentence_set_free(&d->sentences);
+}
+
+static int64_t count_sentences(const dataset *d, data_split split) {
+    return sentence_set_batches(&d->sentences, split);
+}
+
+static void make_sentences(dataset *d, int slot, batch_place at, batch *b) {
+    sentence_set_batch(&d->sentences, slot, at.split, at.epoch, at.index, b);
 }
 
 static const set_kind kinds[] = {
@@ -108,6 +130,8 @@ static const set_kind kinds[] = {
     [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs},
     [TASK_LM] = {free_running, count_windows, make_windows},
     [TASK_TREES] = {free_trees, count_transitions, make_transitions},
+    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences},
+    [TASK_TAGS] = {free_sentences, count_sentences, make_sentences},
 };
 
 /* -- the table */
@@ -236,6 +260,9 @@ double data_unknown_share(const dataset *d, data_split split) {
     const tree_split *t = &d->trees.split[split];
     if (d->row->task == TASK_TREES) return share(t->unknown, t->words);
     return d->row->task == TASK_LM ? share(r->unknown, r->tokens) : share(p->unknown, p->tokens);
+    const sentence_split *s = &d->sentences.split[split];
+    if (d->row->task == TASK_LM) return share(r->unknown, r->tokens);
+    return p->count ? share(p->unknown, p->tokens) : share(s->unknown, s->words);
 }
 
 double data_entropy(const dataset *d) {
@@ -250,6 +277,7 @@ const char *data_word(const dataset *d, data_side side, int64_t id) {
 const vocab *data_dictionary(const dataset *d, data_side side) {
     if (d->row->task == TASK_LM) return d->running.words;
     if (d->row->task == TASK_TREES) return d->trees.words;
+    if (d->sentences.dictionary) return d->sentences.dictionary;
     return d->row->task == TASK_PAIRS ? d->pairs.dictionary[side] : NULL;
 }
 

@@ -137,3 +137,34 @@ void dataset_finish_running(dataset *d) {
     note_running(d, SPLIT_VALID, "validation");
     note_running(d, SPLIT_TEST, "test");
 }
+
+static void note_sentences(dataset *d, data_split split, const char *name) {
+    const sentence_split *p = &d->sentences.split[split];
+    if (p->count == 0) return;
+    dataset_note(d, "; %s %lld sentences, %lld words, %.2f %% <unk>", name, (long long)p->count,
+                 (long long)p->words, 100 * (double)p->unknown / (double)p->words);
+    if (p->empty) dataset_note(d, " (%lld without a word left out)", (long long)p->empty);
+    if (p->cut) dataset_note(d, " (%lld cut to max-length)", (long long)p->cut);
+}
+
+void dataset_finish_sentences(dataset *d, int64_t classes) {
+    sentence_set *s = &d->sentences;
+    const int64_t batches = sentence_set_batches(s, SPLIT_TRAIN);
+    int64_t words, positions;
+    d->shape = (data_shape){.task = s->task,
+                            .classes = classes,
+                            .vocabulary = vocab_size(s->dictionary),
+                            .characters = sentence_set_characters(s),
+                            .longest = s->longest};
+    dataset_note(d, "; %lld %s, dictionary %lld of %lld words, count at least %lld",
+                 (long long)classes, s->task == TASK_TAGS ? "tags" : "classes",
+                 (long long)vocab_size(s->dictionary), (long long)vocab_counted(s->dictionary),
+                 (long long)(s->min_count > 1 ? s->min_count : 1));
+    note_sentences(d, SPLIT_TRAIN, "training");
+    note_sentences(d, SPLIT_VALID, "validation");
+    note_sentences(d, SPLIT_TEST, "test");
+    sentence_set_fill(s, SPLIT_TRAIN, &words, &positions);
+    dataset_note(d, "; %lld training batches of %lld words on average, %.1f %% padding",
+                 (long long)batches, (long long)(words / batches),
+                 100 * (1 - (double)words / (double)positions));
+}

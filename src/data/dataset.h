@@ -5,6 +5,7 @@
 #include "image_set.h"
 #include "pair_set.h"
 #include "running_set.h"
+#include "sentence_set.h"
 #include "statnet/data.h"
 #include "tree_set.h"
 
@@ -34,6 +35,7 @@ struct dataset {
     pair_set pairs;      /* TASK_PAIRS */
     running_set running; /* TASK_LM */
     tree_set trees;      /* TASK_TREES */
+    sentence_set sentences; /* TASK_SENTENCES, TASK_TAGS */
     prefetch *ahead;     /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
@@ -46,6 +48,7 @@ double dataset_share(double given, double otherwise);
 sr_status dataset_finish_images(dataset *d, sr_failure *why);
 void dataset_finish_pairs(dataset *d);
 void dataset_finish_running(dataset *d);
+void dataset_finish_sentences(dataset *d, int64_t classes);
 
 sr_status cifar10_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status cifar100_open(dataset *d, const data_options *o, sr_failure *why);
@@ -55,6 +58,9 @@ sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status bytes_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status trees_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status trees_cut_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status polarity_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status labelled_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status labelled_csv_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status text_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);
@@ -67,6 +73,7 @@ enum {
     STREAM_SOURCES,   /* split again by split: permutation of sources */
     STREAM_GENERATE,  /* split again by split, then by record */
     STREAM_GRAMMAR,
+    STREAM_SPLITS, /* which lines of a file are of which split */
 };
 
 #endif

@@ -189,7 +189,7 @@ static void put_words(sentence_set *s, const sentence_split *p, sentence_buffers
                            to->character + i * T * b->word_length);
     }
     b->source = to->source, b->source_mask = to->mask;
-    if (s->task == TASK_TAGS) b->tag = to->tag, b->tags = s->tags;
+    if (s->task == TASK_TAGS) b->tag = to->tag, b->tags = s->tags, b->allowed = s->allowed;
     if (s->task == TASK_SENTENCES) b->label = to->label;
     if (s->spelled) b->character = to->character;
 }

@@ -61,10 +61,11 @@ struct tag_set;
 
 typedef struct sentence_set {
     /* What the loader says before the first sentence, after sentence_set_create. */
-    task task;                  /* TASK_SENTENCES (preset) or TASK_TAGS: label or tag counts */
-    bool spelled;               /* words have characters */
-    int64_t letters;            /* characters of a word, the rest left out; 0: all */
-    const struct tag_set *tags; /* handed on with each batch */
+    task task;              /* TASK_SENTENCES (preset) or TASK_TAGS: label or tag counts */
+    bool spelled;           /* words have characters */
+    int64_t letters;        /* characters of a word, the rest left out; 0: all */
+    const uint8_t *allowed; /* handed on with each batch, as it has them */
+    const struct tag_set *tags;
 
     vocab *dictionary;
     vocab *characters; /* id - CHARACTER_FIRST is that of its dictionary behind the specials */
