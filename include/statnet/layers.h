@@ -42,6 +42,9 @@ typedef struct attention_layer {
 
 attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
                                double dropout);
+/* The same with `key` features of q and k and `value` of v in each head, instead of d/heads. */
+attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
+                                     int64_t key, int64_t value, double dropout);
 /* x [B, Tq, d] asks, memory [B, Tk, d] answers. */
 tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,
                         const uint8_t *key_valid, bool causal);

@@ -29,6 +29,10 @@ typedef struct model_options {
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
     double dropout, attention_dropout, relu_dropout;
+    char linear_init[MODEL_TEXT]; /* "xavier", "fan-in"; "" = the preset's */
+    int64_t key_size, value_size; /* of an attention head; 0: the preset's */
+    char pooling[MODEL_TEXT];     /* classifiers: "mean", "cls"; "" = the preset's */
+    char positions[MODEL_TEXT];   /* classifiers: "sinusoidal", "none"; "" = the preset's */
     /* language models; 0 or "": what the preset says. layers: of resnet20 too */
     int64_t layers, head_dim, core_number;
     char lm_mask[MODEL_TEXT];          /* "causal" (or ""), "released": none */

@@ -61,9 +61,9 @@ void op_embedding_positions(real *value, int64_t count, int64_t d, int32_t pad);
 /* Over the last dimension. */
 tensor *op_softmax(tape *t, tensor *x);
 
-/* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k and v [B, Tk, d], head h =
- * columns h*d/heads .. ; key_valid [B*Tk] (1 = attend) or NULL; causal: key j > query i is hidden.
- * Dropout p on the attention weights. A query with every key hidden gives 0. -> [B, Tq, d]. */
+/* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], head h =
+ * columns h*d/heads .. of q and k, h*e/heads .. of v; key_valid [B*Tk] (1 = attend) or NULL; causal: key j > query i is hidden.
+ * Dropout p on the attention weights. A query with every key hidden gives 0. -> [B, Tq, e]. */
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
                      bool causal, double p);
 
@@ -147,5 +147,9 @@ tensor *op_max_pool(tape *t, tensor *x, int k, int stride);
 
 /* Mean over all positions: [N, H, W, C] -> [N, C]. */
 tensor *op_average_pool(tape *t, tensor *x);
+
+/* Mean over the words of each sentence: x [B, T, d], mask [B*T] (1 = counted; NULL: all) -> [B, d]; 0
+ * where none is. mask must stay until backward. */
+tensor *op_masked_mean(tape *t, tensor *x, const uint8_t *mask);
 
 #endif

@@ -156,10 +156,12 @@ void dataset_finish_sentences(dataset *d, int64_t classes) {
                             .vocabulary = vocab_size(s->dictionary),
                             .characters = sentence_set_characters(s),
                             .longest = s->longest};
-    dataset_note(d, "; %lld %s, dictionary %lld of %lld words, count at least %lld",
+    dataset_note(d, "; %lld %s; dictionary %lld (%lld of %lld words of the training text",
                  (long long)classes, s->task == TASK_TAGS ? "tags" : "classes",
-                 (long long)vocab_size(s->dictionary), (long long)vocab_counted(s->dictionary),
-                 (long long)(s->min_count > 1 ? s->min_count : 1));
+                 (long long)vocab_size(s->dictionary), (long long)vocab_words(s->dictionary),
+                 (long long)vocab_counted(s->dictionary));
+    if (s->min_count > 1) dataset_note(d, ", %lld times at least", (long long)s->min_count);
+    dataset_note(d, ")");
     note_sentences(d, SPLIT_TRAIN, "training");
     note_sentences(d, SPLIT_VALID, "validation");
     note_sentences(d, SPLIT_TEST, "test");

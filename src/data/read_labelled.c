@@ -7,7 +7,7 @@
  * 2015).
  *
  * The classes are those of the training file, integers sorted by value, other labels by bytes. Without a
- * validation file the share valid_share of the lines of the training file, drawn by the seed, is
+ * validation file the share valid_share (a tenth, unless told) of the lines of the training file, drawn by the seed, is
  * validation; the test file may be missing. A line without a text is counted and left out.
  */
 #include <math.h>
@@ -156,9 +156,10 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
 /* Which lines of the training file are validation. */
 static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_failure *why) {
     const data_options *o = l->options;
-    const int64_t count = llround(o->valid_share * (double)lines);
-    if (!(o->valid_share > 0 && o->valid_share < 1) || count < 1 || count >= lines)
-        return sr_fail(why, SR_USAGE, "valid-share %g of %lld lines leaves %s", o->valid_share,
+    const double share = dataset_share(o->valid_share, 0.1);
+    const int64_t count = share >= 0 && share <= 1 ? llround(share * (double)lines) : 0;
+    if (count < 1 || count >= lines)
+        return sr_fail(why, SR_USAGE, "valid-share %g of %lld lines leaves %s", share,
                        (long long)lines, count < 1 ? "no validation" : "nothing for training");
     int64_t *order = draw_order(o->seed, lines);
     *is_valid = order ? calloc((size_t)lines, sizeof **is_valid) : NULL;

@@ -2,12 +2,12 @@
  * section 3.2; docs/models.md 2.3), without the projections and without the factor on q, which are
  * the caller's.
  *
- * Per sentence b and head h (columns h dh .. of q, k, v; dh = d/heads):
+ * Per sentence b and head h (columns h dh .. of q and k, dh = d/heads; h eh .. of v and y, eh = e/heads):
  *   S = q k^T                        [Tq, Tk]; hidden keys -inf
  *   P = softmax(S) by rows           0 where hidden; a row with every key hidden is all 0
  *   R = P m / (1 - p)                m the dropout mask, R = P without dropout
- *   y = R v                          [Tq, dh]
- * q [B, Tq, d], k and v [B, Tk, d], y [B, Tq, d]. Hidden: key_valid 0, or key j > query i if
+ *   y = R v                          [Tq, eh]
+ * q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], y [B, Tq, e]. Hidden: key_valid 0, or key j > query i if
  * causal.
  *
  * Backward, from dy:
@@ -29,7 +29,7 @@
 #include "tile.h"
 
 typedef struct attention {
-    int64_t B, Tq, Tk, d, dh, row;
+    int64_t B, Tq, Tk, d, dh, e, eh, row;
     int heads;
     bool causal, drop;
     dropout_mask mask;
@@ -40,7 +40,7 @@ typedef struct attention {
 
 /* Memory of one thread. */
 typedef struct attention_scratch {
-    real *turned; /* [dh, row]: k^T, v^T */
+    real *turned; /* [larger of dh and eh, row]: k^T, v^T */
     real *R;      /* [Tq, row]: with dropout only */
     real *dS;     /* [Tq, row]: backward only */
 } attention_scratch;
@@ -97,7 +97,7 @@ static void forward_piece(const attention *a, int64_t piece, const real *q, cons
     product(a->Tq, a->row, a->dh, (tile_left){q, a->d, 1}, s.turned, a->row, false, P, a->row);
     for (int64_t i = 0; i < a->Tq; i++) softmax_row(a, i, first, hide, P + i * a->row);
     const real *R = dropped(a, piece, s.R);
-    product(a->Tq, a->dh, a->Tk, (tile_left){R, a->row, 1}, v, a->d, false, y, a->d);
+    product(a->Tq, a->eh, a->Tk, (tile_left){R, a->row, 1}, v, a->e, false, y, a->e);
 }
 
 /* dS = R * dR - D P; dR comes in, dS goes out, in x. */
@@ -115,24 +115,28 @@ static void backward_piece(const attention *a, int64_t piece, const real *q, con
                            const real *v, const real *dy, const attention_gradient g[3],
                            attention_scratch s) {
     const real *P = a->P + piece * a->Tq * a->row, *R = dropped(a, piece, s.R);
-    int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, row = a->row;
-    tile_turn(Tk, dh, v, d, s.turned, row);
-    product(Tq, row, dh, (tile_left){dy, d, 1}, s.turned, row, false, s.dS, row);
+    int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, eh = a->eh, e = a->e, row = a->row;
+    tile_turn(Tk, eh, v, e, s.turned, row);
+    product(Tq, row, eh, (tile_left){dy, e, 1}, s.turned, row, false, s.dS, row);
     for (int64_t i = 0; i < Tq; i++)
         softmax_gradient(row, R + i * row, P + i * row, s.dS + i * row);
     if (g[0].d) product(Tq, dh, Tk, (tile_left){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
     if (g[1].d) product(Tk, dh, Tq, (tile_left){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
-    if (g[2].d) product(Tk, dh, Tq, (tile_left){R, 1, row}, dy, d, g[2].add, g[2].d, d);
+    if (g[2].d) product(Tk, eh, Tq, (tile_left){R, 1, row}, dy, e, g[2].add, g[2].d, e);
+}
+
+static int64_t turned_size(const attention *a) {
+    return (a->dh > a->eh ? a->dh : a->eh) * a->row;
 }
 
 /* Numbers of one thread's scratch memory. */
 static int64_t scratch_size(const attention *a, bool backward) {
-    return a->dh * a->row + a->Tq * a->row * ((a->drop ? 1 : 0) + (backward ? 1 : 0));
+    return turned_size(a) + a->Tq * a->row * ((a->drop ? 1 : 0) + (backward ? 1 : 0));
 }
 
 static attention_scratch scratch_of(const attention *a, bool backward, real *all) {
     real *own = all + omp_get_thread_num() * scratch_size(a, backward);
-    real *R = own + a->dh * a->row;
+    real *R = own + turned_size(a);
     return (attention_scratch){own, R, R + (a->drop ? a->Tq * a->row : 0)};
 }
 
@@ -140,9 +144,9 @@ static real *scratch_alloc(tape *t, const attention *a, bool backward) {
     return tape_alloc(t, (size_t)(scratch_size(a, backward) * t->threads) * sizeof(real));
 }
 
-/* Offset of a piece in a tensor of T positions. */
-static int64_t place(const attention *a, int64_t piece, int64_t T) {
-    return piece / a->heads * T * a->d + piece % a->heads * a->dh;
+/* Offset of a piece in a tensor of T positions and `width` features. */
+static int64_t place(const attention *a, int64_t piece, int64_t T, int64_t width) {
+    return piece / a->heads * T * width + piece % a->heads * (width / a->heads);
 }
 
 static void attention_backward(tape *t, const tape_node *node) {
@@ -154,14 +158,15 @@ static void attention_backward(tape *t, const tape_node *node) {
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t p = 0; p < a->B * a->heads; p++) {
-        int64_t at_q = place(a, p, a->Tq), at_k = place(a, p, a->Tk);
+        const int64_t at[3] = {place(a, p, a->Tq, a->d), place(a, p, a->Tk, a->d),
+                               place(a, p, a->Tk, a->e)};
         attention_gradient own[3];
         for (int i = 0; i < 3; i++) {
             own[i] = g[i];
-            if (own[i].d) own[i].d += i == 0 ? at_q : at_k;
+            if (own[i].d) own[i].d += at[i];
         }
-        backward_piece(a, p, node->in[0]->value + at_q, node->in[1]->value + at_k,
-                       node->in[2]->value + at_k, y->grad + at_q, own,
+        backward_piece(a, p, node->in[0]->value + at[0], node->in[1]->value + at[1],
+                       node->in[2]->value + at[2], y->grad + place(a, p, a->Tq, a->e), own,
                        scratch_of(a, true, scratch));
     }
 }
@@ -169,23 +174,28 @@ static void attention_backward(tape *t, const tape_node *node) {
 static bool attention_fits(tape *t, const tensor *q, const tensor *k, const tensor *v, int heads,
                            double p) {
     if (q->rank != 3 || k->rank != 3 || v->rank != 3 || q->dim[0] != k->dim[0] ||
-        q->dim[2] != k->dim[2] || k->dim[0] != v->dim[0] || k->dim[1] != v->dim[1] ||
-        k->dim[2] != v->dim[2])
-        return tape_fail(t, SR_USAGE, "attention: q must be [B, Tq, d], k and v [B, Tk, d]");
-    if (heads < 1 || q->dim[2] % heads)
-        return tape_fail(t, SR_USAGE, "attention: %d heads in %lld features", heads,
-                         (long long)q->dim[2]);
+        q->dim[2] != k->dim[2] || k->dim[0] != v->dim[0] || k->dim[1] != v->dim[1])
+        return tape_fail(t, SR_USAGE,
+                         "attention: q must be [B, Tq, d], k [B, Tk, d], v [B, Tk, e]");
+    for (int i = 0; i < 2; i++) {
+        const int64_t width = i ? v->dim[2] : q->dim[2];
+        if (heads < 1 || width % heads)
+            return tape_fail(t, SR_USAGE, "attention: %d heads in %lld features", heads,
+                             (long long)width);
+    }
     if (!(p >= 0 && p < 1)) return tape_fail(t, SR_USAGE, "attention: p is %g, not in [0, 1)", p);
     return true;
 }
 
-static attention *attention_create(tape *t, const tensor *q, const tensor *k, int heads,
+static attention *attention_create(tape *t, const tensor *q, const tensor *v, int heads,
                                    bool causal, double p) {
     attention *a = tape_alloc(t, sizeof *a);
     if (!a) return NULL;
-    *a = (attention){.B = q->dim[0], .Tq = q->dim[1], .Tk = k->dim[1], .d = q->dim[2]};
+    *a = (attention){
+        .B = q->dim[0], .Tq = q->dim[1], .Tk = v->dim[1], .d = q->dim[2], .e = v->dim[2]};
     a->heads = heads;
     a->dh = a->d / heads;
+    a->eh = a->e / heads;
     a->row = (a->Tk + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
     a->causal = causal;
     a->drop = t->training && p > 0;
@@ -208,16 +218,16 @@ static void hide_keys(const attention *a, const uint8_t *key_valid) {
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
                      bool causal, double p) {
     if (!q || !k || !v || !attention_fits(t, q, k, v, heads, p)) return NULL;
-    attention *a = attention_create(t, q, k, heads, causal, p);
+    attention *a = attention_create(t, q, v, heads, causal, p);
     real *scratch = a ? scratch_alloc(t, a, false) : NULL;
-    tensor *y = scratch ? tape_like(t, q) : NULL;
+    tensor *y = scratch ? tape_tensor(t, 3, (int64_t[]){a->B, a->Tq, a->e}) : NULL;
     if (!y) return NULL;
     hide_keys(a, key_valid);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * a->heads; i++) {
-        int64_t at_q = place(a, i, a->Tq), at_k = place(a, i, a->Tk);
-        forward_piece(a, i, q->value + at_q, k->value + at_k, v->value + at_k, y->value + at_q,
-                      scratch_of(a, false, scratch));
+        forward_piece(a, i, q->value + place(a, i, a->Tq, a->d),
+                      k->value + place(a, i, a->Tk, a->d), v->value + place(a, i, a->Tk, a->e),
+                      y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
     return tape_push(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a);
 }

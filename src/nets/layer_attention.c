@@ -3,6 +3,9 @@
  *   q = (x Wq^T + bq) / sqrt(d/heads)    k = m Wk^T + bk    v = m Wv^T + bv
  *   y = Attention(q, k, v) Wo^T + bo
  *
+ * with d/heads features of q, k and v in each head, or as many as are asked for (the first line then
+ * divides by the root of those of q).
+ *
  * Initialisation as fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their biases
  * U(1/sqrt(d)), Wo Xavier, bo 0.
  */
@@ -11,25 +14,31 @@
 
 #include "statnet/layers.h"
 
-static linear_layer projection(params *p, const char *name, const char *which, int64_t d,
-                               double gain, double bias) {
+static linear_layer projection(params *p, const char *name, const char *which, int64_t in,
+                               int64_t out, double gain, double bias) {
     char full[2 * PARAM_NAME];
     snprintf(full, sizeof full, "%s.%s", name, which);
-    return linear_init(p, full, d, d, layer_xavier(d, d, gain), (layer_init){INIT_UNIFORM, bias});
+    return linear_init(p, full, in, out, layer_xavier(in, out, gain),
+                       (layer_init){INIT_UNIFORM, bias});
+}
+
+attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
+                                     int64_t key, int64_t value, double dropout) {
+    double bias = 1 / sqrt((double)d);
+    return (attention_layer){
+        .q = projection(p, name, "q", d, heads * key, sqrt(0.5), bias),
+        .k = projection(p, name, "k", d, heads * key, sqrt(0.5), bias),
+        .v = projection(p, name, "v", d, heads * value, sqrt(0.5), bias),
+        .o = projection(p, name, "o", heads * value, d, 1, 0),
+        .heads = (int)heads,
+        .scale = 1 / sqrt((double)key),
+        .dropout = dropout,
+    };
 }
 
 attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
                                double dropout) {
-    double bias = 1 / sqrt((double)d);
-    return (attention_layer){
-        .q = projection(p, name, "q", d, sqrt(0.5), bias),
-        .k = projection(p, name, "k", d, sqrt(0.5), bias),
-        .v = projection(p, name, "v", d, sqrt(0.5), bias),
-        .o = projection(p, name, "o", d, 1, 0),
-        .heads = (int)heads,
-        .scale = 1 / sqrt((double)d / (double)heads),
-        .dropout = dropout,
-    };
+    return attention_init_sized(p, name, d, heads, d / heads, d / heads, dropout);
 }
 
 tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,

@@ -14,6 +14,7 @@ linear_layer linear_init(params *p, const char *name, int64_t in, int64_t out, l
     snprintf(w, sizeof w, "%s.weight", name);
     snprintf(b, sizeof b, "%s.bias", name);
     linear_layer l;
+    if (p->fan_in) weight = (layer_init){INIT_UNIFORM, 1 / sqrt((double)in)};
     l.w = params_add(p, w, 2, (int64_t[]){out, in}, weight.kind, weight.a);
     l.b = params_add(p, b, 1, (int64_t[]){out}, bias.kind, bias.a);
     return l;

@@ -44,7 +44,10 @@ attention_layer layer_attention_init(const site_builder *b, const layer_size *s,
                                      int layer, const char *part) {
     char name[PARAM_NAME];
     full_name(name, side, layer, part);
-    return attention_init(&b->m->params, name, s->d, s->heads, s->attention_dropout);
+    const int64_t key = model_size(b->options->key_size, s->d / s->heads);
+    const int64_t value = model_size(b->options->value_size, s->d / s->heads);
+    return attention_init_sized(&b->m->params, name, s->d, s->heads, key, value,
+                                s->attention_dropout);
 }
 
 ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer) {

@@ -13,6 +13,7 @@
     X(transformer_lm)                                                                              \
     X(transformer_xl)                                                                              \
     X(mlp_parser)
+    X(transformer_classifier)
 
 #define MODEL_DECLARE(name) extern const model_row model_##name;
 MODELS(MODEL_DECLARE)

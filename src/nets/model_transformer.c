@@ -97,6 +97,7 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
     if (status != SR_OK) return status;
     resolved.heads = net->size.layer.heads;
     net->count_padding = o->count_padding;
+    m->params.fan_in = !strcmp(o->linear_init, "fan-in");
     status = build_embeddings(&b, net, shape);
     if (status != SR_OK) return status;
     build_stacks(&b, net);
@@ -146,7 +147,7 @@ const model_row model_transformer = {
     .task = TASK_PAIRS,
     .presets = "mini|transformer|transformer_iwslt_de_en|transformer_big",
     .options = "decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
-               "dropout attention-dropout relu-dropout count-padding",
+               "dropout attention-dropout relu-dropout count-padding linear-init",
     .build = transformer_build,
     .forward = transformer_forward,
     .free = transformer_free,

@@ -11,7 +11,7 @@
 
 typedef struct site_builder {
     model *m;
-    const model_options *options; /* heads as they are, not 0 */
+    const model_options *options; /* heads as they are, not 0; key_size and value_size 0: d/heads */
     sr_failure *why;
 } site_builder;
 

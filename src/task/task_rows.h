@@ -9,6 +9,7 @@
     X(pairs)                                                                                       \
     X(lm)                                                                                          \
     X(trees)
+    X(sentences)
 
 #define TASK_DECLARE(name) extern const task_row task_##name;
 TASKS(TASK_DECLARE)
@@ -23,7 +24,7 @@ tensor *task_cross_entropy(const task_options *o, const task_row *row, const pas
                            task_sums *sum);
 
 /* Metrics of cross entropy, which every task with logits has: loss, nll, ppl, accuracy, in this
- * order; what: "token" or "image". */
+ * order; what: "token", "image" or "sentence". */
 #define CROSS_ENTROPY_METRICS(what)                                                                \
     {"loss", "nats per " what, "loss with smoothing", BETTER_LESS},                                \
         {"nll", "nats per " what, "negative log-likelihood without smoothing", BETTER_LESS},       \

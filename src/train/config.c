@@ -156,11 +156,36 @@ static bool has_presets(const void *values) {
     return *model_find(c->model.name)->presets;
 }
 
+static bool counts_lines(const void *values) {
+    const train_config *c = values;
+    return !*c->data.fold;
+}
+
+static bool by_number(const void *values) {
+    const train_config *c = values;
+    return strcmp(c->data.batch_by, "tokens") != 0;
+}
+
+/* Of pairs always. */
+static bool by_tokens(const void *values) {
+    return !data_lists(values, "batch-by") || !by_number(values);
+}
+
+/* "tabbed" lists no validpref. */
+static bool has_no_valid(const void *values) {
+    const train_config *c = values;
+    return !data_lists(values, "validpref") || !*c->data.validpref;
+}
+
 static const option_use
     of_presets = {.with = "model", .holds = has_presets},
     of_model = {.with = "model", .obeys = model_lists},
     of_data = {.with = "data", .obeys = data_lists},
     of_evaluation = {.with = "model", .obeys = model_lists, .and = &of_data},
+    of_tokens = {.with = "batch-by", .holds = by_tokens, .and = &of_data},
+    of_number = {.with = "batch-by", .holds = by_number, .and = &of_data},
+    of_counts = {.with = "fold", .holds = counts_lines, .and = &of_data},
+    of_shares = {.with = "validpref", .holds = has_no_valid, .and = &of_data},
     of_files = {.with = "data", .holds = reads_files},
     of_counting = {.with = "source-dictionary", .holds = counts_words, .and = &of_data},
     of_bleu = {.with = "bleu-every", .holds = wants_bleu, .and = &of_data},
@@ -253,6 +278,18 @@ static const option rows[] = {
          "nan: the preset's", .use = &of_model),
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's",
          .use = &of_model),
+    INT(MODEL, "key-size", model.key_size, "0", 1, 1024, "",
+        "features of a head's queries and keys; 0: the preset's", .use = &of_model),
+    INT(MODEL, "value-size", model.value_size, "0", 1, 1024, "", "of its values; 0: the preset's",
+        .use = &of_model),
+    CHOICE(MODEL, "pooling", model.pooling, "", "mean|cls",
+           "sentences: mean over the words, or row of <s> (--mark-start); empty: the preset's",
+           .use = &of_model),
+    CHOICE(MODEL, "positions", model.positions, "", "sinusoidal|none",
+           "sentences: what is added to the embedding; empty: the preset's", .use = &of_model),
+    CHOICE(MODEL, "linear-init", model.linear_init, "", "xavier|fan-in",
+           "linear layers: Xavier's rule, or U(1/sqrt(fan_in)); empty: the preset's, else xavier",
+           .use = &of_model),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
          "text: control experiment, padded rows take part in every normalization",
          .use = &of_model),
@@ -274,6 +311,7 @@ static const option rows[] = {
     TEXT(DATA, "data-dir", data.dir, "", "directory of its files", .use = &of_files),
     INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "",
         "images or transitions per step; running text: sequences side by side", .use = &of_data),
+        "images or sentences per step; running text: sequences side by side", .use = &of_number),
     INT(DATA, "eval-batch-size", data.eval_batch_size, "10", 1, 65536, "sequences",
         "running text: the same in evaluation", .use = &of_data),
     INT(DATA, "tgt-len", data.window, "32", 1, 65536, "tokens",
@@ -302,18 +340,20 @@ static const option rows[] = {
         "idx: labels go from the least one on; 0: up to the largest one, each of them there",
         .use = &of_data),
     INT(DATA, "max-tokens", data.max_tokens, "2048", 8, 1 << 20, "tokens",
-        "padded tokens of the longer side per step", .use = &of_data),
+        "padded tokens per step, of pairs on the longer side", .use = &of_tokens),
     CHOICE(DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
            "what max-tokens counts: padded positions, or words and </s> alone: then it bounds the "
            "rows of a batch whatever --batching, but neither its padding nor its memory",
-           .use = &of_data),
+           .use = &of_tokens),
     CHOICE(
         DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
         "text: pairs of like length together, batches in random order; the same, shortest first; "
         "pairs drawn at random",
         .use = &of_data),
-    CHOICE(DATA, "tokenize", tokenize, "none", "none|13a|intl",
-           "how lines are cut into words, as the tokenizers of BLEU do; none: at blanks alone",
+    CHOICE(
+        DATA, "tokenize", tokenize, "none", "none|13a|intl|basic_english",
+        "how lines are cut into words, as the tokenizers of BLEU do, or as torchtext's, in small "
+        "letters; none: at blanks alone",
            .use = &of_data),
     FLAG(DATA, "lowercase", lowercase, "no", "small letters alone", .use = &of_data),
     INT(DATA, "bpe-merges", data.bpe_merges, "0", 1, BIG, "merges",
@@ -336,7 +376,8 @@ static const option rows[] = {
     TEXT(DATA, "source", data.source, "de", "source language: the files' suffix", .use = &of_data),
     TEXT(DATA, "target", data.target, "en", "target language", .use = &of_data),
     TEXT(DATA, "trainpref", data.trainpref, "train",
-         "files PREFIX.LANG[.gz] of the training pairs; file PREFIX[.gz] of the running text",
+         "files PREFIX.LANG[.gz] of the training pairs; PREFIX.neg[.gz] and .pos of sentence "
+         "polarity; file PREFIX[.gz] of other texts",
          .use = &of_data),
     TEXT(DATA, "validpref", data.validpref, "valid", "of validation", .use = &of_data),
     TEXT(DATA, "testpref", data.testpref, "test", "of the test (may be absent)", .use = &of_data),
@@ -348,6 +389,9 @@ static const option rows[] = {
          "tabbed, bytes, trees-cut: share of the sentences or bytes for validation; nan: 0.01, of "
          "bytes 0.05",
          .use = &of_data),
+         "tabbed, labelled, bytes: share of the sentences or bytes for validation; nan: 0.01, of "
+         "labelled texts 0.1, of bytes 0.05",
+         .use = &of_shares),
     REAL(DATA, "test-share", data.test_share, "nan", 0, 0.9, "", "the same for the test",
          .use = &of_data),
     INT(DATA, "valid-bytes", data.valid_bytes, "0", 1, 9007199254740992.0, "bytes",
@@ -372,6 +416,27 @@ static const option rows[] = {
         .use = &of_data),
     CHOICE(DATA, "subtypes", data.subtypes, "auto", TREE_SUBTYPES_WORDS,
            "trees: what follows a colon in a label, in scores; auto: ignored of conllu alone",
+    CHOICE(DATA, "batch-by", data.batch_by, "sentences", "sentences|tokens",
+           "sentences: a batch is batch-size of them, or as many as max-tokens allows",
+           .use = &of_data),
+    INT(DATA, "pad-to", data.pad_to, "0", 1, 1 << 20, "tokens",
+        "sentences: length of every batch; 0: that of its longest sentence", .use = &of_data),
+    INT(DATA, "max-length", data.max_length, "0", 1, 1 << 20, "tokens",
+        "sentences: of words and marks, the rest is cut off; 0: nothing is", .use = &of_data),
+    FLAG(DATA, "mark-start", data.mark_start, "no",
+         "sentences: <s> in front, which serves as <cls>", .use = &of_data),
+    FLAG(DATA, "mark-end", data.mark_end, "no", "sentences: </s> behind", .use = &of_data),
+    INT(DATA, "min-count", data.min_count, "1", 1, BIG, "",
+        "sentences: words that the training text has less often are <unk>", .use = &of_data),
+    CHOICE(DATA, "encoding", data.encoding, "auto", ENCODING_WORDS,
+           "of the files; latin-1: Windows-1252; auto: that where a file is no UTF-8",
+           .use = &of_data),
+    INT(DATA, "valid-count", data.valid_count, "964", 0, BIG, "lines",
+        "polarity: drawn for validation", .use = &of_counts),
+    INT(DATA, "test-count", data.test_count, "1090", 0, BIG, "lines", "polarity: for the test",
+        .use = &of_counts),
+    TEXT(DATA, "fold", data.fold, "",
+         "polarity: K/N, instead of the counts: part K is the test, the next one validation",
            .use = &of_data),
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
          "control experiment: sources permuted among the pairs", .use = &of_data),

@@ -45,6 +45,31 @@
         model, "enwik8-mini", "max-steps", "6000"                                                  \
     }
 
+/* One layer on reviews, so many tokens of each, <cls> and <sep> among them. */
+#define IMDB_RECIPE(preset, length)                                                                \
+    {"transformer_classifier", preset, "data", "labelled"},                                        \
+        {"transformer_classifier", preset, "trainpref", "train.tsv"},                              \
+        {"transformer_classifier", preset, "validpref", ""},                                       \
+        {"transformer_classifier", preset, "testpref", "test.tsv"},                                \
+        {"transformer_classifier", preset, "valid-share", "0.3"},                                  \
+        {"transformer_classifier", preset, "tokenize", "basic_english"},                           \
+        {"transformer_classifier", preset, "vocab-size", "100000"},                                \
+        {"transformer_classifier", preset, "min-count", "1"},                                      \
+        {"transformer_classifier", preset, "mark-start", "yes"},                                   \
+        {"transformer_classifier", preset, "mark-end", "yes"},                                     \
+        {"transformer_classifier", preset, "max-length", length},                                  \
+        {"transformer_classifier", preset, "pad-to", length},                                      \
+        {"transformer_classifier", preset, "batch-by", "sentences"},                               \
+        {"transformer_classifier", preset, "batch-size", "64"},                                    \
+        {"transformer_classifier", preset, "batching", "random"},                                  \
+        {"transformer_classifier", preset, "optimizer", "adamw"},                                  \
+        {"transformer_classifier", preset, "adam-beta2", "0.999"},                                 \
+        {"transformer_classifier", preset, "weight-decay", "0.01"},                                \
+        {"transformer_classifier", preset, "lr-scheduler", "fixed"},                               \
+        {"transformer_classifier", preset, "warmup-updates", "0"}, {                               \
+        "transformer_classifier", preset, "epochs", "10"                                           \
+    }
+
 static const train_recipe recipes[] = {
     {"resnet18", "", "epochs", "200"}, /* docs/models.md 1.1: the common version's */
     {"resnet18", "", "lr-steps", "100,150"},
@@ -85,6 +110,25 @@ static const train_recipe recipes[] = {
     {"tensorized", "wikitext-103", "epochs", "10"},
     {"tensorized", "wikitext-103", "max-steps", "200000"},
     XL_RECIPE("transformer_xl"),
+    {"transformer_classifier", "", "data", "polarity"}, /* docs/models.md 6 */
+    {"transformer_classifier", "", "trainpref", "rt-polarity"},
+    {"transformer_classifier", "", "norm", "ln"},
+    {"transformer_classifier", "", "optimizer", "adam"},
+    {"transformer_classifier", "", "adam-beta2", "0.998"},
+    {"transformer_classifier", "", "weight-decay", "0"},
+    {"transformer_classifier", "", "lr", "0.001"},
+    {"transformer_classifier", "", "lr-scheduler", "inverse_sqrt"},
+    {"transformer_classifier", "", "warmup-updates", "400"},
+    {"transformer_classifier", "", "batch-by", "tokens"},
+    {"transformer_classifier", "", "max-tokens", "4096"},
+    {"transformer_classifier", "", "min-count", "2"},
+    {"transformer_classifier", "", "epochs", "20"},
+    {"transformer_classifier", "sst5", "data", "labelled"},
+    {"transformer_classifier", "sst5", "trainpref", "stsa.fine.train"},
+    {"transformer_classifier", "sst5", "validpref", "stsa.fine.dev"},
+    {"transformer_classifier", "sst5", "testpref", "stsa.fine.test"},
+    IMDB_RECIPE("imdb", "512"),
+    IMDB_RECIPE("imdb-mini", "256"),
     LM_RECIPE("transformer_lm"),
     {"transformer_lm", "", "placement", "pre"},
     {"mlp_parser", "", "data", "trees"}, /* docs/models.md 8 */

@@ -267,6 +267,15 @@ static tensor *shortcut_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, shortcut(t, in, row), shortcut(t, in, row));
 }
 
+/* extra mask */
+static tensor *masked_mean(tape *t, tensor *const *in, void *row) {
+    return op_masked_mean(t, in[0], ((const engine_case *)row)->extra);
+}
+
+static tensor *masked_mean_skip(tape *t, tensor *const *in, void *row) {
+    return op_add(t, masked_mean(t, in, row), masked_mean(t, in, row));
+}
+
 static tensor *average_pool(tape *t, tensor *const *in, void *row) {
     (void)row;
     return op_average_pool(t, in[0]);
@@ -398,6 +407,8 @@ const engine_case engine_cases[] = {
      .input = {SHAPE3(2, 3, 8), SHAPE3(2, 5, 8), SHAPE3(2, 5, 8)}, .a = 2},
     {.name = "attention of wide heads", .build = attention,
      .input = {SHAPE3(2, 3, 32), SHAPE3(2, 18, 32), SHAPE3(2, 18, 32)}, .a = 2},
+    {.name = "attention with narrow values", .build = attention,
+     .input = {SHAPE3(2, 3, 32), SHAPE3(2, 5, 32), SHAPE3(2, 5, 6)}, .a = 2, .p = 0.1},
     {.name = "attention masked", .build = attention,
      .input = {SHAPE3(3, 2, 4), SHAPE3(3, 6, 4), SHAPE3(3, 6, 4)}, .a = 1, .extra = keys},
     {.name = "attention causal", .build = attention,
@@ -488,6 +499,10 @@ const engine_case engine_cases[] = {
      .input = {SHAPE4(2, 3, 4, 5)}},
     {.name = "average pool twice, large", .build = average_pool_skip,
      .input = {SHAPE4(7, 16, 16, 32)}, .large = true},
+    {.name = "masked mean", .build = masked_mean,
+     .input = {SHAPE3(3, 6, 5)}, .extra = keys},
+    {.name = "masked mean twice, large", .build = masked_mean_skip,
+     .input = {SHAPE3(7, 40, 100)}, .large = true},
     {.name = "max pool", .build = max_pool,
      .input = {SHAPE4(2, 5, 4, 2)}, .a = 2, .b = 2}, /* no two values within a step of each other */
     {.name = "max pool of windows that overlap", .build = max_pool,

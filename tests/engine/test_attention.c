@@ -26,10 +26,15 @@ typedef struct problem {
     const uint8_t *key_valid;
     bool causal;
     double p;
+    int64_t e; /* features of v and y; 0: d */
 } problem;
 
+static int64_t value_width(const problem *c) {
+    return c->e ? c->e : c->d;
+}
+
 static tensor *input_create(const problem *c, int which) {
-    int64_t dim[3] = {c->B, which == Q ? c->Tq : c->Tk, c->d};
+    int64_t dim[3] = {c->B, which == Q ? c->Tq : c->Tk, which == V ? value_width(c) : c->d};
     tensor *x = gradcheck_tensor(3, dim, (uint64_t)which + 1, true);
     assert_non_null(x);
     return x;
@@ -88,30 +93,34 @@ static void plain_factors(const problem *c, const dropout_mask *m, int64_t row, 
 
 static void plain_query(const problem *c, const dropout_mask *m, int64_t b, int h, int64_t i,
                         tensor *const *in, const real *dy, plain *out) {
-    int64_t dh = c->d / c->heads, at = (b * c->Tq + i) * c->d + h * dh,
-            keys = b * c->Tk * c->d + h * dh;
-    const real *q = in[Q]->value + at, *k = in[K]->value + keys, *v = in[V]->value + keys;
+    const int64_t d = c->d, dh = d / c->heads, e = value_width(c), eh = e / c->heads;
+    const int64_t at = (b * c->Tq + i) * d + h * dh, keys = b * c->Tk * d + h * dh;
+    const int64_t to = (b * c->Tq + i) * e + h * eh, values = b * c->Tk * e + h * eh;
+    const real *q = in[Q]->value + at, *k = in[K]->value + keys, *v = in[V]->value + values;
     double *P = malloc(4 * (size_t)c->Tk * sizeof *P), *f = P + c->Tk, *dP = f + c->Tk, D = 0;
     plain_weights(c, b, i, q, k, P);
     plain_factors(c, m, (b * c->heads + h) * c->Tq + i, f);
     for (int64_t j = 0; j < c->Tk; j++) {
-        dP[j] = dot(dy + at, v + j * c->d, dh) * f[j];
+        dP[j] = dot(dy + to, v + j * e, eh) * f[j];
         D += P[j] * dP[j];
     }
-    for (int64_t j = 0; j < c->Tk; j++)
-        for (int64_t e = 0; e < dh; e++) {
-            double dS = P[j] * (dP[j] - D);
-            out->y[at + e] += P[j] * f[j] * (double)v[j * c->d + e];
-            out->d[Q][at + e] += dS * (double)k[j * c->d + e];
-            out->d[K][keys + j * c->d + e] += dS * (double)q[e];
-            out->d[V][keys + j * c->d + e] += P[j] * f[j] * (double)dy[at + e];
+    for (int64_t j = 0; j < c->Tk; j++) {
+        const double dS = P[j] * (dP[j] - D);
+        for (int64_t n = 0; n < dh; n++) {
+            out->d[Q][at + n] += dS * (double)k[j * d + n];
+            out->d[K][keys + j * d + n] += dS * (double)q[n];
         }
+        for (int64_t n = 0; n < eh; n++) {
+            out->y[to + n] += P[j] * f[j] * (double)v[j * e + n];
+            out->d[V][values + j * e + n] += P[j] * f[j] * (double)dy[to + n];
+        }
+    }
     free(P);
 }
 
 static plain plain_create(const problem *c, const dropout_mask *m, tensor *const *in,
                           const real *dy) {
-    plain out = {.y = calloc((size_t)in[Q]->count, sizeof(double))};
+    plain out = {.y = calloc((size_t)(c->B * c->Tq * value_width(c)), sizeof(double))};
     for (int i = 0; i < INPUTS; i++) out.d[i] = calloc((size_t)in[i]->count, sizeof(double));
     for (int64_t b = 0; b < c->B; b++)
         for (int h = 0; h < c->heads; h++)
@@ -122,7 +131,7 @@ static plain plain_create(const problem *c, const dropout_mask *m, tensor *const
 static void check_problem(const problem *c) {
     tensor *in[INPUTS];
     inputs_create(c, in);
-    real *dy = reals_random(in[Q]->count, 9);
+    real *dy = reals_random(c->B * c->Tq * value_width(c), 9);
     tape *t = reals_tape(2);
     rng stream = t->random;
     dropout_mask m = dropout_mask_create(rng_split(&stream, 0).key, c->p);
@@ -149,12 +158,14 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof valid; i++) valid[i] = rng_uniform(&r) < 0.7;
     memset(valid, 0, 12); /* every key of the first sentences of short problems */
     const problem problems[] = {
-        {1, 1, 1, 1, 1, NULL, false, 0},       {2, 3, 5, 8, 2, NULL, false, 0},
-        {2, 3, 5, 8, 2, valid, false, 0},      {3, 7, 7, 12, 3, NULL, true, 0},
-        {5, 16, 16, 64, 2, valid, false, 0},   {2, 31, 17, 128, 4, valid, false, 0},
-        {2, 40, 40, 128, 4, NULL, true, 0},    {2, 17, 40, 32, 1, NULL, true, 0},
-        {2, 40, 17, 64, 4, valid, true, 0},    {3, 9, 33, 48, 1, valid, false, 0.1},
-        {5, 33, 33, 128, 4, valid, true, 0.3}, {1, 100, 90, 40, 4, NULL, false, 0.5},
+        {1, 1, 1, 1, 1, NULL, false, 0, 0},         {2, 3, 5, 8, 2, NULL, false, 0, 0},
+        {2, 3, 5, 8, 2, valid, false, 0, 0},        {3, 7, 7, 12, 3, NULL, true, 0, 0},
+        {5, 16, 16, 64, 2, valid, false, 0, 0},     {2, 31, 17, 128, 4, valid, false, 0, 0},
+        {2, 40, 40, 128, 4, NULL, true, 0, 0},      {2, 17, 40, 32, 1, NULL, true, 0, 0},
+        {2, 40, 17, 64, 4, valid, true, 0, 0},      {3, 9, 33, 48, 1, valid, false, 0.1, 0},
+        {5, 33, 33, 128, 4, valid, true, 0.3, 0},   {1, 100, 90, 40, 4, NULL, false, 0.5, 0},
+        {2, 3, 5, 8, 2, valid, false, 0, 6},     {3, 20, 33, 64, 4, valid, false, 0.1, 32},
+        {3, 20, 33, 16, 4, NULL, true, 0.1, 64},
     };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
 }
@@ -183,11 +194,11 @@ static void check_oracle(const problem *c, const double *const from[INPUTS], con
 static void pytorch_numbers(void **state) {
     (void)state;
     const uint8_t valid[10] = {1, 1, 1, 1, 1, 1, 0, 1, 0, 0};
-    check_oracle(&(problem){2, 3, 5, 8, 2, valid, false, 0},
+    check_oracle(&(problem){2, 3, 5, 8, 2, valid, false, 0, 0},
                  (const double *[]){attention_masked_q, attention_masked_k, attention_masked_v},
                  attention_masked_dy, attention_masked_y,
                  (const double *[]){attention_masked_dq, attention_masked_dk, attention_masked_dv});
-    check_oracle(&(problem){1, 4, 4, 6, 3, NULL, true, 0},
+    check_oracle(&(problem){1, 4, 4, 6, 3, NULL, true, 0, 0},
                  (const double *[]){attention_causal_q, attention_causal_k, attention_causal_v},
                  attention_causal_dy, attention_causal_y,
                  (const double *[]){attention_causal_dq, attention_causal_dk, attention_causal_dv});
@@ -196,7 +207,7 @@ static void pytorch_numbers(void **state) {
 static void every_key_hidden_gives_zero(void **state) {
     (void)state;
     const uint8_t none[4] = {0};
-    const problem c = {1, 3, 4, 8, 2, none, false, 0};
+    const problem c = {1, 3, 4, 8, 2, none, false, 0, 0};
     tensor *in[INPUTS];
     inputs_create(&c, in);
     tape *t = reals_tape(1);
@@ -213,7 +224,7 @@ static void every_key_hidden_gives_zero(void **state) {
 /* A NaN query spoils its own row only; NaN keys spoil what sees them. */
 static void nan_is_data(void **state) {
     (void)state;
-    const problem c = {2, 3, 4, 4, 1, NULL, true, 0};
+    const problem c = {2, 3, 4, 4, 1, NULL, true, 0, 0};
     tensor *in[INPUTS];
     inputs_create(&c, in);
     in[Q]->value[4] = (real)NAN;      /* sentence 0, query 1 */
@@ -246,6 +257,12 @@ static void wrong_arguments(void **state) {
     refuse(2, 6, 5, 0, "[B, Tk, d]");
     refuse(2, 6, 4, 1, "p is 1");
     refuse(2, 6, 4, NAN, "p is nan");
+    tape *t = reals_tape(1);
+    tensor *q = tape_tensor(t, 3, (int64_t[]){2, 3, 6}),
+           *v = tape_tensor(t, 3, (int64_t[]){2, 3, 4});
+    assert_null(op_attention(t, q, q, v, 3, NULL, false, 0));
+    check_failure(tape_failure(t), SR_USAGE, "3 heads in 4 features");
+    tape_free(t);
 }
 
 int main(void) {

@@ -194,6 +194,35 @@ static void bias_by_hand(void **state) {
     tape_free(t);
 }
 
+/* Two words of three, all of them, none; 70 features: more than are summed at a time. */
+static void masked_mean_by_hand(void **state) {
+    (void)state;
+    enum { B = 3, T = 3, D = 70 };
+    const uint8_t mask[B * T] = {1, 0, 1, 1, 1, 1, 0, 0, 0};
+    const int valid[B] = {2, 3, 0};
+    tape *t = reals_tape(2);
+    tensor *x = reals_tensor(t, 3, (int64_t[]){B, T, D}, 5);
+    for (int64_t c = 0; c < D; c++) x->value[D + c] = (real)NAN; /* masked */
+    tensor *y = op_masked_mean(t, x, mask);
+    reals_check_tape(t);
+    assert_true(y->rank == 2 && y->dim[0] == B && y->dim[1] == D);
+    real *dy = reals_random(y->count, 6);
+    reals_backward(t, y, dy);
+    double mean[B * D] = {0}, dx[B * T * D];
+    for (int64_t i = 0; i < B * T * D; i++) {
+        const int64_t b = i / (T * D), to = b * D + i % D;
+        const bool counts = mask[i / D];
+        if (counts) mean[to] += (double)x->value[i] / valid[b];
+        dx[i] = counts ? (double)dy[to] / valid[b] : 0;
+    }
+    reals_check("y", y->value, mean, y->count, 1e-6, 1e-7);
+    reals_check("dx", x->grad, dx, x->count, 1e-6, 1e-7);
+    free(dy);
+    assert_null(op_masked_mean(t, y, mask));
+    check_failure(tape_failure(t), SR_USAGE, "masked_mean: rank 2 is not 3");
+    tape_free(t);
+}
+
 typedef tensor *build_fn(tape *t, tensor *x);
 
 static tensor *build_shortcut(tape *t, tensor *x) {
@@ -202,6 +231,12 @@ static tensor *build_shortcut(tape *t, tensor *x) {
 
 static tensor *build_max_pool(tape *t, tensor *x) {
     return op_max_pool(t, x, 3, 2);
+}
+
+/* Rows of an image as the words of a sentence. */
+static tensor *build_masked_mean(tape *t, tensor *x) {
+    const int64_t dim[3] = {x->dim[0], x->dim[1] * x->dim[2], x->dim[3]};
+    return op_masked_mean(t, tape_reshape(t, x, 3, dim), NULL);
 }
 
 static void check_threads(build_fn *build) {
@@ -225,15 +260,21 @@ static void same_bytes_for_any_threads(void **state) {
     check_threads(build_shortcut);
     check_threads(op_average_pool);
     check_threads(build_max_pool);
+    check_threads(build_masked_mean);
 }
 
 int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shortcut_by_hand), cmocka_unit_test(shortcut_of_equal_shape_is_its_input),
-        cmocka_unit_test(average_by_hand),  cmocka_unit_test(max_by_hand),
-        cmocka_unit_test(ties_and_nan),     cmocka_unit_test(max_refusals),
-        cmocka_unit_test(bias_by_hand),     cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(shortcut_by_hand),
+        cmocka_unit_test(shortcut_of_equal_shape_is_its_input),
+        cmocka_unit_test(average_by_hand),
+        cmocka_unit_test(max_by_hand),
+        cmocka_unit_test(ties_and_nan),
+        cmocka_unit_test(max_refusals),
+        cmocka_unit_test(bias_by_hand),
+        cmocka_unit_test(masked_mean_by_hand),
+        cmocka_unit_test(same_bytes_for_any_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
