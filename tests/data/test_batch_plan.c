@@ -107,7 +107,8 @@ static void plans_nothing_for_nothing(void **state) {
 /* 12 pairs of 2 words, 12 of 6, under 24: padded positions, or tokens of the longer side. */
 static void random_and_valid(void **state) {
     (void)state;
-    const batch_rule padded = {BATCHING_RANDOM, 24, false}, valid = {BATCHING_RANDOM, 24, true};
+    const batch_rule padded = {BATCHING_RANDOM, 24, false, 0},
+                     valid = {BATCHING_RANDOM, 24, true, 0};
     bool mixed = false;
     for (int i = 0; i < 24; i++) source[i] = i % 2 ? 6 : 2, target[i] = 1;
     batch_plan a = make_by(&padded, 24, 3), b = make_by(&valid, 24, 3), sorted = make(24, 24, 3);
@@ -129,6 +130,18 @@ static void random_and_valid(void **state) {
     batch_plan_free(&a), batch_plan_free(&b), batch_plan_free(&sorted);
 }
 
+/* So many in each batch, whatever their lengths; the last one has the rest. */
+static void by_number(void **state) {
+    (void)state;
+    const batch_rule rule = {BATCHING_BUCKETED, 1, false, 10};
+    draw_lengths(43, 9, 5);
+    batch_plan p = make_by(&rule, 43, 1);
+    assert_int_equal(p.count, 5);
+    for (int64_t k = 0; k < 5; k++) assert_int_equal(p.first[k + 1] - p.first[k], k < 4 ? 10 : 3);
+    for (int64_t i = 1; i < 43; i++) assert_true(source[p.pair[i]] >= source[p.pair[i - 1]]);
+    batch_plan_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_every_pair_once_within_max_tokens),
@@ -137,6 +150,7 @@ int main(void) {
         cmocka_unit_test(breaks_ties_by_seed),
         cmocka_unit_test(plans_nothing_for_nothing),
         cmocka_unit_test(random_and_valid),
+        cmocka_unit_test(by_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
