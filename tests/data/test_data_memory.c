@@ -125,6 +125,27 @@ static void trees_survive(void **state) {
     o.prefetch = true;
     o.tokenizer = &step;
     check_allocations(&o);
+static void classified_sentences_survive(void **state) {
+    (void)state;
+    const line_step step = {.name = "copy", .apply = copy_line};
+    const char *dir = make_folder();
+    write_text(dir, "train", "0 a b\n1 b \xe9\n");
+    write_text(dir, "test.gz", "1 a\n");
+    data_options o = preset_options("labelled", dir);
+    *o.validpref = 0, o.valid_share = 0.5;
+    o.tokenizer = &step;
+    check_allocations(&o);
+    write_text(dir, "train", "\"0\",\"a\",\"b\"\n1,c\n");
+    write_text(dir, "test.gz", "1,a\n");
+    o = preset_options("labelled-csv", dir);
+    strcpy(o.validpref, "train");
+    check_allocations(&o);
+    write_text(dir, "rt.neg", "a b\nc\n");
+    write_text(dir, "rt.pos", "d\n\xe9 e\n");
+    o = preset_options("polarity", dir);
+    strcpy(o.trainpref, "rt");
+    o.valid_count = o.test_count = 1, o.prefetch = true;
+    check_allocations(&o);
 }
 
 int main(void) {
@@ -136,6 +157,7 @@ int main(void) {
         cmocka_unit_test(running_text_survives),
         cmocka_unit_test(running_bytes_survive),
         cmocka_unit_test(trees_survive),
+        cmocka_unit_test(classified_sentences_survive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,8 @@ static void describes(void **state) {
     assert_string_equal(
         text,
         "test accuracy: 75.00 % of 4 transitions of projective sentences (running statistics)");
+    task_of(TASK_SENTENCES)->describe(&(task_result){&sum, "test", 0, ""}, text);
+    assert_string_equal(text, "test accuracy: 75.00 % of 4 sentences (running statistics)");
     const task_row *lm = task_of(TASK_LM);
     lm->describe(&(task_result){&sum, "test", 19, "mask causal"}, text);
     assert_string_equal(text, "test perplexity: 2 per token (4 tokens, <eos> and <unk> counted, "
@@ -119,6 +121,15 @@ static void arrays(void **state) {
         .task = TASK_LM, .count = 2, .target_length = 3, .target_in = source, .target_out = target};
     assert_int_equal(task_of(TASK_LM)->arrays(&windows, a), 2);
     assert_true(npz_count(&a[0].array) == 6 && a[1].array.data == target);
+    const batch sentences = {.task = TASK_SENTENCES,
+                             .count = 2,
+                             .source_length = 3,
+                             .source = source,
+                             .source_mask = mask,
+                             .label = label};
+    assert_int_equal(task_of(TASK_SENTENCES)->arrays(&sentences, a), 3);
+    assert_true(npz_count(&a[1].array) == 6 && a[1].array.data == mask);
+    assert_true(npz_count(&a[2].array) == 2 && a[2].array.data == label);
     assert_int_equal(task_of(TASK_IMAGES)->arrays(&images, a), 2);
     assert_true(npz_count(&a[0].array) == 120 && a[0].array.dim[3] == 5);
     const batch states = {
@@ -201,6 +212,8 @@ static void smoothing(void **state) {
     assert_true(fabs(loss_of(task_of(TASK_TREES), NAN) - nll) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_LM), 0.1) - (nll + 0.1 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_PAIRS), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_SENTENCES), NAN) - nll) < 1e-6);
+    assert_true(fabs(loss_of(task_of(TASK_SENTENCES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
     assert_true(fabs(loss_of(task_of(TASK_IMAGES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
 }
 
