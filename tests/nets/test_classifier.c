@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../check.h"
+#include "statnet/layers.h"
 #include "statnet/models.h"
 
 static model_options options(const char *preset, const char *norm) {
@@ -119,6 +120,37 @@ static void initial_weights(void **state) {
     o = options("imdb", "ln");
     m = create(&o, &shape);
     expect_bound(m, "encoder.0.attention.q.weight", sqrt(0.5) * sqrt(6.0 / (32 + 64)));
+    model_free(m);
+}
+
+/* Four heads of 16 and 8 features in a width of 32. */
+static void heads_of_other_widths(void **state) {
+    (void)state;
+    params p;
+    params_init(&p, 1);
+    const attention_layer a = attention_init_sized(&p, "a", 32, 4, 16, 8, 0.1),
+                          b = attention_init(&p, "b", 32, 4, 0.1);
+    assert_true(a.q.w->dim[0] == 64 && a.k.w->dim[0] == 64 && a.v.w->dim[0] == 32);
+    assert_true(a.o.w->dim[0] == 32 && a.o.w->dim[1] == 32 && a.heads == 4);
+    assert_true(a.scale == 0.25 && b.scale == 1 / sqrt(8));
+    assert_true(b.q.w->dim[0] == 32 && b.v.w->dim[0] == 32);
+    params_free(&p);
+}
+
+/* The rule of linear layers is that of an encoder-decoder too. */
+static void initial_weights_of_pairs(void **state) {
+    (void)state;
+    const data_shape shape = {.task = TASK_PAIRS, .vocabulary = 50, .longest = 9};
+    model_options o = options("mini", "ln");
+    strcpy(o.name, "transformer"), strcpy(o.decoder_norm, "ln");
+    strcpy(o.linear_init, "fan-in");
+    model *m = create(&o, &shape);
+    expect_bound(m, "encoder.0.ffn_block.out.weight", 1 / sqrt(256));
+    expect_bound(m, "decoder.0.cross.o.weight", 1 / sqrt(128));
+    model_free(m);
+    *o.linear_init = 0;
+    m = create(&o, &shape);
+    expect_bound(m, "encoder.0.ffn_block.out.weight", sqrt(6.0 / (128 + 256)));
     model_free(m);
 }
 
