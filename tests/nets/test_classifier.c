@@ -146,7 +146,7 @@ static void initial_weights_of_pairs(void **state) {
     strcpy(o.linear_init, "fan-in");
     model *m = create(&o, &shape);
     expect_bound(m, "encoder.0.ffn_block.out.weight", 1 / sqrt(256));
-    expect_bound(m, "decoder.0.cross.o.weight", 1 / sqrt(128));
+    expect_bound(m, "decoder.0.cross_attention.o.weight", 1 / sqrt(128));
     model_free(m);
     *o.linear_init = 0;
     m = create(&o, &shape);
@@ -335,9 +335,14 @@ static void what_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),          cmocka_unit_test(sites),
-        cmocka_unit_test(initial_weights), cmocka_unit_test(padding_is_nothing),
-        cmocka_unit_test(pooling_by_hand), cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(sites),
+        cmocka_unit_test(initial_weights),
+        cmocka_unit_test(initial_weights_of_pairs),
+        cmocka_unit_test(heads_of_other_widths),
+        cmocka_unit_test(padding_is_nothing),
+        cmocka_unit_test(pooling_by_hand),
+        cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
