@@ -22,6 +22,7 @@
 #define CHECKPOINT                           "Checkpoints"
 
 enum { BIG = 1 << 30 };
+#include "config_rows.h"
 
 /* -- when an option has an effect: names of the models and data sets are known by then */
 
@@ -35,12 +36,12 @@ static bool is_text(const void *values) {
 }
 
 /* The model, the data set and the options that their rows list. */
-static bool model_lists(const void *values, const char *key) {
+bool config_model_lists(const void *values, const char *key) {
     const train_config *c = values;
     return model_obeys(c->model.name, key);
 }
 
-static bool data_lists(const void *values, const char *key) {
+bool config_data_lists(const void *values, const char *key) {
     const train_config *c = values;
     return data_obeys(c->data.name, key);
 }
@@ -156,11 +157,6 @@ static bool has_presets(const void *values) {
     return *model_find(c->model.name)->presets;
 }
 
-static bool counts_lines(const void *values) {
-    const train_config *c = values;
-    return !*c->data.fold;
-}
-
 static bool by_number(const void *values) {
     const train_config *c = values;
     return strcmp(c->data.batch_by, "tokens") != 0;
@@ -168,23 +164,22 @@ static bool by_number(const void *values) {
 
 /* Of pairs always. */
 static bool by_tokens(const void *values) {
-    return !data_lists(values, "batch-by") || !by_number(values);
+    return !config_data_lists(values, "batch-by") || !by_number(values);
 }
 
 /* "tabbed" lists no validpref. */
 static bool has_no_valid(const void *values) {
     const train_config *c = values;
-    return !data_lists(values, "validpref") || !*c->data.validpref;
+    return !config_data_lists(values, "validpref") || !*c->data.validpref;
 }
 
 static const option_use
     of_presets = {.with = "model", .holds = has_presets},
-    of_model = {.with = "model", .obeys = model_lists},
-    of_data = {.with = "data", .obeys = data_lists},
-    of_evaluation = {.with = "model", .obeys = model_lists, .and = &of_data},
+    of_model = {.with = "model", .obeys = config_model_lists},
+    of_data = {.with = "data", .obeys = config_data_lists},
+    of_evaluation = {.with = "model", .obeys = config_model_lists, .and = &of_data},
     of_tokens = {.with = "batch-by", .holds = by_tokens, .and = &of_data},
     of_number = {.with = "batch-by", .holds = by_number, .and = &of_data},
-    of_counts = {.with = "fold", .holds = counts_lines, .and = &of_data},
     of_shares = {.with = "validpref", .holds = has_no_valid, .and = &of_data},
     of_files = {.with = "data", .holds = reads_files},
     of_counting = {.with = "source-dictionary", .holds = counts_words, .and = &of_data},
@@ -228,7 +223,8 @@ static const option first_rows[] = {
     INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
         "layer scale in front of every normalization; 0: where METHOD+ls or the method has one"),
 };
-/* Here stand the options of the methods' own parameters, from norm_option_at. */
+/* Here stand the options of classifiers of sentences and of the methods' own parameters, from
+ * norm_option_at. */
 static const option rows[] = {
     INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "width d; 0: the preset's",
         .use = &of_model),
@@ -278,18 +274,6 @@ static const option rows[] = {
          "nan: the preset's", .use = &of_model),
     REAL(MODEL, "relu-dropout", model.relu_dropout, "nan", 0, 0.99, "", "nan: the preset's",
          .use = &of_model),
-    INT(MODEL, "key-size", model.key_size, "0", 1, 1024, "",
-        "features of a head's queries and keys; 0: the preset's", .use = &of_model),
-    INT(MODEL, "value-size", model.value_size, "0", 1, 1024, "", "of its values; 0: the preset's",
-        .use = &of_model),
-    CHOICE(MODEL, "pooling", model.pooling, "", "mean|cls",
-           "sentences: mean over the words, or row of <s> (--mark-start); empty: the preset's",
-           .use = &of_model),
-    CHOICE(MODEL, "positions", model.positions, "", "sinusoidal|none",
-           "sentences: what is added to the embedding; empty: the preset's", .use = &of_model),
-    CHOICE(MODEL, "linear-init", model.linear_init, "", "xavier|fan-in",
-           "linear layers: Xavier's rule, or U(1/sqrt(fan_in)); empty: the preset's, else xavier",
-           .use = &of_model),
     FLAG(MODEL, "count-padding", model.count_padding, "no",
          "text: control experiment, padded rows take part in every normalization",
          .use = &of_model),
@@ -446,6 +430,10 @@ static const option rows[] = {
     INT(DATA, "limit", data.limit, "0", 1, BIG, "records", "first training records only; 0: all"),
 
     CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq|adagrad",
+};
+/* Here stand those of data sets of sentences. */
+static const option last_rows[] = {
+    CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq",
            "how gradients move the weights"),
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
     CHOICE(TRAIN, "lr-scheduler", scheduler, "step",
@@ -564,19 +552,26 @@ static const option rows[] = {
 enum {
     FIRST = sizeof first_rows / sizeof first_rows[0],
     ROWS = sizeof rows / sizeof rows[0],
+    LAST = sizeof last_rows / sizeof last_rows[0],
 };
 
 option_table train_options(void) {
-    static option all[FIRST + NORM_OPTION_MAX + ROWS];
+    static option
+        all[FIRST + CLASSIFIER_OPTIONS + NORM_OPTION_MAX + ROWS + SENTENCE_OPTIONS + LAST];
     static int count;
     const norm_option *o;
     if (count) return (option_table){all, count};
     memcpy(all, first_rows, sizeof first_rows);
-    count = FIRST;
+    memcpy(all + FIRST, config_classifier, sizeof config_classifier);
+    count = FIRST + CLASSIFIER_OPTIONS;
     for (int i = 0; (o = norm_option_at(i)); i++)
         all[count++] = (option)TEXT_OPTION(
             MODEL, o->key, AT(model.norm_param) + (size_t)i * MODEL_TEXT, "", o->help);
     memcpy(all + count, rows, sizeof rows);
     count += ROWS;
+    memcpy(all + count, config_sentences, sizeof config_sentences);
+    count += SENTENCE_OPTIONS;
+    memcpy(all + count, last_rows, sizeof last_rows);
+    count += LAST;
     return (option_table){all, count};
 }

@@ -1,0 +1,35 @@
+/* config_rows.h -- rows of the option table of a training run: how they are written, and those that
+ * files beside config.c have. */
+#ifndef TRAIN_CONFIG_ROWS_H
+#define TRAIN_CONFIG_ROWS_H
+
+#include "trainer.h"
+
+#define AT(field)                            offsetof(train_config, field)
+#define TEXT(group, key, field, preset, ...) TEXT_OPTION(group, key, AT(field), preset, __VA_ARGS__)
+#define CHOICE(group, key, field, preset, words, ...)                                              \
+    CHOICE_OPTION(group, key, AT(field), preset, words, __VA_ARGS__)
+#define INT(group, key, field, preset, low, high, unit, ...)                                       \
+    INT_OPTION(group, key, AT(field), preset, low, high, unit, __VA_ARGS__)
+#define REAL(group, key, field, preset, low, high, unit, ...)                                      \
+    REAL_OPTION(group, key, AT(field), preset, low, high, unit, __VA_ARGS__)
+#define FLAG(group, key, field, preset, ...) FLAG_OPTION(group, key, AT(field), preset, __VA_ARGS__)
+
+#define MODEL                                "Model"
+#define DATA                                 "Data"
+#define TRAIN                                "Training"
+#define RECORD                               "Recording"
+#define CHECKPOINT                           "Checkpoints"
+
+enum { BIG = 1 << 30 };
+
+/* Whether the model or the data set that is chosen obeys the option with this key. */
+bool config_model_lists(const void *values, const char *key);
+bool config_data_lists(const void *values, const char *key);
+
+/* config_sentences.c */
+enum { CLASSIFIER_OPTIONS = 5, SENTENCE_OPTIONS = 10 };
+extern const option config_classifier[CLASSIFIER_OPTIONS];
+extern const option config_sentences[SENTENCE_OPTIONS];
+
+#endif
