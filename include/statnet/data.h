@@ -20,7 +20,7 @@ enum { DATA_TEXT = 512 };
 typedef struct data_options {
     char name[DATA_TEXT];    /* row of the table: "cifar10" */
     char dir[DATA_TEXT];     /* "" for embedded sets */
-    int64_t batch_size;            /* images; running text: sequences side by side; transitions */
+    int64_t batch_size;      /* images; running text: sequences side by side; transitions */
     int64_t eval_batch_size; /* running text: the same in evaluation */
     int64_t window;          /* running text: tokens of a sequence in a batch */
     int64_t eval_window;     /* running text: the same in evaluation; 0: window */
@@ -50,19 +50,18 @@ typedef struct data_options {
     char file[DATA_TEXT], columns[DATA_TEXT];
     double valid_share, test_share;  /* NaN: the data set's */
     int64_t valid_bytes, test_bytes; /* "bytes": instead of the shares; 0: by share */
-    int64_t min_count;               /* rarer words of the training text are <unk> */
-    int64_t valid_count, test_count; /* "trees-cut": sentences of these splits */
+    int64_t min_count; /* sentences, trees: rarer words of the training text are <unk> */
+    int64_t valid_count, test_count; /* "polarity", "trees-cut": sentences of these splits; -1: the
+                                        data set's */
     /* trees: words of statnet/trees.h, "" is auto */
     char tree_format[DATA_TEXT], pos_column[DATA_TEXT], punctuation[DATA_TEXT], subtypes[DATA_TEXT];
     /* sentences */
     char batch_by[DATA_TEXT];  /* "sentences" (or ""): batch_size of them; "tokens": max_tokens */
     char encoding[DATA_TEXT];  /* "auto" (or ""), "utf-8", "latin-1" */
-    int64_t min_count;         /* rarer words of the training text are <unk> */
     int64_t max_length;        /* words, marks included; the rest is cut off; 0: no bound */
     int64_t pad_to;            /* length of every batch; 0: its longest sentence's */
     bool mark_start, mark_end; /* <s> in front of a sentence, </s> behind */
-    int64_t valid_count, test_count; /* "polarity": sentences of these splits */
-    char fold[DATA_TEXT];            /* the same: "3/10", instead of the counts; "" none */
+    char fold[DATA_TEXT];      /* "polarity": "3/10", instead of the counts; "" none */
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */

@@ -65,77 +65,6 @@ static const dataset_row table[] = {
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
-/* -- the sets of the tasks */
-
-static void free_images(dataset *d) {
-    image_set_free(&d->images);
-}
-
-static int64_t count_images(const dataset *d, data_split split) {
-    return image_set_batches(&d->images, split);
-}
-
-static void make_images(dataset *d, int slot, batch_place at, batch *b) {
-    image_set_batch(&d->images, slot, at.split, at.epoch, at.index, b);
-}
-
-static void free_pairs(dataset *d) {
-    pair_set_free(&d->pairs);
-}
-
-static int64_t count_pairs(const dataset *d, data_split split) {
-    return d->pairs.split[split].plan.count;
-}
-
-static void make_pairs(dataset *d, int slot, batch_place at, batch *b) {
-    pair_set_batch(&d->pairs, slot, at.split, at.epoch, at.index, b);
-}
-
-static void free_running(dataset *d) {
-    running_set_free(&d->running);
-}
-
-static int64_t count_windows(const dataset *d, data_split split) {
-    return d->running.split[split].batches;
-}
-
-static void make_windows(dataset *d, int slot, batch_place at, batch *b) {
-    running_set_batch(&d->running, slot, at.split, at.index, b);
-}
-
-static void free_trees(dataset *d) {
-    tree_set_free(&d->trees);
-}
-
-static int64_t count_transitions(const dataset *d, data_split split) {
-    return tree_set_batches(&d->trees, split);
-}
-
-static void make_transitions(dataset *d, int slot, batch_place at, batch *b) {
-    tree_set_batch(&d->trees, slot, at.split, at.epoch, at.index, b);
-static void free_sentences(dataset *d) {
-    sentence_set_free(&d->sentences);
-}
-
-static int64_t count_sentences(const dataset *d, data_split split) {
-    return sentence_set_batches(&d->sentences, split);
-}
-
-static void make_sentences(dataset *d, int slot, batch_place at, batch *b) {
-    sentence_set_batch(&d->sentences, slot, at.split, at.epoch, at.index, b);
-}
-
-static const set_kind kinds[] = {
-    [TASK_IMAGES] = {free_images, count_images, make_images},
-    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs},
-    [TASK_LM] = {free_running, count_windows, make_windows},
-    [TASK_TREES] = {free_trees, count_transitions, make_transitions},
-    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences},
-    [TASK_TAGS] = {free_sentences, count_sentences, make_sentences},
-};
-
-/* -- the table */
-
 const char *data_name(int i) {
     return i >= 0 && i < ROWS ? table[i].name : NULL;
 }
@@ -192,7 +121,7 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
 static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {
     dataset *d = self;
     (void)why; /* everything is in memory */
-    kinds[d->row->task].make(d, slot, at, b);
+    set_kinds[d->row->task].make(d, slot, at, b);
     return SR_OK;
 }
 
@@ -216,7 +145,7 @@ dataset *data_open(const data_options *options, sr_failure *why) {
 void data_close(dataset *d) {
     if (!d) return;
     prefetch_free(d->ahead); /* first of all: its thread reads the rest */
-    if (d->row) kinds[d->row->task].free(d);
+    if (d->row) set_kinds[d->row->task].free(d);
     free(d);
 }
 
@@ -234,7 +163,7 @@ bool data_has_split(const dataset *d, data_split split) {
 
 int64_t data_batches(const dataset *d, data_split split) {
     if ((unsigned)split > SPLIT_TEST) return 0;
-    return kinds[d->row->task].batches(d, split);
+    return set_kinds[d->row->task].batches(d, split);
 }
 
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,
@@ -250,19 +179,9 @@ sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index,
     return prefetch_get(d->ahead, at, split == SPLIT_TRAIN ? &next : NULL, b, why);
 }
 
-static double share(int64_t part, int64_t whole) {
-    return whole > 0 ? (double)part / (double)whole : NAN;
-}
-
 double data_unknown_share(const dataset *d, data_split split) {
-    const pair_split *p = &d->pairs.split[split];
-    const running_split *r = &d->running.split[split];
-    const tree_split *t = &d->trees.split[split];
-    if (d->row->task == TASK_TREES) return share(t->unknown, t->words);
-    return d->row->task == TASK_LM ? share(r->unknown, r->tokens) : share(p->unknown, p->tokens);
-    const sentence_split *s = &d->sentences.split[split];
-    if (d->row->task == TASK_LM) return share(r->unknown, r->tokens);
-    return p->count ? share(p->unknown, p->tokens) : share(s->unknown, s->words);
+    const set_kind *kind = &set_kinds[d->row->task];
+    return kind->unknown ? kind->unknown(d, split) : NAN;
 }
 
 double data_entropy(const dataset *d) {
@@ -275,10 +194,8 @@ const char *data_word(const dataset *d, data_side side, int64_t id) {
 }
 
 const vocab *data_dictionary(const dataset *d, data_side side) {
-    if (d->row->task == TASK_LM) return d->running.words;
-    if (d->row->task == TASK_TREES) return d->trees.words;
-    if (d->sentences.dictionary) return d->sentences.dictionary;
-    return d->row->task == TASK_PAIRS ? d->pairs.dictionary[side] : NULL;
+    const set_kind *kind = &set_kinds[d->row->task];
+    return kind->words ? kind->words(d, side) : NULL;
 }
 
 bool data_trees_of(const dataset *d, data_split split, data_trees *t) {

@@ -26,17 +26,20 @@ typedef struct set_kind {
     void (*free)(dataset *d);
     int64_t (*batches)(const dataset *d, data_split split);
     void (*make)(dataset *d, int slot, batch_place at, batch *b); /* in the buffers of a slot */
+    const vocab *(*words)(const dataset *d, data_side side);      /* their dictionary; NULL: none */
+    double (*unknown)(const dataset *d, data_split split);        /* share of <unk> */
 } set_kind;
+extern const set_kind set_kinds[]; /* by task */
 
 struct dataset {
     const dataset_row *row;
     data_shape shape;
-    image_set images;    /* TASK_IMAGES */
-    pair_set pairs;      /* TASK_PAIRS */
-    running_set running; /* TASK_LM */
-    tree_set trees;      /* TASK_TREES */
+    image_set images;       /* TASK_IMAGES */
+    pair_set pairs;         /* TASK_PAIRS */
+    running_set running;    /* TASK_LM */
+    tree_set trees;         /* TASK_TREES */
     sentence_set sentences; /* TASK_SENTENCES, TASK_TAGS */
-    prefetch *ahead;     /* training batches; NULL: each is made when it is asked for */
+    prefetch *ahead;        /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
 

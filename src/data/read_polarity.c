@@ -12,7 +12,7 @@
 
 #include "sentence_lines.h"
 
-enum { POLARITIES = 2, FOLDS_MAX = 1000 };
+enum { POLARITIES = 2, FOLDS_MAX = 1000, VALID_COUNT = 964, TEST_COUNT = 1090 };
 
 static const char *const suffix[POLARITIES] = {"neg", "pos"};
 
@@ -57,9 +57,10 @@ static sr_status choose_fold(polarity *p, sr_failure *why) {
 
 static sr_status choose_pieces(polarity *p, sr_failure *why) {
     const data_options *o = p->options;
-    const int64_t test = o->test_count, valid = o->valid_count;
+    const int64_t test = o->test_count < 0 ? TEST_COUNT : o->test_count,
+                  valid = o->valid_count < 0 ? VALID_COUNT : o->valid_count;
     if (*o->fold) return choose_fold(p, why);
-    if (valid < 0 || test < 0 || test >= p->lines || valid >= p->lines - test)
+    if (test >= p->lines || valid >= p->lines - test)
         return sr_fail(
             why, SR_USAGE,
             "valid-count %lld and test-count %lld leave nothing of %lld lines for training",

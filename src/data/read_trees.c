@@ -123,13 +123,15 @@ sr_status trees_open(dataset *d, const data_options *o, sr_failure *why) {
 static sr_status choose_counts(const data_options *o, const treebank *t, int64_t *valid,
                                int64_t *test, sr_failure *why) {
     const int64_t sentences = t->sentences;
-    const bool counted = o->valid_count || o->test_count;
+    const bool counted = o->valid_count > 0 || o->test_count > 0;
     const double of_valid = dataset_share(o->valid_share, 0.01),
                  of_test = dataset_share(o->test_share, 0.01);
-    if (counted ? o->valid_count < 0 || o->test_count < 0 : !(of_valid >= 0 && of_test >= 0))
-        return sr_fail(why, SR_USAGE, "valid-count, test-count or a share is negative");
-    *valid = counted ? o->valid_count : (int64_t)((double)sentences * of_valid);
-    *test = counted ? o->test_count : (int64_t)((double)sentences * of_test);
+    if (!counted && !(of_valid >= 0 && of_test >= 0))
+        return sr_fail(why, SR_USAGE, "valid-share or test-share is negative");
+    *valid = counted ? (o->valid_count < 0 ? 0 : o->valid_count)
+                     : (int64_t)((double)sentences * of_valid);
+    *test =
+        counted ? (o->test_count < 0 ? 0 : o->test_count) : (int64_t)((double)sentences * of_test);
     if (*valid < sentences && *test < sentences - *valid) return SR_OK;
     return sr_fail(
         why, SR_USAGE,

@@ -9,11 +9,11 @@
     X(resnet18)                                                                                    \
     X(mnist_cnn)                                                                                   \
     X(transformer)                                                                                 \
+    X(transformer_classifier)                                                                      \
     X(tensorized)                                                                                  \
     X(transformer_lm)                                                                              \
     X(transformer_xl)                                                                              \
     X(mlp_parser)
-    X(transformer_classifier)
 
 #define MODEL_DECLARE(name) extern const model_row model_##name;
 MODELS(MODEL_DECLARE)

@@ -8,8 +8,8 @@
     X(images)                                                                                      \
     X(pairs)                                                                                       \
     X(lm)                                                                                          \
+    X(sentences)                                                                                   \
     X(trees)
-    X(sentences)
 
 #define TASK_DECLARE(name) extern const task_row task_##name;
 TASKS(TASK_DECLARE)

@@ -1,5 +1,5 @@
-/* config_rows.h -- rows of the option table of a training run: how they are written, and those that
- * files beside config.c have. */
+/* config_rows.h -- rows of the option table of a training run: how they are written, and the parts that
+ * config.c puts together. */
 #ifndef TRAIN_CONFIG_ROWS_H
 #define TRAIN_CONFIG_ROWS_H
 
@@ -27,9 +27,8 @@ enum { BIG = 1 << 30 };
 bool config_model_lists(const void *values, const char *key);
 bool config_data_lists(const void *values, const char *key);
 
-/* config_sentences.c */
-enum { CLASSIFIER_OPTIONS = 5, SENTENCE_OPTIONS = 10 };
-extern const option config_classifier[CLASSIFIER_OPTIONS];
-extern const option config_sentences[SENTENCE_OPTIONS];
+/* The parts, each in its file. Options of the normalizations stand between the first two. */
+extern const option_table config_model_first, config_model, config_data, config_training,
+    config_recording;
 
 #endif

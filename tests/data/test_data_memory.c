@@ -125,6 +125,8 @@ static void trees_survive(void **state) {
     o.prefetch = true;
     o.tokenizer = &step;
     check_allocations(&o);
+}
+
 static void classified_sentences_survive(void **state) {
     (void)state;
     const line_step step = {.name = "copy", .apply = copy_line};
