@@ -28,6 +28,8 @@ static void oracle_by_hand(void **state) {
     expect_kinds((const int32_t[]){0, 0}, 2, "SRSR"); /* two roots */
     /* 1 belongs to 3 across 2, which belongs to 4: nothing fits once all words are on the stack */
     expect_kinds((const int32_t[]){3, 4, 0, 3}, 4, "SSSS");
+    /* 3 belongs to 1, which belongs to 2: 1 still waits for it */
+    expect_kinds((const int32_t[]){2, 0, 1}, 3, "SSS");
     /* heads of words behind ROOT's own: 2 belongs to 4 across the root 3 */
     expect_kinds((const int32_t[]){3, 4, 0, 3, 3}, 5, "SSSSS");
 }

@@ -78,6 +78,8 @@ static void subtypes(void **state) {
     assert_true(agree("obl:tmod", "obl:npmod", TREE_SUBTYPES_IGNORE));
     assert_false(agree("nsubj:pass", "csubj:pass", TREE_SUBTYPES_IGNORE));
     assert_false(agree("ab", "a", TREE_SUBTYPES_IGNORE));
+    assert_false(agree("a", "ab", TREE_SUBTYPES_IGNORE));
+    assert_false(agree("a", "ab", TREE_SUBTYPES_COMPARE));
 }
 
 static void expect_counts(const attachment *a, int64_t words, int64_t head, int64_t label,
