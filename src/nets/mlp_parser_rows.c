@@ -19,6 +19,12 @@ typedef struct scoring {
     tape *tape;
 } scoring;
 
+tensor *mlp_parser_activate(const mlp_parser *net, tape *t, tensor *x) {
+    return net->activation == ACTIVATION_RELU   ? op_relu(t, x)
+           : net->activation == ACTIVATION_CUBE ? op_cube(t, x)
+                                                : op_tanh(t, x);
+}
+
 static void scoring_free(void *scorer) {
     scoring *s = scorer;
     if (!s) return;

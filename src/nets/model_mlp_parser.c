@@ -94,12 +94,6 @@ static void mlp_parser_free(model *m) {
     free(m->self);
 }
 
-tensor *mlp_parser_activate(const mlp_parser *net, tape *t, tensor *x) {
-    return net->activation == ACTIVATION_RELU   ? op_relu(t, x)
-           : net->activation == ACTIVATION_CUBE ? op_cube(t, x)
-                                                : op_tanh(t, x);
-}
-
 /* [count, classes] */
 static tensor *mlp_parser_forward(model *m, pass *p) {
     const mlp_parser *net = m->self;

@@ -5,21 +5,6 @@
 #include "statnet/text.h"
 #include "tree_lines.h"
 
-int tree_find_word(const char *words, const char *word) {
-    const size_t size = strlen(word);
-    for (int n = 0;; n++) {
-        const size_t length = strcspn(words, "|");
-        if (length == size && memcmp(words, word, size) == 0) return n;
-        if (!words[length]) return -1;
-        words += length + 1;
-    }
-}
-
-const char *tree_format_name(tree_format format) {
-    static const char *const names[] = {"auto", "conllx", "conllu", "malt-tab"};
-    return names[format];
-}
-
 /* -- storage */
 
 /* One more of an array that grows; false when out of memory. */

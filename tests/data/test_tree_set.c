@@ -14,8 +14,8 @@
     ROW("2", "has", "VBZ", "0", "root") ROW("3", "control", "NN", "2", "dobj") "\n"
 #define CROSSING                                                                                   \
     ROW("1", "a", "X", "3", "dep")                                                                 \
-    ROW("2", "b", "X", "4", "dep") ROW("3", "c", "X", "0", "root")                                 \
-        ROW("4", "d", "X", "3", "dep") "\n"
+    ROW("2", "b", "X", "4", "dep")                                                                 \
+    ROW("3", "c", "X", "0", "root") ROW("4", "d", "X", "3", "dep") "\n"
 #define ONE ROW("1", "has", "VBZ", "0", "root") "\n"
 
 /* Of words has, of POS tags X VBZ NN PRP, of labels dep root dobj nsubj are 4, 5, ... */
