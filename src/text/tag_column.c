@@ -1,0 +1,128 @@
+/* tag_column.c -- the tags of a file: parts, types, and which scheme they are of. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tag_letters.h"
+
+/* -- types */
+
+int32_t tag_types_add(tag_types *t, const char *name, size_t length) {
+    for (int32_t i = 0; i < t->count; i++)
+        if (strncmp(t->name[i], name, length) == 0 && !t->name[i][length]) return i;
+    if (t->count == t->capacity) {
+        const int32_t capacity = t->capacity ? 2 * t->capacity : 16;
+        char **more = realloc(t->name, (size_t)capacity * sizeof *more);
+        if (!more) return -1;
+        t->name = more, t->capacity = capacity;
+    }
+    char *copy = malloc(length + 1);
+    if (!copy) return -1;
+    memcpy(copy, name, length);
+    copy[length] = 0;
+    t->name[t->count] = copy;
+    return t->count++;
+}
+
+void tag_types_free(tag_types *t) {
+    for (int32_t i = 0; i < t->count; i++) free(t->name[i]);
+    free(t->name);
+    *t = (tag_types){0};
+}
+
+/* -- schemes */
+
+tag_column tag_column_start(const char *path, int scheme) {
+    return (tag_column){
+        .path = path,
+        .possible = scheme == TAG_ANY ? (1u << TAG_SCHEMES) - 1 : 1u << scheme,
+        .named = scheme != TAG_ANY,
+    };
+}
+
+/* Schemes that have the letter, and its part in them. */
+static unsigned schemes_with(char letter, tag_part *part) {
+    unsigned with = 0;
+    for (int s = 0; letter && s < TAG_SCHEMES; s++) {
+        const char *letters = tag_scheme_letters((tag_scheme)s), *at = strchr(letters, letter);
+        if (!at) continue;
+        *part = (tag_part)(at - letters);
+        with |= 1u << s;
+    }
+    return with;
+}
+
+/* "iob2 (O B I), bioes (O B I E S)" */
+static void list_schemes(unsigned of, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int s = 0; s < TAG_SCHEMES; s++) {
+        if (!(of & 1u << s)) continue;
+        char spaced[16] = "";
+        const char *letters = tag_scheme_letters((tag_scheme)s);
+        for (size_t i = 0; letters[i]; i++) {
+            if (i) spaced[2 * i - 1] = ' ';
+            spaced[2 * i] = letters[i];
+        }
+        const int n = snprintf(text + used, size - used, "%s%s (%s)", used ? ", " : "",
+                               tag_scheme_name((tag_scheme)s), spaced);
+        if (n < 0 || (size_t)n >= size - used) return;
+        used += (size_t)n;
+    }
+}
+
+static sr_status refuse(const tag_column *c, int64_t line, const char *text, size_t length,
+                        bool known, sr_failure *why) {
+    char allowed[256];
+    const int shown = length > 60 ? 60 : (int)length;
+    list_schemes(c->possible, allowed, sizeof allowed);
+    if (c->named)
+        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is none of %s, with '-' and a type", c->path,
+                (long long)line, shown, text, allowed);
+    else if (!known)
+        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is of no scheme: %s, with '-' and a type",
+                c->path, (long long)line, shown, text, allowed);
+    else
+        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' does not go with the tags before it: %s",
+                c->path, (long long)line, shown, text, allowed);
+    return SR_FORMAT;
+}
+
+static void count_illegal(tag_column *c, const tag_mark *m) {
+    for (int s = 0; s < TAG_SCHEMES; s++)
+        c->illegal[s] += !tag_follows((tag_scheme)s, c->within ? &c->before : NULL, m);
+}
+
+sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const char *text,
+                         size_t length, tag_mark *mark, sr_failure *why) {
+    tag_part part = TAG_OUTSIDE;
+    const bool shaped = length == 1 || (length > 1 && text[1] == '-');
+    unsigned with = shaped ? schemes_with(text[0], &part) : 0;
+    if ((part == TAG_OUTSIDE && length > 1) || length >= TAG_NAME) with = 0;
+    if (!(with & c->possible)) return refuse(c, line, text, length, with != 0, why);
+    *mark = (tag_mark){part, -1};
+    if (part != TAG_OUTSIDE) {
+        const size_t cut = length > 1 ? 2 : 1;
+        mark->type = tag_types_add(types, text + cut, length - cut);
+        if (mark->type < 0) return sr_fail(why, SR_MEMORY, "%s: no memory for types", c->path);
+    }
+    c->possible &= with;
+    c->tags++;
+    count_illegal(c, mark);
+    c->before = *mark;
+    c->within = true;
+    return SR_OK;
+}
+
+void tag_column_end_sentence(tag_column *c) {
+    if (c->within) count_illegal(c, NULL);
+    c->within = false;
+}
+
+tag_scheme tag_column_scheme(const tag_column *c) {
+    int best = TAG_ANY;
+    for (int s = 0; s < TAG_SCHEMES; s++)
+        if (c->possible & 1u << s && (best == TAG_ANY || c->illegal[s] < c->illegal[best]))
+            best = s;
+    return (tag_scheme)best;
+}

@@ -1,0 +1,124 @@
+/* tag_scheme.c -- schemes of tags: their letters and grammars, what entities a sequence says, the
+ * same entities in another scheme (docs/models.md 10.2). */
+#include <stdio.h>
+#include <string.h>
+
+#include "tag_letters.h"
+
+/* In the order of tag_part. */
+static const struct {
+    const char *name, *letters;
+} schemes[TAG_SCHEMES] = {
+    [TAG_IOB2] = {"iob2", "OBI"},     [TAG_IOB1] = {"iob1", "OBI"},
+    [TAG_BIOES] = {"bioes", "OBIES"}, [TAG_BMES] = {"bmes", "OBMES"},
+    [TAG_BMEWO] = {"bmewo", "OBMEW"}, [TAG_BILOU] = {"bilou", "OBILU"},
+};
+
+const char *tag_scheme_name(tag_scheme scheme) {
+    return schemes[scheme].name;
+}
+
+const char *tag_scheme_letters(tag_scheme scheme) {
+    return schemes[scheme].letters;
+}
+
+int tag_scheme_find(const char *name) {
+    for (int s = 0; s < TAG_SCHEMES; s++)
+        if (strcmp(schemes[s].name, name) == 0) return s;
+    return TAG_ANY;
+}
+
+/* -- sequences */
+
+static bool same_entity(const tag_mark *before, const tag_mark *m) {
+    return before && (before->part == TAG_BEGIN || before->part == TAG_INSIDE) &&
+           before->type == m->type;
+}
+
+/* B I O */
+static bool iob_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after) {
+    if (after->part == TAG_OUTSIDE) return true;
+    if (after->part == TAG_BEGIN) return scheme == TAG_IOB2 || same_entity(before, after);
+    return after->part == TAG_INSIDE && (scheme == TAG_IOB1 || same_entity(before, after));
+}
+
+bool tag_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after) {
+    const bool iob = scheme == TAG_IOB1 || scheme == TAG_IOB2;
+    const bool open = before && (before->part == TAG_BEGIN || before->part == TAG_INSIDE);
+    if (iob) return !after || iob_follows(scheme, before, after);
+    if (!after || after->part == TAG_OUTSIDE) return !open;
+    if (after->part == TAG_BEGIN || after->part == TAG_SINGLE) return !open;
+    return same_entity(before, after);
+}
+
+bool tag_starts(const tag_mark *before, const tag_mark *m) {
+    if (m->part == TAG_OUTSIDE) return false;
+    return m->part == TAG_BEGIN || m->part == TAG_SINGLE || !same_entity(before, m);
+}
+
+/* Whether the entity that m is of goes no further. */
+static bool ends(const tag_mark *m, const tag_mark *next) {
+    return !next || next->part == TAG_OUTSIDE || tag_starts(m, next);
+}
+
+int64_t tag_spans(const tag_mark *mark, int64_t count, tag_span *span) {
+    int64_t spans = 0, first = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (mark[i].part == TAG_OUTSIDE) continue;
+        if (tag_starts(i ? &mark[i - 1] : NULL, &mark[i])) first = i;
+        if (!ends(&mark[i], i + 1 < count ? &mark[i + 1] : NULL)) continue;
+        if (span) span[spans] = (tag_span){mark[i].type, (int32_t)first, (int32_t)i};
+        spans++;
+    }
+    return spans;
+}
+
+/* beside: an entity of the same type stands directly before. */
+static tag_part part_of(tag_scheme scheme, bool first, bool last, bool beside) {
+    if (scheme == TAG_IOB1) return first && beside ? TAG_BEGIN : TAG_INSIDE;
+    if (scheme == TAG_IOB2) return first ? TAG_BEGIN : TAG_INSIDE;
+    if (first) return last ? TAG_SINGLE : TAG_BEGIN;
+    return last ? TAG_END : TAG_INSIDE;
+}
+
+void tag_convert(tag_scheme scheme, const tag_mark *from, int64_t count, tag_mark *to) {
+    tag_mark before = {TAG_OUTSIDE, -1};
+    for (int64_t i = 0; i < count; i++) {
+        const tag_mark m = from[i];
+        const bool first = tag_starts(&before, &m);
+        const bool last = ends(&m, i + 1 < count ? &from[i + 1] : NULL);
+        const bool beside = before.part != TAG_OUTSIDE && before.type == m.type;
+        to[i] = m;
+        if (m.part != TAG_OUTSIDE) to[i].part = part_of(scheme, first, last, beside);
+        before = m;
+    }
+}
+
+void tag_format(tag_scheme scheme, tag_part part, const char *type, char text[TAG_NAME]) {
+    const char letter = schemes[scheme].letters[part];
+    if (part == TAG_OUTSIDE || !type || !*type)
+        snprintf(text, TAG_NAME, "%c", letter);
+    else
+        snprintf(text, TAG_NAME, "%c-%s", letter, type);
+}
+
+int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs) {
+    int64_t matching = 0, k = 0;
+    for (int64_t i = 0; i < as; i++) {
+        while (k < bs && b[k].first < a[i].first) k++;
+        matching +=
+            k < bs && b[k].first == a[i].first && b[k].last == a[i].last && b[k].type == a[i].type;
+    }
+    return matching;
+}
+
+static double percent(int64_t part, int64_t whole) {
+    return whole > 0 ? 100. * (double)part / (double)whole : 0;
+}
+
+entity_scores entity_scores_of(int64_t right, int64_t predicted, int64_t gold) {
+    entity_scores s = {percent(right, predicted), percent(right, gold), 0};
+    const double sum = s.precision + s.recall;
+    if (sum > 0) s.f1 = 2 * s.precision * s.recall / sum;
+    return s;
+}

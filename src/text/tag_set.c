@@ -1,0 +1,111 @@
+/* tag_set.c -- dictionaries of tags. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tag_letters.h"
+
+static int parts_of(tag_scheme scheme) {
+    return (int)strlen(tag_scheme_letters(scheme)) - 1; /* without O */
+}
+
+/* -- types */
+
+/* The place of a type among the sorted ones. */
+static int32_t place_of(const tag_types *t, int32_t i) {
+    int32_t place = 0;
+    for (int32_t k = 0; k < t->count; k++) place += strcmp(t->name[k], t->name[i]) < 0;
+    return place;
+}
+
+static char *copy_text(const char *text) {
+    const size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
+    s->types = t->count;
+    s->type = calloc((size_t)t->count + 1, sizeof *s->type);
+    for (int32_t i = 0; s->type && i < t->count; i++) {
+        const int32_t place = place_of(t, i);
+        s->type[place] = copy_text(t->name[i]);
+        if (!s->type[place]) return false;
+        if (number) number[i] = place;
+    }
+    return s->type;
+}
+
+/* -- tags */
+
+static bool make_tags(tag_set *s) {
+    const int parts = parts_of(s->scheme);
+    s->count = 1 + parts * s->types;
+    s->mark = calloc((size_t)s->count, sizeof *s->mark);
+    s->name = calloc((size_t)s->count, sizeof *s->name);
+    if (!s->mark || !s->name) return false;
+    for (int32_t id = 0; id < s->count; id++) {
+        char text[TAG_NAME];
+        const int32_t type = id ? (id - 1) / parts : -1;
+        s->mark[id] = (tag_mark){id ? (tag_part)(1 + (id - 1) % parts) : TAG_OUTSIDE, type};
+        tag_format(s->scheme, s->mark[id].part, id ? s->type[type] : NULL, text);
+        s->name[id] = copy_text(text);
+        if (!s->name[id]) return false;
+    }
+    return true;
+}
+
+static bool make_grammar(tag_set *s) {
+    const size_t n = (size_t)s->count, side = n + 2;
+    s->allowed = calloc(side * side, 1);
+    if (!s->allowed) return false;
+    for (size_t i = 0; i <= n; i++) {
+        const tag_mark *from = i < n ? &s->mark[i] : NULL;
+        uint8_t *row = s->allowed + i * side;
+        for (size_t k = 0; k < n; k++) row[k] = tag_follows(s->scheme, from, &s->mark[k]);
+        row[n + 1] = tag_follows(s->scheme, from, NULL);
+    }
+    return true;
+}
+
+tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *number) {
+    tag_set *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->scheme = scheme;
+    if (sort_types(s, types, number) && make_tags(s) && make_grammar(s)) return s;
+    tag_set_free(s);
+    return NULL;
+}
+
+void tag_set_free(tag_set *s) {
+    if (!s) return;
+    for (int32_t i = 0; s->type && i < s->types; i++) free(s->type[i]);
+    for (int32_t i = 0; s->name && i < s->count; i++) free(s->name[i]);
+    free(s->type);
+    free(s->name);
+    free(s->mark);
+    free(s->allowed);
+    free(s);
+}
+
+int32_t tag_set_id(const tag_set *s, tag_mark mark) {
+    const int parts = parts_of(s->scheme);
+    if (mark.part == TAG_OUTSIDE) return 0;
+    if ((int)mark.part > parts || mark.type < 0 || mark.type >= s->types) return -1;
+    return 1 + mark.type * parts + (int)mark.part - 1;
+}
+
+static tag_mark mark_of(const tag_set *s, int32_t id) {
+    return id >= 0 && id < s->count ? s->mark[id] : (tag_mark){TAG_OUTSIDE, -1};
+}
+
+int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_span *span) {
+    int64_t spans = 0;
+    tag_mark before = {TAG_OUTSIDE, -1};
+    for (int64_t i = 0; i < count; i++) {
+        const tag_mark m = mark_of(s, id[i]);
+        if (tag_starts(&before, &m)) span[spans++] = (tag_span){m.type, (int32_t)i, (int32_t)i};
+        if (m.part != TAG_OUTSIDE) span[spans - 1].last = (int32_t)i;
+        before = m;
+    }
+    return spans;
+}
