@@ -15,6 +15,7 @@ static const score_row scores[] = {
     {"multi-bleu", score_multi_bleu, "BLEU of tokenized text, as multi-bleu.perl"},
     {"bleu", score_bleu, "BLEU of text that is tokenized here, as sacreBLEU"},
     {"dep", score_dep, "UAS and LAS of dependency trees, CoNLL-X, CoNLL-U and malt-tab"},
+    {"conll", score_conll, "entities of gold and predicted tags, as conlleval.pl"},
 };
 enum { SCORES = sizeof scores / sizeof scores[0] };
 

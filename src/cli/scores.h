@@ -11,5 +11,6 @@
 int score_multi_bleu(const tool *t);
 int score_bleu(const tool *t);
 int score_dep(const tool *t);
+int score_conll(const tool *t);
 
 #endif

@@ -107,5 +107,7 @@ model_checker check_bleu;
 model_checker check_bpe;
 /* vectors_trees.c */
 model_checker check_oracle, check_uas;
+/* vectors_spans.c */
+model_checker check_span_f1;
 
 #endif

@@ -29,7 +29,7 @@ static const file_row files[] = {
     {"bpe", check_bpe},
     {"crf", NULL},
     {"oracle", check_oracle},
-    {"span_f1", NULL},
+    {"span_f1", check_span_f1},
     {"tener_attention", NULL},
     {"uas", check_uas},
     {"xl_attention", check_memory_attention},
