@@ -62,6 +62,12 @@ typedef struct data_options {
     int64_t pad_to;            /* length of every batch; 0: its longest sentence's */
     bool mark_start, mark_end; /* <s> in front of a sentence, </s> behind */
     char fold[DATA_TEXT];      /* "polarity": "3/10", instead of the counts; "" none */
+    int64_t valid_count, test_count; /* "polarity": sentences of these splits */
+    char fold[DATA_TEXT];            /* the same: "3/10", instead of the counts; "" none */
+    /* tags: the scheme of training, "bioes" (or ""); that of the files, "auto" (or "") */
+    char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];
+    int64_t word_column, tag_column; /* from 1; 0: the last one, both 0: the first and the last */
+    bool zero_digits;                /* every digit of a word is 0 */
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */
@@ -115,6 +121,13 @@ typedef struct data_line {
 } data_line;
 data_line data_source(const dataset *d, data_split split, int64_t pair);
 data_line data_reference(const dataset *d, data_split split, int64_t pair);
+
+/* -- tags */
+
+/* What the tags of batches are called; NULL: none have. */
+const struct tag_set *data_tags(const dataset *d);
+/* A word of sentence `pair` of a batch as it stands in its file (made UTF-8). */
+data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word);
 
 /* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), but for running
  * text; the others keep their order. */

@@ -109,7 +109,7 @@ tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *numb
 void tag_set_free(tag_set *s);
 /* -1: the scheme has no such part, or the set no such type. */
 int32_t tag_set_id(const tag_set *s, tag_mark mark);
-/* tag_spans of ids; ids that are none count as O. */
+/* tag_spans of ids, span may be NULL; ids that are none count as O. */
 int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_span *span);
 /* Entities of two lists, each in order, that are the same. */
 int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs);

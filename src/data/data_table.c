@@ -43,6 +43,12 @@ static const dataset_row table[] = {
      CLASSIFIED " trainpref validpref testpref valid-share", labelled_csv_open},
     {"polarity", "sentence polarity in --data-dir, PREFIX.neg and PREFIX.pos, plain or .gz",
      TASK_SENTENCES, true, CLASSIFIED " trainpref valid-count test-count fold", polarity_open},
+    {"conll",
+     "words with tags of entities, columns in --data-dir, one file for each split, plain or .gz",
+     TASK_TAGS, true,
+     "batch-by batch-size max-tokens max-tokens-of batching min-count vocab-size encoding lowercase"
+     " trainpref validpref testpref tag-scheme file-tag-scheme word-column tag-column zero-digits",
+     conll_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
      TASK_IMAGES, false, IMAGES, synth_images_open},
     {"synth-pairs", "generated: translation pairs of known entropy, 8000 and 500 sentences",
@@ -64,6 +70,88 @@ static const dataset_row table[] = {
      TREES " data-file valid-count test-count valid-share test-share", trees_cut_open},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
+
+/* -- the sets of the tasks */
+
+static void free_images(dataset *d) {
+    image_set_free(&d->images);
+}
+
+static int64_t count_images(const dataset *d, data_split split) {
+    return image_set_batches(&d->images, split);
+}
+
+static void make_images(dataset *d, int slot, batch_place at, batch *b) {
+    image_set_batch(&d->images, slot, at.split, at.epoch, at.index, b);
+}
+
+static void free_pairs(dataset *d) {
+    pair_set_free(&d->pairs);
+}
+
+static int64_t count_pairs(const dataset *d, data_split split) {
+    return d->pairs.split[split].plan.count;
+}
+
+static void make_pairs(dataset *d, int slot, batch_place at, batch *b) {
+    pair_set_batch(&d->pairs, slot, at.split, at.epoch, at.index, b);
+}
+
+static void free_running(dataset *d) {
+    running_set_free(&d->running);
+}
+
+static int64_t count_windows(const dataset *d, data_split split) {
+    return d->running.split[split].batches;
+}
+
+static void make_windows(dataset *d, int slot, batch_place at, batch *b) {
+    running_set_batch(&d->running, slot, at.split, at.index, b);
+}
+
+static void free_trees(dataset *d) {
+    tree_set_free(&d->trees);
+}
+
+static int64_t count_transitions(const dataset *d, data_split split) {
+    return tree_set_batches(&d->trees, split);
+}
+
+static void make_transitions(dataset *d, int slot, batch_place at, batch *b) {
+    tree_set_batch(&d->trees, slot, at.split, at.epoch, at.index, b);
+static void free_sentences(dataset *d) {
+    sentence_set_free(&d->sentences);
+}
+
+static int64_t count_sentences(const dataset *d, data_split split) {
+    return sentence_set_batches(&d->sentences, split);
+}
+
+static void make_sentences(dataset *d, int slot, batch_place at, batch *b) {
+    sentence_set_batch(&d->sentences, slot, at.split, at.epoch, at.index, b);
+}
+
+static void free_tagged(dataset *d) {
+    sentence_set_free(&d->sentences);
+    for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&d->tagged_file[i]);
+    tag_set_free(d->tags);
+}
+
+static void make_tagged(dataset *d, int slot, batch_place at, batch *b) {
+    make_sentences(d, slot, at, b);
+    b->allowed = d->tags->allowed;
+}
+
+static const set_kind kinds[] = {
+    [TASK_IMAGES] = {free_images, count_images, make_images},
+    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs},
+    [TASK_LM] = {free_running, count_windows, make_windows},
+    [TASK_TREES] = {free_trees, count_transitions, make_transitions},
+    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences},
+    [TASK_TAGS] = {free_tagged, count_sentences, make_tagged},
+};
+
+/* -- the table */
 
 const char *data_name(int i) {
     return i >= 0 && i < ROWS ? table[i].name : NULL;

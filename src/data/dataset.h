@@ -7,6 +7,7 @@
 #include "running_set.h"
 #include "sentence_set.h"
 #include "statnet/data.h"
+#include "statnet/tags.h"
 #include "tree_set.h"
 
 enum { DATA_DESCRIBE = 4096 };
@@ -39,6 +40,10 @@ struct dataset {
     running_set running;    /* TASK_LM */
     tree_set trees;         /* TASK_TREES */
     sentence_set sentences; /* TASK_SENTENCES, TASK_TAGS */
+    /* TASK_TAGS: files of the splits, whose words are written with their tags */
+    file_bytes tagged_file[SENTENCE_SPLITS];
+    int64_t word_column;
+    tag_set *tags;
     prefetch *ahead;        /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
@@ -64,6 +69,7 @@ sr_status trees_cut_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status polarity_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status labelled_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status labelled_csv_open(dataset *d, const data_options *o, sr_failure *why);
+sr_status conll_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status text_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_images_open(dataset *d, const data_options *o, sr_failure *why);
 sr_status synth_pairs_open(dataset *d, const data_options *o, sr_failure *why);

@@ -103,8 +103,9 @@ int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_sp
     tag_mark before = {TAG_OUTSIDE, -1};
     for (int64_t i = 0; i < count; i++) {
         const tag_mark m = mark_of(s, id[i]);
-        if (tag_starts(&before, &m)) span[spans++] = (tag_span){m.type, (int32_t)i, (int32_t)i};
-        if (m.part != TAG_OUTSIDE) span[spans - 1].last = (int32_t)i;
+        spans += tag_starts(&before, &m);
+        if (span && tag_starts(&before, &m)) span[spans - 1] = (tag_span){m.type, (int32_t)i, 0};
+        if (span && m.part != TAG_OUTSIDE) span[spans - 1].last = (int32_t)i;
         before = m;
     }
     return spans;

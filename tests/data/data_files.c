@@ -102,6 +102,8 @@ uint64_t digest_batch(const batch *b) {
     h = digest(h, b->feature, (size_t)(b->count * b->features) * sizeof *b->feature);
     h = digest(h, b->source, source * sizeof *b->source);
     h = digest(h, b->source_mask, source);
+    h = digest(h, b->tag, source * sizeof *b->tag);
+    h = digest(h, b->character, source * (size_t)b->word_length * sizeof *b->character);
     h = digest(h, b->target_in, target * sizeof *b->target_in);
     h = digest(h, b->target_out, target * sizeof *b->target_out);
     return digest(h, b->target_mask, target);

@@ -150,6 +150,15 @@ static void classified_sentences_survive(void **state) {
     check_allocations(&o);
 }
 
+static void tagged_words_survive(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "train", "a B-P\nb I-P\n\nc\303\261 O\nd B-Q\n");
+    write_text(dir, "valid.gz", "a B-P\n\361 I-R\n");
+    data_options o = preset_options("conll", dir);
+    check_allocations(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_survive),
@@ -160,6 +169,7 @@ int main(void) {
         cmocka_unit_test(running_bytes_survive),
         cmocka_unit_test(trees_survive),
         cmocka_unit_test(classified_sentences_survive),
+        cmocka_unit_test(tagged_words_survive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
