@@ -10,6 +10,9 @@
     X(lm)                                                                                          \
     X(sentences)                                                                                   \
     X(trees)
+    X(trees)                                                                                       \
+    X(sentences)                                                                                   \
+    X(tags)
 
 #define TASK_DECLARE(name) extern const task_row task_##name;
 TASKS(TASK_DECLARE)

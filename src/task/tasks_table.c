@@ -39,7 +39,10 @@ sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *wh
 
 sr_status task_check_loss(const task_row *row, const task_options *o, const model *m,
                           sr_failure *why) {
-    if (!m->gives_nll) return SR_OK;
+    if (!m->gives_nll && row->loss) return SR_OK;
+    if (!m->gives_nll)
+        return sr_fail(why, SR_USAGE, "model %s gives task %s no likelihood of whole sentences",
+                       m->row->name, row->name);
     if (!row->loss_of_nll)
         return sr_fail(why, SR_USAGE, "model %s gives no logits to task %s", m->row->name,
                        row->name);

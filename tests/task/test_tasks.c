@@ -40,6 +40,7 @@ static void measures(void **state) {
     for (int i = 0; task_at(i); i++) {
         const task_row *row = task_at(i);
         double value[TASK_METRICS];
+        if (row->id == TASK_TAGS) continue; /* test_tagging.c */
         row->measure(&sum, value);
         assert_true(value[metric_of(row, "loss")] == 3);
         assert_true(value[metric_of(row, "nll")] == 2);
