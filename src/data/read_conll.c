@@ -231,8 +231,7 @@ static void note_entities(const conll *c) {
         for (int64_t i = 0; i < p->count; i++)
             entities +=
                 tag_set_spans(set, p->tag + p->first[i], p->first[i + 1] - p->first[i], NULL);
-        if (p->count)
-            dataset_note(c->d, ", %lld %s", (long long)entities, names[k]);
+        if (p->count) dataset_note(c->d, ", %lld %s", (long long)entities, names[k]);
     }
     dataset_note(c->d, " entities");
     if (c->options->zero_digits) dataset_note(c->d, "; digits as 0");

@@ -86,12 +86,12 @@ static void tags_describe(const task_result *r, char text[TASK_TEXT]) {
     const int64_t *n = r->sum->count;
     double value[TASK_METRICS];
     tags_measure(r->sum, value);
-    snprintf(
-        text, TASK_TEXT,
-        "%s F1: %.2f %% (P %.2f %%, R %.2f %%: %lld entities right, %lld predicted, %lld gold; I "
-        "behind O or another type begins one, as in conlleval; running statistics)",
-        r->split, value[METRIC_F1], value[METRIC_PRECISION], value[METRIC_RECALL],
-        (long long)n[COUNT_RIGHT], (long long)n[COUNT_PREDICTED], (long long)n[COUNT_GOLD]);
+    snprintf(text, TASK_TEXT,
+             "%s F1: %.2f %% (P %.2f %%, R %.2f %%: %lld right, %lld predicted, %lld gold; "
+             "I behind O or another type begins one, as in conlleval; %s%srunning statistics)",
+             r->split, value[METRIC_F1], value[METRIC_PRECISION], value[METRIC_RECALL],
+             (long long)n[COUNT_RIGHT], (long long)n[COUNT_PREDICTED], (long long)n[COUNT_GOLD],
+             r->condition, *r->condition ? "; " : "");
 }
 
 static int tags_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
@@ -209,7 +209,8 @@ const task_row task_tags = {
         {
             {"loss", "nats per sentence", "loss", BETTER_LESS},
             {"nll", "nats per sentence", "negative log-likelihood of the gold tags", BETTER_LESS},
-            {"accuracy", "percent", "words whose decoded tag is the gold one", BETTER_MORE},
+            {"accuracy", "percent",
+             "words whose decoded tag, in the scheme of training, is the gold one", BETTER_MORE},
             {"precision", "percent", "entities right among those predicted" OF_ENTITIES,
              BETTER_MORE},
             {"recall", "percent", "entities right among those in the text" OF_ENTITIES,

@@ -83,7 +83,7 @@ static void counts_and_numbers(void **state) {
     char text[TASK_TEXT];
     row->describe(&(task_result){&sum, "test", 0, ""}, text);
     assert_string_equal(text,
-                        "test F1: 75.00 % (P 75.00 %, R 75.00 %: 3 entities right, 4 predicted, 4 "
+                        "test F1: 75.00 % (P 75.00 %, R 75.00 %: 3 right, 4 predicted, 4 "
                         "gold; I behind O or another type begins one, as in conlleval; running "
                         "statistics)");
     tape_free(t);
@@ -104,7 +104,8 @@ static void formulas(void **state) {
     row->measure(&sum, v);
     assert_true(v[3] == 0 && v[4] == 0 && v[5] == 0);
     sum.count[2] = sum.count[0] = sum.count[1] = 1234567890;
-    row->describe(&(task_result){&sum, "validation", 0, ""}, text);
+    row->describe(&(task_result){&sum, "validation", 0, "word vectors not pretrained"}, text);
+    assert_non_null(strstr(text, "conlleval; word vectors not pretrained; running statistics)"));
     assert_true(text[strlen(text) - 1] == ')');
 }
 
