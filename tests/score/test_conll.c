@@ -70,6 +70,7 @@ static void parts_of_the_script(void **state) {
     check_counts("[-P/[-P ]-P/]-P", 2, 2, 2);
     check_counts("B-P/B-P .-P/.-P O/O O/B-P", 1, 2, 0); /* nothing ends behind '.' */
     check_counts("B/B I/I O/O", 1, 1, 1);
+    check_counts("B/B O/O B/B", 2, 2, 2);
     check_counts("B-0/B O/O", 1, 1, 1);
     check_counts("B-A-B/B-A I-A-B/I-A O/O", 1, 1, 0);
 }
