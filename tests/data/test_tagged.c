@@ -68,6 +68,7 @@ static void conll_2003(void **state) {
     assert_int_equal(s->classes, 17);
     assert_int_equal(data_tags(d)->count, 17);
     assert_int_equal(s->vocabulary, 4 + 9);
+    assert_int_equal(s->longest, 0);
     assert_false(data_has_split(d, SPLIT_TEST));
     expect_note(d, "/train (iob1) ");
     expect_note(d, "; tags of 4 types as bioes, 6 training, 1 validation entities; digits as 0");
