@@ -133,6 +133,17 @@ static void other_forms(void **state) {
     data_close(d);
 }
 
+/* A document begins where no blank line says so. */
+static void documents(void **state) {
+    (void)state;
+    data_options o = options_of(folder_of("a I-P\n-DOCSTART- O\nb I-P\nc I-P\n", "a O\n"));
+    dataset *d = open_data(&o);
+    expect_sentence(d, SPLIT_TRAIN, 0, "a/S-P");
+    expect_sentence(d, SPLIT_TRAIN, 1, "b/B-P c/E-P");
+    assert_int_equal(data_tagged_word(d, SPLIT_TRAIN, 1, 1).byte[0], 'c');
+    data_close(d);
+}
+
 static sr_status shrink(void *self, int side, const char *line, size_t length, line_buffer *out,
                         sr_failure *why) {
     (void)self, (void)side, (void)why;
@@ -243,10 +254,11 @@ static void shared_set(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conll_2003),  cmocka_unit_test(batches_have_what_taggers_take),
-        cmocka_unit_test(other_forms), cmocka_unit_test(case_and_digits),
-        cmocka_unit_test(latin),       cmocka_unit_test(schemes_of_files),
-        cmocka_unit_test(refusals),    cmocka_unit_test(shared_set),
+        cmocka_unit_test(conll_2003),       cmocka_unit_test(batches_have_what_taggers_take),
+        cmocka_unit_test(other_forms),      cmocka_unit_test(documents),
+        cmocka_unit_test(case_and_digits),  cmocka_unit_test(latin),
+        cmocka_unit_test(schemes_of_files), cmocka_unit_test(refusals),
+        cmocka_unit_test(shared_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
