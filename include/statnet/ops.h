@@ -67,6 +67,12 @@ tensor *op_softmax(tape *t, tensor *x);
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
                      bool causal, double p);
 
+/* Attention that sees direction and distance (docs/models.md 5): qkv [B, T, 3 d] holds queries, keys
+ * and values, head h = columns h*d/heads .. of each; u, z [d] biases by head; scaled: scores divided
+ * by sqrt(d/heads), which is to be even. key_valid and p as in op_attention. -> [B, T, d]. */
+tensor *op_tener_attention(tape *t, tensor *qkv, tensor *u, tensor *z, int heads,
+                           const uint8_t *key_valid, bool scaled, double p);
+
 /* What multi-linear attention of one head takes (docs/models.md 3.1). */
 typedef struct multilinear_inputs {
     tensor *q;     /* [B, T, R] */
@@ -108,6 +114,29 @@ typedef struct adaptive_inputs {
 
 /* Negative log-likelihood of each target [rows] -> [rows]. */
 tensor *op_adaptive_softmax(tape *t, const adaptive_inputs *in, const int32_t *target);
+
+/* What a linear-chain conditional random field takes (docs/models.md 5). */
+typedef struct crf_inputs {
+    tensor *logits;      /* [B, T, K]: of K tags, before the log-softmax */
+    tensor *trans;       /* [K, K], from the row's tag to the column's */
+    tensor *start, *end; /* [K] */
+} crf_inputs;
+
+/* Negative log-likelihood of each sentence's tags [B, T], words where mask [B, T] is 1 (NULL:
+ * everywhere), at least one in each sentence. tag and mask must stay until backward. -> [B]. */
+tensor *op_crf(tape *t, const crf_inputs *in, const int32_t *tag, const uint8_t *mask);
+/* The best tags of each sentence: path [B, T], 0 where masked; its score [B], or NULL. allowed
+ * [(K+2)^2], row K the start, column K+1 the end: steps that are 0 there cost 10000; NULL: none do.
+ * false after a failure. */
+bool crf_viterbi(tape *t, const crf_inputs *in, const uint8_t *mask, const uint8_t *allowed,
+                 int32_t *path, double *score);
+
+/* Each position of x [N, C, d] with its neighbours, zeros beyond the ends: [N, C, width d], width odd;
+ * a 1-D convolution with op_linear behind it. */
+tensor *op_windows(tape *t, tensor *x, int64_t width);
+/* Largest value of each feature over the positions with valid [N * C] 1 (NULL: all), 0 where there
+ * is none: x [N, C, F] -> [N, F]. */
+tensor *op_masked_max(tape *t, tensor *x, const uint8_t *valid);
 
 /* Sum of all elements, in double -> [1]. */
 tensor *op_sum(tape *t, tensor *x);

@@ -166,6 +166,12 @@ static tensor *attention_views(tape *t, tensor *const *in, void *row) {
     return op_attention(t, q, k, in[1], c->a, c->extra, c->b, c->p);
 }
 
+/* b scaled. */
+static tensor *tener(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_tener_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p);
+}
+
 /* -- language models --------------------------------------------------------------------------- */
 
 /* a causal. */
@@ -205,6 +211,39 @@ static tensor *adaptive(tape *t, tensor *const *in, void *row) {
     const adaptive_inputs a = {in[0], in[1], in[2], in[3], in[4], c->large ? many_cutoffs : cutoffs,
                                2};
     return op_adaptive_softmax(t, &a, c->extra);
+}
+
+/* Sentences of 4, 1 and 3 words of three tags; tags of padding are none. */
+static const uint8_t said[12] = {1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1};
+static const int32_t tags[12] = {0, 1, 1, 2, 2, -1, -1, -1, -1, 0, 0, 1};
+static const int32_t no_tags[2];
+static const int32_t many_tags[7 * 9] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3};
+
+static tensor *crf(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    const crf_inputs inputs = {in[0], in[1], in[2], in[3]};
+    return op_crf(t, &inputs, c->extra, c->extra == tags ? said : NULL);
+}
+
+static tensor *crf_twice(tape *t, tensor *const *in, void *row) {
+    return op_add(t, op_scale(t, crf(t, in, row), 0.5), crf(t, in, row));
+}
+
+/* a the width. */
+static tensor *windows(tape *t, tensor *const *in, void *row) {
+    return op_windows(t, in[0], ((const engine_case *)row)->a);
+}
+
+static tensor *windows_twice(tape *t, tensor *const *in, void *row) {
+    return op_add(t, windows(t, in, row), windows(t, in, row));
+}
+
+static tensor *masked_max(tape *t, tensor *const *in, void *row) {
+    return op_masked_max(t, in[0], ((const engine_case *)row)->extra);
+}
+
+static tensor *masked_max_twice(tape *t, tensor *const *in, void *row) {
+    return op_add(t, masked_max(t, in, row), masked_max(t, in, row));
 }
 
 static tensor *sum(tape *t, tensor *const *in, void *row) {
@@ -423,6 +462,19 @@ const engine_case engine_cases[] = {
     {.name = "attention large", .build = attention,
      .input = {SHAPE3(4, 37, 64), SHAPE3(4, 29, 64), SHAPE3(4, 29, 64)},
      .large = true, .a = 4, .p = 0.1},
+    {.name = "attention of values of another width", .build = attention,
+     .input = {SHAPE3(2, 3, 8), SHAPE3(2, 5, 8), SHAPE3(2, 5, 6)}, .a = 2},
+    {.name = "attention of wide values, dropout", .build = attention,
+     .input = {SHAPE3(3, 2, 2), SHAPE3(3, 6, 2), SHAPE3(3, 6, 32)}, .a = 1, .p = 0.3, .extra = keys},
+    {.name = "tener attention", .build = tener,
+     .input = {SHAPE3(2, 4, 24), SHAPE2(2, 4), SHAPE2(2, 4)}, .a = 2},
+    {.name = "tener attention scaled, masked, dropout", .build = tener,
+     .input = {SHAPE3(3, 6, 18), SHAPE2(1, 6), SHAPE2(1, 6)},
+     .a = 1, .b = true, .p = 0.2, .extra = keys},
+    {.name = "tener attention of one word", .build = tener,
+     .input = {SHAPE3(2, 1, 6), SHAPE1(2), SHAPE1(2)}, .a = 1},
+    {.name = "tener attention large", .build = tener,
+     .input = {SHAPE3(5, 23, 96), SHAPE2(4, 8), SHAPE2(4, 8)}, .large = true, .a = 4, .p = 0.1},
     {.name = "cross entropy", .build = cross_entropy,
      .input = {SHAPE2(6, 7)}, .a = PAD, .extra = targets},
     {.name = "cross entropy, nothing ignored", .build = cross_entropy,
@@ -469,6 +521,27 @@ const engine_case engine_cases[] = {
     {.name = "adaptive softmax large", .build = adaptive,
      .input = {SHAPE2(40, 32), SHAPE2(700, 32), SHAPE1(700), SHAPE2(2, 32), SHAPE1(2)},
      .large = true, .extra = many_words},
+    {.name = "crf", .build = crf,
+     .input = {SHAPE3(3, 4, 3), SHAPE2(3, 3), SHAPE1(3), SHAPE1(3)}, .extra = tags},
+    {.name = "crf of one word and one tag", .build = crf,
+     .input = {SHAPE3(2, 1, 1), SHAPE2(1, 1), SHAPE1(1), SHAPE1(1)}, .extra = no_tags},
+    {.name = "crf twice", .build = crf_twice,
+     .input = {SHAPE3(3, 4, 3), SHAPE2(3, 3), SHAPE1(3), SHAPE1(3)}, .extra = tags},
+    {.name = "crf large", .build = crf,
+     .input = {SHAPE3(7, 9, 10), SHAPE2(10, 10), SHAPE1(10), SHAPE1(10)}, .large = true,
+     .extra = many_tags},
+    {.name = "windows", .build = windows,
+     .input = {SHAPE3(2, 4, 3)}, .a = 3},
+    {.name = "windows wider than the sequence, twice", .build = windows_twice,
+     .input = {SHAPE3(3, 2, 2)}, .a = 7},
+    {.name = "windows large", .build = windows,
+     .input = {SHAPE3(30, 12, 30)}, .large = true, .a = 3},
+    {.name = "masked max", .build = masked_max,
+     .input = {SHAPE3(3, 6, 4)}, .extra = keys},
+    {.name = "max twice", .build = masked_max_twice,
+     .input = {SHAPE3(2, 5, 3)}},
+    {.name = "max large", .build = masked_max,
+     .input = {SHAPE3(40, 12, 30)}, .large = true},
     {.name = "sum", .build = sum, .input = {SHAPE2(4, 5)}},
     {.name = "sum twice", .build = sum_twice, .input = {SHAPE2(4, 5)}},
     {.name = "linear", .build = linear,

@@ -84,6 +84,31 @@ static void sigmoid_and_tanh_values(void **state) {
     free(x), free(sigmoid), free(hyperbolic);
 }
 
+/* Gradients that nothing else is added to: of tensors of the tape, which parameters are not. */
+static void fresh_gradients(void **state) {
+    (void)state;
+    enum { N = 20011 };
+    tape *t = reals_tape(2);
+    tensor *x[4];
+    for (int i = 0; i < 4; i++) x[i] = reals_tensor(t, 1, (int64_t[]){N}, (uint64_t)i + 1);
+    tensor *part[] = {op_sigmoid(t, x[0]), op_tanh(t, x[1]), op_product(t, x[2], x[3])};
+    tensor *y = op_concat(t, part, 3, 0);
+    real *dy = reals_random(3 * N, 9);
+    double *want = malloc(4 * N * sizeof *want);
+    for (int i = 0; i < N; i++) {
+        const double sigmoid = 1 / (1 + exp(-(double)x[0]->value[i]));
+        want[i] = (double)dy[i] * sigmoid * (1 - sigmoid);
+        want[N + i] = (double)dy[N + i] * (1 - pow(tanh((double)x[1]->value[i]), 2));
+        want[2 * N + i] = (double)dy[2 * N + i] * (double)x[3]->value[i];
+        want[3 * N + i] = (double)dy[2 * N + i] * (double)x[2]->value[i];
+    }
+    reals_backward(t, y, dy);
+    const char *const name[4] = {"sigmoid", "tanh", "product: first", "product: second"};
+    for (int i = 0; i < 4; i++) reals_check(name[i], x[i]->grad, want + i * N, N, 1e-5, 1e-6);
+    free(want), free(dy);
+    tape_free(t);
+}
+
 static void product_values(void **state) {
     (void)state;
     real a[4] = {1, -2, 3, (real)INFINITY}, b[4] = {5, 6, -7, 2};
@@ -210,6 +235,7 @@ int main(void) {
         cmocka_unit_test(add_and_scale_values),
         cmocka_unit_test(add_takes_the_first_shape),
         cmocka_unit_test(sigmoid_and_tanh_values),
+        cmocka_unit_test(fresh_gradients),
         cmocka_unit_test(product_values),
         cmocka_unit_test(slices_and_concatenations),
         cmocka_unit_test(wrong_slices_and_concatenations),

@@ -97,6 +97,8 @@ model_checker check_conv, check_resnet;
 model_checker check_positions, check_label_smoothing;
 /* vectors_language.c */
 model_checker check_memory_attention, check_adaptive_softmax;
+/* vectors_tagging.c */
+model_checker check_crf, check_tener_attention;
 /* vectors_optim.c */
 model_checker check_optim, check_clip, check_lr;
 /* vectors_beam.c */

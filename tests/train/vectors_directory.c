@@ -32,6 +32,11 @@ static const file_row files[] = {
     {"span_f1", check_span_f1},
     {"tener_attention", NULL},
     {"uas", check_uas},
+    {"crf", check_crf},
+    {"oracle", NULL},
+    {"span_f1", NULL},
+    {"tener_attention", check_tener_attention},
+    {"uas", NULL},
     {"xl_attention", check_memory_attention},
 };
 
