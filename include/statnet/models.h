@@ -44,6 +44,9 @@ typedef struct model_options {
     /* parsers: 0 or "": what the preset says */
     int64_t hidden_dim;
     char activation[MODEL_TEXT]; /* "relu", "cube", "tanh" */
+    char word_vectors[MODEL_TEXT]; /* tener: file that the word embedding begins with, or "" */
+    int64_t word_dim;              /* tener: width of a word's vector; 0: the preset's */
+    char char_encoder[MODEL_TEXT]; /* tener: "cnn", "transformer", "none" or "" = the preset's */
     uint64_t seed;
 } model_options;
 

@@ -82,6 +82,10 @@ bool checkpoint_is_name(const char *path);
 /* Weights and running values from X.ckpt or X.npz into a model: every parameter must be there in its
  * shape; running values where they are. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);
+/* Pretrained vectors of a dictionary's words into the table [V, d], from a text file with a word and d
+ * numbers on each line; *found words have one. Opened as text_lines_open does. */
+sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, int64_t *found,
+                            sr_failure *why);
 /* All of them as a NumPy archive, by name. */
 sr_status weights_write_npz(model *m, const char *path, bool force, sr_failure *why);
 

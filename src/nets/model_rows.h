@@ -18,6 +18,9 @@
 #define MODEL_DECLARE(name) extern const model_row model_##name;
 MODELS(MODEL_DECLARE)
 #undef MODEL_DECLARE
+extern const model_row model_resnet20, model_resnet18, model_mnist_cnn;
+extern const model_row model_transformer, model_tensorized, model_transformer_lm;
+extern const model_row model_tener;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);

@@ -152,6 +152,32 @@ static const train_recipe recipes[] = {
     {"mlp_parser", "ud-ewt", "trainpref", "en_ewt-ud-train.conllu"},
     {"mlp_parser", "ud-ewt", "validpref", "en_ewt-ud-dev.conllu"},
     {"mlp_parser", "ud-ewt", "testpref", "en_ewt-ud-test.conllu"},
+    {"tener", "", "data", "conll"}, /* docs/models.md 5 */
+    {"tener", "", "trainpref", "eng.train"},
+    {"tener", "", "validpref", "eng.testa"},
+    {"tener", "", "testpref", "eng.testb"},
+    {"tener", "", "lowercase", "yes"},
+    {"tener", "", "norm", "ln"},
+    {"tener", "", "batch-size", "16"},
+    {"tener", "", "optimizer", "sgd"},
+    {"tener", "", "lr", "0.0009"},
+    {"tener", "", "lr-scheduler", "linear"},
+    {"tener", "", "warmup-updates", "878"}, /* 1 % of 100 epochs of 878 updates */
+    {"tener", "", "epochs", "100"},
+    {"tener", "", "clip-value", "5"},
+    {"tener", "", "weight-decay", "0"},
+    {"tener", "resume", "trainpref", "train.char.bmes"},
+    {"tener", "resume", "validpref", "dev.char.bmes"},
+    {"tener", "resume", "testpref", "test.char.bmes"},
+    {"tener", "resume", "tag-scheme", "bmes"},
+    {"tener", "resume", "lr", "0.0007"},
+    {"tener", "resume", "warmup-updates", "120"}, /* of 50 epochs of 239 updates */
+    {"tener", "resume", "epochs", "50"},
+    {"tener", "conll2003-mini", "optimizer", "adam"}, /* docs/models.md 11.3 */
+    {"tener", "conll2003-mini", "adam-beta2", "0.999"},
+    {"tener", "conll2003-mini", "lr", "0.001"},
+    {"tener", "conll2003-mini", "warmup-updates", "132"}, /* of 15 epochs of 878 updates */
+    {"tener", "conll2003-mini", "epochs", "15"},
 };
 
 const train_recipe *train_recipe_at(int i) {

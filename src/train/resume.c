@@ -26,7 +26,7 @@ bool train_resume_may_change(const char *key) {
 /* Where files are, which a run may be moved with. */
 static bool says_where(const char *key) {
     return !strcmp(key, "output") || !strcmp(key, "checkpoint") || !strcmp(key, "config") ||
-           !strcmp(key, "force") || !strcmp(key, "weights");
+           !strcmp(key, "force") || !strcmp(key, "weights") || !strcmp(key, "word-vectors");
 }
 
 void train_resume_free(train_resume *from) {

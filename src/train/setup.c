@@ -82,6 +82,22 @@ static sr_status check_norm_options(const trainer *r, sr_failure *why) {
     return SR_OK;
 }
 
+/* What the model begins with instead of random numbers. */
+static sr_status read_weights(const trainer *r, sr_failure *why) {
+    const train_config *c = r->config;
+    const char *vectors = c->model.word_vectors;
+    int64_t found;
+    if (r->from) return SR_OK;
+    if (*vectors) {
+        const vocab *words = data_dictionary(r->data, SIDE_SOURCE);
+        if (word_vectors_read(vectors, words, r->model->embedding, &found, why) != SR_OK)
+            return why->status;
+        trainer_note(r, "word vectors: %s has %lld of %lld words", vectors, (long long)found,
+                     (long long)vocab_words(words));
+    }
+    return *c->weights ? weights_read(r->model, c->weights, why) : SR_OK;
+}
+
 static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
@@ -99,8 +115,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
                  (long long)params_total(&r->model->params), r->model->sites, r->threads);
     sr_status status = check_norm_options(r, why);
-    if (status == SR_OK && *c->weights && !r->from)
-        status = weights_read(r->model, c->weights, why);
+    if (status == SR_OK) status = read_weights(r, why);
     return status == SR_OK ? params_slots(&r->model->params, r->optimizer->slots, why) : status;
 }
 

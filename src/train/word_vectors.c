@@ -1,0 +1,105 @@
+/* word_vectors.c -- pretrained word vectors, in the text form of GloVe: a word and its numbers on each
+ * line, between blanks. A first line of two whole numbers, as word2vec writes it, is passed over.
+ *
+ * Words of the dictionary get their vector; the others keep what they begin with. A word that stands
+ * there twice has its last vector.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/text_lines.h"
+#include "trainer.h"
+
+enum { LINE_TEXT = 160 };
+
+/* Numbers between `at` and `end`, the first `room` of them in value; -1: something else is there. */
+static int64_t read_numbers(const char *at, const char *end, real *value, int64_t room) {
+    for (int64_t n = 0;; n++) {
+        char *behind;
+        while (at < end && *at == ' ') at++;
+        if (at == end) return n;
+        const double x = strtod(at, &behind);
+        if (behind == at || behind > end || (behind < end && *behind != ' ') || !isfinite(x))
+            return -1;
+        if (n < room) value[n] = (real)x;
+        at = behind;
+    }
+}
+
+/* Where the line's text ends. */
+static const char *text_end(const char *line, size_t length) {
+    while (length && strchr("\r\n", line[length - 1])) length--;
+    return line + length;
+}
+
+static bool is_head(const char *line, const char *end) {
+    int fields = 0;
+    for (const char *at = line; at < end; fields++) {
+        const size_t digits = strspn(at, "0123456789");
+        if (!digits || (at[digits] != ' ' && at + digits != end)) return false;
+        at += digits + (at + digits < end);
+    }
+    return fields == 2;
+}
+
+static sr_status refuse(const text_lines *t, int64_t numbers, int64_t width, sr_failure *why) {
+    char text[LINE_TEXT];
+    if (numbers < 0)
+        snprintf(text, sizeof text, "not a word and its numbers");
+    else
+        snprintf(text, sizeof text, "%lld numbers, the model's word vectors have %lld (--word-dim)",
+                 (long long)numbers, (long long)width);
+    return text_lines_fail(t, SR_FORMAT, text, why);
+}
+
+/* The dictionary's words that were there. */
+typedef struct reading {
+    const vocab *words;
+    tensor *table;
+    real *value;   /* [width] of a line */
+    uint8_t *seen; /* by word */
+    int64_t found;
+} reading;
+
+static sr_status take_line(reading *r, const text_lines *t, const char *line, const char *end,
+                           sr_failure *why) {
+    const int64_t width = r->table->dim[1];
+    const char *blank = memchr(line, ' ', (size_t)(end - line));
+    int64_t numbers = blank && blank > line ? read_numbers(blank, end, r->value, width) : -1;
+    if (numbers != width) return refuse(t, numbers, width, why);
+    const int32_t id = vocab_id(r->words, line, (size_t)(blank - line));
+    if (id < TOKEN_FIRST_WORD) return SR_OK; /* not there, or spelled like a special */
+    memcpy(r->table->value + id * width, r->value, (size_t)width * sizeof(real));
+    r->found += !r->seen[id];
+    r->seen[id] = 1;
+    return SR_OK;
+}
+
+static sr_status take_lines(reading *r, text_lines *t, sr_failure *why) {
+    for (bool first = true;; first = false) {
+        const char *line;
+        size_t length;
+        sr_status status = text_lines_next(t, &line, &length, why);
+        if (status != SR_OK || !line) return status;
+        const char *end = text_end(line, length);
+        if (first && is_head(line, end)) continue;
+        status = take_line(r, t, line, end, why);
+        if (status != SR_OK) return status;
+    }
+}
+
+sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, int64_t *found,
+                            sr_failure *why) {
+    text_lines *t = text_lines_open(path, why);
+    if (!t) return why->status;
+    reading r = {v, table, malloc((size_t)table->dim[1] * sizeof(real)),
+                 calloc((size_t)table->dim[0], 1), 0};
+    const sr_status status = r.value && r.seen ? take_lines(&r, t, why)
+                                               : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
+    *found = r.found;
+    free(r.value), free(r.seen);
+    text_lines_close(t);
+    return status;
+}
