@@ -62,8 +62,6 @@ typedef struct data_options {
     int64_t pad_to;            /* length of every batch; 0: its longest sentence's */
     bool mark_start, mark_end; /* <s> in front of a sentence, </s> behind */
     char fold[DATA_TEXT];      /* "polarity": "3/10", instead of the counts; "" none */
-    int64_t valid_count, test_count; /* "polarity": sentences of these splits */
-    char fold[DATA_TEXT];            /* the same: "3/10", instead of the counts; "" none */
     /* tags: the scheme of training, "bioes" (or ""); that of the files, "auto" (or "") */
     char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];
     int64_t word_column, tag_column; /* from 1; 0: the last one, both 0: the first and the last */

@@ -43,7 +43,7 @@ typedef struct model_options {
     bool same_length;
     /* parsers: 0 or "": what the preset says */
     int64_t hidden_dim;
-    char activation[MODEL_TEXT]; /* "relu", "cube", "tanh" */
+    char activation[MODEL_TEXT];   /* "relu", "cube", "tanh" */
     char word_vectors[MODEL_TEXT]; /* tener: file that the word embedding begins with, or "" */
     int64_t word_dim;              /* tener: width of a word's vector; 0: the preset's */
     char char_encoder[MODEL_TEXT]; /* tener: "cnn", "transformer", "none" or "" = the preset's */

@@ -19,8 +19,8 @@ typedef struct param {
 typedef struct params {
     param **item; /* pointers stay valid while more are added */
     int count, capacity;
-    bool fan_in;        /* weights of linear layers begin U(1/sqrt(fan_in)), whatever their own rule */
-    rng random;         /* initialisation; each parameter draws from the split of its number */
+    bool fan_in; /* weights of linear layers begin U(1/sqrt(fan_in)), whatever their own rule */
+    rng random;  /* initialisation; each parameter draws from the split of its number */
     sr_failure failure; /* sticky, as in the tape */
 } params;
 

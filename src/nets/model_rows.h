@@ -10,6 +10,7 @@
     X(mnist_cnn)                                                                                   \
     X(transformer)                                                                                 \
     X(transformer_classifier)                                                                      \
+    X(tener)                                                                                       \
     X(tensorized)                                                                                  \
     X(transformer_lm)                                                                              \
     X(transformer_xl)                                                                              \
@@ -18,9 +19,6 @@
 #define MODEL_DECLARE(name) extern const model_row model_##name;
 MODELS(MODEL_DECLARE)
 #undef MODEL_DECLARE
-extern const model_row model_resnet20, model_resnet18, model_mnist_cnn;
-extern const model_row model_transformer, model_tensorized, model_transformer_lm;
-extern const model_row model_tener;
 
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);

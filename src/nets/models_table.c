@@ -12,8 +12,6 @@ static const model_row *const rows[] = {
     MODELS(MODEL_ROW)
 #undef MODEL_ROW
 };
-    &model_resnet20,   &model_resnet18,       &model_mnist_cnn, &model_transformer,
-    &model_tensorized, &model_transformer_lm, &model_tener};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

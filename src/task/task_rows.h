@@ -9,10 +9,8 @@
     X(pairs)                                                                                       \
     X(lm)                                                                                          \
     X(sentences)                                                                                   \
+    X(tags)                                                                                        \
     X(trees)
-    X(trees)                                                                                       \
-    X(sentences)                                                                                   \
-    X(tags)
 
 #define TASK_DECLARE(name) extern const task_row task_##name;
 TASKS(TASK_DECLARE)

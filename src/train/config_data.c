@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config_rows.h"
+#include "statnet/tags.h"
 #include "statnet/trees.h"
 
 static bool reads_files(const void *values) {
@@ -162,6 +163,17 @@ static const option rows[] = {
         "the same for the test; -1: 1,090 of polarity, of trees by test-share", .use = &of_counts),
     TEXT(DATA, "fold", data.fold, "",
          "polarity: K/N, instead of the counts: part K is the test, the next one validation",
+         .use = &of_data),
+    CHOICE(DATA, "tag-scheme", data.tag_scheme, "bioes", TAG_SCHEME_WORDS,
+           "tags: the scheme that they are converted to for training", .use = &of_data),
+    CHOICE(DATA, "file-tag-scheme", data.file_tag_scheme, "auto", "auto|" TAG_SCHEME_WORDS,
+           "tags: the scheme of the files; auto: recognised in each; it decides what is refused",
+           .use = &of_data),
+    INT(DATA, "word-column", data.word_column, "1", 1, 1000, "", "tags: column of the words",
+        .use = &of_data),
+    INT(DATA, "tag-column", data.tag_column, "0", 1, 1000, "", "tags: of the tags; 0: the last one",
+        .use = &of_data),
+    FLAG(DATA, "zero-digits", data.zero_digits, "yes", "tags: digits of words are read as 0",
          .use = &of_data),
     CHOICE(DATA, "tree-format", data.tree_format, "auto", TREE_FORMAT_WORDS,
            "of files of trees; auto: by their columns", .use = &of_data),

@@ -95,6 +95,16 @@ static const option rows[] = {
     CHOICE(MODEL, "linear-init", model.linear_init, "", "xavier|fan-in",
            "linear layers: Xavier's rule, or U(1/sqrt(fan_in)); empty: the preset's, else xavier",
            .use = &of_model),
+    INT(MODEL, "word-dim", model.word_dim, "0", 1, 65536, "",
+        "tener: width of a word's vector; 0: the preset's", .use = &of_model),
+    TEXT(
+        MODEL, "word-vectors", model.word_vectors, "",
+        "tener: file of pretrained vectors, plain or .gz, a word and word-dim numbers on each line "
+        "as in GloVe's; empty: random ones",
+        .use = &of_model),
+    CHOICE(MODEL, "char-encoder", model.char_encoder, "", "cnn|transformer|none",
+           "tener: what makes features of a word's characters; empty: the preset's",
+           .use = &of_model),
     CHOICE(MODEL, "placement", model.placement, "", "pre|post",
            "where norms stand; empty: the preset's", .use = &of_model),
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",

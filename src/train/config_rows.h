@@ -30,9 +30,5 @@ bool config_data_lists(const void *values, const char *key);
 /* The parts, each in its file. Options of the normalizations stand between the first two. */
 extern const option_table config_model_first, config_model, config_data, config_training,
     config_recording;
-/* config_sentences.c */
-enum { CLASSIFIER_OPTIONS = 5, SENTENCE_OPTIONS = 15 };
-extern const option config_classifier[CLASSIFIER_OPTIONS];
-extern const option config_sentences[SENTENCE_OPTIONS];
 
 #endif

@@ -183,30 +183,3 @@ static const train_recipe recipes[] = {
 const train_recipe *train_recipe_at(int i) {
     return i >= 0 && i < (int)(sizeof recipes / sizeof recipes[0]) ? &recipes[i] : NULL;
 }
-
-/* "Published": the sizes and settings of the source; the others are cut down for two cores. */
-static const train_preset presets[] = {
-    {"transformer", "mini",
-     "d 128, 4 heads, FFN 256, 3 + 3 layers; two cores: a quarter of an hour"},
-    {"transformer", "transformer", "published base: d 512, 8 heads, FFN 2048, 6 + 6 layers"},
-    {"transformer", "transformer_iwslt_de_en", "published for IWSLT14: d 512, 4 heads, FFN 1024"},
-    {"transformer", "transformer_big", "published for WMT14: d 1024, 16 heads, FFN 4096"},
-    {"tensorized", "ptb", "published core-1 for PTB: 3 layers, d 256, R 40, window 32"},
-    {"tensorized", "wikitext-103",
-     "published core-1 for WikiText-103: 6 layers, window 80, adaptive softmax"},
-    {"tensorized", "ptb-mini", "2 layers, d 128, R 32, window 20; two cores: 10 minutes"},
-    {"tensorized", "wikitext-2",
-     "2 layers, d 128, R 32, window 32, adaptive softmax; two cores: 10 minutes"},
-    {"transformer_lm", "ptb", "of tensorized's ptb in depth and width, dot-product attention"},
-    {"transformer_lm", "ptb-mini", "of tensorized's ptb-mini; two cores: 10 minutes"},
-    {"transformer_lm", "wikitext-2", "of tensorized's wikitext-2; two cores: 10 minutes"},
-    {"mlp_parser", "adanorm", "published by AN: hidden 512, relu, batch 1024, dropout 0.2, Adam"},
-    {"mlp_parser", "chen-manning", "published: hidden 200, cube, no norm, dropout 0.5, AdaGrad"},
-    {"mlp_parser", "ptb-sample",
-     "of adanorm, files of the 10 % sample of the Penn Treebank; two cores: 5 minutes"},
-    {"mlp_parser", "ud-ewt", "of adanorm, files of UD English EWT; two cores: 10 minutes"},
-};
-
-const train_preset *train_preset_at(int i) {
-    return i >= 0 && i < (int)(sizeof presets / sizeof presets[0]) ? &presets[i] : NULL;
-}

@@ -29,7 +29,7 @@ static void rows_are_whole(void **state) {
             assert_int_equal(metric_of(row, row->metric[i].name), i);
         }
     }
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 6);
     assert_string_equal(data_split_name(SPLIT_VALID), "valid");
     assert_string_equal(data_split_name(SPLIT_TEST), "test");
 }
