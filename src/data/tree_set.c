@@ -167,8 +167,10 @@ static sr_status plan_split(tree_split *p, sr_failure *why) {
     if (!made) return sr_fail(why, SR_MEMORY, "%s: no memory for its transitions", t->file.path);
     if (p->keeps > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
-                   "%s: no sentence of %lld has transitions: %lld are not projective", t->file.path,
-                   (long long)p->count, (long long)p->crossing);
+                   "%s: no sentence of %lld has transitions: %lld are not projective, %lld have "
+                   "labels that training lacks",
+                   t->file.path, (long long)p->count, (long long)p->crossing,
+                   (long long)p->unlabelled);
 }
 
 static sr_status allocate_buffers(tree_set *s, sr_failure *why) {

@@ -222,6 +222,12 @@ static void refusals(void **state) {
     strcpy(o.trainpref, "train");
     write_text(o.dir, "train.gz", CROSSING);
     refuse_data(&o, SR_FORMAT, "train.gz: no sentence of 1 has transitions: 1 are not projective");
+    write_text(o.dir, "train.gz", CONTROL);
+    write_text(o.dir, "valid", ROW("1", "has", "VBZ", "0", "_"));
+    strcpy(o.validpref, "valid");
+    refuse_data(&o, SR_FORMAT,
+                "valid: no sentence of 1 has transitions: 0 are not projective, 1 have labels that "
+                "training lacks");
     write_text(o.dir, "train.gz", CONTROL "1\tx\n");
     refuse_data(&o, SR_FORMAT, "train.gz:5: 2 columns where conllx has 10");
 }
