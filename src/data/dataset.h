@@ -44,7 +44,7 @@ struct dataset {
     file_bytes tagged_file[SENTENCE_SPLITS];
     int64_t word_column;
     tag_set *tags;
-    prefetch *ahead;        /* training batches; NULL: each is made when it is asked for */
+    prefetch *ahead; /* training batches; NULL: each is made when it is asked for */
     char describe[DATA_DESCRIBE];
 };
 

@@ -158,13 +158,13 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof valid; i++) valid[i] = rng_uniform(&r) < 0.7;
     memset(valid, 0, 12); /* every key of the first sentences of short problems */
     const problem problems[] = {
-        {1, 1, 1, 1, 1, NULL, false, 0, 0},         {2, 3, 5, 8, 2, NULL, false, 0, 0},
-        {2, 3, 5, 8, 2, valid, false, 0, 0},        {3, 7, 7, 12, 3, NULL, true, 0, 0},
-        {5, 16, 16, 64, 2, valid, false, 0, 0},     {2, 31, 17, 128, 4, valid, false, 0, 0},
-        {2, 40, 40, 128, 4, NULL, true, 0, 0},      {2, 17, 40, 32, 1, NULL, true, 0, 0},
-        {2, 40, 17, 64, 4, valid, true, 0, 0},      {3, 9, 33, 48, 1, valid, false, 0.1, 0},
-        {5, 33, 33, 128, 4, valid, true, 0.3, 0},   {1, 100, 90, 40, 4, NULL, false, 0.5, 0},
-        {2, 3, 5, 8, 2, valid, false, 0, 6},     {3, 20, 33, 64, 4, valid, false, 0.1, 32},
+        {1, 1, 1, 1, 1, NULL, false, 0, 0},       {2, 3, 5, 8, 2, NULL, false, 0, 0},
+        {2, 3, 5, 8, 2, valid, false, 0, 0},      {3, 7, 7, 12, 3, NULL, true, 0, 0},
+        {5, 16, 16, 64, 2, valid, false, 0, 0},   {2, 31, 17, 128, 4, valid, false, 0, 0},
+        {2, 40, 40, 128, 4, NULL, true, 0, 0},    {2, 17, 40, 32, 1, NULL, true, 0, 0},
+        {2, 40, 17, 64, 4, valid, true, 0, 0},    {3, 9, 33, 48, 1, valid, false, 0.1, 0},
+        {5, 33, 33, 128, 4, valid, true, 0.3, 0}, {1, 100, 90, 40, 4, NULL, false, 0.5, 0},
+        {2, 3, 5, 8, 2, valid, false, 0, 6},      {3, 20, 33, 64, 4, valid, false, 0.1, 32},
         {3, 20, 33, 16, 4, NULL, true, 0.1, 64},
     };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
