@@ -202,7 +202,7 @@ static sr_status number_tags(conll *c, sr_failure *why) {
             s->split[k].tag[i] = tag_set_id(set, mark_of(s->split[k].tag[i], number));
     free(number);
     c->d->tags = set;
-    s->tags = set;
+    s->tags = set, s->allowed = set->allowed;
     if (c->types.count) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: every tag is O", c->d->tagged_file[SPLIT_TRAIN].path);
 }

@@ -112,17 +112,13 @@ static void free_tagged(dataset *d) {
     tag_set_free(d->tags);
 }
 
-static void make_tagged(dataset *d, int slot, batch_place at, batch *b) {
-    make_sentences(d, slot, at, b);
-    b->allowed = d->tags->allowed;
-}
-
 const set_kind set_kinds[] = {
     [TASK_IMAGES] = {free_images, count_images, make_images, NULL, NULL},
     [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs, pair_words, unknown_of_pairs},
     [TASK_LM] = {free_running, count_windows, make_windows, running_words, unknown_of_windows},
     [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences, sentence_words,
                         unknown_of_sentences},
-    [TASK_TAGS] = {free_tagged, count_sentences, make_tagged, sentence_words, unknown_of_sentences},
+    [TASK_TAGS] = {free_tagged, count_sentences, make_sentences, sentence_words,
+                   unknown_of_sentences},
     [TASK_TREES] = {free_trees, count_transitions, make_transitions, tree_words, unknown_of_trees},
 };
