@@ -22,29 +22,6 @@
         model, "wikitext-2", "max-steps", "4000"                                                   \
     }
 
-/* Transformer-XL on enwik8: the public script (docs/models.md 4), and a version for two cores (11.3). */
-#define XL_RECIPE(model)                                                                           \
-    {model, "", "data", "bytes"}, {model, "", "data-file", "enwik8"},                              \
-        {model, "", "trainpref", "ptb.train.txt"}, {model, "", "validpref", "ptb.valid.txt"},      \
-        {model, "", "testpref", "ptb.test.txt"}, {model, "", "norm", "ln"},                        \
-        {model, "", "placement", "post"}, {model, "", "optimizer", "adam"},                        \
-        {model, "", "adam-beta2", "0.999"}, {model, "", "weight-decay", "0"},                      \
-        {model, "", "lr", "0.00025"}, {model, "", "lr-scheduler", "cosine"},                       \
-        {model, "", "clip-norm", "0.25"}, {model, "", "batch-size", "22"},                         \
-        {model, "", "tgt-len", "512"}, {model, "", "mem-len", "512"},                              \
-        {model, "", "eval-tgt-len", "80"}, {model, "", "eval-mem-len", "2100"},                    \
-        {model, "", "eval-clamp-len", "820"}, {model, "", "same-length", "yes"},                   \
-        {model, "", "epochs", "51"}, {model, "", "max-steps", "400000"},                           \
-        {model, "enwik8-mini", "data-file", "enwik8.first4000000"},                                \
-        {model, "enwik8-mini", "batch-size", "16"}, {model, "enwik8-mini", "tgt-len", "64"},       \
-        {model, "enwik8-mini", "mem-len", "64"}, {model, "enwik8-mini", "eval-tgt-len", "64"},     \
-        {model, "enwik8-mini", "eval-mem-len", "64"},                                              \
-        {model, "enwik8-mini", "eval-clamp-len", "0"},                                             \
-        {model, "enwik8-mini", "same-length", "no"}, {model, "enwik8-mini", "lr", "0.001"},        \
-        {model, "enwik8-mini", "epochs", "2"}, {                                                   \
-        model, "enwik8-mini", "max-steps", "6000"                                                  \
-    }
-
 /* One layer on reviews, so many tokens of each, <cls> and <sep> among them. */
 #define IMDB_RECIPE(preset, length)                                                                \
     {"transformer_classifier", preset, "data", "labelled"},                                        \
@@ -109,7 +86,36 @@ static const train_recipe recipes[] = {
     {"tensorized", "wikitext-103", "tgt-len", "80"},
     {"tensorized", "wikitext-103", "epochs", "10"},
     {"tensorized", "wikitext-103", "max-steps", "200000"},
-    XL_RECIPE("transformer_xl"),
+    {"transformer_xl", "", "data", "bytes"}, /* docs/models.md 4 */
+    {"transformer_xl", "", "data-file", "enwik8"},
+    {"transformer_xl", "", "norm", "ln"},
+    {"transformer_xl", "", "placement", "post"},
+    {"transformer_xl", "", "optimizer", "adam"},
+    {"transformer_xl", "", "adam-beta2", "0.999"},
+    {"transformer_xl", "", "weight-decay", "0"},
+    {"transformer_xl", "", "lr", "0.00025"},
+    {"transformer_xl", "", "lr-scheduler", "cosine"},
+    {"transformer_xl", "", "clip-norm", "0.25"},
+    {"transformer_xl", "", "batch-size", "22"},
+    {"transformer_xl", "", "tgt-len", "512"},
+    {"transformer_xl", "", "mem-len", "512"},
+    {"transformer_xl", "", "eval-tgt-len", "80"},
+    {"transformer_xl", "", "eval-mem-len", "2100"},
+    {"transformer_xl", "", "eval-clamp-len", "820"},
+    {"transformer_xl", "", "same-length", "yes"},
+    {"transformer_xl", "", "epochs", "51"},
+    {"transformer_xl", "", "max-steps", "400000"},
+    {"transformer_xl", "enwik8-mini", "data-file", "enwik8.first4000000"}, /* docs/models.md 11.3 */
+    {"transformer_xl", "enwik8-mini", "batch-size", "16"},
+    {"transformer_xl", "enwik8-mini", "tgt-len", "64"},
+    {"transformer_xl", "enwik8-mini", "mem-len", "64"},
+    {"transformer_xl", "enwik8-mini", "eval-tgt-len", "64"},
+    {"transformer_xl", "enwik8-mini", "eval-mem-len", "64"},
+    {"transformer_xl", "enwik8-mini", "eval-clamp-len", "0"},
+    {"transformer_xl", "enwik8-mini", "same-length", "no"},
+    {"transformer_xl", "enwik8-mini", "lr", "0.002"},
+    {"transformer_xl", "enwik8-mini", "epochs", "2"},
+    {"transformer_xl", "enwik8-mini", "max-steps", "6000"},
     {"transformer_classifier", "", "data", "polarity"}, /* docs/models.md 6 */
     {"transformer_classifier", "", "trainpref", "rt-polarity"},
     {"transformer_classifier", "", "norm", "ln"},
