@@ -22,14 +22,14 @@ run() {
 
 mkdir -p "$out"
 for norm in ln bn; do
-    run mnist $norm --model mnist_cnn --data-dir "$data/mnist" --keep-best valid_accuracy
-    run rt $norm --model transformer_classifier --preset rt --data-dir "$data/rt-polarity"
-    run sst5 $norm --model transformer_classifier --preset sst5 --data-dir "$data/sst5"
-    run imdb $norm --model transformer_classifier --preset imdb-mini --data-dir "$data/imdb"
-    run ptb-parsing $norm --model mlp_parser --preset ptb-sample --data-dir "$data/ptb-dependency-sample"
-    run ud-parsing $norm --model mlp_parser --preset ud-ewt --data-dir "$data/ud-english-ewt"
-    run conll2003 $norm --model tener --preset conll2003-mini --data-dir "$data/conll2003"
-    run enwik8 $norm --model transformer_xl --preset enwik8-mini --data-file enwik8.first4000000 \
+    run mnist "$norm" --model mnist_cnn --data-dir "$data/mnist" --keep-best valid_accuracy
+    run rt "$norm" --model transformer_classifier --preset rt --data-dir "$data/rt-polarity"
+    run sst5 "$norm" --model transformer_classifier --preset sst5 --data-dir "$data/sst5"
+    run imdb "$norm" --model transformer_classifier --preset imdb-mini --data-dir "$data/imdb"
+    run ptb-parsing "$norm" --model mlp_parser --preset ptb-sample --data-dir "$data/ptb-dependency-sample"
+    run ud-parsing "$norm" --model mlp_parser --preset ud-ewt --data-dir "$data/ud-english-ewt"
+    run conll2003 "$norm" --model tener --preset conll2003-mini --data-dir "$data/conll2003"
+    run enwik8 "$norm" --model transformer_xl --preset enwik8-mini --data-file enwik8.first4000000 \
         --data-dir "$data/enwik8-prefix"
-    run cifar10 $norm --model resnet18 --preset mini --data cifar10 --valid-images 2000 --data-dir "$data/cifar10"
+    run cifar10 "$norm" --model resnet18 --preset mini --data cifar10 --valid-images 2000 --data-dir "$data/cifar10"
 done
