@@ -82,15 +82,13 @@ typedef struct result {
 
 /* The first of the words with a finite value, else the last that the run declares. */
 static sr_status read_metric(const sr_runfile *run, const char *words, result *r, sr_failure *why) {
-    char name[SR_NAME_SIZE];
     r->value = NAN;
     for (const char *at = words; *at && !isfinite(r->value);) {
         const size_t length = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        const sr_run_metric *m = sr_run_find_metric(run, name);
+        const sr_run_metric *m = metric_named(run, at, length);
         at += length + (at[length] == ',');
         if (!m) continue;
-        sr_status status = metric_read_last(run, name, &r->value, why);
+        sr_status status = metric_read_last(run, m->name, &r->value, why);
         if (status != SR_OK) return status;
         r->metric = m;
     }

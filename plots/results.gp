@@ -2,7 +2,7 @@
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn nlp_pnv nlp_pn nlp_ln_simple nlp_adanorm
 #: size 3.25 2.7
-#: metric valid_ppl
+#: metric leading
 #: published * {metric}
 #: table t stat-gap {runs} --metric {metric}
 # A panel per model and data set, a row per normalization (the first among a run's sites); a filled point per run at its
@@ -71,7 +71,7 @@ array published_panel[published_rows > 0 ? published_rows : 1]
 array published_place[published_rows > 0 ? published_rows : 1]
 do for [j=1:published_rows] {
     name = corpus(published_table[j]).' (published)'
-    axis = of_paper(metric[1:6] eq 'valid_' ? metric[7:*] : metric)
+    axis = of_paper(metric eq 'leading' ? 'ppl' : metric[1:6] eq 'valid_' ? metric[7:*] : metric)
     eval PANEL
     published_panel[j] = p
     name = published_norm[j]

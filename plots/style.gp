@@ -66,12 +66,10 @@ refuse(text) = sprintf("printerr '%s'; exit status 1", text)
 
 # Metrics as readers know them: "validation loss (nats)"; with the direction behind: "validation perplexity ↓".
 short_unit(u) = u[1:4] eq 'nats' ? ' (nats)' : u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
-valid_name(m) = m eq 'ppl' ? 'perplexity' : m eq 'nll' ? 'negative log-likelihood' : arcs_name(m)
-arcs_name(m) = m eq 'uas' ? 'UAS' : m eq 'las' ? 'LAS' : m eq 'uas_nopunct' ? 'UAS without punctuation' : \
-    m eq 'las_nopunct' ? 'LAS without punctuation' : m
-one_metric(m) = m eq 'bleu' || m eq 'f1' || m eq 'uas' || m eq 'las' ? task_metric(m) : \
-    m[1:6] eq 'valid_' ? 'validation '.valid_name(m[7:*]) : valid_name(m)
-task_metric(m) = m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : m eq 'uas' ? 'UAS' : 'LAS'
+plain_name(m) = m eq 'ppl' ? 'perplexity' : m eq 'nll' ? 'negative log-likelihood' : m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : \
+    m eq 'bpc' ? 'bits per byte' : m eq 'top5' ? 'top-5 accuracy' : m eq 'uas' ? 'UAS' : m eq 'las' ? 'LAS' : \
+    m eq 'uas_nopunct' ? 'UAS without punctuation' : m eq 'las_nopunct' ? 'LAS without punctuation' : m
+one_metric(m) = m[1:6] eq 'valid_' ? 'validation '.plain_name(m[7:*]) : m[1:5] eq 'test_' ? 'test '.plain_name(m[6:*]) : plain_name(m)
 metric_name(m) = strlen(m) > 6 && m[strlen(m)-5:*] eq '_batch' ? one_metric(m[1:strlen(m)-6]).', batch statistics' : one_metric(m)
 with_unit(m, u) = metric_name(m).short_unit(u)
 # better: "less", "more" or "", as the runs declare it. Papers declare nothing: of their perplexities and bits less is.

@@ -228,6 +228,10 @@ sr_status step_table_print(const step_table *t, sr_failure *why);
 
 /* -- metrics: analysis_metric.c ------------------------------------------------------------- */
 
+/* The word for the metric that a run declares first, that of its task, among those with values. */
+#define METRIC_LEADING "leading"
+/* The metric of a run that a word stands for; NULL when it declares none such. */
+const sr_run_metric *metric_named(const sr_runfile *run, const char *word, size_t length);
 /* As the first of the runs that has it declares it; NULL when none does. */
 const sr_run_metric *metric_find(const run_set *set, const char *word, size_t length);
 /* "less is better", "more is better" or ""; the word alone, - for neither. */

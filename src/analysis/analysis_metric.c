@@ -4,8 +4,19 @@
 
 #include "statnet/analysis.h"
 
-static const sr_run_metric *declared(const sr_runfile *run, const char *word, size_t length) {
+/* The first that is declared and was measured. */
+static const sr_run_metric *first_with_values(const sr_runfile *run) {
     const sr_run_metric *m;
+    double value = NAN;
+    for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++)
+        if (metric_read_last(run, m->name, &value, NULL) == SR_OK && isfinite(value)) return m;
+    return NULL;
+}
+
+const sr_run_metric *metric_named(const sr_runfile *run, const char *word, size_t length) {
+    const sr_run_metric *m;
+    if (length == strlen(METRIC_LEADING) && !strncmp(word, METRIC_LEADING, length))
+        return first_with_values(run);
     for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++)
         if (strlen(m->name) == length && strncmp(m->name, word, length) == 0) return m;
     return NULL;
@@ -13,7 +24,7 @@ static const sr_run_metric *declared(const sr_runfile *run, const char *word, si
 
 const sr_run_metric *metric_find(const run_set *set, const char *word, size_t length) {
     const sr_run_metric *m = NULL;
-    for (int r = 0; r < set->count && !m; r++) m = declared(set->run[r], word, length);
+    for (int r = 0; r < set->count && !m; r++) m = metric_named(set->run[r], word, length);
     return m;
 }
 
@@ -29,7 +40,9 @@ const char *metric_better(const sr_run_metric *m) {
 
 void metrics_help(FILE *out) {
     fprintf(out, "Metrics: those that the runs declare, with their units and directions; `statrec "
-                 "info RUN.h5`\nlists them, `statrec list stats` those of statrec train.\n\n");
+                 "info RUN.h5`\nlists them, `statrec list stats` those of statrec train. "
+                 "\"" METRIC_LEADING
+                 "\" is the one that each run\ndeclares first, that of its task.\n\n");
 }
 
 /* -- refusing a name ------------------------------------------------------------------------- */
@@ -85,9 +98,10 @@ void metric_warn(const run_set *set, const char *word, size_t length, tsv *table
     const sr_run_metric *first = NULL;
     int of = 0;
     for (int r = 0; r < set->count; r++) {
-        const sr_run_metric *m = declared(set->run[r], word, length);
+        const sr_run_metric *m = metric_named(set->run[r], word, length);
         if (!m) continue;
         if (!first) first = m, of = r;
+        if (strcmp(m->name, first->name) != 0) return; /* leading, of several tasks */
         if (strcmp(m->unit, first->unit) != 0) {
             tsv_note(table, "warning", "%s: in %s in %s, in %s in %s", m->name, first->unit,
                      set->path[of], m->unit, set->path[r]);

@@ -14,50 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
-
-typedef struct report {
-    const plot_request *request;
-    plot_labels labels;
-    FILE *page;
-    int drawn;
-} report;
-
-static void write_title(report *r, int level, const char *text) {
-    fprintf(r->page, "<h%d>", level);
-    plot_html_text(r->page, text);
-    fprintf(r->page, "</h%d>\n", level);
-}
-
-/* A section that the table of contents leads to. */
-static void write_section(report *r, const char *id, const char *text) {
-    fprintf(r->page, "<h2 id=\"%s\">", id);
-    plot_html_text(r->page, text);
-    fputs("</h2>\n", r->page);
-}
-
-static void write_run_title(report *r, int run) {
-    const char *path = r->request->path[run], *slash = strrchr(path, '/');
-    fputs("<h3>", r->page);
-    plot_html_text(r->page, slash ? slash + 1 : path);
-    fputs(": ", r->page);
-    plot_html_text(r->page, r->labels.full[run]);
-    fputs("</h3>\n", r->page);
-}
-
-/* Without what an analysis lists behind a semicolon. */
-static void write_missing(FILE *out, const char *what, const sr_failure *one) {
-    char text[sizeof one->text];
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(one->text, ";"), one->text);
-    fprintf(out, "<p class=\"missing\">%s: ", what);
-    plot_html_text(out, text);
-    fputs("</p>\n", out);
-}
-
-/* Not for want of data in the runs. */
-static bool is_fatal(sr_status status) {
-    return status == SR_STATE || status == SR_IO || status == SR_MEMORY;
-}
+#include "plot_report.h"
 
 /* -- figures --------------------------------------------------------------------------------- */
 
@@ -160,16 +117,16 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
         int failed = 0;
         const int runs = t->most_runs && t->most_runs < w->count ? t->most_runs : w->count;
         const sr_status status = draw_runs(r, t, w->run, runs, name, &failed, &one);
-        if (is_fatal(status)) return *why = one, status;
+        if (report_is_fatal(status)) return *why = one, status;
         if (status == SR_OK) {
             write_image(r, t, name);
             return waiting_remove(w, 0, runs), SR_OK;
         }
         if (!failed || w->count <= t->least_runs) {
-            write_missing(notes, "Not drawn", &one);
+            report_missing(notes, "Not drawn", &one);
             return w->count = 0, SR_OK;
         }
-        write_missing(notes, "Left out", &one);
+        report_missing(notes, "Left out", &one);
         waiting_remove(w, failed - 1, 1);
     }
 }
@@ -180,7 +137,7 @@ static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         int run = i;
         waiting w = {&run, 1};
-        write_run_title(r, i);
+        report_run_title(r, i);
         status = draw_next(r, t, &w, i + 1, r->page, why);
     }
     return status;
@@ -236,7 +193,7 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         take_task(r, i, w);
         if (!w->count) continue;
-        if (w->count < r->request->runs) write_title(r, 3, r->labels.task[i]);
+        if (w->count < r->request->runs) report_title(r, 3, r->labels.task[i]);
         if (w->count >= t->least_runs)
             status = draw_waiting(r, t, w, &number, notes, why);
         else
@@ -257,7 +214,7 @@ static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     report *r = self;
     char *text = NULL;
     size_t size = 0;
-    write_section(r, t->name, t->name);
+    report_section(r, t->name, t->name);
     fputs("<p>", r->page);
     plot_html_text(r->page, t->title);
     fputs("</p>\n", r->page);
@@ -272,110 +229,6 @@ static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     if (notes && fclose(notes) == 0) fputs(text, r->page);
     free(text);
     free(w.run);
-    return status;
-}
-
-/* -- tables ---------------------------------------------------------------------------------- */
-
-typedef struct report_table {
-    const char *title, *name; /* name: of the file, without .tsv */
-    const char *words[8];     /* the analysis and its options; the runs follow */
-    const char *omit;         /* columns that only the file has */
-} report_table;
-
-static const report_table ends = {"The ends of the runs", "runs", {"stat-table"}, "status"};
-static const report_table sites = {
-    "Statistics per site",
-    "sites",
-    {"stat-scalar", "--stat",
-     "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,row_grad_mean,row_grad_"
-     "var,Gamma_max,nonfinite"},
-    "run norm"};
-static const report_table ratios = {
-    "Ratios to the first run, sites of the same name",
-    "compare",
-    {"stat-compare"},
-    "first first_site steps nonfinite first_steps first_nonfinite block first_block"};
-
-/* A run stands beside options, so a name that begins with a dash gets a path in front. */
-static char *run_word(const char *path) {
-    const size_t capacity = strlen(path) + 3;
-    char *text = malloc(capacity);
-    if (text) snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
-    return text;
-}
-
-static sr_status run_table(const report_table *t, char **path, int runs, const char *output,
-                           sr_failure *why) {
-    char errors[2 * PLOT_PATH + 64];
-    int argc = 0;
-    char **argv = calloc((size_t)runs + 9, sizeof *argv);
-    bool whole = argv != NULL;
-    while (whole && t->words[argc]) {
-        argv[argc] = strdup(t->words[argc]);
-        whole = argv[argc++] != NULL;
-    }
-    for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = run_word(path[i])) != NULL;
-    snprintf(errors, sizeof errors, "%s.stderr", output);
-    const plot_process p = {argv, NULL, output, errors};
-    sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    unlink(errors);
-    if (status != SR_OK) unlink(output);
-    for (int i = 0; argv && i < argc; i++) free(argv[i]);
-    free(argv);
-    return status;
-}
-
-/* number: behind the name of the file, 0 for none. Runs that the analysis refuses are told; then
- * it is tried without the first of them while `least` are left. */
-static sr_status write_table(report *r, const report_table *t, char **path, int runs, int least,
-                             int number, sr_failure *why) {
-    char name[64], part[16] = "", output[2 * PLOT_PATH];
-    if (number) snprintf(part, sizeof part, ".%d", number);
-    snprintf(name, sizeof name, "%s%s.tsv", t->name, part);
-    snprintf(output, sizeof output, "%s/%s", r->request->output, name);
-    for (;; path++, runs--) {
-        sr_failure one = {0};
-        const sr_status status = run_table(t, path, runs, output, &one);
-        if (status == SR_OK) return plot_html_table(r->page, output, name, t->omit, why);
-        if (is_fatal(status)) return *why = one, status;
-        write_missing(r->page, runs > least ? "Left out" : "No table", &one);
-        if (runs <= least) return SR_OK;
-    }
-}
-
-static sr_status write_sites(report *r, sr_failure *why) {
-    sr_status status = SR_OK;
-    write_section(r, "per-site", sites.title);
-    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
-        write_run_title(r, i);
-        status = write_table(r, &sites, r->request->path + i, 1, 1, i + 1, why);
-    }
-    return status;
-}
-
-/* Runs of other tasks than the first run's have no site in common with it: a table per task. */
-static sr_status write_ratios(report *r, sr_failure *why) {
-    const int runs = r->request->runs;
-    char **path = calloc((size_t)runs, sizeof *path);
-    sr_status status = path ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    int tables = 0;
-    write_section(r, "ratios", ratios.title);
-    for (int i = 0; i < runs && status == SR_OK; i++) {
-        int count = 0;
-        bool before = false;
-        for (int k = 0; k < runs; k++) {
-            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
-            before = before || k < i;
-            path[count++] = r->request->path[k];
-        }
-        if (before || count < 2) continue;
-        write_title(r, 3, r->labels.task[i]);
-        status = write_table(r, &ratios, path, count, 2, tables ? tables + 1 : 0, why);
-        tables++;
-    }
-    if (status == SR_OK && !tables) fputs("<p class=\"missing\">One run per task.</p>\n", r->page);
-    free(path);
     return status;
 }
 
@@ -400,9 +253,9 @@ static const char head[] =
 
 static sr_status write_settings(report *r, sr_failure *why) {
     sr_status status = SR_OK;
-    write_section(r, "runs", "Runs");
+    report_section(r, "runs", "Runs");
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
-        write_run_title(r, i);
+        report_run_title(r, i);
         status = plot_html_settings(r->page, r->request->path[i], why);
     }
     return status;
@@ -427,27 +280,22 @@ static sr_status write_figure_entry(plot_template *t, void *self, sr_failure *wh
 static sr_status write_contents(report *r, sr_failure *why) {
     fputs("<nav><h2>Contents</h2>\n<ul>\n", r->page);
     write_entry(r->page, "runs", "Runs", "");
-    write_entry(r->page, "ends", ends.title, "");
+    write_entry(r->page, "ends", REPORT_ENDS, "");
     sr_status status = plot_template_each(write_figure_entry, r, why);
-    write_entry(r->page, "per-site", sites.title, "");
-    if (r->request->runs > 1) write_entry(r->page, "ratios", ratios.title, "");
+    write_entry(r->page, "per-site", REPORT_SITES, "");
+    if (r->request->runs > 1) write_entry(r->page, "ratios", REPORT_RATIOS, "");
     fputs("</ul></nav>\n", r->page);
     return status;
 }
 
 static sr_status write_body(report *r, sr_failure *why) {
-    char **path = r->request->path;
-    const int runs = r->request->runs;
     fputs(head, r->page);
     sr_status status = write_contents(r, why);
     if (status == SR_OK) status = write_settings(r, why);
-    if (status == SR_OK) {
-        write_section(r, "ends", ends.title);
-        status = write_table(r, &ends, path, runs, runs, 0, why);
-    }
+    if (status == SR_OK) status = report_ends(r, why);
     if (status == SR_OK) status = plot_template_each(draw_template, r, why);
-    if (status == SR_OK) status = write_sites(r, why);
-    if (status == SR_OK && runs > 1) status = write_ratios(r, why);
+    if (status == SR_OK) status = report_sites(r, why);
+    if (status == SR_OK && r->request->runs > 1) status = report_ratios(r, why);
     fputs("</body></html>\n", r->page);
     return status;
 }

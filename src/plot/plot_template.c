@@ -302,9 +302,11 @@ static sr_status choose_columns(const plot_template *t, plot_table *table, sr_fa
     return status;
 }
 
-/* The papers' metrics are those of the validation or the test set. */
+/* The papers' metrics are those of the validation or the test set; of no task unless one is named:
+ * perplexity. */
 static void name_metrics(plot_template *t) {
     const char *metric = strncmp(t->metric, "valid_", 6) == 0 ? t->metric + 6 : t->metric;
+    if (strcmp(metric, "leading") == 0) metric = "ppl";
     for (int i = 0; i < t->prints; i++)
         if (strcmp(t->print[i], "{metric}") == 0) snprintf(t->print[i], PLOT_NAME, "%.31s", metric);
 }

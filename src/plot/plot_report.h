@@ -1,0 +1,31 @@
+/* plot_report.h -- what the parts of a report share: the page, its headings, what is missing. */
+#ifndef PLOT_PLOT_REPORT_H
+#define PLOT_PLOT_REPORT_H
+
+#include "statnet/plot.h"
+
+typedef struct report {
+    const plot_request *request;
+    plot_labels labels;
+    FILE *page;
+    int drawn;
+} report;
+
+/* A heading; a section that the table of contents leads to; a run's heading; why something is not
+ * there, without what an analysis lists behind a semicolon. */
+void report_title(report *r, int level, const char *text);
+void report_section(report *r, const char *id, const char *text);
+void report_run_title(report *r, int run);
+void report_missing(FILE *out, const char *what, const sr_failure *one);
+/* Not for want of data in the runs. */
+bool report_is_fatal(sr_status status);
+
+/* plot_report_tables.c: each a section of the page. */
+#define REPORT_ENDS   "The ends of the runs"
+#define REPORT_SITES  "Statistics per site"
+#define REPORT_RATIOS "Ratios to the first run, sites of the same name"
+sr_status report_ends(report *r, sr_failure *why);
+sr_status report_sites(report *r, sr_failure *why);
+sr_status report_ratios(report *r, sr_failure *why);
+
+#endif
