@@ -7,29 +7,35 @@ bin=$1 data=$2 out=$3
 shift 3
 wanted=" $* "
 
+# NAME NORM METRIC OPTIONS: the checkpoint of the best METRIC on the validation set is evaluated on the test set
 run() {
-    name=$1 norm=$2
-    shift 2
-    case $wanted in "  " | *" $name-$norm "*) ;; *) return 0 ;; esac
-    [ -e "$out/$name-$norm.h5" ] && return 0
-    if [ -e "$out/$name-$norm.h5.part" ]; then
-        "$bin/statrec" resume "$out/$name-$norm.h5" >>"$out/$name-$norm.tsv"
+    name=$1-$2 norm=$2 metric=$3
+    shift 3
+    case $wanted in "  " | *" $name "*) ;; *) return 0 ;; esac
+    [ -e "$out/$name.h5" ] && return 0
+    if [ -e "$out/$name.h5.part" ]; then
+        "$bin/statrec" resume "$out/$name.h5" >>"$out/$name.tsv"
     else
         "$bin/statrec" train --test --final-tid --final-batches 100 --record-sites first,last \
-            --checkpoint-every 1e --norm "$norm" "$@" -o "$out/$name-$norm.h5" >"$out/$name-$norm.tsv"
+            --checkpoint-every 1e --keep-best "$metric" --norm "$norm" "$@" -o "$out/$name.h5" >"$out/$name.tsv"
     fi
+    "$bin/statrec" evaluate "$out/$name-best.ckpt" --split test --bleu off >"$out/$name-test.tsv"
+}
+# Those that fit their small training sets long before the last epoch.
+early() {
+    run "$@" --patience 5 --patience-metric valid_accuracy
 }
 
 mkdir -p "$out"
 for norm in ln bn; do
-    run mnist "$norm" --model mnist_cnn --data-dir "$data/mnist" --keep-best valid_accuracy
-    run rt "$norm" --model transformer_classifier --preset rt --data-dir "$data/rt-polarity"
-    run sst5 "$norm" --model transformer_classifier --preset sst5 --data-dir "$data/sst5"
-    run imdb "$norm" --model transformer_classifier --preset imdb-mini --data-dir "$data/imdb"
-    run ptb-parsing "$norm" --model mlp_parser --preset ptb-sample --data-dir "$data/ptb-dependency-sample"
-    run ud-parsing "$norm" --model mlp_parser --preset ud-ewt --data-dir "$data/ud-english-ewt"
-    run conll2003 "$norm" --model tener --preset conll2003-mini --data-dir "$data/conll2003"
-    run enwik8 "$norm" --model transformer_xl --preset enwik8-mini --data-file enwik8.first4000000 \
+    run mnist "$norm" valid_accuracy --model mnist_cnn --data-dir "$data/mnist"
+    early rt "$norm" valid_accuracy --model transformer_classifier --preset rt --data-dir "$data/rt-polarity"
+    early sst5 "$norm" valid_accuracy --model transformer_classifier --preset sst5 --data-dir "$data/sst5"
+    early imdb "$norm" valid_accuracy --model transformer_classifier --preset imdb-mini --data-dir "$data/imdb"
+    run ptb-parsing "$norm" valid_uas_nopunct --model mlp_parser --preset ptb-sample --data-dir "$data/ptb-dependency-sample"
+    run ud-parsing "$norm" valid_uas_nopunct --model mlp_parser --preset ud-ewt --data-dir "$data/ud-english-ewt"
+    run conll2003 "$norm" valid_f1 --model tener --preset conll2003-mini --data-dir "$data/conll2003"
+    run enwik8 "$norm" valid_bpc --model transformer_xl --preset enwik8-mini --data-file enwik8.first4000000 \
         --data-dir "$data/enwik8-prefix"
-    run cifar10 "$norm" --model resnet18 --preset mini --data cifar10 --valid-images 2000 --data-dir "$data/cifar10"
+    run cifar10 "$norm" valid_accuracy --model resnet18 --preset mini --data cifar10 --valid-images 2000 --data-dir "$data/cifar10"
 done
