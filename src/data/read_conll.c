@@ -1,7 +1,8 @@
 /* read_conll.c -- words with the tags of their entities, a file for each split, DIR/PREFIX or
- * DIR/PREFIX.gz (plain preferred), its prefix the whole name: a word a line in columns between blanks or
- * tabs, as many in every line; blank lines, and lines that begin with -DOCSTART-, between sentences. The
- * forms of CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder), of the Chinese Resume set (a character a
+ * DIR/PREFIX.gz (plain preferred), its prefix the whole name. The name "" of validation or test means
+ * none; the test file may also be missing. A line is a word, in columns between blanks or tabs, as many
+ * in every line; blank lines, and lines that begin with -DOCSTART-, stand between sentences. The forms
+ * of CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder), of the Chinese Resume set (a character a
  * line) and others that have a tag in one of the columns.
  *
  * Tags are read by what they mean (docs/models.md 10.2) and converted to the scheme of the options; the
@@ -168,7 +169,8 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     const data_options *o = c->options;
     file_bytes *f = &c->d->tagged_file[split];
     bool found = false;
-    if (split == SPLIT_TEST && !*name) return SR_OK;
+    if (split == SPLIT_TRAIN && !*name) return sr_fail(why, SR_USAGE, "trainpref is empty");
+    if (!*name) return SR_OK;
     sr_status status = read_text_file(c->d, o, name, split == SPLIT_TEST, f, &found, why);
     if (status != SR_OK || !found) return status;
     c->split = split;

@@ -3,8 +3,8 @@
  * "trees": DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each split, its prefix the whole name. The
  * name "" of validation or test means none; the test file may also be missing.
  * "trees-cut": one file. Of its n sentences the last test_count are the test, the valid_count in front of
- * them validation, those before them training; where both counts are 0, the whole parts of
- * n valid_share and n test_share. The first 3,132, next 391 and last 391 sentences of the sample of
+ * them validation, those before them training; a count below 0 is the whole part of n times the
+ * split's share. The first 3,132, next 391 and last 391 sentences of the sample of
  * the Penn Treebank are shares of 0.1.
  */
 #include <errno.h>
@@ -119,25 +119,26 @@ sr_status trees_open(dataset *d, const data_options *o, sr_failure *why) {
     return status == SR_OK ? finish(d, o, why) : status;
 }
 
-/* Sentences of validation and of the test. */
+/* Sentences of a split: as counted, else by its share. */
+static sr_status choose_count(const char *split, int64_t count, double given, int64_t sentences,
+                              int64_t *size, sr_failure *why) {
+    const double share = dataset_share(given, 0.01);
+    *size = count >= 0 ? count : (int64_t)(share * (double)sentences);
+    if (count >= 0 || share >= 0) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s-share %g is negative", split, share);
+}
+
 static sr_status choose_counts(const data_options *o, const treebank *t, int64_t *valid,
                                int64_t *test, sr_failure *why) {
-    const int64_t sentences = t->sentences;
-    const bool counted = o->valid_count > 0 || o->test_count > 0;
-    const double of_valid = dataset_share(o->valid_share, 0.01),
-                 of_test = dataset_share(o->test_share, 0.01);
-    if (!counted && !(of_valid >= 0 && of_test >= 0))
-        return sr_fail(why, SR_USAGE, "valid-share or test-share is negative");
-    *valid = counted ? (o->valid_count < 0 ? 0 : o->valid_count)
-                     : (int64_t)((double)sentences * of_valid);
-    *test =
-        counted ? (o->test_count < 0 ? 0 : o->test_count) : (int64_t)((double)sentences * of_test);
-    if (*valid < sentences && *test < sentences - *valid) return SR_OK;
+    const int64_t n = t->sentences;
+    sr_status status = choose_count("valid", o->valid_count, o->valid_share, n, valid, why);
+    if (status == SR_OK) status = choose_count("test", o->test_count, o->test_share, n, test, why);
+    if (status != SR_OK || (*valid < n && *test < n - *valid)) return status;
     return sr_fail(
         why, SR_USAGE,
         "%s: %lld sentences of validation and %lld of the test leave nothing of %lld for "
         "training",
-        t->file.path, (long long)*valid, (long long)*test, (long long)sentences);
+        t->file.path, (long long)*valid, (long long)*test, (long long)n);
 }
 
 static sr_status cut_bank(dataset *d, const data_options *o, sr_failure *why) {

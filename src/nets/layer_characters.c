@@ -31,7 +31,7 @@ static sr_status init_layer(character_encoder *e, const site_builder *b,
     e->size.heads = CHARACTER_HEADS;
     e->size.pre = false;
     e->layer = tener_layer_init(&own, &e->size, "characters", -1);
-    return b->why->status;
+    return b->why ? b->why->status : SR_OK;
 }
 
 sr_status characters_init(character_encoder *e, const site_builder *b, character_kind kind,

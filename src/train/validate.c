@@ -54,6 +54,7 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     for (int i = 0; i < task_all_metrics(row) - task_metrics(row); i++) value[i] = NAN;
     const int64_t number = r->validations + 1;
     if (!row->decode || !every || (e->split == SPLIT_VALID && number % every)) return SR_OK;
+    if (!data_has_split(r->data, e->split)) return SR_OK;
     const task_decoding d = {.options = &r->task_options,
                              .model = r->model,
                              .tape = r->tape,

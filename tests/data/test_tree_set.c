@@ -158,7 +158,7 @@ static void one_file_is_cut(void **state) {
         assert_int_equal(b.feature[3], UNK);
         assert_int_equal(b.label[1], 2);
         data_close(d);
-        o.valid_count = o.test_count = 0;
+        o.valid_count = o.test_count = -1;
         o.valid_share = 0.3, o.test_share = 0.2;
     }
     o.limit = 2;
@@ -166,7 +166,16 @@ static void one_file_is_cut(void **state) {
     assert_true(data_trees_of(d, SPLIT_TRAIN, &t) && t.count == 2);
     assert_true(data_trees_of(d, SPLIT_VALID, &t) && t.first == 4);
     data_close(d);
-    o.limit = 0, o.test_count = 4, o.valid_count = 3;
+    o.limit = 0, o.valid_count = 3; /* each by itself */
+    d = open_data(&o);
+    assert_true(data_trees_of(d, SPLIT_VALID, &t) && t.first == 3 && t.count == 3);
+    assert_true(data_trees_of(d, SPLIT_TEST, &t) && t.first == 6 && t.count == 1);
+    data_close(d);
+    o.valid_count = o.test_count = 0;
+    d = open_data(&o);
+    assert_false(data_has_split(d, SPLIT_VALID) || data_has_split(d, SPLIT_TEST));
+    data_close(d);
+    o.test_count = 4, o.valid_count = 3;
     refuse_data(&o, SR_USAGE, "3 sentences of validation and 4 of the test leave nothing of 7");
     strcpy(o.file, "none");
     refuse_data(&o, SR_IO, "none: No such file or directory (nor ");
