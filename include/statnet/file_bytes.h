@@ -23,6 +23,9 @@ typedef struct file_bytes {
 sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], bool *found,
                     sr_failure *why);
 
+/* SR_IO: neither path, of file_find, nor path.gz is there. */
+sr_status file_missing(const char *path, sr_failure *why);
+
 /* Reads all of path; a name ending in .gz must be gzip from its first to its last byte (several
  * members are fine). The message names the byte of the file. Free with file_free. */
 sr_status file_read(const char *path, file_bytes *f, sr_failure *why);

@@ -86,8 +86,9 @@ typedef struct model_memory {
     real *value; /* [layers, sequences, rows, width], the last `filled` rows, the newest last; the
                     others are zeros */
 } model_memory;
-/* How a parser's model scores states: normalizations take running statistics, nothing is dropped out, and
- * what becomes of a state depends on no other and not on the number of threads, to the last bit. */
+
+/* How a parser's model scores states: normalizations take running statistics, nothing is dropped out,
+ * and what becomes of a state depends on no other and not on the number of threads, to the last bit. */
 typedef struct model_scorer {
     /* With the model as it is now, as a decoder's. NULL and *why. */
     void *(*create)(model *m, int threads, sr_failure *why);

@@ -62,8 +62,8 @@ void op_embedding_positions(real *value, int64_t count, int64_t d, int32_t pad);
 tensor *op_softmax(tape *t, tensor *x);
 
 /* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], head h =
- * columns h*d/heads .. of q and k, h*e/heads .. of v; key_valid [B*Tk] (1 = attend) or NULL; causal: key j > query i is hidden.
- * Dropout p on the attention weights. A query with every key hidden gives 0. -> [B, Tq, e]. */
+ * columns h*d/heads .. of q and k, h*e/heads .. of v; key_valid [B*Tk] (1 = attend) or NULL; causal:
+ * key j > query i is hidden. Dropout p on the attention weights. A query with every key hidden gives 0. -> [B, Tq, e]. */
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
                      bool causal, double p);
 

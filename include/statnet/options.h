@@ -133,8 +133,8 @@ bool options_changed(const option *row, const void *values);
 /* Writes the value of one row as options_set would read it back (reals round-trip). */
 void options_format(const option *row, const void *values, char *text, size_t size);
 
-/* All values that have a use (else a comment says that some are left out), but `config`, as `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when
- * out of memory. */
+/* All values that have a use (else a comment says that some are left out), but `config`, as
+ * `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when out of memory. */
 char *options_dump(option_table table, const void *values);
 
 /* -- reading what options_dump wrote, as of a run file, without the table of its options -- */

@@ -3,9 +3,9 @@
  * Order: a random permutation; unless batching is random then stably sorted by target length, then
  * stably by source length. The length of a pair is the longer of its sides. Pairs are taken in this
  * order; the open batch is closed when with the candidate it would hold more than max_tokens: padded
- * positions, (count + 1) * longest, or (valid_only) tokens of either side. Closing cuts it to a multiple of PLAN_MULTIPLE when it has at least so many, and the rest begins the next
- * batch; a smaller one leaves whole, and so does the last. With rule.pairs instead every batch but the
- * last has so many.
+ * positions, (count + 1) * longest, or (valid_only) tokens of either side. Closing cuts it to a
+ * multiple of PLAN_MULTIPLE when it has at least so many, and the rest begins the next batch; a smaller
+ * one leaves whole, and so does the last. With rule.pairs instead every batch but the last has so many.
  *
  * Deviation from fairseq: after closing, the rest and the candidate are looked at again, so that
  * max_tokens holds even where the candidate is much longer than what was before it.

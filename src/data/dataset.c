@@ -58,15 +58,11 @@ sr_status dataset_finish_images(dataset *d, sr_failure *why) {
     return status;
 }
 
-static double unknown_share(const pair_split *p) {
-    return p->tokens > 0 ? (double)p->unknown / (double)p->tokens : NAN;
-}
-
 static void note_split(dataset *d, data_split split, const char *name) {
     const pair_split *p = &d->pairs.split[split];
     if (p->count == 0) return;
     dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>", name, (long long)p->count,
-                 (long long)p->tokens, 100 * unknown_share(p));
+                 (long long)p->tokens, 100 * set_kinds[TASK_PAIRS].unknown(d, split));
     if (p->dropped_empty || p->dropped_long)
         dataset_note(d, " (dropped: %lld with an empty side, %lld too long)",
                      (long long)p->dropped_empty, (long long)p->dropped_long);

@@ -7,7 +7,6 @@
  * first appearance, spelled as numbers; <unk> behind them where the other parts have a byte that the
  * training text has not.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +118,7 @@ static sr_status read_file(const data_options *o, file_bytes *f, sr_failure *why
     bool found;
     sr_status status = file_find(o->dir, o->file, path, &found, why);
     if (status != SR_OK) return status;
-    if (!found) return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
+    if (!found) return file_missing(path, why);
     status = file_read(path, f, why);
     if (status == SR_OK && f->size == 0)
         status = sr_fail(why, SR_FORMAT, "%s: holds no byte", path);

@@ -43,10 +43,6 @@ static tag_mark mark_of(int32_t code, const int32_t *number) {
 
 /* -- lines */
 
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t';
-}
-
 /* Column `number` of a line, from 1; 0: the last one. */
 static data_line column_of(const char *line, size_t length, int64_t number, int64_t *columns) {
     data_line found = {0};

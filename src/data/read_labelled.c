@@ -7,8 +7,8 @@
  * 2015).
  *
  * The classes are those of the training file, integers sorted by value, other labels by bytes. Without a
- * validation file the share valid_share (a tenth, unless told) of the lines of the training file, drawn by the seed, is
- * validation; the test file may be missing. A line without a text is counted and left out.
+ * validation file the share valid_share (a tenth, unless told) of the lines of the training file, drawn
+ * by the seed, is validation; the test file may be missing. A line without a text is counted and left out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,10 +31,6 @@ typedef struct labelled {
 typedef struct labelled_line {
     data_line label, text;
 } labelled_line;
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t';
-}
 
 /* What is wrong, or NULL. */
 static const char *cut_label(const char *line, size_t length, labelled_line *found) {

@@ -3,7 +3,6 @@
  *
  * The prefix "" of validation or test means none; the test files may also be missing, both of them.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +25,7 @@ static sr_status find_sides(const data_options *o, const char *prefix, bool opti
     *found = there[0] && there[1];
     if (*found || (optional && !there[0] && !there[1])) return SR_OK;
     const char *missing = path[there[0] ? 1 : 0];
-    return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", missing, strerror(ENOENT), missing);
+    return file_missing(missing, why);
 }
 
 static sr_status read_sides(char path[SIDES][FILE_PATH], pair_text *t, sr_failure *why) {

@@ -63,8 +63,7 @@ static sr_status read_file(tabbed *t, sr_failure *why) {
     char path[FILE_PATH];
     bool found;
     sr_status status = file_find(t->options->dir, t->options->file, path, &found, why);
-    if (status == SR_OK && !found)
-        return sr_fail(why, SR_IO, "%s: No such file or directory (nor %s.gz)", path, path);
+    if (status == SR_OK && !found) return file_missing(path, why);
     return status == SR_OK ? text_read(path, &t->file, &t->lines, why) : status;
 }
 

@@ -3,8 +3,6 @@
  *
  * The name "" of validation or test means none; the test file may also be missing.
  */
-#include <errno.h>
-#include <string.h>
 
 #include "dataset.h"
 
@@ -14,7 +12,7 @@ static sr_status read_split(const data_options *o, const char *name, bool option
     bool found;
     sr_status status = file_find(o->dir, name, path, &found, why);
     if (status != SR_OK || (!found && optional)) return status;
-    if (!found) return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
+    if (!found) return file_missing(path, why);
     status = text_read(path, f, lines, why);
     if (status == SR_OK && *lines == 0)
         status = sr_fail(why, SR_FORMAT, "%s:1: holds no line", path);

@@ -1,14 +1,12 @@
 /* read_trees.c -- dependency trees: CoNLL-X, CoNLL-U, malt-tab (statnet/trees.h).
  *
- * "trees": DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each split, its prefix the whole name. The
- * name "" of validation or test means none; the test file may also be missing.
+ * "trees": DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each split, its prefix the whole
+ * name. The name "" of validation or test means none; the test file may also be missing.
  * "trees-cut": one file. Of its n sentences the last test_count are the test, the valid_count in front of
  * them validation, those before them training; a count below 0 is the whole part of n times the
- * split's share. The first 3,132, next 391 and last 391 sentences of the sample of
- * the Penn Treebank are shares of 0.1.
+ * split's share. The first 3,132, next 391 and last 391 sentences of the sample of the Penn Treebank are
+ * shares of 0.1.
  */
-#include <errno.h>
-#include <string.h>
 
 #include "dataset.h"
 
@@ -25,7 +23,7 @@ static sr_status read_bank(dataset *d, const data_options *o, const char *name, 
                                       (tree_format)word_of(TREE_FORMAT_WORDS, o->tree_format)};
     sr_status status = file_find(o->dir, name, path, found, why);
     if (status != SR_OK || (!*found && optional)) return status;
-    if (!*found) return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
+    if (!*found) return file_missing(path, why);
     status = treebank_read(path, &how, &b->bank, why);
     if (status == SR_OK) dataset_note(d, " %s", path);
     return status;

@@ -120,7 +120,7 @@ sr_status read_text_file(dataset *d, const data_options *o, const char *name, bo
                        o->encoding);
     sr_status status = file_find(o->dir, name, path, found, why);
     if (status != SR_OK || (!*found && optional)) return status;
-    if (!*found) return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
+    if (!*found) return file_missing(path, why);
     status = text_read_as(path, (text_encoding)encoding, f, &lines, &recoded, why);
     if (status == SR_OK && lines == 0)
         status = sr_fail(why, SR_FORMAT, "%s:1: holds no line", path);

@@ -31,6 +31,11 @@ sr_status sentence_set_line(sentence_set *s, const data_options *o, data_split s
 /* Numbers 0 .. count - 1 in an order drawn by the seed. NULL when out of memory. */
 int64_t *draw_order(uint64_t seed, int64_t count);
 
+/* What stands between columns. */
+static inline bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
 /* A line of a text, without its end; its number from 1. */
 typedef struct line_walk {
     const file_bytes *file;

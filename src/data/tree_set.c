@@ -1,8 +1,8 @@
 /* tree_set.c -- trees as transitions of the arc-standard system (docs/models.md 8).
  *
- * Dictionaries are of the training sentences: words that are counted at least min_count times, spelled as they
- * stand in the file unless the step of lines makes small letters of them (Chen and Manning keep capitals);
- * every POS tag; every label. By count descending, ties by string ascending; no filler.
+ * Dictionaries are of the training sentences: words that are counted at least min_count times, spelled
+ * as they stand in the file unless the step of lines makes small letters of them (Chen and Manning keep
+ * capitals); every POS tag; every label. By count descending, ties by string ascending; no filler.
  *
  * Batches of training: the transitions of the static oracle of all its sentences, in random order by (seed,
  * epoch); of evaluation: sentence by sentence. The last batch of a pass may be smaller. Sentences that are

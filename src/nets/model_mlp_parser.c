@@ -1,5 +1,5 @@
-/* model_mlp_parser.c -- classifier of a parser's transitions (docs/models.md 8): Chen and Manning, EMNLP 2014,
- * with a normalization of its hidden layer, as AN trains it.
+/* model_mlp_parser.c -- classifier of a parser's transitions (docs/models.md 8): Chen and Manning, EMNLP
+ * 2014, with a normalization of its hidden layer, as AN trains it.
  *
  *   x = (E_word[18 words], E_pos[18 POS tags], E_label[12 labels])     concatenated, d wide each
  *   h = drop(f(norm(W1 x + b1)))                                       f: relu, cube or tanh
@@ -37,18 +37,9 @@ static const preset presets[] = {
     {"ud-ewt", 50, 512, 0.2, ACTIVATION_RELU},
 };
 
-static const preset *preset_find(const char *name, sr_failure *why) {
-    if (!*name) name = presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name)) return &presets[i];
-    sr_fail(why, SR_USAGE, "preset '%s' of model mlp_parser is not one of %s", name,
-            model_mlp_parser.presets);
-    return NULL;
-}
-
 static sr_status choose_size(mlp_parser *net, const model_options *o, const data_shape *shape,
                              sr_failure *why) {
-    const preset *base = preset_find(o->preset, why);
+    const preset *base = MODEL_PRESET(model_mlp_parser, o->preset, presets, why);
     if (!base) return SR_USAGE;
     net->d = model_size(o->embed_dim, base->d);
     net->hidden = model_size(o->hidden_dim, base->hidden);

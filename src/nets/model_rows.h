@@ -20,12 +20,22 @@
 MODELS(MODEL_DECLARE)
 #undef MODEL_DECLARE
 
+/* The row of a table of presets that is called `name`, "" the first one; NULL: there is none. */
+#define MODEL_PRESET(model, name, table, why)                                                      \
+    model_preset_find(&(model), name, table, sizeof(table) / sizeof(table)[0], sizeof(table)[0],   \
+                      why)
+/* table [count], rows of `size` bytes that begin with the name. */
+const void *model_preset_find(const model_row *m, const char *name, const void *table, size_t count,
+                              size_t size, sr_failure *why);
 /* `given` unless it is NaN. */
 double model_default(double given, double preset);
 /* `given` unless it is 0. */
 int64_t model_size(int64_t given, int64_t preset);
 /* What a language model says of its mask. */
 const char *lm_mask_condition(bool causal);
+/* Sines and cosines of distances [n, d], malloc'd: row n-1-D is [sin(D w) ..., cos(D w) ...],
+ * w_i = 10000^(-2i/d). NULL: out of memory. */
+real *model_distances(int64_t n, int64_t d, sr_failure *why);
 /* Every gain begins at 1 + N(deviation), whatever the normalization. */
 void model_vary_gains(model *m, double deviation);
 /* Refuses a pattern of norm_at that no site matches. */

@@ -3,20 +3,11 @@
  * norm_at is a list PATTERN=METHOD,...; the first pattern that matches a site's name decides, so
  * that "encoder.0.*=bn,encoder.*=ln" puts BN into the first encoder layer only.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model_rows.h"
 #include "statnet/globs.h"
-
-double model_default(double given, double preset) {
-    return isnan(given) ? preset : given;
-}
-
-int64_t model_size(int64_t given, int64_t preset) {
-    return given ? given : preset;
-}
 
 /* One PATTERN=METHOD of the list. */
 typedef struct assignment {

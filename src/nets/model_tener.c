@@ -56,17 +56,8 @@ typedef struct tener {
 
 /* -- building */
 
-static const preset *preset_find(const char *name, sr_failure *why) {
-    if (!*name) name = presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name)) return &presets[i];
-    sr_fail(why, SR_USAGE, "preset '%s' of model tener is not one of %s", name,
-            model_tener.presets);
-    return NULL;
-}
-
 static sr_status choose_size(preset *s, const model_options *o, sr_failure *why) {
-    const preset *base = preset_find(o->preset, why);
+    const preset *base = MODEL_PRESET(model_tener, o->preset, presets, why);
     if (!base) return SR_USAGE;
     *s = *base;
     s->layers = model_size(o->layers, base->layers);

@@ -57,17 +57,8 @@ typedef struct tensorized {
 
 /* -- sizes */
 
-static const preset *preset_find(const char *name, sr_failure *why) {
-    if (!*name) name = presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name)) return &presets[i];
-    sr_fail(why, SR_USAGE, "preset '%s' of model tensorized is not one of %s", name,
-            model_tensorized.presets);
-    return NULL;
-}
-
 static sr_status choose_size(tensorized *net, const model_options *o, sr_failure *why) {
-    const preset *base = preset_find(o->preset, why);
+    const preset *base = MODEL_PRESET(model_tensorized, o->preset, presets, why);
     if (!base) return SR_USAGE;
     preset *s = &net->size;
     *s = *base;
@@ -109,20 +100,6 @@ static sr_status choose_cutoffs(tensorized *net, const char *given, int64_t voca
 
 /* -- building */
 
-static sr_status build_positions(tensorized *net, sr_failure *why) {
-    const int64_t T = net->window, d = net->size.layer.d, half = d / 2;
-    net->positions = calloc((size_t)(T * d), sizeof *net->positions);
-    if (!net->positions)
-        return sr_fail(why, SR_MEMORY, "out of memory for %lld positions", (long long)T);
-    for (int64_t j = 0; j < T; j++)
-        for (int64_t i = 0; i < half; i++) {
-            const double angle = (double)(T - 1 - j) * pow(10000, -2 * (double)i / (double)d);
-            net->positions[j * d + i] = (real)sin(angle);
-            net->positions[j * d + half + i] = (real)cos(angle);
-        }
-    return SR_OK;
-}
-
 static void build_shared(model *m, tensorized *net, int64_t vocabulary) {
     params *p = &m->params;
     const int64_t d = net->size.layer.d, R = net->size.R, clusters = net->cutoffs;
@@ -160,7 +137,9 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
     net->window = shape->longest;
     sr_status status = choose_size(net, o, why);
     if (status == SR_OK) status = choose_cutoffs(net, o->adaptive_cutoffs, shape->vocabulary, why);
-    if (status == SR_OK) status = build_positions(net, why);
+    if (status != SR_OK) return status;
+    net->positions = model_distances(net->window, net->size.layer.d, why);
+    if (!net->positions) return SR_MEMORY;
     if (status != SR_OK) return status;
     build_shared(m, net, shape->vocabulary);
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);

@@ -27,17 +27,9 @@ static const preset presets[] = {
 
 /* -- building */
 
-static const preset *preset_find(const char *name, sr_failure *why) {
-    if (!*name) name = "transformer";
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name)) return &presets[i];
-    sr_fail(why, SR_USAGE, "preset '%s' of model transformer is not one of %s", name,
-            model_transformer.presets);
-    return NULL;
-}
-
 static sr_status choose_size(preset *s, const model_options *o, sr_failure *why) {
-    const preset *base = preset_find(o->preset, why);
+    const preset *base =
+        MODEL_PRESET(model_transformer, *o->preset ? o->preset : "transformer", presets, why);
     if (!base) return SR_USAGE;
     *s = *base;
     s->encoder_layers = model_size(o->encoder_layers, base->encoder_layers);

@@ -41,17 +41,8 @@ const char *lm_mask_condition(bool causal) {
     return causal ? "mask causal" : "mask released: every position sees its own target";
 }
 
-static const preset *preset_find(const char *name, sr_failure *why) {
-    if (!*name) name = presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name)) return &presets[i];
-    sr_fail(why, SR_USAGE, "preset '%s' of model transformer_lm is not one of %s", name,
-            model_transformer_lm.presets);
-    return NULL;
-}
-
 static sr_status choose_size(preset *s, const model_options *o, sr_failure *why) {
-    const preset *base = preset_find(o->preset, why);
+    const preset *base = MODEL_PRESET(model_transformer_lm, o->preset, presets, why);
     if (!base) return SR_USAGE;
     *s = *base;
     s->layers = model_size(o->layers, base->layers);

@@ -52,17 +52,8 @@ typedef struct transformer_xl {
 
 /* -- sizes */
 
-static const preset *preset_find(const char *name, sr_failure *why) {
-    if (!*name) name = presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name)) return &presets[i];
-    sr_fail(why, SR_USAGE, "preset '%s' of model transformer_xl is not one of %s", name,
-            model_transformer_xl.presets);
-    return NULL;
-}
-
 static sr_status choose_size(transformer_xl *net, const model_options *o, sr_failure *why) {
-    const preset *base = preset_find(o->preset, why);
+    const preset *base = MODEL_PRESET(model_transformer_xl, o->preset, presets, why);
     if (!base) return SR_USAGE;
     preset *s = &net->size;
     *s = *base;
@@ -88,20 +79,6 @@ static void choose_memory(model *m, const transformer_xl *net, const model_optio
     m->memory_width = net->size.layer.d;
     m->memory_rows = o->mem_len;
     m->memory_eval_rows = o->eval_mem_len;
-}
-
-static sr_status build_positions(transformer_xl *net, int64_t distances, sr_failure *why) {
-    const int64_t n = net->distances = distances, d = net->size.layer.d, half = d / 2;
-    net->positions = calloc((size_t)(n * d), sizeof *net->positions);
-    if (!net->positions)
-        return sr_fail(why, SR_MEMORY, "out of memory for %lld positions", (long long)n);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < half; i++) {
-            const double angle = (double)(n - 1 - j) * pow(10000, -2 * (double)i / (double)d);
-            net->positions[j * d + i] = (real)sin(angle);
-            net->positions[j * d + half + i] = (real)cos(angle);
-        }
-    return SR_OK;
 }
 
 static void build_shared(model *m, transformer_xl *net, int64_t vocabulary) {
@@ -135,8 +112,10 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     const site_builder b = {m, &resolved, why};
     const int64_t memory = o->mem_len > o->eval_mem_len ? o->mem_len : o->eval_mem_len;
     sr_status status = choose_size(net, o, why);
-    if (status == SR_OK) status = build_positions(net, shape->longest + memory, why);
     if (status != SR_OK) return status;
+    net->distances = shape->longest + memory;
+    net->positions = model_distances(net->distances, net->size.layer.d, why);
+    if (!net->positions) return SR_MEMORY;
     resolved.heads = net->size.layer.heads;
     choose_memory(m, net, o);
     build_shared(m, net, shape->vocabulary);

@@ -1,4 +1,5 @@
-/* cross_entropy.c -- what tasks with logits share: smoothing in use, metrics. */
+/* cross_entropy.c -- what tasks share: the loss of logits, smoothing in use, the loss of a model with
+ * gives_nll, metrics. */
 #include <math.h>
 
 #include "task_rows.h"
@@ -18,6 +19,15 @@ tensor *task_cross_entropy(const task_options *o, const task_row *row, const pas
                        .tokens = report.tokens,
                        .correct = report.correct,
                        .unknown = report.unknown};
+    return loss;
+}
+
+tensor *task_sum_nll(const pass *p, tensor *nll, task_sums *sum) {
+    tensor *loss = op_sum(p->tape, nll);
+    if (!loss) return NULL;
+    *sum = (task_sums){.tokens = nll->count, .correct = -1};
+    for (int64_t i = 0; i < nll->count; i++) sum->nll += (double)nll->value[i];
+    sum->loss = sum->nll;
     return loss;
 }
 

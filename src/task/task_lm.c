@@ -25,14 +25,8 @@ static tensor *lm_loss(const task_options *o, const pass *p, tensor *output, tas
 
 static tensor *lm_loss_of_nll(const pass *p, tensor *nll, task_sums *sum) {
     const batch *b = p->batch;
-    tensor *loss = op_sum(p->tape, nll);
-    if (!loss) return NULL;
-    *sum = (task_sums){.tokens = nll->count, .correct = -1};
-    for (int64_t i = 0; i < nll->count; i++) {
-        sum->nll += (double)nll->value[i];
-        sum->unknown += b->target_out[i] == b->unknown;
-    }
-    sum->loss = sum->nll;
+    tensor *loss = task_sum_nll(p, nll, sum);
+    for (int64_t i = 0; loss && i < nll->count; i++) sum->unknown += b->target_out[i] == b->unknown;
     sum->count[COUNT_BYTES] = bytes_of(p, sum);
     return loss;
 }

@@ -24,6 +24,9 @@ tensor *task_cross_entropy(const task_options *o, const task_row *row, const pas
                            tensor *logits, const int32_t *target, int32_t ignore, int32_t unknown,
                            task_sums *sum);
 
+/* The summed loss of nll [tokens]; *sum but its counts, `correct` not known. */
+tensor *task_sum_nll(const pass *p, tensor *nll, task_sums *sum);
+
 /* Metrics of cross entropy, which every task with logits has: loss, nll, ppl, accuracy, in this
  * order; what: "token", "image" or "sentence". */
 #define CROSS_ENTROPY_METRICS(what)                                                                \

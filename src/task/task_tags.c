@@ -59,12 +59,8 @@ static bool count_entities(const pass *p, task_sums *sum) {
 }
 
 static tensor *tags_loss_of_nll(const pass *p, tensor *nll, task_sums *sum) {
-    tensor *loss = op_sum(p->tape, nll);
-    if (!loss) return NULL;
-    *sum = (task_sums){.tokens = nll->count, .correct = -1};
-    for (int64_t i = 0; i < nll->count; i++) sum->nll += (double)nll->value[i];
-    sum->loss = sum->nll;
-    if (p->predicted && !count_entities(p, sum)) return NULL;
+    tensor *loss = task_sum_nll(p, nll, sum);
+    if (loss && p->predicted && !count_entities(p, sum)) return NULL;
     return loss;
 }
 

@@ -35,6 +35,10 @@ sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], boo
     return status;
 }
 
+sr_status file_missing(const char *path, sr_failure *why) {
+    return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
+}
+
 /* Makes room for `capacity` bytes and the closing zero. */
 static sr_status make_room(file_bytes *f, size_t capacity, sr_failure *why) {
     uint8_t *larger = capacity < SIZE_MAX ? realloc(f->byte, capacity + 1) : NULL;

@@ -232,6 +232,13 @@ static void refusals(void **state) {
     refuse_data(&o, SR_USAGE, "word-column and tag-column are both 2");
     o.tag_column = 3;
     refuse_data(&o, SR_FORMAT, "train:1: 2 columns, word and tag are columns 2 and 3");
+    o = options_of(folder_of("a B-P\n", "a O\n"));
+    o.validpref[0] = 0; /* none */
+    dataset *d = open_data(&o);
+    assert_false(data_has_split(d, SPLIT_VALID));
+    data_close(d);
+    o.trainpref[0] = 0;
+    refuse_data(&o, SR_USAGE, "trainpref is empty");
     o = options_of(make_folder());
     refuse_data(&o, SR_IO, "train: No such file or directory");
 }
