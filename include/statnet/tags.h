@@ -63,6 +63,7 @@ void tag_format(tag_scheme scheme, tag_part part, const char *type, char text[TA
 /* Names of types by number, in the order of their first appearance. Begins as {0}. */
 typedef struct tag_types {
     int32_t count, capacity;
+    int32_t trained; /* so many, the first ones, stand before the others in a dictionary of tags */
     char **name;
 } tag_types;
 /* The number of a name, which is added when it is new; -1: out of memory. */
@@ -104,7 +105,7 @@ typedef struct tag_set {
 } tag_set;
 
 /* NULL when out of memory. number [types->count] (may be NULL) becomes the place of each type among
- * the sorted ones, which is its number in the marks of the set. */
+ * the sorted ones, the trained ones in front, which is its number in the marks of the set. */
 tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *number);
 void tag_set_free(tag_set *s);
 /* -1: the scheme has no such part, or the set no such type. */

@@ -6,7 +6,7 @@
  * line) and others that have a tag in one of the columns.
  *
  * Tags are read by what they mean (docs/models.md 10.2) and converted to the scheme of the options; the
- * dictionary of tags has the types of all files. ASCII digits become 0 in words and their characters
+ * dictionary of tags has the types of all files, those of training first. ASCII digits become 0 in words and their characters
  * unless zero_digits says no; the line step (small letters) is done to words alone.
  */
 #include <stdlib.h>
@@ -179,6 +179,7 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     status = read_lines(c, why);
     if (status != SR_OK) return status;
     note_tags(c);
+    if (split == SPLIT_TRAIN) c->types.trained = c->types.count;
     for (int32_t i = types; split != SPLIT_TRAIN && i < c->types.count; i++)
         dataset_note(c->d, " (type %s is not in the training file)", c->types.name[i]);
     if (c->d->sentences.split[split].count > 0) return SR_OK;

@@ -10,10 +10,16 @@ static int parts_of(tag_scheme scheme) {
 
 /* -- types */
 
+/* Types of a test alone stand behind, so that another test does not number those of training anew. */
+static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
+    const bool trained = a < t->trained;
+    return trained != (b < t->trained) ? trained : strcmp(t->name[a], t->name[b]) < 0;
+}
+
 /* The place of a type among the sorted ones. */
 static int32_t place_of(const tag_types *t, int32_t i) {
     int32_t place = 0;
-    for (int32_t k = 0; k < t->count; k++) place += strcmp(t->name[k], t->name[i]) < 0;
+    for (int32_t k = 0; k < t->count; k++) place += stands_before(t, k, i);
     return place;
 }
 

@@ -90,7 +90,9 @@ sr_status trained_open_data(trained *t, sr_failure *why) {
     data_shape shape = *data_get_shape(t->data);
     for (int i = 0; (name = checkpoint_size(&t->shape, i, &of_model)); i++) {
         checkpoint_size(&shape, i, &of_data);
-        if (*of_model == *of_data) continue;
+        /* shorter sentences need no more positions than the model has */
+        if (*of_model == *of_data || (of_model == &t->shape.longest && *of_data < *of_model))
+            continue;
         return sr_fail(why, SR_USAGE, "%s: made for %s %lld, the data have %lld: other data",
                        t->path, name, (long long)*of_model, (long long)*of_data);
     }

@@ -133,6 +133,18 @@ static void other_forms(void **state) {
     data_close(d);
 }
 
+/* The numbers of training's types are the same whatever the test has beside them. */
+static void types_of_training_stand_first(void **state) {
+    (void)state;
+    const char *const names[] = {"O", "I-M", "I-P", "I-A", "I-Z"};
+    data_options o = options_of(folder_of("a I-P\nb O\nc I-M\n", "a I-Z\nb O\nc I-A\n"));
+    strcpy(o.tag_scheme, "iob1");
+    dataset *d = open_data(&o);
+    assert_int_equal(data_tags(d)->count, 1 + 2 * 4);
+    for (int i = 1; i < 5; i++) assert_string_equal(data_tags(d)->name[2 * i], names[i]);
+    data_close(d);
+}
+
 /* A document begins where no blank line says so. */
 static void documents(void **state) {
     (void)state;
@@ -261,10 +273,15 @@ static void shared_set(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conll_2003),       cmocka_unit_test(batches_have_what_taggers_take),
-        cmocka_unit_test(other_forms),      cmocka_unit_test(documents),
-        cmocka_unit_test(case_and_digits),  cmocka_unit_test(latin),
-        cmocka_unit_test(schemes_of_files), cmocka_unit_test(refusals),
+        cmocka_unit_test(conll_2003),
+        cmocka_unit_test(batches_have_what_taggers_take),
+        cmocka_unit_test(other_forms),
+        cmocka_unit_test(documents),
+        cmocka_unit_test(types_of_training_stand_first),
+        cmocka_unit_test(case_and_digits),
+        cmocka_unit_test(latin),
+        cmocka_unit_test(schemes_of_files),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(shared_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
