@@ -63,7 +63,7 @@ typedef struct data_shape {
     int64_t pos_tags, arc_labels;    /* TASK_TREES; labels 0: trees without labels */
     int64_t vocabulary; /* pairs: of the dictionary, with specials and filler; text: with <eos> */
     int64_t target_vocabulary; /* pairs: of the target's where it has its own; 0: it has none */
-    int64_t longest;           /* pairs: longest sentence, </s> included; running text: a window */
+    int64_t longest; /* longest sentence with its marks; running text: a window; 0: any length */
 } data_shape;
 
 #endif

@@ -20,7 +20,7 @@ enum { DATA_TEXT = 512 };
 typedef struct data_options {
     char name[DATA_TEXT];    /* row of the table: "cifar10" */
     char dir[DATA_TEXT];     /* "" for embedded sets */
-    int64_t batch_size;      /* images; running text: sequences side by side; transitions */
+    int64_t batch_size;      /* images, sentences, transitions; running text: sequences */
     int64_t eval_batch_size; /* running text: the same in evaluation */
     int64_t window;          /* running text: tokens of a sequence in a batch */
     int64_t eval_window;     /* running text: the same in evaluation; 0: window */
@@ -33,24 +33,24 @@ typedef struct data_options {
     bool idx_transpose;  /* "idx": rows of the file are columns of the image, as EMNIST's */
     int64_t idx_classes; /* "idx": 0: counted */
     bool augment;        /* images: pad-4 random crop and mirror in training */
-    int64_t max_tokens;  /* pairs: padded positions of the longer side per batch */
-    char max_tokens_of[DATA_TEXT]; /* pairs: "padded" (or ""), "valid": without padding */
-    char batching[DATA_TEXT];      /* pairs: "bucketed" (or ""), "sorted", "random" */
+    int64_t max_tokens;  /* texts: padded positions of a batch, of pairs on the longer side */
+    char max_tokens_of[DATA_TEXT]; /* texts: "padded" (or ""), "valid": without padding */
+    char batching[DATA_TEXT];      /* texts: "bucketed" (or ""), "sorted", "random" */
     char dictionary[DATA_TEXT];    /* pairs: "joint" (or ""), "separate": one for each side */
     int64_t vocab_size;            /* of a dictionary, with specials; 0 = every word */
     /* pairs from files: dictionaries in fairseq's form instead of counting words; "" none */
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
     char bpe_codes[DATA_TEXT]; /* pairs from files: byte-pair encoding with the merges of a file, */
     int64_t bpe_merges;        /* or with so many learnt from the training text; 0: none */
-    const line_step *tokenizer; /* pairs from files: done to every line first; NULL: nothing. Lives
-                                   as long as the data set */
+    const line_step *tokenizer; /* texts from files: done to every line, of tags and trees to every
+                                   word; NULL: nothing. Lives as long as the data set */
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
-    /* "tabbed": the file, the languages of its columns, "en,de", shares of the lines */
+    /* "tabbed", "bytes", "trees-cut": the file. "tabbed": languages of its columns, "en,de" */
     char file[DATA_TEXT], columns[DATA_TEXT];
-    double valid_share, test_share;  /* NaN: the data set's */
+    double valid_share, test_share;  /* of its lines, bytes or sentences; NaN: the data set's */
     int64_t valid_bytes, test_bytes; /* "bytes": instead of the shares; 0: by share */
-    int64_t min_count; /* sentences, trees: rarer words of the training text are <unk> */
+    int64_t min_count; /* sentences, tags, trees: rarer words of the training text are <unk> */
     int64_t valid_count, test_count; /* "polarity", "trees-cut": sentences of these splits; -1: the
                                         data set's */
     /* trees: words of statnet/trees.h, "" is auto */
