@@ -60,7 +60,9 @@ typedef struct data_shape {
     int64_t height, width, channels; /* TASK_IMAGES */
     int64_t classes;                 /* of images and sentences; tags; transitions */
     int64_t characters;              /* TASK_TAGS: of their dictionary, with padding and unknown */
-    int64_t pos_tags, arc_labels;    /* TASK_TREES; labels 0: trees without labels */
+    int64_t meaning; /* digest of what ids stand for, words, characters, tags and classes; 0: of
+                        nothing that has a name */
+    int64_t pos_tags, arc_labels; /* TASK_TREES; labels 0: trees without labels */
     int64_t vocabulary; /* pairs: of the dictionary, with specials and filler; text: with <eos> */
     int64_t target_vocabulary; /* pairs: of the target's where it has its own; 0: it has none */
     int64_t longest; /* longest sentence with its marks; running text: a window; 0: any length */

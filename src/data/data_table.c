@@ -143,7 +143,10 @@ dataset *data_open(const data_options *options, sr_failure *why) {
         sr_fail(why, SR_MEMORY, "no memory for a data set");
         return NULL;
     }
-    if (open_row(d, options, why) == SR_OK && open_ahead(d, options, why) == SR_OK) return d;
+    if (open_row(d, options, why) == SR_OK && open_ahead(d, options, why) == SR_OK) {
+        d->shape.meaning = dataset_meaning(d);
+        return d;
+    }
     data_close(d);
     return NULL;
 }

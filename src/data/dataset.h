@@ -44,9 +44,14 @@ struct dataset {
     file_bytes tagged_file[SENTENCE_SPLITS];
     int64_t word_column;
     tag_set *tags;
-    prefetch *ahead; /* training batches; NULL: each is made when it is asked for */
+    prefetch *ahead;         /* training batches; NULL: each is made when it is asked for */
+    int64_t classes_meaning; /* digest of the names of classes; 0: they have none */
     char describe[DATA_DESCRIBE];
 };
+
+/* meaning.c: the names of classes in their order; what data_shape says of all names. */
+void dataset_add_class(dataset *d, const char *name);
+int64_t dataset_meaning(const dataset *d);
 
 /* Adds to the description; what does not fit is left out. */
 void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -67,6 +67,7 @@ void checkpoint_put_head(array_writer *w, const checkpoint_head *h) {
     array_writer_put_int(w, "updates", h->updates, NULL);
     for (int i = 0; (name = checkpoint_size(&shape, i, &size)); i++)
         array_writer_put_int(w, name, *size, NULL);
+    array_writer_put_int(w, "meaning", shape.meaning, NULL);
     checkpoint_put_text(w, &h->codec);
 }
 
@@ -98,9 +99,21 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
     return SR_FORMAT;
 }
 
+sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape,
+                                   sr_failure *why) {
+    int64_t meaning = 0;
+    const bool told = array_reader_int(f, "meaning", &meaning, NULL) == SR_OK && meaning != 0;
+    if (!told || meaning == shape->meaning) return SR_OK;
+    sr_fail(why, SR_USAGE, "%s: made with other words or classes than the data have: other data",
+            array_reader_path(f));
+    sr_hint(why, "its dictionary is that of its own training text");
+    return SR_USAGE;
+}
+
 static sr_status check_data(const trainer *r, const array_reader *f, sr_failure *why) {
     int64_t batches = 0;
     sr_status status = array_reader_int(f, "training_batches", &batches, why);
+    if (status == SR_OK) status = checkpoint_check_meaning(f, data_get_shape(r->data), why);
     if (status != SR_OK || batches == r->batches) return status;
     return sr_fail(why, SR_USAGE,
                    "%s: made with %lld training batches, the data have %lld now: other data",

@@ -17,6 +17,9 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
 /* The i-th size of the data that a model is built for: its name, NULL past the end, and its place. */
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
+/* SR_USAGE when ids of the data stand for other words or classes than those of the checkpoint; older
+ * ones do not say. */
+sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape, sr_failure *why);
 /* What every checkpoint says of itself; and one item of the state into it. */
 typedef struct checkpoint_head {
     const char *config, *data;

@@ -37,6 +37,7 @@ static sr_status read_head(trained *t, const array_reader *f, sr_failure *why) {
     if (status == SR_OK) status = array_reader_int(f, "updates", &t->updates, why);
     if (status != SR_OK) return status;
     t->shape.task = model_find(t->config.model.name)->task;
+    array_reader_int(f, "meaning", &t->shape.meaning, NULL); /* older ones do not have it */
     for (int i = 0; status == SR_OK && (name = checkpoint_size(&t->shape, i, &size)); i++)
         status = array_reader_int(f, name, size, why);
     return status;
@@ -81,22 +82,30 @@ void trained_close(trained *t) {
     t->tape = NULL, t->model = NULL, t->data = NULL;
 }
 
-sr_status trained_open_data(trained *t, sr_failure *why) {
+static sr_status check_sizes(const trained *t, sr_failure *why) {
     int64_t *of_model, *of_data;
     const char *name;
-    if (t->data) return SR_OK;
-    t->data = train_data_open(&t->config, &t->text, why);
-    if (!t->data) return why->status;
-    data_shape shape = *data_get_shape(t->data);
-    for (int i = 0; (name = checkpoint_size(&t->shape, i, &of_model)); i++) {
+    data_shape wanted = t->shape, shape = *data_get_shape(t->data);
+    for (int i = 0; (name = checkpoint_size(&wanted, i, &of_model)); i++) {
         checkpoint_size(&shape, i, &of_data);
         /* shorter sentences need no more positions than the model has */
-        if (*of_model == *of_data || (of_model == &t->shape.longest && *of_data < *of_model))
+        if (*of_model == *of_data || (of_model == &wanted.longest && *of_data < *of_model))
             continue;
         return sr_fail(why, SR_USAGE, "%s: made for %s %lld, the data have %lld: other data",
                        t->path, name, (long long)*of_model, (long long)*of_data);
     }
     return SR_OK;
+}
+
+sr_status trained_open_data(trained *t, sr_failure *why) {
+    if (t->data) return SR_OK;
+    t->data = train_data_open(&t->config, &t->text, why);
+    if (!t->data || check_sizes(t, why) != SR_OK) return why->status;
+    array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    const sr_status status = checkpoint_check_meaning(f, data_get_shape(t->data), why);
+    array_reader_close(f);
+    return status;
 }
 
 /* -- passes over the training data, dropout as in training */
