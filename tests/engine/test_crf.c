@@ -201,6 +201,37 @@ static void large_numbers(void **state) {
     tape_free(t);
 }
 
+/* A tag that no step leads to, its scores -infinity, is as none: likelihood and gradients of the others
+ * are those of a field without it. */
+static void tag_without_a_way(void **state) {
+    (void)state;
+    enum { FEW = 3, MANY = FEW + 1 };
+    fixture f = fixture_create(FEW, 5), g = fixture_create(MANY, 6);
+    for (int i = 0; i < B * T; i++)
+        for (int k = 0; k < FEW; k++)
+            g.in.logits->value[i * MANY + k] = f.in.logits->value[i * FEW + k];
+    for (int k = 0; k < MANY; k++) {
+        g.in.start->value[k] = k < FEW ? f.in.start->value[k] : (real)-INFINITY;
+        g.in.end->value[k] = k < FEW ? f.in.end->value[k] : 0;
+        for (int j = 0; j < MANY; j++)
+            g.in.trans->value[j * MANY + k] = k == FEW  ? (real)-INFINITY
+                                              : j < FEW ? f.in.trans->value[j * FEW + k]
+                                                        : 0;
+    }
+    const real dy[B] = {1, 1, 1, 1};
+    tensor *few = op_crf(f.t, &f.in, f.tag, mask), *many = op_crf(g.t, &g.in, f.tag, mask);
+    reals_backward(f.t, few, dy);
+    reals_backward(g.t, many, dy);
+    for (int b = 0; b < B; b++) assert_true(fabs((double)(few->value[b] - many->value[b])) < 1e-5);
+    for (int i = 0; i < B * T * MANY; i++) {
+        const int k = i % MANY;
+        const real want = k < FEW ? f.in.logits->grad[i / MANY * FEW + k] : 0;
+        assert_true(fabs((double)(g.in.logits->grad[i] - want)) < 1e-5);
+    }
+    tape_free(f.t);
+    tape_free(g.t);
+}
+
 static void wrong_arguments(void **state) {
     (void)state;
     fixture f = fixture_create(3, 1);
@@ -224,11 +255,9 @@ static void wrong_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(likelihood_and_gradients),
-        cmocka_unit_test(best_path_of_all),
-        cmocka_unit_test(lowest_tags_of_equal_paths),
-        cmocka_unit_test(large_numbers),
-        cmocka_unit_test(wrong_arguments),
+        cmocka_unit_test(likelihood_and_gradients),   cmocka_unit_test(best_path_of_all),
+        cmocka_unit_test(lowest_tags_of_equal_paths), cmocka_unit_test(large_numbers),
+        cmocka_unit_test(tag_without_a_way),          cmocka_unit_test(wrong_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

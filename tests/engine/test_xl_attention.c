@@ -178,6 +178,23 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
 }
 
+/* Outside training nothing is dropped. */
+static void dropout_in_training_alone(void **state) {
+    (void)state;
+    problem c = {2, 4, 7, 7, 8, 2, 0, 0.5};
+    tensor *in[INPUTS];
+    inputs_create(&c, in);
+    tape *t = reals_tape(1);
+    tape_reset(t, rng_create(1), false, false);
+    const tensor *y = attend(t, &c, in);
+    c.p = 0;
+    const tensor *whole = attend(t, &c, in);
+    reals_check_tape(t);
+    reals_check_bytes("y", y->value, whole->value, y->count);
+    tape_free(t);
+    inputs_free(in);
+}
+
 static void refuse(const int64_t keys[3], const int64_t distances[2], int heads, double p,
                    const char *text) {
     tape *t = reals_tape(1);
@@ -206,6 +223,7 @@ int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_loops),
+        cmocka_unit_test(dropout_in_training_alone),
         cmocka_unit_test(wrong_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
