@@ -228,11 +228,42 @@ static void padding_is_nothing(void **state) {
             assert_true(padding_moves(m, WORDS, NORM_RUNNING) < 1e-4);
             model_free(m);
         }
-    model_options o = options("rt", "bn");
-    o.count_padding = true;
+    for (int k = 0; k < 2; k++) {
+        model_options o = options(presets[k], "bn");
+        o.count_padding = true;
+        model *m = create(&o, &shape);
+        assert_true(padding_moves(m, WORDS, NORM_BATCH) > 1e-2);
+        model_free(m);
+    }
+}
+
+/* Ops that draw random numbers in a pass of training. */
+static int64_t draws(const char *preset, double dropout, double attention, double relu) {
+    const data_shape shape = shape_of(50, 5);
+    model_options o = options(preset, "ln");
+    o.dropout = dropout, o.attention_dropout = attention, o.relu_dropout = relu;
     model *m = create(&o, &shape);
-    assert_true(padding_moves(m, WORDS, NORM_BATCH) > 1e-2);
+    tape *t = make_tape();
+    sentences s;
+    fill(&s, 5);
+    pass p = {.tape = t, .batch = &s.b, .mode = NORM_TRAIN};
+    tape_reset(t, rng_create(1), true, false);
+    assert_non_null(m->row->forward(m, &p));
+    const int64_t count = (int64_t)t->draws;
+    tape_free(t);
     model_free(m);
+    return count;
+}
+
+/* The embedding's and two of each layer; one of each layer: rt has four, imdb one and no positions. */
+static void options_of_dropout(void **state) {
+    (void)state;
+    assert_int_equal(draws("rt", NAN, NAN, NAN), 9);
+    assert_int_equal(draws("rt", 0, 0.1, 0), 4);
+    assert_int_equal(draws("rt", 0, 0, 0.1), 4);
+    assert_int_equal(draws("imdb", NAN, NAN, NAN), 5);
+    assert_int_equal(draws("imdb", 0.1, 0, 0), 3);
+    assert_int_equal(draws("imdb", 0, 0, 0), 0);
 }
 
 /* A layer that adds nothing: the logits are W mean(x) + b with x the embedding by hand. */
@@ -341,6 +372,7 @@ int main(void) {
         cmocka_unit_test(initial_weights_of_pairs),
         cmocka_unit_test(heads_of_other_widths),
         cmocka_unit_test(padding_is_nothing),
+        cmocka_unit_test(options_of_dropout),
         cmocka_unit_test(pooling_by_hand),
         cmocka_unit_test(what_is_refused),
     };
