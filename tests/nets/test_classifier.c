@@ -237,6 +237,26 @@ static void padding_is_nothing(void **state) {
     }
 }
 
+/* A pass goes through every site once. */
+static void every_site(void **state) {
+    (void)state;
+    const data_shape shape = shape_of(50, 5);
+    const char *const placements[] = {"pre", "post"};
+    for (int k = 0; k < 2; k++) {
+        model_options o = options("rt", "bn");
+        strcpy(o.placement, placements[k]);
+        model *m = create(&o, &shape);
+        tape *t = make_tape();
+        sentences s;
+        fill(&s, 5);
+        assert_non_null(forward(m, t, &s, NORM_TRAIN));
+        assert_int_equal(m->sites, k ? 8 : 9);
+        for (int i = 0; i < m->sites; i++) assert_int_equal(m->site[i]->calls, 1);
+        tape_free(t);
+        model_free(m);
+    }
+}
+
 /* Ops that draw random numbers in a pass of training. */
 static int64_t draws(const char *preset, double dropout, double attention, double relu) {
     const data_shape shape = shape_of(50, 5);
@@ -372,6 +392,7 @@ int main(void) {
         cmocka_unit_test(initial_weights_of_pairs),
         cmocka_unit_test(heads_of_other_widths),
         cmocka_unit_test(padding_is_nothing),
+        cmocka_unit_test(every_site),
         cmocka_unit_test(options_of_dropout),
         cmocka_unit_test(pooling_by_hand),
         cmocka_unit_test(what_is_refused),

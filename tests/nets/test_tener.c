@@ -99,6 +99,26 @@ static void refusals(void **state) {
                   "preset 'large' of model tener is not one of conll2003|conll2003-mini|resume");
 }
 
+static double deviation(const tensor *x) {
+    double square = 0;
+    for (int64_t i = 0; i < x->count; i++) square += pow((double)x->value[i], 2);
+    return sqrt(square / (double)x->count);
+}
+
+/* Words N(1/sqrt(width)), transitions N(1); the rows of padding are zero. */
+static void initial_weights(void **state) {
+    (void)state;
+    model *m = of_preset("conll2003-mini", 17, "");
+    const tensor *words = m->embedding, *trans = &params_find(&m->params, "crf.trans")->t,
+                 *letters = &params_find(&m->params, "characters.embedding")->t;
+    assert_true(fabs(deviation(words) * sqrt(50) - 1) < 0.02);
+    assert_true(fabs(deviation(letters) * sqrt(30) - 1) < 0.06);
+    assert_true(fabs(deviation(trans) - 1) < 0.2);
+    for (int k = 0; k < 50; k++) assert_true(words->value[TOKEN_PAD * 50 + k] == 0);
+    for (int k = 0; k < 30; k++) assert_true(letters->value[k] == 0);
+    model_free(m);
+}
+
 /* -- gradients */
 
 #ifdef REAL_DOUBLE
@@ -191,6 +211,56 @@ static void padding_changes_nothing(void **state) {
         free(grad[0]), free(grad[1]);
         model_free(m);
     }
+}
+
+static void keep_sum(void *context, const norm_observation *o) {
+    double *sum = context;
+    for (int64_t i = 0; i < o->call->rows->rows * o->site->features; i++)
+        *sum += fabs((double)o->x[i]);
+}
+
+/* The layer over characters is post-norm whatever the placement of the words' layers. */
+static void characters_are_post(void **state) {
+    (void)state;
+    double sum[2][2] = {{0}};
+    for (int pre = 0; pre < 2; pre++) {
+        model_options o = tagger_options("ln", pre ? "pre" : "post", "transformer");
+        model *m = tagger_create(&o);
+        tag_batch said;
+        tape *t = make_tape(1);
+        double nll[TAGGED];
+        for (int i = 0; i < 2; i++) {
+            m->site[i]->forward_observer = keep_sum;
+            m->site[i]->observer_context = &sum[pre][i];
+        }
+        tag_batch_fill(&said, 5, 4);
+        tagger_run(m, t, &said.b, true, nll);
+        tape_free(t);
+        model_free(m);
+    }
+    for (int i = 0; i < 2; i++) assert_true(sum[0][i] > 0 && sum[0][i] == sum[1][i]);
+}
+
+/* The control experiment: padded words are rows of the normalizations. */
+static void padding_counted(void **state) {
+    (void)state;
+    model_options o = tagger_options("bn", "post", "");
+    o.count_padding = true;
+    model *m = tagger_create(&o);
+    double nll[2];
+    for (int k = 0; k < 2; k++) {
+        tag_batch said;
+        tape *t = make_tape(1);
+        tag_batch_fill(&said, k ? 11 : 5, 4);
+        tape_reset(t, rng_create(7), false, false);
+        pass p = {.tape = t, .batch = &said.b, .mode = NORM_TRAIN};
+        const tensor *y = m->row->forward(m, &p);
+        assert_non_null(y);
+        nll[k] = (double)y->value[0];
+        tape_free(t);
+    }
+    assert_true(fabs(nll[1] - nll[0]) > 1e-2);
+    model_free(m);
 }
 
 /* -- decoding, learning */
@@ -310,7 +380,7 @@ static void words_are_dropped(void **state) {
     model_free(m);
 }
 
-/* Ops that draw random numbers in a pass of training. */
+/* Ops that draw random numbers in a pass of training; in evaluation none does. */
 static int64_t draws(double dropout, double attention, double relu, const char *char_encoder) {
     model_options o = tagger_options("ln", "", char_encoder);
     o.dropout = dropout, o.attention_dropout = attention, o.relu_dropout = relu;
@@ -319,6 +389,8 @@ static int64_t draws(double dropout, double attention, double relu, const char *
     tape *t = make_tape(1);
     double nll[TAGGED];
     tag_batch_fill(&said, 5, 4);
+    tagger_run(m, t, &said.b, false, nll);
+    assert_int_equal(t->draws, 0);
     tagger_run(m, t, &said.b, true, nll);
     const int64_t count = (int64_t)t->draws;
     tape_free(t);
@@ -358,10 +430,13 @@ int main(void) {
         cmocka_unit_test(parameter_counts),
         cmocka_unit_test(sites),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(initial_weights),
 #ifdef REAL_DOUBLE
         cmocka_unit_test(gradients),
 #endif
         cmocka_unit_test(padding_changes_nothing),
+        cmocka_unit_test(padding_counted),
+        cmocka_unit_test(characters_are_post),
         cmocka_unit_test(decodes_outside_training),
         cmocka_unit_test(learns),
         cmocka_unit_test(words_are_dropped),
