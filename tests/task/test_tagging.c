@@ -50,7 +50,8 @@ static tensor *repeat_gold(model *m, pass *p) {
     assert_true(tag && nll);
     for (int64_t i = 0; i < n; i++) tag[i] = b->source_mask[i] ? b->tag[i] : id_of(b->tags, "B-P");
     for (int64_t i = 0; i < b->count; i++) {
-        if (b->pair[i] == 0) tag[i * b->source_length + 3] = id_of(b->tags, "S-P");
+        if (b->pair[i] == 0 && b->source_length > 3)
+            tag[i * b->source_length + 3] = id_of(b->tags, "S-P");
         nll->value[i] = (real)(b->pair[i] + 1);
     }
     if (decodes) p->predicted = tag;
@@ -109,7 +110,7 @@ static void formulas(void **state) {
     assert_true(text[strlen(text) - 1] == ')');
 }
 
-/* As the file has them, in its order, whatever the batches'. */
+/* As the file of the split has them, in its order, whatever the batches'. */
 static void predictions(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -119,9 +120,15 @@ static void predictions(void **state) {
     tape *t = tape_create(1, &why);
     model m = {.row = &knows, .gives_nll = true};
     const task_options o = {.label_smoothing = NAN};
-    const task_decoding decoding = {
-        .options = &o, .model = &m, .tape = t, .data = d, .split = SPLIT_VALID};
+    task_decoding decoding = {
+        .options = &o, .model = &m, .tape = t, .data = d, .split = SPLIT_TRAIN};
     decodes = true;
+    FILE *of_train = open_memstream(&got, &size);
+    check_ok(task_of(TASK_TAGS)->predict(&decoding, of_train, &why), &why);
+    assert_int_equal(fclose(of_train), 0);
+    assert_string_equal(got, "a B-P B-P\nb B-L B-L\n\n");
+    free(got);
+    decoding.split = SPLIT_VALID;
     FILE *out = open_memstream(&got, &size);
     check_ok(task_of(TASK_TAGS)->predict(&decoding, out, &why), &why);
     assert_int_equal(fclose(out), 0);
