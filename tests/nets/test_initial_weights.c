@@ -118,6 +118,30 @@ static void resnet20(void **state) {
     }
 }
 
+/* Biases too are drawn where PyTorch draws them. */
+static void mnist_cnn(void **state) {
+    (void)state;
+    const double fan_in[] = {75, 500, 1250, 500}; /* of 32 x 32 x 3: 5 x 5 x 50 are left */
+    for (int pytorch = 0; pytorch < 2; pytorch++) {
+        const kind k = pytorch ? UNIFORM : NORMAL, biases = pytorch ? UNIFORM : CONSTANT;
+        const double top = pytorch ? 1 : 2;
+        const rule rules[] = {{"conv1.weight", k, sqrt(top / fan_in[0])},
+                              {"conv2.weight", k, sqrt(top / fan_in[1])},
+                              {"hidden.weight", k, sqrt(top / fan_in[2])},
+                              {"classify.weight", UNIFORM, sqrt(1 / fan_in[3])},
+                              {"conv1.bias", biases, pytorch * sqrt(1 / fan_in[0])},
+                              {"conv2.bias", biases, pytorch * sqrt(1 / fan_in[1])},
+                              {"hidden.bias", biases, pytorch * sqrt(1 / fan_in[2])},
+                              {"classify.bias", biases, pytorch * sqrt(1 / fan_in[3])},
+                              {"*.gamma", CONSTANT, 1},
+                              {"*.beta", CONSTANT, 0},
+                              {NULL, CONSTANT, 0}};
+        model *m = create("mnist_cnn", pytorch ? "pytorch" : "he", 1);
+        check_model(m, rules);
+        model_free(m);
+    }
+}
+
 static bool equal(const tensor *a, const tensor *b) {
     for (int64_t i = 0; i < a->count; i++)
         if (a->value[i] != b->value[i]) return false;
@@ -143,6 +167,6 @@ static void seeds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(transformer), cmocka_unit_test(resnet20),
-                                       cmocka_unit_test(seeds)};
+                                       cmocka_unit_test(mnist_cnn), cmocka_unit_test(seeds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
