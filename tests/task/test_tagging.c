@@ -40,14 +40,15 @@ static int32_t id_of(const tag_set *s, const char *name) {
     return -1;
 }
 
-/* nll i + 1 for the i-th sentence of the batch; "home" becomes a P, padding a B-P. */
+/* nll i + 1 for the i-th sentence of the batch; "home" becomes a P, padding a B-P. Nobody
+ * trains it. */
 static tensor *repeat_gold(model *m, pass *p) {
     const batch *b = p->batch;
     const int64_t n = b->count * b->source_length;
     int32_t *tag = tape_alloc(p->tape, (size_t)n * sizeof *tag);
     tensor *nll = tape_tensor(p->tape, 1, (int64_t[]){b->count});
     (void)m;
-    assert_true(tag && nll);
+    assert_true(tag && nll && p->mode == NORM_RUNNING);
     for (int64_t i = 0; i < n; i++) tag[i] = b->source_mask[i] ? b->tag[i] : id_of(b->tags, "B-P");
     for (int64_t i = 0; i < b->count; i++) {
         if (b->pair[i] == 0 && b->source_length > 3)

@@ -218,14 +218,38 @@ static void smoothing(void **state) {
     assert_true(fabs(loss_of(task_of(TASK_IMAGES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
 }
 
+/* No class is left out: with equal logits every row costs ln V, and the first class is right. */
+static void every_class_counts(void **state) {
+    (void)state;
+    enum { CLASSES = 7 };
+    const task tasks[] = {TASK_IMAGES, TASK_SENTENCES, TASK_TREES, TASK_LM};
+    const int32_t label[CLASSES] = {0, 1, 2, 3, 4, 5, 6};
+    for (int i = 0; i < 4; i++) {
+        sr_failure why = {0};
+        const task_row *row = task_of(tasks[i]);
+        const batch b = {
+            .task = row->id, .count = CLASSES, .label = label, .target_out = label, .unknown = -1};
+        tape *t = tape_create(1, &why);
+        tape_reset(t, rng_create(1), false, false);
+        tensor *logits = tape_tensor(t, 2, (int64_t[]){CLASSES, CLASSES});
+        memset(logits->value, 0, (size_t)logits->count * sizeof *logits->value);
+        const task_options o = {.label_smoothing = NAN};
+        const pass p = {.tape = t, .batch = &b, .mode = NORM_RUNNING};
+        task_sums sum = {0};
+        assert_non_null(row->loss(&o, &p, logits, &sum));
+        assert_true(sum.tokens == CLASSES && sum.correct == 1);
+        assert_true(fabs(sum.nll - CLASSES * log(CLASSES)) < 1e-5);
+        tape_free(t);
+    }
+}
+
 /* A model without logits: its numbers are summed, accuracy is not known, smoothing is refused. */
 static void loss_of_nll(void **state) {
     (void)state;
     sr_failure why = {0};
     const task_row *row = task_of(TASK_LM);
     const int32_t target[3] = {2, 1, 2};
-    const batch b = {
-        .task = TASK_LM, .count = 1, .target_length = 3, .target_out = target, .unknown = 2};
+    batch b = {.task = TASK_LM, .count = 1, .target_length = 3, .target_out = target, .unknown = 2};
     tape *t = tape_create(1, &why);
     tape_reset(t, rng_create(1), true, true);
     const pass p = {.tape = t, .batch = &b, .mode = NORM_TRAIN};
@@ -238,6 +262,11 @@ static void loss_of_nll(void **state) {
     double value[TASK_METRICS];
     row->measure(&sum, value);
     assert_true(value[metric_of(row, "nll")] == 2 && isnan(value[metric_of(row, "accuracy")]));
+    assert_true(isnan(value[metric_of(row, "bpc")]));
+    b.bytes = true;
+    assert_non_null(row->loss_of_nll(&p, nll, &sum));
+    row->measure(&sum, value);
+    assert_true(fabs(value[metric_of(row, "bpc")] - 2 / log(2)) < 1e-12);
     tape_free(t);
     model m = {.row = model_find("tensorized"), .gives_nll = true};
     task_options o = {.label_smoothing = NAN};
@@ -319,8 +348,8 @@ int main(void) {
         cmocka_unit_test(rows_are_whole),     cmocka_unit_test(measures),
         cmocka_unit_test(describes),          cmocka_unit_test(arrays),
         cmocka_unit_test(five_largest),       cmocka_unit_test(smoothing),
-        cmocka_unit_test(models_and_data),    cmocka_unit_test(loss_of_nll),
-        cmocka_unit_test(windows_of_a_split),
+        cmocka_unit_test(every_class_counts), cmocka_unit_test(models_and_data),
+        cmocka_unit_test(loss_of_nll),        cmocka_unit_test(windows_of_a_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
