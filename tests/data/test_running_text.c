@@ -99,6 +99,12 @@ static void empty_lines(void **state) {
     data_left_out(d, SPLIT_TRAIN, &tokens);
     assert_int_equal(tokens, 6);
     data_close(d);
+    write_text(o.dir, "whole", "a\nb\nc\na\n"); /* the limit is of training alone */
+    strcpy(o.validpref, "whole");
+    d = open_data(&o);
+    data_left_out(d, SPLIT_VALID, &tokens);
+    assert_int_equal(tokens, 8);
+    data_close(d);
 }
 
 static void refuses(void **state) {

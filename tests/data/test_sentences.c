@@ -218,6 +218,39 @@ static void every_sentence_once_in_an_order_of_its_epoch(void **state) {
     }
 }
 
+/* What is longer than the common length is cut to it. */
+static void common_length_cuts(void **state) {
+    (void)state;
+    data_options o = options(4);
+    sentence_set s;
+    batch b;
+    o.pad_to = 3, o.mark_end = true;
+    create(&s, &o);
+    fill_small(&s);
+    sentence_set_batch(&s, 0, SPLIT_TRAIN, 0, 0, &b);
+    assert_int_equal(b.source_length, 3);
+    expect_row(&b, row_of(&b, 0), (int32_t[]){5, 4, TOKEN_EOS});
+    expect_row(&b, row_of(&b, 1), (int32_t[]){4, 5, TOKEN_EOS});
+    sentence_set_free(&s);
+}
+
+/* Shortest first, in every epoch. */
+static void sorted_batches(void **state) {
+    (void)state;
+    data_options o = options(16);
+    sentence_set s;
+    strcpy(o.batching, "sorted");
+    fill_many(&s, &o);
+    assert_true(walk(&s, 0, 16, INT64_MAX) == walk(&s, 1, 16, INT64_MAX));
+    for (int64_t k = 0, before = 0; k < sentence_set_batches(&s, SPLIT_TRAIN); k++) {
+        batch b;
+        sentence_set_batch(&s, 0, SPLIT_TRAIN, 2, k, &b);
+        assert_true(b.source_length >= before);
+        before = b.source_length;
+    }
+    sentence_set_free(&s);
+}
+
 /* Neighbours in length share a batch, so that little is padding. */
 static void buckets_spare_padding(void **state) {
     (void)state;
@@ -299,6 +332,13 @@ static void impossible_sentences(void **state) {
     build(&s);
     assert_int_equal(sentence_set_batches(&s, SPLIT_VALID), 1);
     sentence_set_free(&s);
+    create(&s, &o);
+    add(&s, SPLIT_TRAIN, "a", 0);
+    add(&s, SPLIT_VALID, "a b c d", 0); /* and so are as many tokens of others at once */
+    for (int i = 0; i < 4; i++) add(&s, SPLIT_VALID, "a", 0);
+    build(&s);
+    assert_int_equal(sentence_set_batches(&s, SPLIT_VALID), 2);
+    sentence_set_free(&s);
 }
 
 int main(void) {
@@ -308,6 +348,8 @@ int main(void) {
         cmocka_unit_test(marks_and_bounds),
         cmocka_unit_test(tags_and_characters),
         cmocka_unit_test(every_sentence_once_in_an_order_of_its_epoch),
+        cmocka_unit_test(common_length_cuts),
+        cmocka_unit_test(sorted_batches),
         cmocka_unit_test(buckets_spare_padding),
         cmocka_unit_test(limit_is_of_training),
         cmocka_unit_test(impossible_options),

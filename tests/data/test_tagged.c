@@ -129,6 +129,7 @@ static void other_forms(void **state) {
     strcpy(o.tag_scheme, "iob1");
     d = open_data(&o);
     expect_sentence(d, SPLIT_TRAIN, 0, "Abc/I-P D/I-P");
+    assert_int_equal(data_tagged_word(d, SPLIT_TRAIN, 0, 0).byte[0], 'A');
     assert_int_equal(data_get_shape(d)->classes, 3);
     data_close(d);
 }

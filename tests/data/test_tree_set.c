@@ -237,6 +237,10 @@ static void refusals(void **state) {
     refuse_data(&o, SR_FORMAT,
                 "valid: no sentence of 1 has transitions: 0 are not projective, 1 have labels that "
                 "training lacks");
+    write_text(o.dir, "valid", CROSSING); /* with labels that training lacks too: counted once */
+    refuse_data(&o, SR_FORMAT,
+                "valid: no sentence of 1 has transitions: 1 are not projective, 0 have labels that "
+                "training lacks");
     write_text(o.dir, "train.gz", CONTROL "1\tx\n");
     refuse_data(&o, SR_FORMAT, "train.gz:5: 2 columns where conllx has 10");
 }

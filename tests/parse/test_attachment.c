@@ -30,6 +30,7 @@ static void expect(const char *form, const char *coarse, const char *fine, const
 static void punctuation(void **state) {
     (void)state;
     expect(",", "PUNCT", ",", "utp");
+    expect("?", "PUNCT", ".", "utp");
     expect("``", "PUNCT", "``", "-tp"); /* a grave accent is a symbol */
     expect("...", "PUNCT", ":", "utp");
     expect("...a", "X", "FW", "---");
