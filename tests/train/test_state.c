@@ -20,6 +20,7 @@ static void number(trainer *r, int64_t n) {
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) *whole[i] = n++;
     for (size_t i = 0; i < sizeof real_number / sizeof *real_number; i++)
         *real_number[i] = (double)n++ / 3;
+    for (int i = 0; i < r->task->counts; i++) last->count[i] = n++;
     r->last_skipped = n % 2;
     for (int i = 0; i < r->model->sites; i++) r->model->site[i]->calls = n++;
 }
@@ -52,6 +53,7 @@ static void every_counter(void **state) {
     static trainer r;
     r = (trainer){.config = &c, .events = &silent, .result = &result};
     check_ok(trainer_open(&r, "test", &why), &why);
+    r.task = task_of(TASK_TAGS); /* it counts of its own */
     number(&r, 100);
     check_ok(checkpoint_write(&r, path, &why), &why);
     number(&r, 501);
