@@ -24,12 +24,14 @@ static void memory(void **state) {
     parse((const char *const[]){"--model=transformer_xl", "--mem-len=11", "--eval-mem-len=12",
                                 "--clamp-len=13", "--eval-clamp-len=14", "--no-same-length",
                                 "--eval-tgt-len=15", "--valid-bytes=16", "--test-bytes=17",
-                                "--valid-share=0.18", "--test-share=0.19", "--data-file=f", NULL});
+                                "--data-file=f", NULL});
     assert_true(m->mem_len == 11 && m->eval_mem_len == 12 && m->clamp_len == 13);
     assert_true(m->eval_clamp_len == 14 && !m->same_length && d->eval_window == 15);
     assert_true(d->valid_bytes == 16 && d->test_bytes == 17);
-    assert_true(d->valid_share == 0.18 && d->test_share == 0.19);
     assert_string_equal(d->file, "f");
+    parse((const char *const[]){"--model=transformer_xl", "--valid-share=0.18", "--test-share=0.19",
+                                NULL});
+    assert_true(d->valid_share == 0.18 && d->test_share == 0.19);
     parse((const char *const[]){"--model=transformer_xl", NULL});
     assert_true(m->same_length && m->eval_clamp_len == 820 && m->eval_mem_len == 2100);
     parse((const char *const[]){"--model=transformer_lm", NULL});
