@@ -131,13 +131,17 @@ static data_split split_of(const char *name) {
     return !strcmp(name, "test") ? SPLIT_TEST : !strcmp(name, "train") ? SPLIT_TRAIN : SPLIT_VALID;
 }
 
+static const char *name_of(data_split split) {
+    return split == SPLIT_VALID ? "validation" : data_split_name(split);
+}
+
 /* What belongs to the numbers: what was counted, what was left out, what the model saw. */
 static void print_result(const trained *t, data_split split, const task_sums *sum) {
     char text[TASK_TEXT];
     int64_t tokens;
-    const char *name = split == SPLIT_VALID ? "validation" : data_split_name(split);
     const int64_t left_out = data_left_out(t->data, split, &tokens);
-    t->task->describe(&(task_result){sum, name, left_out, model_condition(t->model)}, text);
+    t->task->describe(&(task_result){sum, name_of(split), left_out, model_condition(t->model)},
+                      text);
     printf("# %s\n", text);
 }
 
@@ -215,7 +219,7 @@ static sr_status print_decoded(const trained *t, tsv *table, data_split split, s
         train_metric_make(t->task, i, split, false, &m);
         print_row(table, m.name, "-", value[i - first], m.unit, m.definition);
     }
-    printf("# %s\n", text);
+    printf("# %s: %s\n", name_of(split), text);
     return SR_OK;
 }
 
@@ -223,8 +227,6 @@ static sr_status print_decoded(const trained *t, tsv *table, data_split split, s
 static sr_status write_predictions(const trained *t, data_split split, const char *path, bool force,
                                    sr_failure *why) {
     const task_decoding d = decoding_of(t, split);
-    if (!t->task->predict)
-        return sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
     text_output o;
     sr_status status = text_output_open(&o, path, force, why);
     if (status != SR_OK) return status;
@@ -258,6 +260,8 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
     if (status == SR_OK && !data_has_split(t->data, split))
         status = sr_fail(why, SR_USAGE, "--split: %s has no %s split here", t->config.data.name,
                          v->split);
+    if (status == SR_OK && *v->predictions && !t->task->predict)
+        status = sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
     if (status != SR_OK) return status;
     begin_table(&table, from, command, t);
     status = print_metrics(t, &table, split, false, why);

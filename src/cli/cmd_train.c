@@ -53,10 +53,12 @@ static void declare_metrics(session *s, const train_eval *e, bool of_batch) {
 
 static void begin_table(session *s, const train_eval *e) {
     tsv *t = &s->table;
+    char text[80];
     tsv_begin(t, stdout, s->tool.name, s->command);
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "update", "optimizer updates");
-    tsv_column(t, "train_loss", "nats per token or image since the last row, with smoothing");
+    snprintf(text, sizeof text, "%s since the last row, with smoothing", e->task->metric[0].unit);
+    tsv_column(t, "train_loss", text);
     declare_metrics(s, e, false);
     if (s->config.validate_batch) declare_metrics(s, e, true);
     tsv_column(t, "lr", "learning rate of the last update");

@@ -63,9 +63,10 @@ static sr_status check_columns(conll *c, int64_t columns, sr_failure *why) {
     const int64_t wanted = o->word_column > o->tag_column ? o->word_column : o->tag_column;
     if (!c->columns) c->columns = columns, c->line_of_columns = c->at.number;
     if (columns != c->columns)
-        return sr_fail(why, SR_FORMAT, "%s:%lld: %lld columns, line %lld has %lld",
+        return sr_fail(why, SR_FORMAT, "%s:%lld: %lld column%s, line %lld has %lld",
                        c->at.file->path, (long long)c->at.number, (long long)columns,
-                       (long long)c->line_of_columns, (long long)c->columns);
+                       columns == 1 ? "" : "s", (long long)c->line_of_columns,
+                       (long long)c->columns);
     if (columns >= wanted && (o->tag_column || columns > o->word_column)) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s:%lld: %lld column%s, word and tag are columns %lld and %lld",
                    c->at.file->path, (long long)c->at.number, (long long)columns,

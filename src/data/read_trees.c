@@ -53,14 +53,16 @@ static void note_rules(dataset *d) {
     tree_set_trees(s, SPLIT_TRAIN, &t);
     const bool coarse = tree_pos_of(t.bank, t.bank->word, s->pos_column) == &t.bank->word->coarse;
     dataset_note(
-        d, "; format %s; POS of column %s; dictionary %lld of %lld words, count at least %lld",
+        d,
+        "; format %s; POS of column %s; dictionary %lld (%lld of %lld words of the training text",
         tree_format_name(t.bank->format),
         t.bank->format == TREES_MALT_TAB ? "POSTAG"
         : t.bank->format == TREES_CONLLU ? (coarse ? "UPOS" : "XPOS")
                                          : (coarse ? "CPOSTAG" : "POSTAG"),
-        (long long)vocab_size(s->words), (long long)vocab_counted(s->words),
-        (long long)(s->min_count > 1 ? s->min_count : 1));
-    dataset_note(d, "; %lld POS tags; ", (long long)vocab_words(s->pos));
+        (long long)vocab_size(s->words), (long long)vocab_words(s->words),
+        (long long)vocab_counted(s->words));
+    if (s->min_count > 1) dataset_note(d, ", %lld times at least", (long long)s->min_count);
+    dataset_note(d, "); %lld POS tags; ", (long long)vocab_words(s->pos));
     if (t.labels)
         dataset_note(d, "%d labels", t.arc_labels);
     else

@@ -53,6 +53,8 @@ static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *wh
     while (status == SR_OK) {
         ssize_t got = read(fd, f->byte + f->size, capacity - f->size);
         if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EISDIR)
+            return sr_fail(why, SR_IO, "%s: %s", f->path, strerror(errno));
         if (got < 0)
             return sr_fail(why, SR_IO, "%s: byte %zu: %s", f->path, f->size, strerror(errno));
         if (got == 0) break;

@@ -98,7 +98,9 @@ static void refuses_what_is_no_gzip(void **state) {
     const char *dir = make_folder();
     refuse(write_raw(dir, "a.gz", "just text", 9), SR_FORMAT, "byte 0: not a gzip file");
     refuse(write_raw(dir, "a.gz", "", 0), SR_FORMAT, "byte 0: empty");
-    refuse(dir, SR_IO, "Is a directory");
+    char whole[300];
+    snprintf(whole, sizeof whole, "%s: Is a directory", dir);
+    refuse(dir, SR_IO, whole);
     refuse("/nonexistent/file", SR_IO, "No such file");
 }
 

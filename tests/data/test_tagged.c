@@ -234,7 +234,7 @@ static void refusals(void **state) {
     refuse("a B-P\nb Q-P\n", valid, "train:2: tag 'Q-P' is of no scheme: ");
     refuse("a B-P\nb M-P\nc I-P\n", valid,
            "train:3: tag 'I-P' does not go with the tags before it: ");
-    refuse("a B-P\n\nb\n", valid, "train:3: 1 columns, line 1 has 2");
+    refuse("a B-P\n\nb\n", valid, "train:3: 1 column, line 1 has 2");
     refuse("a\n", valid, "train:1: 1 column, word and tag are columns 1 and 2");
     refuse("a B-P\n", "a B-P\nb x O\n", "valid:2: 3 columns, line 1 has 2");
     refuse("a O\n", "b O\n", "train: every tag is O");
