@@ -20,9 +20,9 @@ static const command commands[] = {
     {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
     {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},
-    {"score", cmd_score, "score translations against references"},
+    {"score", cmd_score, "score translations, entities or trees against references"},
     {"dictionary", cmd_dictionary, "the words of texts, counted, as fairseq writes them"},
-    {"list", cmd_list, "norms, models, data, stats, optimizers, figures, options, sites"},
+    {"list", cmd_list, "norms, models, presets, data, tasks, stats, figures, sites and more"},
     {"bpe", cmd_bpe, "learn subwords, cut text into them, count them"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
