@@ -209,7 +209,6 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     if (status == SR_OK) status = add_files(&l, why);
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
-    if (status == SR_OK) dataset_finish_sentences(d, l.labels.count);
     if (status == SR_OK) {
         note_labels(d, &l.labels);
         dataset_finish_sentences(d, l.labels.count);

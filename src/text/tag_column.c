@@ -93,10 +93,13 @@ static void count_illegal(tag_column *c, const tag_mark *m) {
         c->illegal[s] += !tag_follows((tag_scheme)s, c->within ? &c->before : NULL, m);
 }
 
+/* A column of numbers or of words is not one of tags. */
+enum { TYPES_MOST = 250 };
+
 sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const char *text,
                          size_t length, tag_mark *mark, sr_failure *why) {
     tag_part part = TAG_OUTSIDE;
-    const bool shaped = length == 1 || (length > 1 && text[1] == '-');
+    const bool shaped = length == 1 || (length > 2 && text[1] == '-');
     unsigned with = shaped ? schemes_with(text[0], &part) : 0;
     if ((part == TAG_OUTSIDE && length > 1) || length >= TAG_NAME) with = 0;
     if (!(with & c->possible)) return refuse(c, line, text, length, with != 0, why);
@@ -105,6 +108,9 @@ sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const ch
         const size_t cut = length > 1 ? 2 : 1;
         mark->type = tag_types_add(types, text + cut, length - cut);
         if (mark->type < 0) return sr_fail(why, SR_MEMORY, "%s: no memory for types", c->path);
+        if (types->count > TYPES_MOST)
+            return sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is of a further type than %d",
+                           c->path, (long long)line, (int)length, text, TYPES_MOST);
     }
     c->possible &= with;
     c->tags++;

@@ -229,8 +229,18 @@ static void refuse(const char *training, const char *validation, const char *par
     refuse_data(&o, SR_FORMAT, part);
 }
 
+/* 251 words, each of a type of its own. */
+static const char *many_types(void) {
+    static char text[251 * 16];
+    for (int i = 0, used = 0; i < 251; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "a B-%d\n", i);
+    return text;
+}
+
 static void refusals(void **state) {
     (void)state;
+    refuse("a B-P\nb B-\n", valid, "train:2: tag 'B-' is of no scheme: ");
+    refuse(many_types(), valid, "train:251: tag 'B-250' is of a further type than 250");
     refuse("a B-P\nb Q-P\n", valid, "train:2: tag 'Q-P' is of no scheme: ");
     refuse("a B-P\nb M-P\nc I-P\n", valid,
            "train:3: tag 'I-P' does not go with the tags before it: ");
