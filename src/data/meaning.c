@@ -22,9 +22,11 @@ void dataset_add_class(dataset *d, const char *name) {
 
 int64_t dataset_meaning(const dataset *d) {
     int64_t digest = d->classes_meaning;
-    add_words(&digest, data_dictionary(d, SIDE_SOURCE));
-    if (data_dictionary(d, SIDE_TARGET) != data_dictionary(d, SIDE_SOURCE))
-        add_words(&digest, data_dictionary(d, SIDE_TARGET));
+    const set_kind *kind = &set_kinds[d->row->task];
+    const vocab *source = kind->words ? kind->words(d, SIDE_SOURCE) : NULL,
+                *target = kind->words ? kind->words(d, SIDE_TARGET) : NULL;
+    add_words(&digest, source);
+    if (target != source) add_words(&digest, target);
     add_words(&digest, d->sentences.characters);
     add_words(&digest, d->trees.pos);
     add_words(&digest, d->trees.labels);
