@@ -223,14 +223,12 @@ static sr_status print_decoded(const trained *t, tsv *table, data_split split, s
     return SR_OK;
 }
 
-/* The whole file or none. */
-static sr_status write_predictions(const trained *t, data_split split, const char *path, bool force,
-                                   sr_failure *why) {
-    const task_decoding d = decoding_of(t, split);
-    text_output o;
-    sr_status status = text_output_open(&o, path, force, why);
-    if (status != SR_OK) return status;
-    return text_output_finish(&o, t->task->predict(&d, o.out, why), why);
+/* The file of predictions, before anything takes its time. */
+static sr_status open_predictions(const trained *t, const evaluate_values *v, text_output *o,
+                                  sr_failure *why) {
+    if (!t->task->predict)
+        return sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
+    return text_output_open(o, v->predictions, v->force, why);
 }
 
 static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *why) {
@@ -250,27 +248,41 @@ static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *
     return status;
 }
 
-static sr_status evaluate(const tool *from, const char *command, const evaluate_values *v,
-                          trained *t, sr_failure *why) {
-    tsv table;
-    const data_split split = split_of(v->split);
+static sr_status open_all(const tool *from, const evaluate_values *v, trained *t, data_split split,
+                          sr_failure *why) {
     const trained_options o = {v->data_dir, v->testpref, (int)v->threads};
     sr_status status = trained_open(t, from->argv[2], &o, why);
     if (status == SR_OK) status = trained_open_data(t, why);
     if (status == SR_OK && !data_has_split(t->data, split))
         status = sr_fail(why, SR_USAGE, "--split: %s has no %s split here", t->config.data.name,
                          v->split);
-    if (status == SR_OK && *v->predictions && !t->task->predict)
-        status = sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
-    if (status != SR_OK) return status;
+    return status;
+}
+
+static sr_status print_all(const tool *from, const char *command, const evaluate_values *v,
+                           trained *t, data_split split, sr_failure *why) {
+    tsv table;
     begin_table(&table, from, command, t);
-    status = print_metrics(t, &table, split, false, why);
+    sr_status status = print_metrics(t, &table, split, false, why);
     if (status == SR_OK && v->batch) status = print_metrics(t, &table, split, true, why);
     if (status == SR_OK) status = print_decoded(t, &table, split, why);
-    if (status == SR_OK && *v->predictions)
-        status = write_predictions(t, split, v->predictions, v->force, why);
     if (status == SR_OK && writes(v, t, split)) status = print_bleu(from, v, t, &table, split, why);
     return status == SR_OK && v->tid ? print_tid(t, &table, v->batches, why) : status;
+}
+
+static sr_status evaluate(const tool *from, const char *command, const evaluate_values *v,
+                          trained *t, sr_failure *why) {
+    text_output o;
+    const data_split split = split_of(v->split);
+    sr_status status = open_all(from, v, t, split, why);
+    if (status != SR_OK || !*v->predictions)
+        return status == SR_OK ? print_all(from, command, v, t, split, why) : status;
+    status = open_predictions(t, v, &o, why);
+    if (status != SR_OK) return status;
+    const task_decoding d = decoding_of(t, split);
+    status = print_all(from, command, v, t, split, why);
+    if (status == SR_OK) status = t->task->predict(&d, o.out, why);
+    return text_output_finish(&o, status, why);
 }
 
 static int evaluate_and_report(const tool *t, const evaluate_values *v, const char *command) {

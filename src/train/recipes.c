@@ -25,6 +25,7 @@
 /* One layer on reviews, so many tokens of each, <cls> and <sep> among them. */
 #define IMDB_RECIPE(preset, length)                                                                \
     {"transformer_classifier", preset, "data", "labelled"},                                        \
+        {"transformer_classifier", preset, "placement", "post"},                                   \
         {"transformer_classifier", preset, "trainpref", "train.tsv"},                              \
         {"transformer_classifier", preset, "validpref", ""},                                       \
         {"transformer_classifier", preset, "testpref", "test.tsv"},                                \
@@ -119,6 +120,7 @@ static const train_recipe recipes[] = {
     {"transformer_classifier", "", "data", "polarity"}, /* docs/models.md 6 */
     {"transformer_classifier", "", "trainpref", "rt-polarity"},
     {"transformer_classifier", "", "norm", "ln"},
+    {"transformer_classifier", "", "placement", "pre"},
     {"transformer_classifier", "", "optimizer", "adam"},
     {"transformer_classifier", "", "adam-beta2", "0.998"},
     {"transformer_classifier", "", "weight-decay", "0"},
@@ -164,6 +166,7 @@ static const train_recipe recipes[] = {
     {"tener", "", "testpref", "eng.testb"},
     {"tener", "", "lowercase", "yes"},
     {"tener", "", "norm", "ln"},
+    {"tener", "", "placement", "post"},
     {"tener", "", "batch-size", "16"},
     {"tener", "", "optimizer", "sgd"},
     {"tener", "", "lr", "0.0009"},

@@ -98,14 +98,21 @@ static sr_status read_weights(const trainer *r, sr_failure *why) {
     return *c->weights ? weights_read(r->model, c->weights, why) : SR_OK;
 }
 
+static sr_status refuse_test(const train_config *c, sr_failure *why) {
+    sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
+    if (data_obeys(c->data.name, "valid-images"))
+        sr_hint(why,
+                "--valid-images N holds training images out, and the test images are the test");
+    return SR_USAGE;
+}
+
 static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
     r->task = task_of(shape->task);
     r->task_options = (task_options){c->label_smoothing, c->smoothing, c->bleu_beam};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
-    if (c->test && !data_has_split(r->data, SPLIT_TEST))
-        return sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
+    if (c->test && !data_has_split(r->data, SPLIT_TEST)) return refuse_test(c, why);
     r->model = model_create(&c->model, shape, why);
     if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
         return why->status;
