@@ -269,11 +269,26 @@ static void interruption(void **state) {
     }
 }
 
+/* What was not measured is NaN: no BLEU unless asked for, batch statistics of validation alone. */
+static void not_measured(void **state) {
+    (void)state;
+    const char *const args[] = {"--epochs=1", "--validate-batch", "--test", "--testpref=valid",
+                                NULL};
+    told t = {0};
+    train_result r;
+    small_write_pairs(6);
+    sr_run_close(run(&t, args, &r));
+    const int bleu = task_metrics(r.last.task);
+    assert_true(isfinite(r.last.value[0]) && isfinite(r.last.batch_value[0]));
+    assert_true(isfinite(r.test.value[0]) && isnan(r.test.batch_value[0]));
+    assert_true(isnan(r.last.value[bleu]) && isnan(r.test.value[bleu]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_passes), cmocka_unit_test(recorded_evaluations),
         cmocka_unit_test(evaluations),     cmocka_unit_test(embedding),
         cmocka_unit_test(two_embeddings),  cmocka_unit_test(accuracy),
-        cmocka_unit_test(interruption)};
+        cmocka_unit_test(interruption),    cmocka_unit_test(not_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
