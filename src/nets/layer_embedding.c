@@ -22,6 +22,17 @@ embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, 
     return e;
 }
 
+sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
+                          int64_t d, double dropout, int32_t pad) {
+    *e = embedding_init(&b->m->params, "embedding", shape->vocabulary, d, shape->longest, dropout,
+                        pad);
+    if (!e->weight || !e->positions.value)
+        return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
+                       (long long)shape->vocabulary, (long long)d);
+    b->m->embedding = b->m->target_embedding = e->weight;
+    return SR_OK;
+}
+
 void embedding_free(embedding_layer *e) {
     free(e->positions.value);
     e->positions.value = NULL;

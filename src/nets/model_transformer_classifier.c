@@ -66,17 +66,6 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     return SR_OK;
 }
 
-static sr_status build_embedding(const site_builder *b, classifier *net, const data_shape *shape) {
-    const layer_size *s = &net->size.layer;
-    net->embedding = embedding_init(&b->m->params, "embedding", shape->vocabulary, s->d,
-                                    shape->longest, s->dropout, TOKEN_PAD);
-    if (!net->embedding.weight || !net->embedding.positions.value)
-        return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
-                       (long long)shape->vocabulary, (long long)s->d);
-    b->m->embedding = b->m->target_embedding = net->embedding.weight;
-    return SR_OK;
-}
-
 static sr_status classifier_build(model *m, const model_options *o, const data_shape *shape,
                                   sr_failure *why) {
     classifier *net = m->self = calloc(1, sizeof *net);
@@ -90,7 +79,7 @@ static sr_status classifier_build(model *m, const model_options *o, const data_s
     resolved.key_size = net->size.key, resolved.value_size = net->size.value;
     net->count_padding = o->count_padding;
     m->params.fan_in = net->size.fan_in;
-    status = build_embedding(&b, net, shape);
+    status = embedding_build(&b, &net->embedding, shape, s->d, s->dropout, TOKEN_PAD);
     if (status != SR_OK) return status;
     for (int i = 0; i < net->size.layers; i++) net->layer[i] = encoder_layer_init(&b, s, i);
     if (s->pre) net->final = layer_site(&b, s, "encoder", -1, "final");

@@ -56,18 +56,6 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     return SR_OK;
 }
 
-static sr_status build_embedding(const site_builder *b, transformer_lm *net,
-                                 const data_shape *shape) {
-    const layer_size *s = &net->size.layer;
-    net->embedding = embedding_init(&b->m->params, "embedding", shape->vocabulary, s->d,
-                                    shape->longest, s->dropout, -1);
-    if (!net->embedding.weight || !net->embedding.positions.value)
-        return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
-                       (long long)shape->vocabulary, (long long)s->d);
-    b->m->embedding = b->m->target_embedding = net->embedding.weight;
-    return SR_OK;
-}
-
 static sr_status transformer_lm_build(model *m, const model_options *o, const data_shape *shape,
                                       sr_failure *why) {
     transformer_lm *net = m->self = calloc(1, sizeof *net);
@@ -79,7 +67,7 @@ static sr_status transformer_lm_build(model *m, const model_options *o, const da
     const layer_size *s = &net->size.layer;
     resolved.heads = s->heads;
     net->causal = strcmp(o->lm_mask, "released") != 0;
-    status = build_embedding(&b, net, shape);
+    status = embedding_build(&b, &net->embedding, shape, s->d, s->dropout, -1);
     if (status != SR_OK) return status;
     for (int i = 0; i < net->size.layers; i++)
         net->layer[i] = encoder_layer_named(&b, s, "layer", i);

@@ -27,6 +27,9 @@ typedef struct embedding_layer {
 /* weight or positions.value NULL: out of memory. longest: words of a sentence, </s> included. */
 embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
                                int64_t longest, double dropout, int32_t pad);
+/* "embedding", the only one of the model, of the words of its data. */
+sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
+                          int64_t d, double dropout, int32_t pad);
 void embedding_free(embedding_layer *e);
 /* token [count, length] -> [count, length, d] */
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
