@@ -90,7 +90,7 @@ typedef struct sr_run_metric {
     sr_better better;
 } sr_run_metric;
 /* In the order of their declaration; NULL past the end. Files written before metrics were declared
- * have the order and directions of runmetrics.c. */
+ * have the order and directions of read_metrics.c. */
 const sr_run_metric *sr_run_get_metric(const sr_runfile *f, int64_t i);
 const sr_run_metric *sr_run_find_metric(const sr_runfile *f, const char *name); /* or NULL */
 

@@ -1,10 +1,10 @@
-/* reader.h -- the inside of an open run file, shared by runfile.c (opening), runread.c (values) and
- * runcheck.c. */
+/* reader.h -- the inside of an open run file, shared by read_open.c (opening), read_values.c (values) and
+ * check_run.c. */
 #ifndef RECORD_READER_H
 #define RECORD_READER_H
 
+#include "dataset_layout.h"
 #include "h5.h"
-#include "runlayout.h"
 #include "statrec/runfile.h"
 #include "writer.h"
 
@@ -69,7 +69,7 @@ struct sr_runfile {
     int64_t stored_most[COMMITTED_COUNT]; /* rows that the best column has space for */
 };
 
-/* rawfile.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
+/* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
 sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
 /* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
  * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
@@ -83,11 +83,11 @@ sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *se
 /* The same, without a cache of chunks (h5_open_dataset). */
 sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
-/* runmetrics.c: fills metric; says which one is missing; the column of /evals, or NULL. */
+/* read_metrics.c: fills metric; says which one is missing; the column of /evals, or NULL. */
 sr_status reader_list_metrics(sr_runfile *f, sr_failure *why);
 sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why);
 const run_column *reader_eval_column(const sr_runfile *f, const char *name);
-/* readspectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
+/* read_spectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
  * of a file whose writer is done, no row may be in parts); reads /final. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
 sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
@@ -114,7 +114,7 @@ bool reader_has_column(const sr_runfile *f, const run_column *c);
 void reader_guess_method(sr_run_site *site);
 void reader_forget_method(sr_run_site *site); /* to: it is not known */
 
-/* mainnorm.c: fills `called` from norm and layer_scale. */
+/* norm_names.c: fills `called` from norm and layer_scale. */
 void reader_call_site(sr_run_site *site);
 
 #endif

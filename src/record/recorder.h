@@ -1,5 +1,5 @@
-/* recorder.h -- the recorder's inside, shared by recorder.c (life of a file), putting.c (statistics
- * of a step) and rawstats.c (raw tensors). */
+/* recorder.h -- the recorder's inside, shared by recorder.c (life of a file), put_step.c (statistics
+ * of a step) and raw_statistics.c (raw tensors). */
 #ifndef RECORD_RECORDER_H
 #define RECORD_RECORDER_H
 
@@ -61,7 +61,7 @@ struct sr_recorder {
     ino_t old_inode;
 };
 
-/* putspectra.c: memory for a row of spectra; the row of this step, without values yet. */
+/* put_spectra.c: memory for a row of spectra; the row of this step, without values yet. */
 sr_status recorder_reserve_spectra(sr_recorder *r);
 void recorder_begin_spectra(sr_recorder *r);
 /* Declares the file unless that is done. */
@@ -79,12 +79,12 @@ void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
 struct copy_losses; /* losses.h */
-/* copyrows.c: sr_copy_rows that notes in `losses` what could not be read. `result` may be NULL. */
+/* copy_rows.c: sr_copy_rows that notes in `losses` what could not be read. `result` may be NULL. */
 sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                              int64_t embeddings_up_to, struct sr_recovery *result,
                              struct copy_losses *losses);
 
-/* copyspectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
+/* copy_spectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
 sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
                                 struct copy_losses *losses);
 sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f,

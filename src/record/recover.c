@@ -1,5 +1,5 @@
 /* recover.c -- a broken run file into a new, finished one: declared like it, with every row that can
- * be read (copyrows.c). */
+ * be read (copy_rows.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #ifndef RECORD_WRITER_H
 #define RECORD_WRITER_H
 
+#include "dataset_layout.h"
 #include "h5.h"
-#include "runlayout.h"
 
 /* Texts of the root's attributes: fields of sr_run_info of the same names. */
 #define RUN_TEXTS(X)                                                                               \
@@ -97,7 +97,7 @@ sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure 
 sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
                                      const double *values, sr_failure *why);
 
-/* writespectra.c: the current row of /spectra, when there is one; /final. */
+/* write_spectra.c: the current row of /spectra, when there is one; /final. */
 sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why);
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
                            sr_failure *why);

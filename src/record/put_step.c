@@ -1,4 +1,4 @@
-/* putting.c -- ready statistics of the current step, and what follows from them. */
+/* put_step.c -- ready statistics of the current step, and what follows from them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

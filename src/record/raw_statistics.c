@@ -1,4 +1,4 @@
-/* rawstats.c -- statistics from raw tensors, for hosts that have none: docs/norms.md 2, 10, 11, 18.
+/* raw_statistics.c -- statistics from raw tensors, for hosts that have none: docs/norms.md 2, 10, 11, 18.
  *
  *   forward   mu_B, sigma2_B, psi2_B of x over valid rows; running (start 0, 1, 1)
  *             mu <- alpha mu + (1 - alpha) mu_B, sigma2 and psi2 alike (biased), recorded as they

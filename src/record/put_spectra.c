@@ -1,4 +1,4 @@
-/* putspectra.c -- spectra of the current step, and what a last pass found, from the host. */
+/* put_spectra.c -- spectra of the current step, and what a last pass found, from the host. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* runread.c -- values of an open run file (statrec/runfile.h). */
+/* read_values.c -- values of an open run file (statrec/runfile.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

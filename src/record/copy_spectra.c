@@ -1,4 +1,4 @@
-/* copyspectra.c -- /spectra and /final of a run file into a recorder: what can be read of them. */
+/* copy_spectra.c -- /spectra and /final of a run file into a recorder: what can be read of them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

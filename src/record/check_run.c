@@ -1,4 +1,4 @@
-/* runcheck.c -- walks a whole run file: everything declared is there, everything counted is
+/* check_run.c -- walks a whole run file: everything declared is there, everything counted is
  * readable and makes sense. Raw values carry no checksum: a flipped bit in a statistic cannot be
  * seen. */
 #include <stdio.h>

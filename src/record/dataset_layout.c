@@ -1,9 +1,9 @@
-/* runlayout.c -- see runlayout.h.
+/* dataset_layout.c -- see dataset_layout.h.
  *
  * Columns of /vectors are cut where sites begin whenever the widths allow it, so that a site that
  * never puts a vector leaves its chunks unallocated: they take no space and read as the fill value.
  */
-#include "runlayout.h"
+#include "dataset_layout.h"
 
 #define STEP_INT(name, definition)        {"steps", #name, "1", definition, H5_INT64},
 #define STEP_REAL(name, unit, definition) {"steps", #name, unit, definition, H5_FLOAT64},

@@ -1,4 +1,4 @@
-/* mainnorm.c -- what sites and runs are called by their norms. */
+/* norm_names.c -- what sites and runs are called by their norms. */
 #include <stdio.h>
 #include <string.h>
 

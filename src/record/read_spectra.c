@@ -1,4 +1,4 @@
-/* readspectra.c -- /spectra (singular values of a site's input and of its gradient at chosen steps)
+/* read_spectra.c -- /spectra (singular values of a site's input and of its gradient at chosen steps)
  * and /final (what a last pass after training measured): reading and checking. Both
  * groups are there only when the host asked for them, so a reader takes their absence for "none".
  */

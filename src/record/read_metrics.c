@@ -1,4 +1,4 @@
-/* runmetrics.c -- the metrics that a run file declares below /evals, in the order of their
+/* read_metrics.c -- the metrics that a run file declares below /evals, in the order of their
  * declaration. */
 #include <stdio.h>
 #include <stdlib.h>

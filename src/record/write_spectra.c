@@ -1,4 +1,4 @@
-/* writespectra.c -- rows of /spectra and what /final holds, into the file. A row goes there when its
+/* write_spectra.c -- rows of /spectra and what /final holds, into the file. A row goes there when its
  * step ends; `step` is written last, so a row that has a step is whole. */
 #include "writer.h"
 

@@ -1,7 +1,7 @@
-/* runlayout.h -- from the tables of statrec/format.h to datasets: chunk shapes, sizes, attributes.
+/* dataset_layout.h -- from the tables of statrec/format.h to datasets: chunk shapes, sizes, attributes.
  * Internal to src/record. */
-#ifndef RECORD_RUNLAYOUT_H
-#define RECORD_RUNLAYOUT_H
+#ifndef RECORD_DATASET_LAYOUT_H
+#define RECORD_DATASET_LAYOUT_H
 
 #include "h5.h"
 #include "statrec/format.h"

@@ -1,4 +1,4 @@
-/* runfile.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
+/* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
  * file is believed before its type, rank and size were looked at. */
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* readcolumn.c -- datasets of an open run file, looked at before they are believed, and the list of
+/* read_column.c -- datasets of an open run file, looked at before they are believed, and the list of
  * what was found damaged. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* copyrows.c -- copies the readable rows of a run file into a recorder that has not begun: for a
+/* copy_rows.c -- copies the readable rows of a run file into a recorder that has not begun: for a
  * broken file, and for a run that goes on from a checkpoint. Columns are read in batches of rows; a batch
  * that cannot be read is tried again row by row, so that damage costs what it touches: values of one
  * column in some rows. */

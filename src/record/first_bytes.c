@@ -1,4 +1,4 @@
-/* rawfile.c -- what a run file is by its first bytes, told before HDF5 opens it.
+/* first_bytes.c -- what a run file is by its first bytes, told before HDF5 opens it.
  *
  * A run file begins with HDF5's superblock of version 3, 48 bytes, little-endian (HDF5 File Format
  * Specification 3.0, section II.A): signature [8], version, sizes of offsets and of lengths, flags
