@@ -186,7 +186,7 @@ static void print_summary(tsv *t, const char *path, const char *name, int64_t st
 
 static sr_status print_embedding(const settings *s, const run_set *set, int r, const char *name,
                                  tsv *t, sr_failure *why) {
-    sr_run_embedding e;
+    sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
     int64_t step;
     sr_status status = sr_run_get_embedding(set->run[r], name, &e, why);
     if (status != SR_OK) return status;
@@ -213,7 +213,7 @@ static sr_status count_records(const run_set *set, int r, tsv *t, int64_t *recor
     const char *name;
     *records = 0;
     for (int i = 0; (name = sr_run_name(set->run[r], "embeddings", i)); i++) {
-        sr_run_embedding e;
+        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
         sr_status status = sr_run_get_embedding(set->run[r], name, &e, why);
         if (status != SR_OK) return status;
         *records += e.records;

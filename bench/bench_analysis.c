@@ -56,6 +56,7 @@ static void put_step(sr_recorder *r, const double *table, rng *random) {
 
 static void make_run(const char *path, int64_t steps) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     sr_failure why = {0};
     rng random = rng_create(1);
     double table[TABLE + WIDTH];
@@ -67,16 +68,25 @@ static void make_run(const char *path, int64_t steps) {
     for (int i = 0; i < SITES; i++) {
         char name[32];
         snprintf(name, sizeof name, "site%d", i);
-        const sr_site s = {name, "bn", "encoder", SR_FAMILY_SIGMA, WIDTH, i, 0, 1e-5, 0.9};
+        const sr_site s = {.size = sizeof(sr_site),
+                           name,
+                           "bn",
+                           "encoder",
+                           SR_FAMILY_SIGMA,
+                           WIDTH,
+                           i,
+                           0,
+                           1e-5,
+                           0.9};
         sr_add_site(r, &s), sr_set_observed(r, i);
     }
     for (int64_t step = 1; step <= steps; step++) {
-        const sr_step row = {step, 1024, 0, 1, 0.1, 1};
+        const sr_step row = {.size = sizeof(sr_step), step, 1024, 0, 1, 0.1, 1};
         sr_begin_step(r, step);
         put_step(r, table, &random);
         sr_end_step(r, &row);
     }
-    const sr_finish f = {.status = "complete"};
+    const sr_finish f = {.size = sizeof(sr_finish), .status = "complete"};
     if (sr_close(r, &f, &why) != SR_OK) give_up(why.text);
 }
 

@@ -41,7 +41,8 @@ static void put_step(sr_recorder *r, int64_t step, rng *random) {
         for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++)
             sr_put_scalar(r, site, scalars[i], exp(rng_normal(random) - site));
     }
-    const sr_step row = {step,
+    const sr_step row = {.size = sizeof(sr_step),
+                         step,
                          1024,
                          1e-3 * (double)step,
                          2 + 0.1 * rng_normal(random),
@@ -52,6 +53,7 @@ static void put_step(sr_recorder *r, int64_t step, rng *random) {
 
 static void make_run(const char *path, int64_t steps) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     sr_failure why = {0};
     rng random = rng_create(1);
     static const char *const metric[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_accuracy"};
@@ -63,7 +65,16 @@ static void make_run(const char *path, int64_t steps) {
     for (int i = 0; i < SITES; i++) {
         char name[32];
         snprintf(name, sizeof name, "site%d", i);
-        const sr_site s = {name, "bn", "encoder", SR_FAMILY_SIGMA, WIDTH, i, 0, 1e-5, 0.9};
+        const sr_site s = {.size = sizeof(sr_site),
+                           name,
+                           "bn",
+                           "encoder",
+                           SR_FAMILY_SIGMA,
+                           WIDTH,
+                           i,
+                           0,
+                           1e-5,
+                           0.9};
         sr_add_site(r, &s);
     }
     for (int i = 0; i < 4; i++)
@@ -76,7 +87,7 @@ static void make_run(const char *path, int64_t steps) {
         for (int i = 0; i < 4; i++) sr_put_metric(r, metric[i], eval[i]);
         sr_end_eval(r);
     }
-    const sr_finish f = {.status = "complete"};
+    const sr_finish f = {.size = sizeof(sr_finish), .status = "complete"};
     if (sr_close(r, &f, &why) != SR_OK) give_up(why.text);
 }
 

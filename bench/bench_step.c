@@ -118,6 +118,7 @@ static int open_model(step_bench *s) {
 
 static int open_recorder(step_bench *s, const char *path) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     o.vectors_every = 1;
     s->recorder = sr_create(path, &o, &s->why);
@@ -130,7 +131,8 @@ static int open_recorder(step_bench *s, const char *path) {
 
 /* Milliseconds in the recorder around the step; hooks_seconds has what is inside. */
 static double end_recording(step_bench *s, double start) {
-    sr_end_step(s->recorder, &(sr_step){.update = s->steps, .tokens = s->batch.tokens});
+    sr_end_step(s->recorder,
+                &(sr_step){.size = sizeof(sr_step), .update = s->steps, .tokens = s->batch.tokens});
     return 1e3 * (progress_clock() - start + hooks_seconds(s->hooks));
 }
 
@@ -230,7 +232,9 @@ int main(int argc, char **argv) {
     if (open_model(&s)) return give_up(&s);
     if (argc > 4 && open_recorder(&s, argv[4])) return give_up(&s);
     int status = run(&s, rounds);
-    if (s.recorder && sr_close(s.recorder, &(sr_finish){.status = "complete"}, &s.why) != SR_OK)
+    if (s.recorder &&
+        sr_close(s.recorder, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"},
+                 &s.why) != SR_OK)
         return give_up(&s);
     return status;
 }

@@ -138,6 +138,7 @@ void check_text(const program_result *r, int row, const char *column, const char
 
 sr_options run_options(void) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.program = "test";
     o.version = "1";
     o.model = "toy";
@@ -157,13 +158,13 @@ sr_recorder *run_create(const char *path, sr_options o) {
 }
 
 void run_end_step(sr_recorder *r, int step) {
-    const sr_step row = {step, 10, step, 1, 0.1, 1};
+    const sr_step row = {.size = sizeof(sr_step), step, 10, step, 1, 0.1, 1};
     if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
 }
 
 void run_finish(sr_recorder *r) {
     sr_failure why = {0};
-    const sr_finish f = {.status = "complete"};
+    const sr_finish f = {.size = sizeof(sr_finish), .status = "complete"};
     check_ok(sr_close(r, &f, &why), &why);
 }
 
@@ -236,7 +237,8 @@ static void put_small_step(sr_recorder *r, int step) {
 
 void write_small_run(const char *path, int up_to, bool whole) {
     sr_recorder *r = create(path, "toy", "numbers", 7);
-    sr_add_site(r, &(sr_site){.name = "stem",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "stem",
                               .norm = "bn",
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,
@@ -244,7 +246,8 @@ void write_small_run(const char *path, int up_to, bool whole) {
                               .depth = 1,
                               .eps = 1,
                               .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.name = "mid",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "mid",
                               .norm = "pnv",
                               .kind = "conv",
                               .family = SR_FAMILY_PSI,
@@ -252,7 +255,8 @@ void write_small_run(const char *path, int up_to, bool whole) {
                               .depth = 2,
                               .eps = 0,
                               .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.name = "top",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "top",
                               .norm = "ln",
                               .uses = "mu,sigma2",
                               .kind = "conv",
@@ -267,7 +271,7 @@ void write_small_run(const char *path, int up_to, bool whole) {
     for (int step = 1; step <= up_to; step++) {
         sr_begin_step(r, step);
         put_small_step(r, step);
-        const sr_step row = {step, 10, 0.5 * step, 6.0 / step, 0.1, 1};
+        const sr_step row = {.size = sizeof(sr_step), step, 10, 0.5 * step, 6.0 / step, 0.1, 1};
         end_step(r, &row);
     }
     run_put_eval(r, 3, 1.5, "valid_loss valid_nll valid_ppl valid_accuracy", 2.0, 1.0, exp(1),
@@ -284,7 +288,8 @@ void write_small_run(const char *path, int up_to, bool whole) {
 
 void write_ln_run(const char *path) {
     sr_recorder *r = create(path, "toy", "numbers", 7);
-    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "encoder.0.norm1",
                               .norm = "ln",
                               .kind = "encoder",
                               .family = SR_FAMILY_ROW,
@@ -295,7 +300,7 @@ void write_ln_run(const char *path) {
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
-        const sr_step row = {step, 10, step, 1, 0.1, 1};
+        const sr_step row = {.size = sizeof(sr_step), step, 10, step, 1, 0.1, 1};
         end_step(r, &row);
     }
     run_finish(r);
@@ -344,7 +349,8 @@ void write_noisy_run(const noisy_run *run) {
     sr_recorder *r = create(run->path, run->model, run->data, 1);
     uint32_t state = 42;
     assert_true(run->width <= 512);
-    sr_add_site(r, &(sr_site){.name = run->site,
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = run->site,
                               .norm = run->norm,
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,
@@ -352,7 +358,8 @@ void write_noisy_run(const noisy_run *run) {
                               .depth = 1,
                               .eps = 1e-5,
                               .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.name = "late",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "late",
                               .norm = "pnv",
                               .kind = "conv",
                               .family = SR_FAMILY_PSI,
@@ -366,7 +373,13 @@ void write_noisy_run(const noisy_run *run) {
         sr_begin_step(r, step);
         put_noisy_step(r, run, step, &state);
         const double t = (double)step / run->steps;
-        const sr_step row = {step, 64, 10 * t, 2 * exp(-2 * t) + 0.1 * noise(&state), 0.1, 1};
+        const sr_step row = {.size = sizeof(sr_step),
+                             step,
+                             64,
+                             10 * t,
+                             2 * exp(-2 * t) + 0.1 * noise(&state),
+                             0.1,
+                             1};
         end_step(r, &row);
         if (step % (run->steps / 10) == 0) {
             const double loss = 2.1 * exp(-2 * t);

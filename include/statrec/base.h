@@ -3,6 +3,12 @@
  * A function that can fail returns an sr_status and, when the caller passes an sr_failure, leaves
  * one line of text there: what was wrong, the offending value, and where (file:line, dataset,
  * byte). Libraries never print and never exit.
+ *
+ * Structs that the two sides of the library share begin with their size, so that they can grow: a
+ * program and a library of different versions understand what both know. The caller fills in the
+ * size of what it passes and of what it lets the library fill in (SR_INIT does); in structs that the
+ * library returns pointers to it is the library's. What a longer struct says beyond the library's own
+ * must be zero. sr_failure alone has none: a status and two lines are all that it will ever be.
  */
 #ifndef STATREC_BASE_H
 #define STATREC_BASE_H
@@ -10,6 +16,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Changes whenever a program built before would misunderstand the library: a binding compares the two.
+ * What is only added does not change it. */
+#define SR_ABI_VERSION 1
+int sr_abi_version(void);     /* that of the library in use */
+const char *sr_version(void); /* "0.1.0" */
+
+/* SR_INIT(sr_site, .name = "norm1", .width = 64): such a struct with its size filled in. */
+#define SR_INIT(type, ...) ((type){.size = sizeof(type), __VA_ARGS__})
 
 typedef enum sr_status {
     SR_OK = 0,

@@ -34,7 +34,8 @@
     X(depth, "place of the site in the forward pass")                                              \
     X(layer_scale, "groups of a layer scale in front of the method; 0 = none")                     \
     X(observed, "1: batch statistics are observed beside the method; 0: only what it uses")        \
-    X(layer_scale_own, "1: the layer scale is a part of the method; 0: it is not")
+    X(layer_scale_own, "1: the layer scale is a part of the method; 0: it is not")                 \
+    X(merged, "1: the passes of a step are one batch, merged; 0: statistics of one pass")
 
 /* X(name, definition): float64 [S] under /sites. */
 #define SR_SITE_REALS(X)                                                                           \
@@ -124,6 +125,11 @@
     X(padded, "padded rows of this pass, which are not among `rows`")                              \
     X(row_free_var, "LN family: row_grad_var if mean and deviation of the row were constants")
 
+/* Numbers of the host's own (sr_declare_scalar): of every site, float32 [T, S] under /scalars, or of
+ * the whole step, float64 [T] under /steps. Attributes of /host, which is there only with such numbers
+ * or with ranks: scalars and steps, their names, one a line; ranks, as in sr_options. */
+typedef enum { SR_PER_SITE, SR_PER_STEP } sr_scope;
+
 /* Evaluations have the metrics that their host declares (sr_add_metric), one float64 [E] each under
  * /evals, beside /evals/step and /evals/epoch. Which of two values is better, and its word in the
  * attribute `better`: SR_BETTER_WORDS[better + 1]. */
@@ -145,6 +151,14 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
 #define SR_FINALS(X)                                                                               \
     X(tid_mean, "1", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                  \
     X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")
+
+/* X(name, definition): float64 [R, W] under /running, beside step int64 [R]: the recorder's running
+ * values after that step, rows in no order. Only in files of hosts that give raw tensors or sums. */
+#define SR_RUNNING(X)                                                                              \
+    X(mu, "running mean after the step's update")                                                  \
+    X(sigma2, "running variance after the step's update")                                          \
+    X(psi2, "running mean square after the step's update")                                         \
+    X(nu, "PN backward estimate after the step's update")
 
 #define SR_ENUM_VECTOR1(name, ...)   SR_##name,
 #define SR_ENUM_SCALAR1(name, ...)   SR_SCALAR_##name,
@@ -169,8 +183,10 @@ enum {
     SR_REASON_SIZE = 256,
     SR_DIGEST_SIZE = 32,
     SR_METHOD_SIZE = 192,
-    SR_DEFINITION_SIZE = 512, /* of a metric */
-    SR_METRICS_MAX = 128
+    SR_DEFINITION_SIZE = 512, /* of a metric, of a scalar of the host's */
+    SR_METRICS_MAX = 128,
+    SR_RUNNING_KEPT = 8,
+    SR_DECLARED_MAX = 64 /* scalars of the host's */
 };
 
 #endif

@@ -1,11 +1,12 @@
 /* moments.h -- statistics of a tensor, and the scalars of format.h from vectors. Plain C and libm.
  *
  * Two-pass inside blocks, merged after Chan et al. (1979) in a fixed order; sums over rows in
- * double. A tensor is element (o, c, i) of [outer, channels, inner]; a row is one (o, i).
+ * double.
  */
 #ifndef STATREC_MOMENTS_H
 #define STATREC_MOMENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "statrec/base.h"
@@ -15,15 +16,29 @@
 extern "C" {
 #endif
 
-/* Rows that count; mean, biased variance and mean square [channels] (NaN when there is no row). */
-int64_t sr_moments(const float *x, int64_t outer, int64_t channels, int64_t inner,
-                   const uint8_t *valid, double *mean, double *variance, double *mean_square);
+/* What a tensor's elements are: IEEE 754 binary32, binary64, binary16, or the upper half of a
+ * binary32. */
+typedef enum { SR_FLOAT32, SR_FLOAT64, SR_BFLOAT16, SR_FLOAT16 } sr_element;
 
-/* sum_g[c] = sum g, sum_gx[c] = sum g * (x - center[c]) * scale[c], sum_gg[c] = sum g^2 over valid
- * rows; all [channels]. */
-void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t channels,
-                      int64_t inner, const uint8_t *valid, const double *center,
-                      const double *scale, double *sum_g, double *sum_gx, double *sum_gg);
+/* A tensor of a host, never written to: element (o, c, i) of [outer, channels, inner] is one value
+ * of feature c; a row is one (o, i). Channels last (NLC, NHWC): all rows in outer, inner 1. Channels
+ * first (NCL, NCHW): outer N, inner L or H*W. */
+typedef struct sr_tensor {
+    size_t size;
+    const void *data;
+    sr_element element;
+    int64_t outer, channels, inner;
+    const uint8_t *valid; /* [outer * inner]: rows that count; NULL: all */
+    int64_t samples;      /* that the rows belong to; 0: outer where inner > 1, else not known */
+} sr_tensor;
+
+/* Rows that count; mean, biased variance and mean square [channels] (NaN when there is no row). */
+int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *mean_square);
+
+/* sum_g[c] = sum g, sum_gc[c] = sum g (x - center[c]), sum_gg[c] = sum g^2 over valid rows of x; all
+ * [channels]. g has the shape of x, but may have elements of its own. */
+void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
+                      double *sum_gc, double *sum_gg);
 
 /* ||a - b||_2 / d, and the same of the roots. docs/norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);

@@ -5,31 +5,35 @@
  *   o.program = "mytrainer";
  *   o.planned_steps = steps;
  *   sr_recorder *r = sr_create("run.h5", &o, &why);
- *   sr_site norm1 = {.name = "encoder.0.norm1", .norm = "bn", .kind = "encoder",
- *                    .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95};
+ *   sr_site norm1 = SR_INIT(sr_site, .name = "encoder.0.norm1", .norm = "bn", .kind = "encoder",
+ *                           .family = SR_FAMILY_SIGMA, .width = 512, .eps = 1e-5, .alpha = 0.95);
  *   int site = sr_add_site(r, &norm1);
  *   sr_add_metric(r, "valid_f1", "percent", "span F1, validation split", SR_BETTER_MORE);
+ *   int ratio = sr_declare_scalar(r, "update_ratio", "1", "||update of gamma|| / ||gamma||",
+ *                                 SR_PER_SITE);
  *   for (int64_t step = 1; step <= steps; step++) {
  *       sr_begin_step(r, step);
  *       sr_observe_forward(r, site, &x, gamma);     either raw tensors:
  *       sr_observe_backward(r, site, &dy);          the recorder takes the statistics
  *       sr_put_rows(r, site, n);                    or statistics that the host has
  *       sr_put_vector(r, site, SR_mu_B, mu_B);      already, vector by vector
- *       sr_step row = {.update = step, .tokens = n, .epoch = NAN, .loss = loss, .lr = lr,
- *                      .grad_norm = NAN};
+ *       sr_put_scalar(r, site, ratio, 1e-3);
+ *       sr_step row = SR_INIT(sr_step, .update = step, .tokens = n, .epoch = NAN, .loss = loss,
+ *                             .lr = lr, .grad_norm = NAN);
  *       sr_end_step(r, &row);
  *       sr_begin_eval(r, step, NAN);                after a step, when there is one
  *       sr_put_metric(r, "valid_f1", f1);
  *       sr_end_eval(r);
  *   }
- *   sr_finish finish = {.status = "complete"};
+ *   sr_finish finish = SR_INIT(sr_finish, .status = "complete");
  *   if (sr_close(r, &finish, &why) != SR_OK) fprintf(stderr, "%s\n", why.text);
  *
  * The recorder never prints, never exits and never stops its host: the first failure is kept,
  * later calls do nothing and return it, sr_close reports it. Sites are declared before the first
  * step. While recording the file is PATH.part (readable as it grows: HDF5 SWMR); sr_close renames
- * it to PATH without replacing a file that appeared there meanwhile. One recorder is used by one
- * thread at a time; its file belongs to it alone.
+ * it to PATH without replacing a file that appeared there meanwhile. The recorders of a process are
+ * used by one thread at a time (HDF5 is one for all of them); a child that a process forks may go on
+ * as if there were none: it writes nothing.
  */
 #ifndef STATREC_RECORD_H
 #define STATREC_RECORD_H
@@ -40,6 +44,7 @@
 
 #include "statrec/base.h"
 #include "statrec/format.h"
+#include "statrec/moments.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,8 +54,8 @@ typedef struct sr_recorder sr_recorder;
 
 /* NULL text is stored as "". Texts are copied. */
 typedef struct sr_options {
-    size_t size; /* sizeof(sr_options): lets the struct grow */
-    bool force;  /* replace PATH and PATH.part */
+    size_t size;
+    bool force; /* replace PATH and PATH.part */
     const char *program, *version, *command, *config, *host, *git, *model, *data;
     const char *task; /* what the model does: "images" classifies images, "pairs" translates
                                    sentence pairs; a host's own word for anything else */
@@ -72,16 +77,33 @@ typedef struct sr_options {
     bool
         resume; /* PATH or PATH.part is the run that goes on: both stay as they are until sr_copy_rows
                     has copied it; then the new file is PATH.part, and PATH when it is closed */
+    bool running;    /* sr_flush and sr_close keep the running values of sr_observe_* in the file,
+                          for a run that goes on from there */
+    double overhead; /* where vectors_every is -1: the share of the run's time that recording may
+                          take; their spacing doubles while it takes more. What it took and did is
+                          in /steps: recorder_seconds, vectors_every. 0: no matter */
+    const char
+        *ranks; /* whose rows the statistics are of, where several processes train: "rank 0 of
+                          4", "all of 4"; "" for one process */
 } sr_options;
 
 #define SR_OPTIONS_DEFAULT                                                                         \
     {                                                                                              \
         .size = sizeof(sr_options), .loss_reduction = "sum", .scalars = true, .vectors = true,     \
-        .vectors_every = -1, .size_limit = 2000000000, .flush_steps = 64, .flush_seconds = 5       \
+        .vectors_every = -1, .size_limit = 2000000000, .flush_steps = 64, .flush_seconds = 5,      \
+        .running = true, .overhead = 0.02                                                          \
     }
+
+/* More than one forward pass of a site in a step (sr_observe_forward). */
+typedef enum {
+    SR_REPEAT_LAST, /* the last one before its backward pass counts: activation checkpointing */
+    SR_REPEAT_MERGE /* those that a backward pass follows are one batch (Chan's formula): the
+                       micro-batches of an update, the uses of a shared module */
+} sr_repeat;
 
 /* Analyses ask for what stands here, never for the name of the norm. */
 typedef struct sr_site {
+    size_t size;
     const char *name, *norm; /* "encoder.0.norm1"; its method, as in `statrec list norms` */
     const char *kind;        /* part of the model that it sits in: "conv", "encoder", "decoder"; a
                                 host's own word for others. Result tables tell the decoder's
@@ -96,10 +118,12 @@ typedef struct sr_site {
      * ROW and OWN does not tell what they use. Refused where they contradict the family. */
     const char *axis, *uses, *constants;
     bool layer_scale_own; /* the layer scale is a part of the method */
+    sr_repeat repeat;
 } sr_site;
 
 /* Numbers of the host's own for one step; names as in SR_STEP_INTS and SR_STEP_REALS. */
 typedef struct sr_step {
+    size_t size;
     int64_t update, tokens;
     double epoch, loss, lr, grad_norm;
 } sr_step;
@@ -130,6 +154,13 @@ sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *
 sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, const char *definition,
                         sr_better better);
 
+/* Declares a number of the host's own, one per step or one per site and step: gradient norm of a layer,
+ * entropy of its attention. Its id, for sr_put_scalar and sr_put_step_scalar, or -1. name, unit and
+ * definition as in sr_add_metric, and no column of /steps or /scalars already; at most
+ * SR_DECLARED_MAX. Before the first step. */
+int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const char *definition,
+                      sr_scope scope);
+
 /* Tells the projection which vectors (bits 1u << SR_mu_B ...) the host will put at a site, where
  * these are not the ones of its family. Before the first step. */
 sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
@@ -158,25 +189,58 @@ bool sr_wants_vectors(const sr_recorder *r);
  * silently be missing. */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
-sr_status sr_put_scalar(sr_recorder *r, int site, sr_scalar which, double value);
+/* which: one of sr_scalar, or what sr_declare_scalar returned. The last value counts. */
+sr_status sr_put_scalar(sr_recorder *r, int site, int which, double value);
+sr_status sr_put_step_scalar(sr_recorder *r, int which, double value);
 
-/* Raw tensors of the current step: element (o, c, i) of [outer, channels, inner] is one value of
- * feature c; a row is one (o, i). valid [outer * inner] marks rows that count, NULL: all. */
-typedef struct sr_tensor {
-    const float *data;
-    int64_t outer, channels, inner;
-    const uint8_t *valid;
-} sr_tensor;
+/* The statistics, families and scalars of statrec/format.h by their names, for bindings; -1 (families:
+ * SR_FAMILY_COUNT) when there is none. And the names and definitions by number, NULL past the end. */
+int sr_vector_id(const char *name);
+int sr_scalar_id(const char *name);
+const char *sr_vector_name(int which);
+const char *sr_scalar_name(int which);
+const char *sr_vector_definition(int which);
+const char *sr_scalar_definition(int which);
+sr_family sr_family_find(const char *name);
 
-/* Samples of a pass are told where inner > 1: outer of them.
+/* Raw tensors of the current step (statrec/moments.h).
  *
- * x is what the layer normalises. Keeps mu_B, sigma2_B, psi2_B and a copy of nothing: x must stay
- * unchanged until sr_observe_backward of the same site and step. Running statistics are kept by
- * the recorder with the site's alpha (none when it is NaN). gamma [channels] or NULL (ones). xhat
- * of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps); PN x /
- * sqrt(psi2 + eps), psi2 from before the update. */
+ * x is what the layer normalises, gamma [channels] its gain, NULL: ones. Of x nothing is copied: it
+ * must stay unchanged until sr_observe_backward with the gradient of the layer's output, of the same
+ * shape. A backward pass belongs to the last forward pass that still lacks one; one more is of no
+ * consequence. What several passes of a step mean, sr_site.repeat says. sr_end_step makes mu_B,
+ * sigma2_B, psi2_B, gamma, sum_g and sum_gx of it; without any backward pass the last forward pass
+ * counts.
+ *
+ * The recorder keeps running statistics with the site's alpha (none when it is NaN), one update a
+ * step; a host that has its own puts them (sr_put_vector: mu, sigma2, psi2, nu), in the same step.
+ *
+ * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps);
+ * PN x / sqrt(psi2 + eps), psi2 from before the update. dx_norm and direct_norm are left out where
+ * passes were merged. */
 sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
 sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy);
+
+/* The same from sums that the host has made (on a device, or of another process): moments of the
+ * valid rows, [width] each, biased variance; gamma NULL: ones. */
+typedef struct sr_forward {
+    size_t size;
+    int64_t rows, samples, padded; /* samples 0: not known */
+    const double *mean, *variance, *mean_square, *gamma;
+} sr_forward;
+/* Over valid rows, [width] each: sums of g, of g (x - mean) with the mean of the pass, and of g^2
+ * (NULL: dx_norm and direct_norm are left out). */
+typedef struct sr_backward {
+    size_t size;
+    const double *sum_g, *sum_gc, *sum_gg;
+} sr_backward;
+sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *x);
+sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *dy);
+
+/* Seconds that the recorder has taken so far; and more of them, that the host spent for it outside
+ * (options.overhead). */
+double sr_own_seconds(const sr_recorder *r);
+void sr_add_seconds(sr_recorder *r, double seconds);
 
 /* Singular values [width], descending, of a site's input and of its gradient in the current step
  * (value [SR_SPECTRUM_COUNT]; NULL: none), with the rows they are of. options.spectra. */
@@ -199,11 +263,15 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
  * options.final. */
 sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const value[SR_FINAL_COUNT]);
 
+/* What waits goes into the file, and with options.running the running values as they are after the
+ * last step: call it where you save a state that you may go on from. The last
+ * SR_RUNNING_KEPT of them are there. */
 sr_status sr_flush(sr_recorder *r);
 /* Copies the readable rows with step <= up_to_step (< 0: all) of the run file `from`, whose sites
  * and embeddings must be those of r, before the first step of r; of an embedding's rows those with
  * step <= embeddings_up_to. `created` becomes that of the file. result may be NULL. The running
- * statistics that sr_observe_forward keeps are not in the file and start anew. */
+ * values go on from those kept at up_to_step, or last before it: result->running_step, -1 when none
+ * were and they start anew. */
 struct sr_recovery; /* statrec/runfile.h */
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        int64_t embeddings_up_to, struct sr_recovery *result);
@@ -212,6 +280,7 @@ sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
 const sr_failure *sr_failed(const sr_recorder *r);
 
 typedef struct sr_finish {
+    size_t size;
     const char *status; /* "complete"; "diverged": it ended with a loss that is not finite;
                            "interrupted" or "failed" */
     const char *reason; /* one line, or "" */

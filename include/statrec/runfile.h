@@ -21,6 +21,7 @@ extern "C" {
 typedef struct sr_runfile sr_runfile;
 
 typedef struct sr_run_site {
+    size_t size;
     char name[SR_NAME_SIZE], norm[SR_NAME_SIZE], kind[SR_KIND_SIZE];
     int64_t offset, width, depth, layer_scale; /* columns offset .. offset+width-1 of /vectors */
     double eps, alpha;
@@ -30,10 +31,11 @@ typedef struct sr_run_site {
      * them what is known of a method of this name. */
     sr_family family;
     char axis[SR_KIND_SIZE], uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
-    int64_t layer_scale_own;
+    int64_t layer_scale_own, merged;
 } sr_run_site;
 
 typedef struct sr_run_info {
+    size_t size;
     const char *path; /* as opened, ".part" included */
     const char *program, *version, *command, *config, *host, *created, *git, *model, *data, *task;
     const char *loss_reduction, *parent;
@@ -45,7 +47,8 @@ typedef struct sr_run_info {
                            "damaged": unreadable */
     const char *reason, *weights_digest, *finished;
     double wall_seconds;
-    int64_t spectra; /* rows of /spectra, P */
+    int64_t spectra;   /* rows of /spectra, P */
+    const char *ranks; /* whose rows the statistics are of, "" for those of one process */
 } sr_run_info;
 
 /* path; when it does not exist, path.part. A file that is growing has the rows it had when it was
@@ -86,6 +89,7 @@ bool sr_run_has_eval(const sr_runfile *f, const char *name);
 
 /* A number of evaluations (sr_run_eval), as its host declared it. Texts are valid until close. */
 typedef struct sr_run_metric {
+    size_t size;
     const char *name, *unit, *definition;
     sr_better better;
 } sr_run_metric;
@@ -93,6 +97,16 @@ typedef struct sr_run_metric {
  * have the order and directions of read_metrics.c. */
 const sr_run_metric *sr_run_get_metric(const sr_runfile *f, int64_t i);
 const sr_run_metric *sr_run_find_metric(const sr_runfile *f, const char *name); /* or NULL */
+
+/* A scalar of the host's own (sr_declare_scalar). sr_run_scalar and sr_run_has_scalar know its name
+ * where it is one per site, sr_run_step_reals where it is one per step. */
+typedef struct sr_run_declared {
+    size_t size;
+    const char *name, *unit, *definition;
+    sr_scope scope;
+} sr_run_declared;
+/* Those per site, then those per step, in the order of their declaration; NULL past the end. */
+const sr_run_declared *sr_run_get_declared(const sr_runfile *f, int64_t i);
 
 /* True where this scalar (or vector) of the site is only the observer's: batch statistics that the
  * site's own method does not have. */
@@ -114,6 +128,7 @@ enum {
     SR_DEPENDS_ALPHA = 32    /* weight of the old running value */
 };
 typedef struct sr_instead {
+    size_t size;
     char name[SR_NAME_SIZE];
     const char *reason; /* why, one clause after the statistic's name */
 } sr_instead;
@@ -157,6 +172,7 @@ sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int6
                       double *value, sr_failure *why);
 
 typedef struct sr_run_embedding {
+    size_t size;
     int64_t rows, cols, values, records; /* values = min(rows, cols); records = M */
     char method[SR_METHOD_SIZE];         /* of computing them; "" when the host did not say */
 } sr_run_embedding;
@@ -184,8 +200,10 @@ typedef void sr_tell_fn(void *context, const sr_failure *fault);
 sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why);
 
 typedef struct sr_recovery {
+    size_t size;
     int64_t steps, vectors, evals;                /* rows copied */
     int64_t lost_steps, lost_vectors, lost_evals; /* rows present or counted but unreadable */
+    int64_t running_step; /* that the running values are of; -1: none (sr_copy_rows) */
 } sr_recovery;
 /* rows: how many of a dataset ("/steps/loss") could not be read, or -1 where it has none; their
  * values are NaN or -1 in the new file. */

@@ -3,6 +3,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+int sr_abi_version(void) {
+    return SR_ABI_VERSION;
+}
+
+const char *sr_version(void) {
+    return STATREC_VERSION;
+}
+
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
     if (!why || why->status != SR_OK) return status;
     va_list args;

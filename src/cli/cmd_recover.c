@@ -57,7 +57,7 @@ static void print_lost(void *context, const char *dataset, int64_t rows, const c
 int cmd_recover(const tool *t) {
     recover_values values;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
     int files = 0;
     if (tool_wants_help(t)) return print_help();
     options_preset(recover_options, &values);

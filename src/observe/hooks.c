@@ -155,6 +155,7 @@ static int declare(sr_recorder *r, const norm_site *s) {
     write_uses(m->uses, uses);
     write_uses(m->constants, constants);
     int site = sr_add_site(r, &(sr_site){
+                                  .size = sizeof(sr_site),
                                   .name = s->name,
                                   .norm = m->name,
                                   .kind = s->kind,

@@ -22,6 +22,7 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     sr_options s = SR_OPTIONS_DEFAULT;
     s.force = o->force;
     s.resume = o->resume;
+    s.running = false, s.overhead = 0; /* checkpoints keep them; same seed, same rows */
     s.parent = o->parent;
     s.program = "statrec train";
     s.version = STATREC_VERSION;
@@ -113,7 +114,8 @@ static void forget(run_record *r) {
 sr_status run_record_close(run_record *r, const char *status, const char *reason,
                            const char *digest, sr_failure *why) {
     if (!r) return SR_OK;
-    const sr_finish finish = {.status = status, .reason = reason, .weights_digest = digest};
+    const sr_finish finish =
+        SR_INIT(sr_finish, .status = status, .reason = reason, .weights_digest = digest);
     sr_status closed = sr_close(r->recorder, &finish, why);
     forget(r);
     return closed;
@@ -168,7 +170,7 @@ void run_record_close_look(run_record_look *look) {
 
 sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
                           sr_failure *why) {
-    sr_recovery got;
+    sr_recovery got = SR_INIT(sr_recovery, .steps = 0);
     if (!r) return SR_OK;
     if (sr_copy_rows(r->recorder, from, steps, embedding_step, &got) != SR_OK) {
         const sr_failure *f = sr_failed(r->recorder);
@@ -213,7 +215,8 @@ void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
 
 void run_record_end_step(run_record *r, const run_step *row) {
     if (!r) return;
-    const sr_step s = {row->update, row->tokens, row->epoch, row->loss, row->lr, row->grad_norm};
+    const sr_step s =
+        SR_INIT(sr_step, row->update, row->tokens, row->epoch, row->loss, row->lr, row->grad_norm);
     sr_end_step(r->recorder, &s);
 }
 

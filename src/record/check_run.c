@@ -99,8 +99,16 @@ static void read_statistics(walk *w, bool exact) {
     };
     const sr_run_info *info = &w->f->info;
     read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact);
+    for (int i = 0; i < w->f->declared_count; i++)
+        read_column(w, &w->f->declared[i].column, info->steps, exact), met(w);
     read_group(w, &run_vector_step, 1, info->vectors, exact, false);
     read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact);
+}
+
+static void read_running(walk *w) {
+    if (!h5_has(w->f->file, "/running")) return;
+    read_group(w, &run_running_step, 1, 0, false, false);
+    read_group(w, run_running, RUN_RUNNING, 0, false, false);
 }
 
 static void read_evals(walk *w, bool exact) {
@@ -193,7 +201,7 @@ static void check_embeddings(walk *w) {
     const char *name;
     for (int i = 0; (name = sr_run_name(w->f, "embeddings", i)); i++) {
         sr_status status = SR_OK;
-        sr_run_embedding e;
+        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
         int64_t step;
         char path[2 * SR_NAME_SIZE];
         snprintf(path, sizeof path, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
@@ -241,6 +249,7 @@ static void walk_file(walk *w) {
     read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
     read_statistics(w, exact);
     read_evals(w, exact);
+    read_running(w);
     check_steps(w, exact);
     check_evals(w), met(w);
     check_columns_of_sites(w), met(w);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "statrec/runfile.h"
+#include "struct_size.h"
 
 /* Statistics whose name begins and ends so: with anything between where `begin` ends in _. */
 typedef struct comparability {
@@ -63,12 +64,12 @@ unsigned sr_depends(const char *statistic, sr_instead *instead) {
         const comparability *c = &rows[i];
         if (!fits(c, statistic)) continue;
         const size_t stem = strlen(statistic) - strlen(c->end);
-        instead->reason = c->reason;
-        instead->name[0] = 0;
-        if (c->instead && stem + strlen(c->instead) < sizeof instead->name) {
-            memcpy(instead->name, statistic, stem);
-            strcpy(instead->name + stem, c->instead);
+        sr_instead ours = SR_INIT(sr_instead, .reason = c->reason);
+        if (c->instead && stem + strlen(c->instead) < sizeof ours.name) {
+            memcpy(ours.name, statistic, stem);
+            strcpy(ours.name + stem, c->instead);
         }
+        struct_give(instead, &ours, sizeof ours, "sr_instead", NULL);
         return c->depends;
     }
     return 0;
@@ -174,7 +175,7 @@ static void list_causes(unsigned bits, char *text, size_t size) {
 }
 
 bool sr_comparable(const char *statistic, unsigned differences, char *text, size_t size) {
-    sr_instead instead, unused;
+    sr_instead instead = SR_INIT(sr_instead, .reason = ""), unused = instead;
     char why[128], rest[256] = "";
     const unsigned wrong = sr_depends(statistic, &instead) & differences;
     if (!wrong) return true;

@@ -23,6 +23,7 @@ typedef struct copier {
     int64_t *step_int[RUN_STEP_INTS]; /* [STEP_BATCH] */
     double *step_real[RUN_STEP_REALS];
     float *scalar[SR_SCALAR_COUNT]; /* [STEP_BATCH, S]; NULL where the file has none */
+    void *own[SR_DECLARED_MAX];     /* of scalars of the host's: the same, or double [STEP_BATCH] */
 
     int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
     int64_t *vector_step;                                /* [vector_capacity] */
@@ -37,6 +38,10 @@ static bool allocate(void *at, int64_t count, size_t size) {
     return *p != NULL;
 }
 
+static int64_t own_columns(const sr_runfile *f, int i) {
+    return f->declared[i].shown.scope == SR_PER_SITE ? f->info.sites : 1;
+}
+
 static sr_status copier_allocate(copier *c) {
     const sr_run_info *info = &c->f->info;
     int64_t row = info->width * (int64_t)sizeof(float);
@@ -49,6 +54,8 @@ static sr_status copier_allocate(copier *c) {
     for (int i = 0; i < SR_SCALAR_COUNT && ok && c->r->options.scalars; i++)
         if (sr_run_has_scalar(c->f, run_scalars[i].name))
             ok = allocate(&c->scalar[i], STEP_BATCH * info->sites, sizeof(float));
+    for (int i = 0; i < c->f->declared_count && ok; i++)
+        ok = allocate(&c->own[i], STEP_BATCH * own_columns(c->f, i), sizeof(double));
     for (int v = 0; v < SR_VECTOR_COUNT && ok && c->r->options.vectors; v++)
         if (sr_run_has_vector(c->f, run_vectors[v].name))
             ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
@@ -61,6 +68,7 @@ static void copier_free(copier *c) {
     for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
+    for (int i = 0; i < SR_DECLARED_MAX; i++) free(c->own[i]);
     free(c->vector_step);
     sr_run_close(c->f);
 }
@@ -170,6 +178,26 @@ static void load_steps(copier *c, int64_t first, int64_t count) {
     for (int i = 0; i < SR_SCALAR_COUNT; i++)
         if (c->scalar[i])
             read_what_is_whole(c, &run_scalars[i], c->f->info.sites, first, count, c->scalar[i]);
+    for (int i = 0; i < c->f->declared_count; i++)
+        read_what_is_whole(c, &c->f->declared[i].column, own_columns(c->f, i), first, count,
+                           c->own[i]);
+}
+
+static sr_status copy_own(copier *c, int64_t row) {
+    run_writer *w = &c->r->writer;
+    for (int i = 0; i < c->f->declared_count; i++) {
+        const int64_t columns = own_columns(c->f, i);
+        const bool site = c->f->declared[i].shown.scope == SR_PER_SITE;
+        int to = 0;
+        while (strcmp(w->declared[to].name, c->f->declared[i].name) != 0) to++;
+        for (int64_t k = 0; k < columns; k++) {
+            const double value =
+                site ? ((float *)c->own[i])[row * columns + k] : ((double *)c->own[i])[row];
+            if (!isnan(value) && writer_put_declared(w, to, k, value, &c->r->failure) != SR_OK)
+                return recorder_check(c->r);
+        }
+    }
+    return SR_OK;
 }
 
 static sr_status copy_scalars(copier *c, int64_t row) {
@@ -198,6 +226,7 @@ static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
     bool vectors = r->options.vectors && find_vectors(c, ints[0], vector_at);
     sr_status status = writer_begin_step(&r->writer, vectors, &r->failure);
     if (status == SR_OK) status = copy_scalars(c, row);
+    if (status == SR_OK) status = copy_own(c, row);
     if (status == SR_OK && vectors) status = copy_vector_row(c, (*vector_at)++);
     if (status != SR_OK) return status;
     writer_end_step(&r->writer, ints, reals);
@@ -260,7 +289,7 @@ static sr_status copy_evals(copier *c) {
 }
 
 static sr_status copy_embedding(copier *c, run_embedding *e) {
-    sr_run_embedding from;
+    sr_run_embedding from = SR_INIT(sr_run_embedding, .rows = 0);
     sr_failure why = {0};
     if (sr_run_get_embedding(c->f, e->name, &from, &why) != SR_OK)
         return why.status == SR_MEMORY ? sr_fail(&c->r->failure, SR_MEMORY, "%s", why.text) : SR_OK;
@@ -290,7 +319,9 @@ static sr_status copy_all(copier *c) {
         status = copy_embedding(c, &c->r->embedding[i]);
     if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to, c->losses);
     if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f, c->losses);
-    if (status == SR_OK) status = sr_flush(c->r);
+    if (status == SR_OK)
+        status = running_copy(c->r, c->f, c->up_to, &c->count.running_step, c->losses);
+    if (status == SR_OK) status = writer_flush(&c->r->writer, &c->r->failure);
     if (c->up_to >= 0) return status;
     const sr_run_info *info = &c->f->info;
     const int64_t read[COMMITTED_COUNT] = {info->steps, info->vectors, info->evals};
@@ -316,7 +347,7 @@ static sr_status compare_sites(copier *c) {
     const char *name;
     for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
         bool found = false;
-        sr_run_embedding e = {0};
+        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
         sr_failure why = {0};
         if (sr_run_get_embedding(f, name, &e, &why) != SR_OK) {
             if (why.status == SR_MEMORY) return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
@@ -349,6 +380,25 @@ static sr_status compare_metrics(const copier *c) {
     return SR_OK;
 }
 
+/* What the file has of its host's own is declared unless that is done; one of another unit or scope is
+ * another. */
+static sr_status declare_own(const copier *c) {
+    sr_recorder *r = c->r;
+    for (int i = 0; i < c->f->declared_count; i++) {
+        const sr_run_declared *from = &c->f->declared[i].shown;
+        const run_declared *to = NULL;
+        for (int k = 0; k < r->writer.declared_count; k++)
+            if (strcmp(r->writer.declared[k].name, from->name) == 0) to = &r->writer.declared[k];
+        if (!to && sr_declare_scalar(r, from->name, from->unit, from->definition, from->scope) < 0)
+            return recorder_check(r);
+        if (to && (to->scope != from->scope || strcmp(to->unit, from->unit) != 0))
+            return sr_fail(&r->failure, SR_USAGE,
+                           "%s: its scalar %s has another unit or scope than that of %s",
+                           c->f->path, from->name, r->path);
+    }
+    return SR_OK;
+}
+
 /* What opening met and copying rows did not: what the file says of itself, columns without rows. */
 static void miss_what_opening_missed(const copier *c) {
     const char *text;
@@ -377,6 +427,7 @@ static sr_status copy_run(copier *c) {
     sr_recorder *r = c->r;
     sr_status status = compare_sites(c);
     if (status == SR_OK) status = compare_metrics(c);
+    if (status == SR_OK) status = declare_own(c);
     if (status == SR_OK) status = take_created(r, c->f->info.created);
     if (status == SR_OK) status = copy_all(c);
     return status == SR_OK && r->resuming ? naming_take_over(r, &r->failure) : status;
@@ -389,11 +440,12 @@ sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_ste
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
     copier c = {
         .r = r, .up_to = up_to_step, .embeddings_up_to = embeddings_up_to, .losses = losses};
+    c.count = SR_INIT(sr_recovery, .running_step = -1);
     c.f = sr_run_open(from, &r->failure);
     if (!c.f) return recorder_check(r);
     copy_run(&c);
     miss_what_opening_missed(&c);
-    if (result) *result = c.count;
+    if (result) struct_give(result, &c.count, sizeof c.count, "sr_recovery", &r->failure);
     copier_free(&c);
     return recorder_check(r);
 }

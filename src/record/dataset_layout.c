@@ -32,6 +32,12 @@ const run_column run_spectra_rows = {"spectra", "rows", "1", "valid rows N; -1: 
                                      H5_INT64};
 const run_column run_finals[SR_FINAL_COUNT] = {SR_FINALS(FINAL)};
 
+#define RUNNING(name, definition) {"running", #name, "1", definition, H5_FLOAT64},
+
+const run_column run_running[RUN_RUNNING] = {SR_RUNNING(RUNNING)};
+const run_column run_running_step = {"running", "step", "1", "step of each row; -1: none",
+                                     H5_INT64};
+
 const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
                                                           "committed_evals"};
 
@@ -167,6 +173,9 @@ int64_t run_project(const run_layout *l, int64_t every) {
     int64_t bytes = fixed + 4 * l->width + 300 * l->sites;
     if (l->metrics > 13) bytes += 2000 * (l->metrics - 13);
     bytes += steps * (8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
+    bytes += (1000 + 8 * steps) * l->declared_steps;
+    bytes += (1000 + 4 * steps * l->sites) * l->declared_sites;
+    if (l->running) bytes += SR_RUNNING_KEPT * 8 * (1 + RUN_RUNNING * l->width);
     if (every > 0) bytes += divide_up(steps, every) * run_vector_bytes(l);
     return bytes;
 }

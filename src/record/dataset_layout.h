@@ -7,7 +7,7 @@
 #include "statrec/format.h"
 #include "statrec/runfile.h"
 
-enum { RUN_STEP_INTS = 3, RUN_STEP_REALS = 5 };
+enum { RUN_STEP_INTS = 3, RUN_STEP_REALS = 5, RUN_RUNNING = 4 };
 
 /* Where a column comes from: its group, name and text for the attributes. */
 typedef struct run_column {
@@ -21,6 +21,7 @@ extern const run_column run_vector_step, run_eval_step, run_eval_epoch;
 extern const char *const run_better_words[3]; /* of better + 1 */
 extern const run_column run_spectra[SR_SPECTRUM_COUNT], run_spectra_step, run_spectra_rows;
 extern const run_column run_finals[SR_FINAL_COUNT];
+extern const run_column run_running[RUN_RUNNING], run_running_step;
 
 /* Counts under /state of rows that are whole. */
 enum { COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS, COMMITTED_COUNT };
@@ -45,9 +46,12 @@ typedef struct run_layout {
     const uint32_t *expected;         /* [sites] bits 1u << sr_vector: what each site will put */
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
-    bool spectra, final;
+    bool spectra, final, running;
     int metrics;
-    int64_t planned_steps, vectors_every; /* 0: unknown; 0: none */
+    bool has_host;                          /* scalars of its own, or ranks */
+    const char *ranks;                      /* sr_options.ranks, or "" */
+    int64_t declared_sites, declared_steps; /* scalars of the host's per site, and per step */
+    int64_t planned_steps, vectors_every;   /* 0: unknown; 0: none */
 } run_layout;
 
 /* Vectors and scalars that a family's sites put, as bits. */

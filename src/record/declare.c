@@ -146,6 +146,13 @@ static h5_id declare_column(declaration *d, const run_column *c, int rank, int64
     return declare_shaped(d, c, &shape);
 }
 
+static const char *scope_of(const run_layout *l) {
+    int64_t merged = 0;
+    for (int64_t i = 0; i < l->sites; i++) merged += l->site[i].merged;
+    if (merged == 0) return "one micro-batch of this process, not merged over micro-batches";
+    return "where /sites/merged is 1 all passes of the step, merged; elsewhere one of them";
+}
+
 /* A statistic: what all of them have in common is stored beside each, where a reader sees it. */
 static h5_id declare_statistic(declaration *d, const run_column *c, int64_t columns,
                                const int64_t chunk[2]) {
@@ -156,8 +163,23 @@ static h5_id declare_statistic(declaration *d, const run_column *c, int64_t colu
     put_text(d, path, "running", "running values are those from before this step's update");
     put_text(d, path, "alpha", "weighs the old running value");
     put_text(d, path, "rows", "valid rows only");
-    put_text(d, path, "scope", "one micro-batch of this process, not merged over micro-batches");
+    put_text(d, path, "scope", scope_of(&d->w->layout));
+    if (*d->w->layout.ranks) put_text(d, path, "ranks", d->w->layout.ranks);
     return set;
+}
+
+/* Scalars of the host's: their names, in order, are an attribute of /host. */
+static void declare_own(declaration *d, const char *list, sr_scope scope, int64_t columns,
+                        const int64_t chunk[2]) {
+    char names[SR_DECLARED_MAX * (SR_NAME_SIZE + 1)] = "", *end = names;
+    for (int i = 0; i < d->w->declared_count; i++) {
+        run_declared *own = &d->w->declared[i];
+        if (own->scope != scope) continue;
+        const run_column c = writer_declared_column(own);
+        own->set = declare_column(d, &c, scope == SR_PER_SITE ? 2 : 1, columns, chunk);
+        end += sprintf(end, "%s%s", end == names ? "" : "\n", own->name);
+    }
+    if (d->w->layout.has_host) put_text(d, "/host", list, names);
 }
 
 static void declare_steps(declaration *d) {
@@ -169,6 +191,7 @@ static void declare_steps(declaration *d) {
         w->step_int_set[i] = declare_column(d, &run_step_ints[i], 1, 1, chunk);
     for (int i = 0; i < RUN_STEP_REALS; i++)
         w->step_real_set[i] = declare_column(d, &run_step_reals[i], 1, 1, chunk);
+    declare_own(d, "steps", SR_PER_STEP, 1, chunk);
 }
 
 static void declare_statistics(declaration *d) {
@@ -179,6 +202,7 @@ static void declare_statistics(declaration *d) {
     if (l->scalars) run_chunk_scalars(l, chunk);
     for (int i = 0; i < SR_SCALAR_COUNT && l->scalars; i++)
         w->scalar_set[i] = declare_statistic(d, &run_scalars[i], l->sites, chunk);
+    if (l->scalars) declare_own(d, "scalars", SR_PER_SITE, l->sites, chunk);
     add_group(d, "/vectors");
     run_chunk_steps(l, step_chunk);
     w->vector_step_set = declare_column(d, &run_vector_step, 1, 1, step_chunk);
@@ -231,6 +255,17 @@ static void declare_finals(declaration *d) {
     put_text(d, "/final/batches", "definition", "batches of the pass; -1: it was not made");
     for (int i = 0; i < SR_FINAL_COUNT; i++)
         w->final_set[i] = declare_shaped(d, &run_finals[i], &sites);
+}
+
+static void declare_running(declaration *d) {
+    running_rows *r = &d->w->running;
+    const run_layout *l = &d->w->layout;
+    const int64_t steps[2] = {SR_RUNNING_KEPT, 1}, columns[2] = {1, l->width};
+    if (!l->running) return;
+    add_group(d, "/running");
+    r->step_set = declare_column(d, &run_running_step, 1, 1, steps);
+    for (int i = 0; i < RUN_RUNNING; i++)
+        r->set[i] = declare_column(d, &run_running[i], 2, l->width, columns);
 }
 
 static void declare_embedding(declaration *d, run_embedding *e) {
@@ -289,7 +324,7 @@ static const char *const root_scale[][2] = {
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
                        (int)SR_METRICS_MAX + 1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT +
-                       15 <=
+                       (int)SR_DECLARED_MAX + 16 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -330,6 +365,11 @@ static void attach_all(scale_list *s, const run_writer *w) {
     for (int i = 0; i < w->metrics; i++)
         attach_one(s, "evals", w->metric[i].name, "/evals/step", NULL);
     if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, "/step", "/site");
+    for (int i = 0; i < w->declared_count; i++) {
+        const run_column c = writer_declared_column(&w->declared[i]);
+        const bool site = w->declared[i].scope == SR_PER_SITE;
+        if (w->declared[i].set) attach(s, &c, 1, "/step", site ? "/site" : NULL);
+    }
     if (l->vectors) attach(s, run_vectors, SR_VECTOR_COUNT, "/vectors/step", "/column");
     if (l->spectra) attach(s, run_spectra, SR_SPECTRUM_COUNT, "/spectra/step", "/column");
     if (l->spectra) attach(s, &run_spectra_rows, 1, "/spectra/step", "/site");
@@ -354,6 +394,8 @@ sr_status writer_declare_file(run_writer *w, const sr_run_info *info, sr_failure
     declaration d = {w, why, SR_OK};
     declare_root(&d, info);
     if (d.status == SR_OK) declare_sites(&d);
+    if (w->layout.has_host) add_group(&d, "/host");
+    if (w->layout.has_host) put_text(&d, "/host", "ranks", w->layout.ranks);
     declare_steps(&d);
     declare_statistics(&d);
     declare_evals(&d);
@@ -361,6 +403,7 @@ sr_status writer_declare_file(run_writer *w, const sr_run_info *info, sr_failure
     for (int i = 0; i < w->embeddings; i++) declare_embedding(&d, &w->embedding[i]);
     declare_spectra(&d);
     declare_finals(&d);
+    declare_running(&d);
     declare_states(&d);
     declare_scales(&d);
     return d.status;

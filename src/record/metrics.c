@@ -5,12 +5,6 @@
 
 #include "recorder.h"
 
-static bool has_control(const char *text) {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f) return true;
-    return false;
-}
-
 static run_metric *find_metric(sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.metrics; i++)
         if (strcmp(r->writer.metric[i].name, name) == 0) return &r->writer.metric[i];
@@ -19,28 +13,13 @@ static run_metric *find_metric(sr_recorder *r, const char *name) {
 
 /* -- declaring ------------------------------------------------------------------------------- */
 
-static bool is_metric_name(const char *name) {
-    return *name && *name != '.' && strlen(name) < SR_NAME_SIZE && !strchr(name, '/') &&
-           !has_control(name) && strcmp(name, "step") != 0 && strcmp(name, "epoch") != 0;
-}
-
 static sr_status check_metric(sr_recorder *r, const char *name, const char *unit,
                               const char *definition, sr_better better) {
     sr_failure *why = &r->failure;
-    if (!name || !is_metric_name(name))
-        return sr_fail(why, SR_USAGE,
-                       "%s: metric '%.80s': a name has 1 to %d bytes, no '/' and no control "
-                       "characters, does not begin with '.' and is neither step nor epoch",
-                       r->path, name ? name : "", SR_NAME_SIZE - 1);
+    if (recorder_check_label(r, "metric", name, unit, definition) != SR_OK)
+        return recorder_check(r);
     if (find_metric(r, name))
         return sr_fail(why, SR_USAGE, "%s: metric %s declared twice", r->path, name);
-    if (strlen(unit) >= SR_NAME_SIZE || strlen(definition) >= SR_DEFINITION_SIZE ||
-        has_control(unit) || has_control(definition))
-        return sr_fail(why, SR_USAGE,
-                       "%s: metric %s: unit of %zu bytes (< %d), definition of %zu (< %d), without "
-                       "control characters",
-                       r->path, name, strlen(unit), SR_NAME_SIZE, strlen(definition),
-                       SR_DEFINITION_SIZE);
     if (better < SR_BETTER_LESS || better > SR_BETTER_MORE)
         return sr_fail(why, SR_USAGE, "%s: metric %s: direction %d, not -1, 0 or 1", r->path, name,
                        (int)better);
@@ -51,9 +30,7 @@ static sr_status check_metric(sr_recorder *r, const char *name, const char *unit
 
 sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, const char *definition,
                         sr_better better) {
-    if (!r || r->failure.status != SR_OK) return recorder_check(r);
-    if (r->started)
-        return sr_fail(&r->failure, SR_STATE, "%s: sr_add_metric after the first step", r->path);
+    if (!r || recorder_too_late(r, "sr_add_metric")) return recorder_check(r);
     if (!unit) unit = "";
     if (!definition) definition = "";
     sr_status status = check_metric(r, name, unit, definition, better);

@@ -1,14 +1,15 @@
 /* moments.c -- mean, biased variance and mean square per feature over the valid rows of a tensor,
- * and the two sums of the backward pass.
+ * and the three sums of the backward pass.
  *
  *   mean[c] = sum_i x[i,c] / n      variance[c] = sum_i (x[i,c] - mean[c])^2 / n
  *   mean_square[c] = sum_i x[i,c]^2 / n
- *   sum_g[c] = sum_i g[i,c]         sum_gx[c] = sum_i g[i,c] (x[i,c] - center[c]) scale[c]
+ *   sum_g[c] = sum_i g[i,c]         sum_gc[c] = sum_i g[i,c] (x[i,c] - center[c])
  *   sum_gg[c] = sum_i g[i,c]^2
  *
  * x, g: element (o, c, i) of [outer, channels, inner]; a row is one (o, i), valid [outer * inner]
- * or NULL. Rows are taken in blocks: two passes inside a block (mean, then squared deviations from
- * it), blocks merged by the pairwise update of Chan, Golub and LeVeque (1979):
+ * or NULL. A block of valid values is turned into doubles, which stay in the first-level cache for
+ * the two passes over it (mean, then squared deviations from it); memory is read once. Blocks are
+ * merged by the pairwise update of Chan, Golub and LeVeque (1979):
  *
  *   delta = mean_b - mean;  mean += delta n_b / n;  M2 += M2_b + delta^2 n_a n_b / n,  n = n_a +
  * n_b
@@ -20,163 +21,261 @@
 #include <math.h>
 #include <string.h>
 
-/* A block of rows of a tile of channels stays in the first-level cache between the two passes. */
-enum { TILE = 64, BLOCK = 64, RUN = 1024 };
+/* BLOCK rows of TILE features, or RUN values of one feature: 16 KiB of doubles. */
+enum { TILE = 128, BLOCK = 16, RUN = TILE * BLOCK, LANES = 8 };
 
-typedef struct tile {
-    double mean[TILE], m2[TILE], square[TILE];
-    int64_t rows;
-} tile;
+/* -- elements -------------------------------------------------------------------------------- */
 
-/* Merges a block of n values with sum of squared deviations m2 around mean into feature k. */
-static void merge(tile *t, int64_t k, int64_t n, double mean, double m2) {
-    double before = (double)t->rows, all = before + (double)n;
-    double delta = mean - t->mean[k];
-    t->mean[k] += delta * ((double)n / all);
-    t->m2[k] += m2 + delta * delta * (before * ((double)n / all));
+static float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The exponent's bias grows from 15 to 127 by a multiplication, which also makes subnormal numbers
+ * right; all ones stay all ones. */
+static float from_half(uint16_t h) {
+    const uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;
+    const float value = from_bits(magnitude) * 0x1p112f;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (magnitude >= 0x0f800000u) bits |= 0x7f800000u;
+    return from_bits(bits | sign);
+}
+
+/* Elements at .. at + n - 1 as doubles. */
+static void load(const sr_tensor *t, int64_t at, int64_t n, double *to) {
+    const float *single = t->data;
+    const double *real = t->data;
+    const uint16_t *half = t->data;
+    switch (t->element) {
+    case SR_FLOAT32:
+        for (int64_t i = 0; i < n; i++) to[i] = single[at + i];
+        break;
+    case SR_FLOAT64:
+        memcpy(to, real + at, (size_t)n * sizeof *to);
+        break;
+    case SR_BFLOAT16:
+        for (int64_t i = 0; i < n; i++) to[i] = from_bits((uint32_t)half[at + i] << 16);
+        break;
+    case SR_FLOAT16:
+        for (int64_t i = 0; i < n; i++) to[i] = from_half(half[at + i]);
+        break;
+    }
+}
+
+/* Moves those of n values that are valid to the front; how many. */
+static int64_t keep_valid(double *value, const uint8_t *valid, int64_t n) {
+    int64_t kept = 0;
+    if (!valid) return n;
+    for (int64_t i = 0; i < n; i++)
+        if (valid[i]) value[kept++] = value[i];
+    return kept;
 }
 
 /* -- features innermost (inner = 1) ---------------------------------------------------------- */
 
-/* One block: row[0 .. n-1] are rows of `width` neighbouring features. */
-static void add_block(tile *t, const float *const *row, int64_t n, int64_t width) {
-    double mean[TILE] = {0}, m2[TILE] = {0};
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t k = 0; k < width; k++) {
-            double v = row[r][k];
-            mean[k] += v;
-            t->square[k] += v * v;
-        }
-    for (int64_t k = 0; k < width; k++) mean[k] /= (double)n;
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t k = 0; k < width; k++) {
-            double v = row[r][k] - mean[k];
-            m2[k] += v * v;
-        }
-    for (int64_t k = 0; k < width; k++) merge(t, k, n, mean[k], m2[k]);
-    t->rows += n;
+/* The next valid rows from *at on, at most BLOCK. */
+static int64_t next_rows(const sr_tensor *t, int64_t *at, int64_t row[BLOCK]) {
+    int64_t n = 0;
+    for (; *at < t->outer && n < BLOCK; ++*at)
+        if (!t->valid || t->valid[*at]) row[n++] = *at;
+    return n;
 }
 
-static void moments_of_columns(tile *t, const float *x, int64_t rows, int64_t channels,
-                               int64_t first, int64_t width, const uint8_t *valid) {
-    const float *row[BLOCK];
-    int64_t n = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        if (valid && !valid[r]) continue;
-        row[n++] = x + r * channels + first;
-        if (n == BLOCK) add_block(t, row, n, width), n = 0;
+static void load_rows(const sr_tensor *t, const int64_t *row, int64_t n, int64_t first,
+                      int64_t width, double (*to)[TILE]) {
+    for (int64_t r = 0; r < n; r++) load(t, row[r] * t->channels + first, width, to[r]);
+    for (int64_t r = n; r % 4; r++) memset(to[r], 0, (size_t)width * sizeof to[r][0]);
+}
+
+/* Four rows at a time; rows of zeros beyond the last one add nothing. */
+static void add_rows(double (*x)[TILE], int64_t n, int64_t width, double *sum, double *square) {
+    for (int64_t r = 0; r < n; r += 4) {
+        const double *a = x[r], *b = x[r + 1], *c = x[r + 2], *d = x[r + 3];
+        for (int64_t k = 0; k < width; k++) {
+            sum[k] += (a[k] + b[k]) + (c[k] + d[k]);
+            square[k] += (a[k] * a[k] + b[k] * b[k]) + (c[k] * c[k] + d[k] * d[k]);
+        }
     }
-    if (n > 0) add_block(t, row, n, width);
+}
+
+static void add_deviations(double (*x)[TILE], int64_t n, int64_t width, const double *mean,
+                           double *m2) {
+    int64_t r = 0;
+    for (; r + 4 <= n; r += 4)
+        for (int64_t k = 0; k < width; k++) {
+            const double a = x[r][k] - mean[k], b = x[r + 1][k] - mean[k];
+            const double c = x[r + 2][k] - mean[k], d = x[r + 3][k] - mean[k];
+            m2[k] += (a * a + b * b) + (c * c + d * d);
+        }
+    for (; r < n; r++)
+        for (int64_t k = 0; k < width; k++) m2[k] += (x[r][k] - mean[k]) * (x[r][k] - mean[k]);
+}
+
+/* Merges n rows into `before` rows; m2: sum of squared deviations, square: sum of squares. */
+static void merge_rows(double (*x)[TILE], int64_t n, int64_t before, int64_t width, double *mean,
+                       double *m2, double *square) {
+    double own_mean[TILE] = {0}, own_m2[TILE] = {0};
+    const double share = (double)n / (double)(before + n);
+    add_rows(x, n, width, own_mean, square);
+    for (int64_t k = 0; k < width; k++) own_mean[k] /= (double)n;
+    add_deviations(x, n, width, own_mean, own_m2);
+    for (int64_t k = 0; k < width; k++) {
+        const double delta = own_mean[k] - mean[k];
+        mean[k] += delta * share;
+        m2[k] += own_m2[k] + delta * delta * ((double)before * share);
+    }
+}
+
+static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2, double *square) {
+    double x[BLOCK][TILE];
+    int64_t row[BLOCK], n, before = 0;
+    for (int64_t at = 0; (n = next_rows(t, &at, row)) > 0; before += n)
+        for (int64_t c = 0; c < t->channels; c += TILE) {
+            const int64_t width = t->channels - c < TILE ? t->channels - c : TILE;
+            load_rows(t, row, n, c, width, x);
+            merge_rows(x, n, before, width, mean + c, m2 + c, square + c);
+        }
+    return before;
 }
 
 /* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
 
-/* One run of at most RUN values of one feature. Returns how many of them are valid. */
-static int64_t add_run(tile *t, const float *x, const uint8_t *valid, int64_t length) {
-    double sum = 0, m2 = 0, square = 0;
-    int64_t n = 0;
-    for (int64_t i = 0; i < length; i++) {
-        if (valid && !valid[i]) continue;
-        sum += x[i], square += (double)x[i] * x[i], n++;
-    }
-    if (n == 0) return 0;
-    double mean = sum / (double)n;
-    for (int64_t i = 0; i < length; i++) {
-        if (valid && !valid[i]) continue;
-        m2 += (x[i] - mean) * (x[i] - mean);
-    }
-    merge(t, 0, n, mean, m2);
-    t->square[0] += square;
-    t->rows += n;
-    return n;
+static double add_lanes(const double lane[LANES]) {
+    double sum = 0;
+    for (int i = 0; i < LANES; i++) sum += lane[i];
+    return sum;
 }
 
-static void moments_of_planes(tile *t, const float *x, int64_t outer, int64_t channels,
-                              int64_t inner, int64_t channel, const uint8_t *valid) {
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < inner; i += RUN) {
-            int64_t length = inner - i < RUN ? inner - i : RUN;
-            add_run(t, x + (o * channels + channel) * inner + i,
-                    valid ? valid + o * inner + i : NULL, length);
+/* Sums of n values, and of their squares; value i goes to lane i mod LANES. */
+static void add_values(const double *x, int64_t n, double *sum, double *square) {
+    double a[LANES] = {0}, b[LANES] = {0};
+    const int64_t whole = n - n % LANES;
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) a[l] += x[i + l], b[l] += x[i + l] * x[i + l];
+    for (int64_t i = whole; i < n; i++) a[i - whole] += x[i], b[i - whole] += x[i] * x[i];
+    *sum = add_lanes(a), *square = add_lanes(b);
+}
+
+static double squared_deviations(const double *x, int64_t n, double mean) {
+    double a[LANES] = {0};
+    const int64_t whole = n - n % LANES;
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) a[l] += (x[i + l] - mean) * (x[i + l] - mean);
+    for (int64_t i = whole; i < n; i++) a[i - whole] += (x[i] - mean) * (x[i] - mean);
+    return add_lanes(a);
+}
+
+/* Merges n values of one feature into `before`. */
+static void merge_values(const double *x, int64_t n, int64_t before, double *mean, double *m2,
+                         double *square) {
+    double sum, squares;
+    if (n == 0) return;
+    const double share = (double)n / (double)(before + n);
+    add_values(x, n, &sum, &squares);
+    const double own = sum / (double)n, delta = own - *mean;
+    *m2 += squared_deviations(x, n, own) + delta * delta * ((double)before * share);
+    *mean += delta * share;
+    *square += squares;
+}
+
+static int64_t moments_of_planes(const sr_tensor *t, double *mean, double *m2, double *square) {
+    double x[RUN];
+    int64_t before = 0;
+    for (int64_t o = 0; o < t->outer; o++)
+        for (int64_t i = 0, n = 0; i < t->inner; i += RUN, before += n) {
+            const int64_t length = t->inner - i < RUN ? t->inner - i : RUN;
+            const uint8_t *valid = t->valid ? t->valid + o * t->inner + i : NULL;
+            for (int64_t c = 0; c < t->channels; c++) {
+                load(t, (o * t->channels + c) * t->inner + i, length, x);
+                n = keep_valid(x, valid, length);
+                merge_values(x, n, before, mean + c, m2 + c, square + c);
+            }
         }
+    return before;
 }
 
-static void finish_tile(const tile *t, int64_t first, int64_t width, double *mean, double *variance,
-                        double *mean_square) {
-    for (int64_t k = 0; k < width; k++) {
-        double n = (double)t->rows;
-        mean[first + k] = t->rows ? t->mean[k] : NAN;
-        variance[first + k] = t->rows ? t->m2[k] / n : NAN;
-        mean_square[first + k] = t->rows ? t->square[k] / n : NAN;
+int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *mean_square) {
+    const size_t bytes = (size_t)x->channels * sizeof *mean;
+    memset(mean, 0, bytes), memset(variance, 0, bytes), memset(mean_square, 0, bytes);
+    const int64_t n =
+        (x->inner == 1 ? moments_of_columns : moments_of_planes)(x, mean, variance, mean_square);
+    for (int64_t c = 0; c < x->channels; c++) {
+        if (n == 0) mean[c] = NAN;
+        variance[c] = n ? variance[c] / (double)n : NAN;
+        mean_square[c] = n ? mean_square[c] / (double)n : NAN;
     }
-}
-
-static int64_t count_valid(const uint8_t *valid, int64_t rows) {
-    if (!valid) return rows;
-    int64_t n = 0;
-    for (int64_t r = 0; r < rows; r++) n += valid[r] != 0;
     return n;
-}
-
-int64_t sr_moments(const float *x, int64_t outer, int64_t channels, int64_t inner,
-                   const uint8_t *valid, double *mean, double *variance, double *mean_square) {
-    int64_t step = inner == 1 ? TILE : 1;
-    for (int64_t c = 0; c < channels; c += step) {
-        int64_t width = channels - c < step ? channels - c : step;
-        tile t;
-        memset(&t, 0, sizeof t);
-        if (inner == 1) {
-            moments_of_columns(&t, x, outer, channels, c, width, valid);
-        } else {
-            moments_of_planes(&t, x, outer, channels, inner, c, valid);
-        }
-        finish_tile(&t, c, width, mean, variance, mean_square);
-    }
-    return count_valid(valid, outer * inner);
 }
 
 /* -- backward -------------------------------------------------------------------------------- */
 
-static void sums_of_columns(const float *g, const float *x, int64_t rows, int64_t channels,
-                            const uint8_t *valid, const double *center, double *sum_g,
-                            double *sum_gx, double *sum_gg) {
-    for (int64_t r = 0; r < rows; r++) {
-        if (valid && !valid[r]) continue;
-        const float *gr = g + r * channels, *xr = x + r * channels;
-        for (int64_t c = 0; c < channels; c++) {
-            const double v = gr[c];
-            sum_g[c] += v;
-            sum_gx[c] += v * (xr[c] - center[c]);
-            sum_gg[c] += v * v;
+static void sums_of_rows(double (*g)[TILE], double (*x)[TILE], int64_t n, int64_t width,
+                         const double *center, double *sum_g, double *sum_gc, double *sum_gg) {
+    for (int64_t r = 0; r < n; r += 4) {
+        const double *g0 = g[r], *g1 = g[r + 1], *g2 = g[r + 2], *g3 = g[r + 3];
+        const double *x0 = x[r], *x1 = x[r + 1], *x2 = x[r + 2], *x3 = x[r + 3];
+        for (int64_t k = 0; k < width; k++) {
+            const double c = center[k];
+            sum_g[k] += (g0[k] + g1[k]) + (g2[k] + g3[k]);
+            sum_gc[k] += (g0[k] * (x0[k] - c) + g1[k] * (x1[k] - c)) +
+                         (g2[k] * (x2[k] - c) + g3[k] * (x3[k] - c));
+            sum_gg[k] += (g0[k] * g0[k] + g1[k] * g1[k]) + (g2[k] * g2[k] + g3[k] * g3[k]);
         }
     }
 }
 
-static void sums_of_planes(const float *g, const float *x, int64_t outer, int64_t channels,
-                           int64_t inner, const uint8_t *valid, const double *center, double *sum_g,
-                           double *sum_gx, double *sum_gg) {
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t c = 0; c < channels; c++) {
-            const float *gp = g + (o * channels + c) * inner, *xp = x + (o * channels + c) * inner;
-            const uint8_t *vp = valid ? valid + o * inner : NULL;
-            double a = 0, b = 0, e = 0;
-            for (int64_t i = 0; i < inner; i++) {
-                if (vp && !vp[i]) continue;
-                const double v = gp[i];
-                a += v, b += v * (xp[i] - center[c]), e += v * v;
+static void sums_of_columns(const sr_tensor *g, const sr_tensor *x, const double *center,
+                            double *sum_g, double *sum_gc, double *sum_gg) {
+    double gs[BLOCK][TILE], xs[BLOCK][TILE];
+    int64_t row[BLOCK], n;
+    for (int64_t at = 0; (n = next_rows(x, &at, row)) > 0;)
+        for (int64_t c = 0; c < x->channels; c += TILE) {
+            const int64_t width = x->channels - c < TILE ? x->channels - c : TILE;
+            load_rows(g, row, n, c, width, gs);
+            load_rows(x, row, n, c, width, xs);
+            sums_of_rows(gs, xs, n, width, center + c, sum_g + c, sum_gc + c, sum_gg + c);
+        }
+}
+
+static void sums_of_values(const double *g, const double *x, int64_t n, double center,
+                           double *sum_g, double *sum_gc, double *sum_gg) {
+    double a[LANES] = {0}, b[LANES] = {0}, e[LANES] = {0};
+    const int64_t whole = n - n % LANES;
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            a[l] += g[i + l], e[l] += g[i + l] * g[i + l];
+            b[l] += g[i + l] * (x[i + l] - center);
+        }
+    for (int64_t i = whole; i < n; i++) {
+        a[i - whole] += g[i], e[i - whole] += g[i] * g[i];
+        b[i - whole] += g[i] * (x[i] - center);
+    }
+    *sum_g += add_lanes(a), *sum_gc += add_lanes(b), *sum_gg += add_lanes(e);
+}
+
+static void sums_of_planes(const sr_tensor *g, const sr_tensor *x, const double *center,
+                           double *sum_g, double *sum_gc, double *sum_gg) {
+    double gs[RUN], xs[RUN];
+    for (int64_t o = 0; o < x->outer; o++)
+        for (int64_t i = 0; i < x->inner; i += RUN) {
+            const int64_t length = x->inner - i < RUN ? x->inner - i : RUN;
+            const uint8_t *valid = x->valid ? x->valid + o * x->inner + i : NULL;
+            for (int64_t c = 0; c < x->channels; c++) {
+                const int64_t at = (o * x->channels + c) * x->inner + i;
+                load(g, at, length, gs);
+                load(x, at, length, xs);
+                const int64_t n = keep_valid(gs, valid, length);
+                keep_valid(xs, valid, length);
+                sums_of_values(gs, xs, n, center[c], sum_g + c, sum_gc + c, sum_gg + c);
             }
-            sum_g[c] += a, sum_gx[c] += b, sum_gg[c] += e;
         }
 }
 
-void sr_gradient_sums(const float *g, const float *x, int64_t outer, int64_t channels,
-                      int64_t inner, const uint8_t *valid, const double *center,
-                      const double *scale, double *sum_g, double *sum_gx, double *sum_gg) {
-    for (int64_t c = 0; c < channels; c++) sum_g[c] = sum_gx[c] = sum_gg[c] = 0;
-    if (inner == 1) {
-        sums_of_columns(g, x, outer, channels, valid, center, sum_g, sum_gx, sum_gg);
-    } else {
-        sums_of_planes(g, x, outer, channels, inner, valid, center, sum_g, sum_gx, sum_gg);
-    }
-    for (int64_t c = 0; c < channels; c++) sum_gx[c] *= scale[c];
+void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
+                      double *sum_gc, double *sum_gg) {
+    const size_t bytes = (size_t)x->channels * sizeof *sum_g;
+    memset(sum_g, 0, bytes), memset(sum_gc, 0, bytes), memset(sum_gg, 0, bytes);
+    (x->inner == 1 ? sums_of_columns : sums_of_planes)(g, x, center, sum_g, sum_gc, sum_gg);
 }

@@ -71,15 +71,33 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
     return SR_OK;
 }
 
-sr_status sr_put_scalar(sr_recorder *r, int site, sr_scalar which, double value) {
+/* A scalar of the host's own (sr_declare_scalar), in the row being filled. */
+static sr_status put_declared(sr_recorder *r, int64_t site, int which, sr_scope scope,
+                              double value) {
+    const int i = which - SR_SCALAR_COUNT;
+    if (i < 0 || i >= r->writer.declared_count || r->writer.declared[i].scope != scope)
+        return sr_fail(&r->failure, SR_USAGE, "%s: scalar %d is not one of a %s", r->path, which,
+                       scope == SR_PER_SITE ? "site" : "step");
+    return writer_put_declared(&r->writer, i, site, value, &r->failure);
+}
+
+sr_status sr_put_scalar(sr_recorder *r, int site, int which, double value) {
     site_state *s = recorder_site(r, site, "sr_put_scalar");
     if (!s) return recorder_check(r);
-    if ((int)which < 0 || which >= SR_SCALAR_COUNT)
+    if (which >= SR_SCALAR_COUNT) return put_declared(r, site, which, SR_PER_SITE, value);
+    if (which < 0)
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_scalar: scalar %d at site %s", r->path,
-                       (int)which, r->site[site].name);
+                       which, r->site[site].name);
     s->scalar[which] = value;
     s->scalar_put |= 1u << which;
     return SR_OK;
+}
+
+sr_status sr_put_step_scalar(sr_recorder *r, int which, double value) {
+    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!r->in_step)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_put_step_scalar outside a step", r->path);
+    return put_declared(r, 0, which, SR_PER_STEP, value);
 }
 
 void putting_begin(sr_recorder *r) {
@@ -87,7 +105,7 @@ void putting_begin(sr_recorder *r) {
         site_state *s = &r->state[i];
         s->put = s->scalar_put = 0;
         s->rows = -1, s->nonfinite = 0;
-        s->raw.seen = false;
+        raw_begin_step(&s->raw);
     }
 }
 
@@ -102,6 +120,8 @@ static sr_status store_scalars(sr_recorder *r, int64_t site, const double *scala
 }
 
 sr_status putting_end(sr_recorder *r) {
+    for (int64_t i = 0; i < r->sites; i++)
+        if (raw_end_step(r, (int)i) != SR_OK) return recorder_check(r);
     if (!r->options.scalars) return SR_OK;
     for (int64_t i = 0; i < r->sites; i++) {
         const site_state *s = &r->state[i];

@@ -66,7 +66,8 @@ static sr_status open_column(const sr_runfile *f, const run_column *c, int64_t c
                              h5_shape *shape, sr_failure *why) {
     char path[SR_NAME_SIZE + 16];
     column_path(c, path);
-    bool wide = c->type == H5_FLOAT32;
+    const bool running = strcmp(c->group, "running") == 0 && c->type == H5_FLOAT64;
+    const bool wide = c->type == H5_FLOAT32 || running;
     int64_t columns = strcmp(c->group, "scalars") == 0 ? f->info.sites : f->info.width;
     return open_checked(f, path, cache, c->type, wide ? 2 : 1, columns, set, shape, why);
 }

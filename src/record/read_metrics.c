@@ -51,23 +51,11 @@ static sr_status use_old(const sr_runfile *f, reader_metric *m, sr_failure *why)
 
 /* -- one dataset ----------------------------------------------------------------------------- */
 
-/* An attribute that fits into text [size] and could be shown on a terminal. */
 static sr_status read_text(const sr_runfile *f, const reader_metric *m, const char *attribute,
                            char *text, size_t size, sr_failure *why) {
     char path[2 * SR_NAME_SIZE];
-    void *read = NULL;
     snprintf(path, sizeof path, "/evals/%s", m->name);
-    sr_status status = h5_get_attribute(f->file, path, attribute, H5_TEXT, &read, NULL, why);
-    if (status != SR_OK) return status;
-    size_t length = 0;
-    for (const unsigned char *c = read; *c >= ' ' && *c != 0x7f; c++) length++;
-    if (((char *)read)[length] || length >= size)
-        status = sr_fail(why, SR_FORMAT, "%s: %s attribute %s: not a line of less than %zu bytes",
-                         f->path, path, attribute, size);
-    else
-        memcpy(text, read, length + 1);
-    free(read);
-    return status;
+    return reader_line(f, path, attribute, false, text, size, why);
 }
 
 static sr_status find_better(const sr_runfile *f, const char *word, reader_metric *m,
@@ -137,7 +125,7 @@ static void place_metrics(sr_runfile *f) {
     for (int i = 0; i < f->metrics; i++) {
         reader_metric *m = &f->metric[i];
         m->column = (run_column){"evals", m->name, m->unit, m->definition, H5_FLOAT64};
-        m->shown = (sr_run_metric){m->name, m->unit, m->definition, m->better};
+        m->shown = SR_INIT(sr_run_metric, m->name, m->unit, m->definition, m->better);
     }
 }
 

@@ -219,6 +219,9 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     if (h5_has(f->file, "/sites/observed")) { /* absent in the first files of this version */
         READ_IF_WHOLE(observed, H5_INT32, whole, 0)
     }
+    if (h5_has(f->file, "/sites/merged")) { /* absent before passes could be merged */
+        READ_IF_WHOLE(merged, H5_INT32, whole, 0)
+    }
     if (tells_methods(f)) {
         READ_IF_WHOLE(layer_scale_own, H5_INT32, whole, 0)
     }
@@ -269,6 +272,7 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     if (status != SR_OK) return status;
     char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
     f->site = calloc((size_t)info->sites + 1, sizeof *f->site);
+    for (int64_t i = 0; f->site && i < info->sites; i++) f->site[i].size = sizeof *f->site;
     if (!f->site || !scratch)
         status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
     if (status == SR_OK) status = read_site_texts(f, scratch, why);
@@ -337,6 +341,8 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
         status = count_column(f, &run_step_reals[i], COMMITTED_STEPS, true, why);
     if (status == SR_OK)
         status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
+    for (int i = 0; i < f->declared_count && status == SR_OK; i++)
+        status = count_column(f, &f->declared[i].column, COMMITTED_STEPS, false, why);
     if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, true, why);
     if (status == SR_OK)
         status = count_columns(f, run_vectors, SR_VECTOR_COUNT, COMMITTED_VECTORS, why);
@@ -384,6 +390,9 @@ static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
 
 static sr_status read_names(sr_runfile *f, sr_failure *why) {
     sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
+    for (int i = 0; i < f->declared_count && status == SR_OK; i++)
+        if (f->declared[i].shown.scope == SR_PER_SITE)
+            status = add_name(f, 0, f->declared[i].name, why);
     if (status == SR_OK) status = add_columns(f, 1, run_vectors, SR_VECTOR_COUNT, why);
     if (status == SR_OK) status = add_columns(f, 2, &run_eval_epoch, 1, why);
     for (int i = 0; i < f->metrics && status == SR_OK; i++)
@@ -431,6 +440,7 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) note_cut(f);
     if (status == SR_OK) status = read_sites(f, why);
     if (status == SR_OK) status = reader_list_metrics(f, why);
+    if (status == SR_OK) status = reader_list_declared(f, why);
     if (status == SR_OK) status = count_rows(f, why);
     if (status == SR_OK) status = reader_count_spectra(f, why);
     return status == SR_OK ? read_names(f, why) : status;
@@ -448,6 +458,7 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
         free(f), free(texts), free(shelf), free(chosen);
         return NULL;
     }
+    f->info.size = sizeof f->info;
     f->path = chosen, f->info.path = chosen, f->texts = texts, f->shelf = shelf;
     if (read_file(f, &own) == SR_OK) return f;
     if (own.status == SR_FORMAT && f->cut_at)
@@ -470,7 +481,8 @@ void sr_run_close(sr_runfile *f) {
     RUN_TEXTS(FREE)
 #undef FREE
     free_text(f->info.status), free_text(f->info.reason);
-    free_text(f->info.finished), free_text(f->info.weights_digest);
+    free_text(f->info.finished), free_text(f->info.weights_digest), free_text(f->info.ranks);
+    free(f->declared);
     for (int i = 0; i < READER_GROUPS; i++) free(f->names[i].name);
     for (reader_text *t = *f->texts, *next; t; t = next) {
         next = t->next;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "struct_size.h"
 
 const sr_run_info *sr_run_get_info(const sr_runfile *f) {
     return &f->info;
@@ -28,6 +29,12 @@ static const run_column *find_column(const run_column *c, int count, const char 
     return NULL;
 }
 
+/* A scalar of the format or of the host's own. */
+static const run_column *find_scalar(const sr_runfile *f, const char *name) {
+    const run_column *c = find_column(run_scalars, SR_SCALAR_COUNT, name);
+    return c ? c : reader_declared_column(f, name, SR_PER_SITE);
+}
+
 static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     h5_id set;
     h5_shape shape;
@@ -39,7 +46,7 @@ static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
 }
 
 bool sr_run_has_scalar(const sr_runfile *f, const char *name) {
-    return has_values(f, find_column(run_scalars, SR_SCALAR_COUNT, name), f->info.steps);
+    return has_values(f, find_scalar(f, name), f->info.steps);
 }
 
 bool sr_run_has_vector(const sr_runfile *f, const char *name) {
@@ -167,6 +174,7 @@ sr_status sr_run_step_reals(const sr_runfile *f, const char *name, int64_t first
                             double *value, sr_failure *why) {
     const run_column *c = find_column(run_step_reals, RUN_STEP_REALS, name);
     if (!c) c = find_column(run_step_ints, RUN_STEP_INTS, name);
+    if (!c) c = reader_declared_column(f, name, SR_PER_STEP);
     sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
     if (status != SR_OK) return status;
     h5_rows rows = one_column(first, count);
@@ -181,7 +189,7 @@ static sr_status check_site(const sr_runfile *f, int64_t site, sr_failure *why) 
 
 sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int64_t first,
                         int64_t count, float *value, sr_failure *why) {
-    const run_column *c = find_column(run_scalars, SR_SCALAR_COUNT, name);
+    const run_column *c = find_scalar(f, name);
     sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
     if (status == SR_OK) status = check_site(f, site, why);
     if (status != SR_OK) return status;
@@ -275,7 +283,7 @@ static sr_status count_records(const sr_runfile *f, const char *name, sr_run_emb
 /* All but the method. */
 static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                 sr_failure *why) {
-    *e = (sr_run_embedding){0};
+    *e = SR_INIT(sr_run_embedding, .rows = 0);
     int known = 0;
     for (int i = 0; i < f->names[READER_GROUPS - 1].count; i++)
         known |= strcmp(f->names[READER_GROUPS - 1].name[i], name) == 0;
@@ -307,8 +315,10 @@ static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embed
 
 sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                sr_failure *why) {
-    sr_status status = find_embedding(f, name, e, why);
-    return status == SR_OK ? read_method(f, name, e, why) : status;
+    sr_run_embedding ours;
+    sr_status status = find_embedding(f, name, &ours, why);
+    if (status == SR_OK) status = read_method(f, name, &ours, why);
+    return status == SR_OK ? struct_give(e, &ours, sizeof ours, "sr_run_embedding", why) : status;
 }
 
 sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,

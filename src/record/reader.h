@@ -50,6 +50,13 @@ typedef struct reader_metric {
     sr_run_metric shown;
 } reader_metric;
 
+/* A scalar of the host's own that the file declares. */
+typedef struct reader_declared {
+    char name[SR_NAME_SIZE], unit[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
+    run_column column;
+    sr_run_declared shown;
+} reader_declared;
+
 struct sr_runfile {
     h5_id file;
     char *path;
@@ -59,6 +66,8 @@ struct sr_runfile {
     sr_run_site *site;
     reader_metric *metric; /* [metrics] by place */
     int metrics;
+    reader_declared *declared; /* [declared_count] */
+    int declared_count;
     int64_t declared_metrics; /* -1: the file is from before metrics were declared */
     reader_names names[READER_GROUPS];
     reader_text **texts; /* head of a list: a cache behind const */
@@ -87,6 +96,12 @@ sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *se
 sr_status reader_list_metrics(sr_runfile *f, sr_failure *why);
 sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why);
 const run_column *reader_eval_column(const sr_runfile *f, const char *name);
+/* read_declared.c: fills declared and info.ranks; the column of that name, or NULL. */
+sr_status reader_list_declared(sr_runfile *f, sr_failure *why);
+const run_column *reader_declared_column(const sr_runfile *f, const char *name, sr_scope scope);
+/* An attribute that fits into text [size] and is one line (lines: or several). */
+sr_status reader_line(const sr_runfile *f, const char *object, const char *attribute, bool lines,
+                      char *text, size_t size, sr_failure *why);
 /* read_spectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
  * of a file whose writer is done, no row may be in parts); reads /final. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);

@@ -13,7 +13,7 @@
 
 /* -- small things ---------------------------------------------------------------------------- */
 
-static double monotonic_seconds(void) {
+double recorder_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -47,33 +47,33 @@ const sr_failure *sr_failed(const sr_recorder *r) {
 
 static void free_recorder(sr_recorder *r) {
     writer_free(&r->writer);
-    for (int64_t i = 0; i < r->sites; i++) free(r->state[i].raw.mu);
+    for (int64_t i = 0; i < r->sites; i++) raw_free(&r->state[i].raw);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) free(r->vector[v]);
 #define FREE(name) free((void *)(uintptr_t)r->info.name);
     RUN_TEXTS(FREE)
+    FREE(ranks)
 #undef FREE
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
     free(r->embedding), free(r->path), free(r->part);
     free(r);
 }
 
-/* The caller's struct may be older and shorter than ours. */
 static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failure *why) {
-    const sr_options preset = SR_OPTIONS_DEFAULT;
-    r->options = preset;
+    const sr_options unless_told = SR_OPTIONS_DEFAULT;
+    r->options = unless_told;
     if (!given) return SR_OK;
-    if (given->size == 0 || given->size > sizeof *given)
-        return sr_fail(why, SR_USAGE, "sr_options.size is %zu, the library's is %zu", given->size,
-                       sizeof *given);
-    memcpy(&r->options, given, given->size);
+    sr_status status = struct_take(&r->options, sizeof r->options, given, "sr_options", why);
+    if (status != SR_OK) return status;
     const sr_options *o = &r->options;
     if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
-        o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0)
+        o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 || !(o->overhead >= 0) ||
+        (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
         return sr_fail(why, SR_USAGE,
                        "sr_options: vectors_every %lld, planned_steps %lld, flush_steps %lld, "
-                       "flush_seconds %g, threads %d",
+                       "flush_seconds %g, threads %d, overhead %g, ranks of %zu bytes",
                        (long long)o->vectors_every, (long long)o->planned_steps,
-                       (long long)o->flush_steps, o->flush_seconds, o->threads);
+                       (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead,
+                       o->ranks ? strlen(o->ranks) : 0);
     return SR_OK;
 }
 
@@ -94,7 +94,8 @@ static sr_status copy_info(sr_recorder *r, sr_failure *why) {
 #define COPY(name) ok = (r->info.name = copy_text(from.name)) != NULL && ok;
     RUN_TEXTS(COPY)
 #undef COPY
-    return ok ? SR_OK : sr_fail(why, SR_MEMORY, "%s: texts of the run", r->path);
+    r->info.ranks = copy_text(o->ranks);
+    return ok && r->info.ranks ? SR_OK : sr_fail(why, SR_MEMORY, "%s: texts of the run", r->path);
 }
 
 static sr_status create_file(sr_recorder *r, sr_failure *why) {
@@ -121,7 +122,8 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
         return NULL;
     }
     r->step = r->eval_step = -1;
-    r->clock_start = r->clock_flush = monotonic_seconds();
+    r->owner = getpid();
+    r->clock_start = r->clock_flush = recorder_clock();
     sr_status status = take_options(r, options, why);
     if (status == SR_OK) status = naming_reserve(r, path, why);
     if (status == SR_OK) status = copy_info(r, why);
@@ -132,14 +134,6 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
 }
 
 /* -- sites ----------------------------------------------------------------------------------- */
-
-/* True (after keeping a failure) when it is too late to declare anything. */
-static bool too_late(sr_recorder *r, const char *call) {
-    if (r->failure.status != SR_OK) return true;
-    if (!r->started) return false;
-    sr_fail(&r->failure, SR_STATE, "%s: %s after the first step", r->path, call);
-    return true;
-}
 
 static bool resize(void *at, int64_t count, size_t size) {
     void **p = at;
@@ -162,7 +156,7 @@ static sr_status reserve_site(sr_recorder *r) {
 
 static sr_status check_site(sr_recorder *r, const sr_site *s) {
     sr_failure *why = &r->failure;
-    if (!s || !s->name || !*s->name)
+    if (!s->name || !*s->name)
         return sr_fail(why, SR_USAGE, "%s: sr_add_site: a site has no name", r->path);
     if (strlen(s->name) >= SR_NAME_SIZE || (s->norm && strlen(s->norm) >= SR_NAME_SIZE) ||
         (s->kind && strlen(s->kind) >= SR_KIND_SIZE))
@@ -174,8 +168,9 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
             return sr_fail(why, SR_USAGE, "%s: a site name with control characters", r->path);
     if (s->width < 1 || r->width + s->width > INT32_MAX)
         return sr_fail(why, SR_USAGE, "%s: site %s: width %d", r->path, s->name, s->width);
-    if ((unsigned)s->family >= SR_FAMILY_COUNT)
-        return sr_fail(why, SR_USAGE, "%s: site %s: family %d", r->path, s->name, (int)s->family);
+    if ((unsigned)s->family >= SR_FAMILY_COUNT || (unsigned)s->repeat > SR_REPEAT_MERGE)
+        return sr_fail(why, SR_USAGE, "%s: site %s: family %d, repeat %d", r->path, s->name,
+                       (int)s->family, (int)s->repeat);
     sr_run_site method;
     if (!recorder_take_method(&method, s))
         return sr_fail(why, SR_USAGE,
@@ -197,11 +192,16 @@ static uint32_t scalars_of(const sr_run_site *s) {
            (sr_run_uses(s, "psi2") ? run_family_scalars(SR_FAMILY_PSI) : 0);
 }
 
-int sr_add_site(sr_recorder *r, const sr_site *s) {
-    if (!r || too_late(r, "sr_add_site") || check_site(r, s) != SR_OK || reserve_site(r) != SR_OK)
+int sr_add_site(sr_recorder *r, const sr_site *given) {
+    sr_site taken = {0}, *s = &taken;
+    if (!r || recorder_too_late(r, "sr_add_site") ||
+        struct_take(s, sizeof *s, given, "sr_site", &r->failure) != SR_OK ||
+        check_site(r, s) != SR_OK || reserve_site(r) != SR_OK)
         return -1;
     sr_run_site *at = &r->site[r->sites];
-    *at = (sr_run_site){.offset = r->width,
+    *at = (sr_run_site){.size = sizeof *at,
+                        .offset = r->width,
+                        .merged = s->repeat == SR_REPEAT_MERGE,
                         .width = s->width,
                         .depth = s->depth,
                         .layer_scale = s->layer_scale,
@@ -219,7 +219,7 @@ int sr_add_site(sr_recorder *r, const sr_site *s) {
 }
 
 sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors) {
-    if (!r || too_late(r, "sr_expect_vectors")) return recorder_check(r);
+    if (!r || recorder_too_late(r, "sr_expect_vectors")) return recorder_check(r);
     if (site < 0 || site >= r->sites || vectors >> SR_VECTOR_COUNT)
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_expect_vectors: site %d, vectors %#x",
                        r->path, site, (unsigned)vectors);
@@ -228,7 +228,7 @@ sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors) {
 }
 
 sr_status sr_set_observed(sr_recorder *r, int site) {
-    if (!r || too_late(r, "sr_set_observed")) return recorder_check(r);
+    if (!r || recorder_too_late(r, "sr_set_observed")) return recorder_check(r);
     if (site < 0 || site >= r->sites)
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_set_observed: site %d", r->path, site);
     r->site[site].observed = 1;
@@ -241,7 +241,7 @@ sr_status sr_set_observed(sr_recorder *r, int site) {
 }
 
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols) {
-    if (!r || too_late(r, "sr_add_embedding")) return recorder_check(r);
+    if (!r || recorder_too_late(r, "sr_add_embedding")) return recorder_check(r);
     if (!name || !*name || strlen(name) >= SR_NAME_SIZE || strchr(name, '/') || *name == '.' ||
         rows < 1 || cols < 1)
         return sr_fail(&r->failure, SR_USAGE, "%s: embedding '%s' of %lld x %lld", r->path,
@@ -258,7 +258,7 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
 }
 
 sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method) {
-    if (!r || too_late(r, "sr_set_embedding_method")) return recorder_check(r);
+    if (!r || recorder_too_late(r, "sr_set_embedding_method")) return recorder_check(r);
     for (int i = 0; i < r->embeddings && name && method && strlen(method) < SR_METHOD_SIZE; i++)
         if (strcmp(r->embedding[i].name, name) == 0) {
             memcpy(r->embedding[i].method, method, strlen(method) + 1);
@@ -269,6 +269,19 @@ sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *
 }
 
 /* -- sizes ----------------------------------------------------------------------------------- */
+
+static bool any_alpha(const sr_recorder *r) {
+    for (int64_t i = 0; i < r->sites; i++)
+        if (!isnan(r->site[i].alpha)) return true;
+    return false;
+}
+
+static int64_t count_declared(const sr_recorder *r, sr_scope scope) {
+    int64_t count = 0;
+    for (int i = 0; i < r->writer.declared_count; i++)
+        count += r->writer.declared[i].scope == scope;
+    return count;
+}
 
 static run_layout make_layout(const sr_recorder *r) {
     return (run_layout){.sites = r->sites,
@@ -281,7 +294,12 @@ static run_layout make_layout(const sr_recorder *r) {
                             r->options.vectors && r->options.vectors_every != 0 && r->sites > 0,
                         .spectra = r->options.spectra && r->sites > 0,
                         .final = r->options.final && r->sites > 0,
+                        .running = r->options.running && any_alpha(r),
                         .metrics = r->writer.metrics,
+                        .has_host = r->writer.declared_count > 0 || *r->info.ranks,
+                        .ranks = r->info.ranks,
+                        .declared_sites = count_declared(r, SR_PER_SITE),
+                        .declared_steps = count_declared(r, SR_PER_STEP),
                         .planned_steps = r->options.planned_steps,
                         .vectors_every = r->every};
 }
@@ -311,14 +329,16 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
 
 sr_status recorder_start(sr_recorder *r) {
     if (r->started || r->failure.status != SR_OK) return recorder_check(r);
-    r->every = sr_vectors_every(r);
+    r->every = r->least_every = sr_vectors_every(r);
+    pacing_declare(r);
+    if (r->failure.status != SR_OK) return recorder_check(r);
     r->capacity = r->options.size_limit / 2;
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
-    r->clock_flush = monotonic_seconds();
+    r->clock_flush = recorder_clock();
     return recorder_check(r);
 }
 
@@ -333,11 +353,12 @@ static void widen_spacing(sr_recorder *r) {
     l.planned_steps = w->steps.written + w->steps.count;
     int64_t used = run_project(&l, 0) + (rows + chunk[0]) * run_vector_bytes(&l);
     while (r->capacity > 1 && used > r->options.size_limit - r->capacity)
-        r->every *= 2, r->capacity /= 2;
+        r->every *= 2, r->least_every *= 2, r->capacity /= 2;
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
-    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    const double began = recorder_clock();
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
     if (r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: step %lld begun inside step %lld", r->path,
                        (long long)step, (long long)r->step);
@@ -345,12 +366,14 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
     if (recorder_start(r) != SR_OK) return recorder_check(r);
+    pacing_begin_step(r);
     widen_spacing(r);
     r->keeps_vectors = r->every > 0 && step % r->every == 0;
     if (writer_begin_step(&r->writer, r->keeps_vectors, &r->failure) != SR_OK)
         return recorder_check(r);
     putting_begin(r);
     r->step = step, r->in_step = true;
+    r->own_seconds += recorder_clock() - began;
     return SR_OK;
 }
 
@@ -358,33 +381,53 @@ bool sr_wants_vectors(const sr_recorder *r) {
     return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
 }
 
-sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || !r->started) return r ? r->failure.status : SR_STATE;
-    r->clock_flush = monotonic_seconds(), r->unflushed = 0;
+static sr_status flush(sr_recorder *r) {
+    r->clock_flush = recorder_clock(), r->unflushed = 0;
     return writer_flush(&r->writer, &r->failure);
 }
 
-static sr_status flush_when_due(sr_recorder *r) {
-    double now = monotonic_seconds();
-    if (r->unflushed < r->options.flush_steps && now - r->clock_flush < r->options.flush_seconds)
-        return SR_OK;
-    return sr_flush(r);
+sr_status sr_flush(sr_recorder *r) {
+    if (!r || r->failure.status != SR_OK || !r->started) return recorder_check(r);
+    const double began = recorder_clock();
+    if (recorder_is_alien(r) || running_put(r) != SR_OK || flush(r) != SR_OK)
+        return recorder_check(r);
+    r->own_seconds += recorder_clock() - began;
+    return SR_OK;
 }
 
-sr_status sr_end_step(sr_recorder *r, const sr_step *row) {
-    if (!r || r->failure.status != SR_OK) return recorder_check(r);
-    if (!r->in_step || !row)
-        return sr_fail(&r->failure, row ? SR_STATE : SR_USAGE, "%s: sr_end_step %s", r->path,
-                       row ? "outside a step" : "without a row");
-    if (putting_end(r) != SR_OK) return recorder_check(r);
+static sr_status flush_when_due(sr_recorder *r) {
+    double now = recorder_clock();
+    if (r->unflushed < r->options.flush_steps && now - r->clock_flush < r->options.flush_seconds)
+        return SR_OK;
+    return flush(r);
+}
+
+static void end_row(sr_recorder *r, const sr_step *row) {
     const int64_t ints[RUN_STEP_INTS] = {r->step, row->update, row->tokens};
-    double seconds = r->seconds_before + monotonic_seconds() - r->clock_start;
+    double seconds = r->seconds_before + recorder_clock() - r->clock_start;
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
+    pacing_end_step(r);
     writer_end_step(&r->writer, ints, reals);
     r->in_step = false, r->unflushed++;
+}
+
+sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
+    const double began = recorder_clock();
+    sr_step row = {0};
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r->in_step)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_end_step outside a step", r->path);
+    if (struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
+        putting_end(r) != SR_OK)
+        return recorder_check(r);
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);
-    return flush_when_due(r);
+    r->own_seconds += recorder_clock() - began;
+    end_row(r, &row);
+    const double ended = recorder_clock();
+    sr_status status = flush_when_due(r);
+    r->own_seconds += recorder_clock() - ended;
+    return status;
 }
 
 /* -- beside the steps ------------------------------------------------------------------------ */
@@ -402,8 +445,10 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
 
 /* -- the end --------------------------------------------------------------------------------- */
 
-static sr_status check_finish(const sr_finish *finish, sr_failure *why) {
-    const char *s = finish ? finish->status : NULL;
+static sr_status take_finish(sr_finish *finish, const sr_finish *given, sr_failure *why) {
+    if (struct_take(finish, sizeof *finish, given, "sr_close: sr_finish", why) != SR_OK)
+        return why->status;
+    const char *s = finish->status;
     static const char *const known[] = {"complete", "diverged", "interrupted", "failed"};
     for (size_t i = 0; s && i < sizeof known / sizeof known[0]; i++)
         if (strcmp(s, known[i]) == 0) return SR_OK;
@@ -417,17 +462,18 @@ static sr_status check_finish(const sr_finish *finish, sr_failure *why) {
 static void finish_file(sr_recorder *r, const sr_finish *finish) {
     sr_run_info end = r->info;
     char finished[RUN_FINISHED_SIZE];
-    double seconds = r->seconds_before + monotonic_seconds() - r->clock_start;
+    double seconds = r->seconds_before + recorder_clock() - r->clock_start;
     format_time(now_seconds(), finished);
     bool mistaken = r->failure.status != SR_OK;
     end.status = mistaken ? "failed" : finish->status;
     end.reason = mistaken ? r->failure.text : finish->reason;
-    end.weights_digest = finish ? finish->weights_digest : NULL;
+    end.weights_digest = finish->weights_digest;
     end.finished = finished, end.wall_seconds = seconds;
     sr_failure late = {0};
     sr_status status = SR_OK;
     if (!r->started && mistaken) return; /* nothing worth keeping under a name */
     if (!r->started) status = recorder_start(r);
+    if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);
     if (status == SR_OK) status = naming_publish(r, &late);
     if (r->failure.status == SR_OK && late.status != SR_OK) r->failure = late;
@@ -438,19 +484,21 @@ static void forget_useless(const sr_recorder *r) {
     if (!r->started || r->resuming) unlink(r->part);
 }
 
-sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why) {
+sr_status sr_close(sr_recorder *r, const sr_finish *given, sr_failure *why) {
     if (!r) return SR_OK;
-    check_finish(finish, &r->failure);
-    if (!r->writer.broken && !r->resuming) finish_file(r, finish);
+    sr_finish finish = {0};
+    const bool alien = recorder_is_alien(r);
+    take_finish(&finish, given, &r->failure);
+    if (!r->writer.broken && !r->resuming) finish_file(r, &finish);
     sr_status status = r->failure.status;
     if (status != SR_OK && why && why->status == SR_OK) *why = r->failure;
-    if (status != SR_OK) forget_useless(r);
+    if (status != SR_OK && !alien) forget_useless(r);
     free_recorder(r);
     return status;
 }
 
 void sr_abandon(sr_recorder *r) {
     if (!r) return;
-    forget_useless(r);
+    if (!recorder_is_alien(r)) forget_useless(r);
     free_recorder(r);
 }

@@ -1,20 +1,14 @@
 /* recorder.h -- the recorder's inside, shared by recorder.c (life of a file), put_step.c (statistics
- * of a step) and raw_statistics.c (raw tensors). */
+ * of a step), raw_passes.c and raw_statistics.c (raw tensors). */
 #ifndef RECORD_RECORDER_H
 #define RECORD_RECORDER_H
 
 #include <sys/types.h>
 
+#include "raw_passes.h"
 #include "statrec/record.h"
+#include "struct_size.h"
 #include "writer.h"
-
-/* What sr_observe_* keeps between calls; vectors are [width]. */
-typedef struct raw_state {
-    double *mu, *sigma2, *psi2, *nu; /* running values; NULL until first observed */
-    double *work;                    /* [4, width] scratch */
-    sr_tensor x;                     /* of the current step */
-    bool seen;                       /* forward of the current step */
-} raw_state;
 
 /* One site in the current step. */
 typedef struct site_state {
@@ -26,6 +20,16 @@ typedef struct site_state {
     double scalar[SR_SCALAR_COUNT];
     raw_state raw;
 } site_state;
+
+/* What recording took since the spacing of vectors was looked at last (pacing.c). */
+typedef struct pacing {
+    double since, own; /* clock and own seconds then */
+    int64_t steps, rows;
+    double step_own;                  /* own seconds when the step began */
+    int seconds_scalar, every_scalar; /* ids of the two columns */
+} pacing;
+
+struct copy_losses; /* losses.h */
 
 struct sr_recorder {
     char *path, *part;
@@ -49,11 +53,15 @@ struct sr_recorder {
     int64_t eval_step; /* of the evaluation begun last, -1 before the first */
     double eval_epoch;
     bool in_eval;
-    int64_t every;     /* spacing of vectors; 0 = never */
+    int64_t every;       /* spacing of vectors; 0 = never */
+    int64_t least_every; /* without regard to the time that it takes */
+    pacing pace;
     int64_t capacity;  /* bytes of vectors until the spacing doubles, when nothing is planned */
     int64_t unflushed; /* rows since the last flush */
     double clock_start, clock_flush, seconds_before;
-    dev_t device; /* of PATH.part */
+    double own_seconds; /* that the recorder took, sr_add_seconds included */
+    pid_t owner;        /* process that may write */
+    dev_t device;       /* of PATH.part */
     ino_t inode;
     bool resuming; /* options.resume, and nothing is copied yet */
     bool replaces; /* PATH was there at the start and force says to replace it */
@@ -71,6 +79,35 @@ sr_status recorder_check(const sr_recorder *r);
 /* The site's state within a step, or NULL after keeping a failure. */
 site_state *recorder_site(sr_recorder *r, int site, const char *call);
 
+/* Seconds of a clock that only runs forward. */
+double recorder_clock(void);
+
+/* pacing.c: the columns that tell of it are declared; a step begins; it ends, and the spacing of vectors
+ * follows. */
+void pacing_declare(sr_recorder *r);
+void pacing_begin_step(sr_recorder *r);
+void pacing_end_step(sr_recorder *r);
+
+/* running.c: a row of /running with the values as they are now, where any site has some. */
+sr_status running_put(sr_recorder *r);
+/* Of f into the recorder and its file: rows with step <= up_to (< 0: all). *step: of the row that the
+ * recorder goes on from, -1: none. */
+sr_status running_copy(sr_recorder *r, const struct sr_runfile *f, int64_t up_to, int64_t *step,
+                       struct copy_losses *losses);
+/* raw_passes.c: memory of a site's passes and running values. */
+sr_status raw_reserve(sr_recorder *r, int site);
+
+/* recorder_state.c: true, after keeping a failure, in another process than the one that made it. */
+bool recorder_is_alien(sr_recorder *r);
+/* True (after keeping a failure) when it is too late to declare anything. */
+bool recorder_too_late(sr_recorder *r, const char *call);
+/* Whether a metric or scalar may be called this, with such texts. */
+sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
+                               const char *definition);
+
+/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of the site. */
+sr_status raw_end_step(sr_recorder *r, int site);
+
 /* sr_put_vector for sites of any family. */
 sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 
@@ -78,7 +115,6 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
-struct copy_losses; /* losses.h */
 /* copy_rows.c: sr_copy_rows that notes in `losses` what could not be read. `result` may be NULL. */
 sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                              int64_t embeddings_up_to, struct sr_recovery *result,

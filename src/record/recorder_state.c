@@ -1,9 +1,51 @@
 /* recorder_state.c -- what every call into the recorder asks first: may it go on, and at which site.
  */
+#include <string.h>
+#include <unistd.h>
+
 #include "recorder.h"
 
 sr_status recorder_check(const sr_recorder *r) {
     return r ? r->failure.status : SR_STATE;
+}
+
+bool recorder_is_alien(sr_recorder *r) {
+    if (getpid() == r->owner) return false;
+    sr_fail(&r->failure, SR_STATE, "%s: belongs to process %lld, this is %lld", r->path,
+            (long long)r->owner, (long long)getpid());
+    r->writer.broken = true; /* the file is the parent's */
+    return true;
+}
+
+bool recorder_too_late(sr_recorder *r, const char *call) {
+    if (r->failure.status != SR_OK) return true;
+    if (!r->started) return false;
+    sr_fail(&r->failure, SR_STATE, "%s: %s after the first step", r->path, call);
+    return true;
+}
+
+static bool has_control(const char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) return true;
+    return false;
+}
+
+sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
+                               const char *definition) {
+    if (!name || !*name || *name == '.' || strlen(name) >= SR_NAME_SIZE || strchr(name, '/') ||
+        has_control(name) || strcmp(name, "step") == 0 || strcmp(name, "epoch") == 0)
+        return sr_fail(&r->failure, SR_USAGE,
+                       "%s: %s '%.80s': a name has 1 to %d bytes, no '/' and no control "
+                       "characters, does not begin with '.' and is neither step nor epoch",
+                       r->path, kind, name ? name : "", SR_NAME_SIZE - 1);
+    if (strlen(unit) < SR_NAME_SIZE && strlen(definition) < SR_DEFINITION_SIZE &&
+        !has_control(unit) && !has_control(definition))
+        return SR_OK;
+    return sr_fail(&r->failure, SR_USAGE,
+                   "%s: %s %s: unit of %zu bytes (< %d), definition of %zu (< %d), without control "
+                   "characters",
+                   r->path, kind, name, strlen(unit), SR_NAME_SIZE, strlen(definition),
+                   SR_DEFINITION_SIZE);
 }
 
 site_state *recorder_site(sr_recorder *r, int site, const char *call) {

@@ -8,6 +8,7 @@
 #include "losses.h"
 #include "reader.h"
 #include "recorder.h"
+#include "struct_size.h"
 
 /* Refuses to write over the file that is read, whichever of the two names it would take. */
 static sr_status check_target(const char *broken, const char *path, sr_failure *why) {
@@ -32,7 +33,8 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.program = info->program, o.version = info->version, o.command = info->command;
     o.config = info->config, o.host = info->host, o.git = info->git, o.model = info->model;
     o.data = info->data, o.task = info->task, o.loss_reduction = info->loss_reduction;
-    o.parent = info->parent;
+    o.parent = info->parent, o.ranks = info->ranks;
+    o.running = reader_has_column(f, &run_running_step), o.overhead = 0;
     o.scalars = reader_has_column(f, &run_scalars[0]);
     o.vectors = reader_has_column(f, &run_vectors[0]);
     o.vectors_every = 1, o.planned_steps = info->steps;
@@ -44,7 +46,9 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
 static void add_sites_like(sr_recorder *r, sr_runfile *f) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
-        sr_site site = {.name = s->name,
+        sr_site site = {.size = sizeof site,
+                        .name = s->name,
+                        .repeat = s->merged ? SR_REPEAT_MERGE : SR_REPEAT_LAST,
                         .norm = s->norm,
                         .kind = s->kind,
                         .width = (int)s->width,
@@ -62,7 +66,7 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
     }
     const char *name;
     for (int i = 0; (name = sr_run_name(f, "embeddings", i)); i++) {
-        sr_run_embedding e;
+        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
         sr_failure why = {0};
         if (sr_run_get_embedding(f, name, &e, &why) != SR_OK) { /* copying tells */
             if (why.status == SR_MEMORY) sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
@@ -77,12 +81,15 @@ static void add_metrics_like(sr_recorder *r, const sr_runfile *f) {
     const sr_run_metric *m;
     for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++)
         sr_add_metric(r, m->name, m->unit, m->definition, m->better);
+    const sr_run_declared *d;
+    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
+        sr_declare_scalar(r, d->name, d->unit, d->definition, d->scope);
 }
 
 sr_status sr_run_recover_telling(const char *broken, const char *path, bool force,
                                  int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
                                  void *context, sr_failure *why) {
-    sr_recovery count = {0};
+    sr_recovery count = SR_INIT(sr_recovery, .running_step = -1);
     copy_losses losses = {NULL, 0};
     sr_failure own = {0};
     if (!why) why = &own;
@@ -100,12 +107,12 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
                      losses.count > 1 ? "s" : "");
         snprintf(reason, sizeof reason, "recovered from %.180s: %lld steps lost%s", f->path,
                  (long long)count.lost_steps, more);
-        status = sr_close(r, &(sr_finish){.status = "interrupted", .reason = reason}, why);
+        status = sr_close(r, &SR_INIT(sr_finish, .status = "interrupted", .reason = reason), why);
         if (status == SR_OK) losses_tell(&losses, tell, context);
     }
     losses_free(&losses);
     sr_run_close(f);
-    if (result) *result = count;
+    if (result) struct_give(result, &count, sizeof count, "sr_recovery", why);
     return status;
 }
 

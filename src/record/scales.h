@@ -5,7 +5,7 @@
 
 #include "h5.h"
 
-enum { SCALED_MAX = 224 };
+enum { SCALED_MAX = 288 };
 
 /* Dimensions 0 and 1 of a dataset have the scales `row` and `column` (paths; NULL: none). */
 typedef struct scaled {

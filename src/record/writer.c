@@ -52,6 +52,9 @@ static sr_status allocate_rows(run_writer *w, sr_failure *why) {
         status = allocate(&w->step_int[i], w->steps.capacity, sizeof(int64_t), why);
     for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
         status = allocate(&w->step_real[i], w->steps.capacity, sizeof(double), why);
+    for (int i = 0; i < w->declared_count && status == SR_OK; i++)
+        if (w->declared[i].scope == SR_PER_STEP)
+            status = allocate(&w->declared[i].step_value, w->steps.capacity, sizeof(double), why);
     if (status == SR_OK)
         status = allocate(&w->vector_step, w->vectors.capacity, sizeof(int64_t), why);
     return status;
@@ -75,7 +78,9 @@ void writer_free(run_writer *w) {
     for (int i = 0; i < RUN_STEP_REALS; i++) free(w->step_real[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) free(w->scalar[i]);
     for (int i = 0; i < SR_VECTOR_COUNT; i++) free(w->vector[i]), free(w->vector_used[i]);
-    free(w->vector_step), free(w->metric);
+    for (int i = 0; i < w->declared_count; i++)
+        free(w->declared[i].site_value), free(w->declared[i].step_value);
+    free(w->vector_step), free(w->metric), free(w->declared);
     free(w->spectra.rows), free(w->spectra.value[0]);
     if (!w->broken) h5_close(w->file, NULL);
     *w = (run_writer){0};
@@ -99,7 +104,7 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
     if (status == SR_OK) status = writer_declare_file(w, info, why);
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = h5_start_swmr(w->file, why);
-    w->declared = status == SR_OK;
+    w->ready = status == SR_OK;
     return writer_keep(w, status);
 }
 
@@ -127,6 +132,23 @@ static sr_status write_scalars(run_writer *w, sr_failure *why) {
     return status;
 }
 
+static sr_status write_declared(run_writer *w, sr_failure *why) {
+    const row_block *b = &w->steps;
+    const int64_t sites = w->layout.sites;
+    const h5_rows of_sites = {b->written, b->count, 0, sites, sites};
+    sr_status status = SR_OK;
+    for (int i = 0; i < w->declared_count && status == SR_OK; i++) {
+        const run_declared *d = &w->declared[i];
+        if (!d->set) continue;
+        if (d->step_value) status = append(d->set, b, H5_FLOAT64, d->step_value, why);
+        if (d->step_value) continue;
+        status = h5_extend(d->set, b->written + b->count, why);
+        if (status == SR_OK && d->site_value)
+            status = h5_write_rows(d->set, &of_sites, H5_FLOAT32, d->site_value, why);
+    }
+    return status;
+}
+
 static sr_status write_steps(run_writer *w, sr_failure *why) {
     row_block *b = &w->steps;
     if (b->count == 0) return SR_OK;
@@ -136,6 +158,7 @@ static sr_status write_steps(run_writer *w, sr_failure *why) {
     for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
         status = append(w->step_real_set[i], b, H5_FLOAT64, w->step_real[i], why);
     if (status == SR_OK) status = write_scalars(w, why);
+    if (status == SR_OK) status = write_declared(w, why);
     if (status == SR_OK) b->written += b->count, b->count = 0;
     return status;
 }
@@ -209,6 +232,11 @@ sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
     w->with_vectors = with_vectors && l->vectors;
     for (int i = 0; i < SR_SCALAR_COUNT; i++)
         if (w->scalar[i]) fill_nan(w->scalar[i] + w->steps.count * l->sites, l->sites);
+    for (int i = 0; i < w->declared_count; i++) {
+        const run_declared *d = &w->declared[i];
+        if (d->site_value) fill_nan(d->site_value + w->steps.count * l->sites, l->sites);
+        if (d->step_value) d->step_value[w->steps.count] = NAN;
+    }
     for (int v = 0; v < SR_VECTOR_COUNT && w->with_vectors; v++)
         if (w->vector[v]) fill_nan(w->vector[v] + w->vectors.count * l->width, l->width);
     return SR_OK;
@@ -222,6 +250,43 @@ float *writer_scalar_row(run_writer *w, int which, sr_failure *why) {
         fill_nan(w->scalar[which], w->steps.capacity * sites);
     }
     return w->scalar[which] + w->steps.count * sites;
+}
+
+run_declared *writer_add_declared(run_writer *w, sr_failure *why) {
+    const size_t size = (size_t)(w->declared_count + 1) * sizeof *w->declared;
+    run_declared *grown = realloc(w->declared, size);
+    if (!grown) {
+        sr_fail(why, SR_MEMORY, "%s: %d scalars", w->path, w->declared_count + 1);
+        return NULL;
+    }
+    w->declared = grown;
+    run_declared *d = &grown[w->declared_count++];
+    *d = (run_declared){0};
+    return d;
+}
+
+run_column writer_declared_column(const run_declared *d) {
+    const bool site = d->scope == SR_PER_SITE;
+    return (run_column){site ? "scalars" : "steps", d->name, d->unit, d->definition,
+                        site ? H5_FLOAT32 : H5_FLOAT64};
+}
+
+/* A scalar that is not recorded, because scalars are not, has no dataset. */
+sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why) {
+    run_declared *d = &w->declared[i];
+    const int64_t sites = w->layout.sites;
+    if (!d->set) return SR_OK;
+    if (d->scope == SR_PER_STEP) {
+        d->step_value[w->steps.count] = value;
+        return SR_OK;
+    }
+    if (!d->site_value) {
+        const int64_t count = w->steps.capacity * sites;
+        if (allocate(&d->site_value, count, sizeof(float), why) != SR_OK) return why->status;
+        fill_nan(d->site_value, count);
+    }
+    d->site_value[w->steps.count * sites + site] = (float)value;
+    return SR_OK;
 }
 
 float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why) {
@@ -250,7 +315,7 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals) {
 
 sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure *why) {
     if (w->evals.count == w->evals.capacity) {
-        if (!w->declared)
+        if (!w->ready)
             return sr_fail(why, SR_STATE,
                            "%s: too many evaluations before a step: the one at step %lld is number "
                            "%d, there is room for %d",

@@ -34,6 +34,21 @@ typedef struct run_metric {
     bool put; /* in the row being filled */
 } run_metric;
 
+/* A scalar of the host's own: per site float [capacity, S], per step double [capacity]. */
+typedef struct run_declared {
+    char name[SR_NAME_SIZE], unit[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
+    sr_scope scope;
+    h5_id set;
+    float *site_value;  /* NULL until used */
+    double *step_value; /* the same */
+} run_declared;
+
+/* The running values below /running: rows of states that the host may go on from. */
+typedef struct running_rows {
+    h5_id step_set, set[RUN_RUNNING];
+    int64_t written; /* rows; from SR_RUNNING_KEPT on the oldest one is written over */
+} running_rows;
+
 /* The row of /spectra of the current step; not counted as waiting, it goes out with its step. */
 typedef struct spectra_row {
     h5_id step_set, rows_set, set[SR_SPECTRUM_COUNT];
@@ -50,7 +65,7 @@ typedef struct run_writer {
     run_embedding *embedding; /* [embeddings]; owned by the caller */
     int embeddings;
     int64_t flush_steps;
-    bool declared, broken; /* broken: a write failed, HDF5 must not be touched again */
+    bool ready, broken; /* broken: a write failed, HDF5 must not be touched again */
 
     h5_id step_int_set[RUN_STEP_INTS], step_real_set[RUN_STEP_REALS];
     h5_id scalar_set[SR_SCALAR_COUNT], vector_set[SR_VECTOR_COUNT], vector_step_set;
@@ -59,6 +74,7 @@ typedef struct run_writer {
     h5_id status_set, reason_set, finished_set, digest_set, wall_set;
     h5_id final_set[SR_FINAL_COUNT], final_batches_set;
     spectra_row spectra;
+    running_rows running;
 
     row_block steps, vectors, evals;
     int64_t *step_int[RUN_STEP_INTS];      /* [capacity] */
@@ -71,6 +87,8 @@ typedef struct run_writer {
     double eval_epoch[EVAL_CAPACITY];
     run_metric *metric; /* [metrics] */
     int metrics;
+    run_declared *declared; /* [declared_count] */
+    int declared_count;
     bool with_vectors; /* of the row being filled */
 } run_writer;
 
@@ -90,6 +108,12 @@ float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why
 /* Closes the row. ints [RUN_STEP_INTS], reals [RUN_STEP_REALS] in the order of format.h. */
 void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
 
+/* One more, without name yet; NULL when memory is short. */
+run_declared *writer_add_declared(run_writer *w, sr_failure *why);
+/* The i-th one's value in the row being filled. */
+sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why);
+run_column writer_declared_column(const run_declared *d);
+
 /* Its waiting values are NaN. NULL when memory is short. */
 run_metric *writer_add_metric(run_writer *w, sr_failure *why);
 /* Takes the current value of every metric. */
@@ -101,6 +125,9 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
 sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why);
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
                            sr_failure *why);
+/* write_running.c: running values [W] after this step (SR_RUNNING), a row of /running. */
+sr_status writer_put_running(run_writer *w, int64_t step, const double *const value[RUN_RUNNING],
+                             sr_failure *why);
 /* status; after a failure HDF5 is left alone. */
 sr_status writer_keep(run_writer *w, sr_status status);
 

@@ -13,10 +13,12 @@ static int write_runs(void **state) {
     static const double value[] = {INFINITY, 1, 2, NAN, 7, 7};
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(program_file("edges.h5"), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){.name = "top",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "top",
                               .norm = "ln",
                               .kind = "encoder",
                               .family = SR_FAMILY_ROW,
@@ -31,9 +33,10 @@ static int write_runs(void **state) {
         sr_put_scalar(r, 0, SR_SCALAR_row_grad_var, step == 2 ? 3 : step == 3 ? -5 : 0);
         sr_put_scalar(r, 0, SR_SCALAR_row_exact_var, 3);
         sr_put_scalar(r, 0, (sr_scalar)(SR_SCALAR_COUNT - 1), 3);
-        sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, step, 1, 0.1, 1});
     }
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     return 0;
 }
 

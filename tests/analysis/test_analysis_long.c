@@ -46,7 +46,8 @@ static sr_recorder *begin(const char *path, const int *width, int64_t every) {
     for (int i = 0; i < SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        const sr_site site = {.name = name,
+        const sr_site site = {.size = sizeof(sr_site),
+                              .name = name,
                               .norm = "bn",
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,
@@ -63,7 +64,7 @@ static sr_recorder *begin(const char *path, const int *width, int64_t every) {
 static void write_vectors(const char *path, const int *width, int64_t every) {
     sr_recorder *r = begin(path, width, every);
     for (int64_t step = 1; step <= ROWS * every; step++) {
-        const sr_step row = {step, 1, 1, 1, 1, 1};
+        const sr_step row = {.size = sizeof(sr_step), step, 1, 1, 1, 1, 1};
         sr_begin_step(r, step);
         for (int i = 0; i < SITES; i++) {
             sr_put_rows(r, i, 10 + step % 7);
@@ -254,7 +255,7 @@ static void check_quantiles(const char *path, int64_t n) {
     static double value[SCALARS][LONG];
     sr_recorder *r = begin(path, widths, 0);
     for (int64_t i = 0; i < n; i++) {
-        const sr_step row = {i + 1, 1, 1, 1, 1, 1};
+        const sr_step row = {.size = sizeof(sr_step), i + 1, 1, 1, 1, 1, 1};
         sr_begin_step(r, i + 1);
         for (int k = 0; k < SCALARS; k++) {
             value[k][i] = (double)(float)pattern(k, i, n);
@@ -285,7 +286,8 @@ static void test_curve_parts(void **state) {
     sr_recorder *r = begin(program_file("curve.h5"), widths, 0);
     for (int64_t step = 1; step <= LONG; step++) {
         const double loss = step == 3456 ? 1e6 : (double)(step % 100);
-        const sr_step row = {step, 8, 1e-3 * (double)step, loss, step % 2 ? NAN : 0.5, NAN};
+        const sr_step row = {
+            .size = sizeof(sr_step), step, 8, 1e-3 * (double)step, loss, step % 2 ? NAN : 0.5, NAN};
         sr_begin_step(r, step);
         assert_int_equal(sr_end_step(r, &row), SR_OK);
     }

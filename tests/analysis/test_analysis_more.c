@@ -63,9 +63,11 @@ static void test_tid_released(void **state) {
 static void write_final_run(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.final = true;
     sr_recorder *r = sr_create(path, &o, &why);
-    sr_add_site(r, &(sr_site){.name = "stem",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "stem",
                               .norm = "bn",
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,
@@ -73,7 +75,8 @@ static void write_final_run(const char *path) {
                               .depth = 1,
                               .eps = 1,
                               .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.name = "next",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "next",
                               .norm = "bn",
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,
@@ -81,7 +84,8 @@ static void write_final_run(const char *path) {
                               .depth = 2,
                               .eps = 1,
                               .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.name = "top",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "top",
                               .norm = "ln",
                               .kind = "conv",
                               .family = SR_FAMILY_ROW,
@@ -90,10 +94,11 @@ static void write_final_run(const char *path) {
                               .eps = 1e-5,
                               .alpha = NAN});
     sr_begin_step(r, 1);
-    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
     const double mean[] = {0.5, 0.25, NAN}, var[] = {2, 4, NAN};
     sr_put_final(r, 9, (const double *const[]){mean, var});
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 static void test_tid_final(void **state) {

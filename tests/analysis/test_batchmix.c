@@ -116,7 +116,8 @@ static truth make_run(const made_run *run) {
     sr_options o = run_options();
     o.vectors_every = run->every;
     sr_recorder *r = run_create(program_file(run->name), o);
-    sr_add_site(r, &(sr_site){.name = "first",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "first",
                               .norm = "bn",
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,

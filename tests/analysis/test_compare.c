@@ -22,6 +22,7 @@ typedef struct identity {
 static void write_run_of(const identity *who, const char *path, const char *name, int sites,
                          int steps, series_of value) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     sr_failure why = {0};
     double state[64] = {0};
     char site[64][16];
@@ -34,7 +35,8 @@ static void write_run_of(const identity *who, const char *path, const char *name
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < sites; i++) {
         snprintf(site[i], sizeof site[i], "%s%d", name, i);
-        sr_add_site(r, &(sr_site){.name = site[i],
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = site[i],
                                   .norm = "ln",
                                   .kind = "conv",
                                   .family = SR_FAMILY_ROW,
@@ -49,10 +51,10 @@ static void write_run_of(const identity *who, const char *path, const char *name
             sr_put_scalar(r, i, SR_SCALAR_row_grad_mean, 2);
             sr_put_scalar(r, i, SR_SCALAR_row_grad_var, value(i, step, &state[i]));
         }
-        const sr_step row = {step, 1, step, 1, 0.1, 1};
+        const sr_step row = {.size = sizeof(sr_step), step, 1, step, 1, 0.1, 1};
         assert_int_equal(sr_end_step(r, &row), SR_OK);
     }
-    const sr_finish f = {.status = "complete"};
+    const sr_finish f = {.size = sizeof(sr_finish), .status = "complete"};
     check_ok(sr_close(r, &f, &why), &why);
 }
 

@@ -16,9 +16,11 @@ static void write_run(const char *name, int width, int64_t rows, const double *i
                       const double *gradient) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.spectra = true, o.force = true;
     sr_recorder *r = sr_create(program_file(name), &o, &why);
-    sr_site site = {.name = "stem",
+    sr_site site = {.size = sizeof(sr_site),
+                    .name = "stem",
                     .norm = "bn",
                     .kind = "conv",
                     .family = SR_FAMILY_SIGMA,
@@ -29,9 +31,10 @@ static void write_run(const char *name, int width, int64_t rows, const double *i
     sr_begin_step(r, 7);
     const double *const value[SR_SPECTRUM_COUNT] = {input, gradient};
     sr_put_spectrum(r, 0, rows, value);
-    sr_step row = {.update = 7, .tokens = 1};
+    sr_step row = {.size = sizeof(sr_step), .update = 7, .tokens = 1};
     sr_end_step(r, &row);
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 /* d 4, N 8: m of 0.2, 0.5, 0.7, 0.8 is 1, 2, 3, 4. */

@@ -45,7 +45,8 @@ static void write_run(const plan *p) {
     o.config = p->config ? p->config : "seed = 1\nbatching = bucketed\n";
     sr_recorder *r = run_create(program_file(p->path), o);
     const sr_family family = p->observed ? SR_FAMILY_ROW : SR_FAMILY_SIGMA;
-    sr_add_site(r, &(sr_site){.name = "a",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "a",
                               .norm = p->observed ? "ln" : "bn",
                               .kind = "conv",
                               .family = family,
@@ -56,7 +57,7 @@ static void write_run(const plan *p) {
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(r, step);
         put_scalars(r, p);
-        sr_end_step(r, &(sr_step){step, p->tokens, step, 1, 0.1, 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, p->tokens, step, 1, 0.1, 1});
     }
     run_finish(r);
 }

@@ -21,7 +21,8 @@ static void write_theorem(const char *path) {
         {"uncentred", "row", "psi2", ""},          {"groups", "sample", "mu,sigma2", ""}};
     sr_recorder *r = run_create(program_file(path), run_options());
     for (int i = 0; i < THEOREM_SITES; i++)
-        sr_add_site(r, &(sr_site){.name = of[i].norm,
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = of[i].norm,
                                   .norm = of[i].norm,
                                   .axis = of[i].axis,
                                   .uses = of[i].uses,
@@ -56,7 +57,8 @@ static void write_theorem(const char *path) {
 static void write_overflow(const char *path) {
     static const double measured[] = {2, INFINITY, NAN};
     sr_recorder *r = run_create(program_file(path), run_options());
-    sr_add_site(r, &(sr_site){.name = "top",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "top",
                               .norm = "ln",
                               .kind = "encoder",
                               .family = SR_FAMILY_ROW,

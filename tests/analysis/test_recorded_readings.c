@@ -16,7 +16,8 @@ enum { WIDTH_CAPACITY = 64 };
 static void write_gamma_run(const char *path, int64_t d, double eps, const double *gamma,
                             const double *psi2_B) {
     sr_recorder *r = run_create(path, run_options());
-    sr_add_site(r, &(sr_site){.name = "norm",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "norm",
                               .norm = "pnv",
                               .kind = "encoder",
                               .family = SR_FAMILY_PSI,
@@ -83,7 +84,8 @@ static void check_tid(const oracle_file *f, int k) {
     double *mean = read_number(f, k, "out/tid_mean_batchscale", NULL),
            *var = read_number(f, k, "out/tid_var_batchscale", NULL);
     sr_recorder *r = run_create(program_file("tid.h5"), run_options());
-    sr_add_site(r, &(sr_site){.name = "norm",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "norm",
                               .norm = "bn",
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,

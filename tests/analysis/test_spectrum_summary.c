@@ -25,7 +25,8 @@ enum { SPECTRA = sizeof spectra / sizeof spectra[0] };
 
 static sr_recorder *create(const char *path, const char *name, int count) {
     sr_recorder *r = run_create(path, run_options());
-    sr_add_site(r, &(sr_site){.name = "stem",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "stem",
                               .norm = "ln",
                               .kind = "conv",
                               .family = SR_FAMILY_ROW,

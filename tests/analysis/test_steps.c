@@ -31,14 +31,16 @@ static double constant(int step) {
 /* dist_mu of step t is t; alpha is the weight of the old running value. */
 static void write_run(const char *path, double alpha, rate_fn *rate) {
     sr_recorder *r = run_create(program_file(path), run_options());
-    sr_add_site(r, &(sr_site){.name = "a",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "a",
                               .norm = "bn",
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,
                               .width = 2,
                               .eps = 1e-5,
                               .alpha = alpha});
-    sr_add_site(r, &(sr_site){.name = "b",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "b",
                               .norm = "ln",
                               .kind = "conv",
                               .family = SR_FAMILY_ROW,
@@ -51,7 +53,7 @@ static void write_run(const char *path, double alpha, rate_fn *rate) {
         sr_put_rows(r, 0, 4);
         sr_put_scalar(r, 0, SR_SCALAR_dist_mu, step);
         sr_put_scalar(r, 1, SR_SCALAR_row_grad_var, step);
-        sr_end_step(r, &(sr_step){step, 10, step, 1, rate(step), 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, step, 1, rate(step), 1});
     }
     run_finish(r);
 }
@@ -188,7 +190,8 @@ static void the_interval_of_a_median(void **state) {
     double value[400];
     rng random = rng_create(5);
     sr_recorder *r = run_create(program_file("noise.h5"), run_options());
-    sr_add_site(r, &(sr_site){.name = "a",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "a",
                               .norm = "bn",
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,

@@ -177,6 +177,7 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
     char path[4096];
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     snprintf(path, sizeof path, "%s/parts.h5", check_temporary());
     sr_recorder *r = sr_create(path, &o, &why);
@@ -194,10 +195,11 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
     for (int step = 0; step < STEPS; step++) {
         sr_begin_step(r, step + 1);
         for (int i = 0; i < count; i++) one_pass(&l[i], t, d->x[step], d->g[step], d->given, dx);
-        sr_end_step(r, &(sr_step){.update = step + 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = step + 1});
     }
     hooks_free(h);
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     for (int i = 0; i < count; i++) layer_close(&l[i]);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);

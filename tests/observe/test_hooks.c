@@ -212,6 +212,7 @@ static void check_site(const sr_runfile *f, const capture *c) {
 static int one_step(model *m, dataset *data, const char *path, capture *c, batch *b) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
@@ -229,8 +230,9 @@ static int one_step(model *m, dataset *data, const char *path, capture *c, batch
     pass p = {.tape = t, .batch = b, .mode = NORM_TRAIN};
     tape_backward(t, task_loss(task_of(b->task), &plain, m, &p, NULL), 1);
     if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
-    sr_end_step(r, &(sr_step){.update = 1, .tokens = b->tokens});
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = 1, .tokens = b->tokens});
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     hooks_free(h);
     tape_free(t);
     return m->sites;

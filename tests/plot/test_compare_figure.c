@@ -8,13 +8,15 @@
 static void write_run(const char *name, int sites) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(program_file(name), &o, &why);
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < sites; i++) {
         char site[16];
         snprintf(site, sizeof site, "norm%d", i);
-        sr_add_site(r, &(sr_site){.name = site,
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = site,
                                   .norm = "bn",
                                   .kind = "x",
                                   .family = SR_FAMILY_SIGMA,
@@ -29,9 +31,10 @@ static void write_run(const char *name, int sites) {
             sr_put_rows(r, i, 4);
             sr_put_scalar(r, i, SR_SCALAR_tid_var, step + i);
         }
-        sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, step, 1, 0.1, 1});
     }
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 static void test_every_site(void **state) {

@@ -144,7 +144,8 @@ static void write_heads(const char *name, int heads) {
              "data-dir = /some/where/pairs/\nsource = de\ntarget = en\nheads = %d\n", heads);
     o.config = config, o.model = "toy", o.data = "parallel", o.task = "pairs";
     sr_recorder *r = run_create(program_file(name), o);
-    sr_add_site(r, &(sr_site){.name = "top",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "top",
                               .norm = "bn",
                               .kind = "x",
                               .family = SR_FAMILY_SIGMA,

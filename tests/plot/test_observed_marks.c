@@ -9,12 +9,14 @@
 static void write_run(const char *name, const char *norm, sr_family family, bool observed) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.model = "toy";
     o.data = "none";
     o.force = true;
     sr_recorder *r = sr_create(program_file(name), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    const int site = sr_add_site(r, &(sr_site){.name = "top",
+    const int site = sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                               .name = "top",
                                                .norm = norm,
                                                .kind = "x",
                                                .family = family,
@@ -36,9 +38,10 @@ static void write_run(const char *name, const char *norm, sr_family family, bool
         sr_put_scalar(r, site, SR_SCALAR_g_sigma2, step);
         sr_put_scalar(r, site, SR_SCALAR_g_psi2, step);
         sr_put_scalar(r, site, SR_SCALAR_row_grad_mean, step);
-        sr_end_step(r, &(sr_step){step, 10, step, 1, 0.1, 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, step, 1, 0.1, 1});
     }
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 static int write_runs(void **state) {
@@ -148,11 +151,11 @@ static void test_overview(void **state) {
 /* A site of each kind, with the same vectors and one step. */
 static void write_kinds(const char *name) {
     static const sr_site site[] = {
-        {.name = "observed", .norm = "x", .family = SR_FAMILY_ROW, .width = 1},
-        {.name = "own", .norm = "bn", .family = SR_FAMILY_OWN, .width = 1, .uses = "mu,sigma2"},
-        {.name = "psi", .norm = "x", .family = SR_FAMILY_PSI, .width = 1},
-        {.name = "sigma", .norm = "x", .family = SR_FAMILY_SIGMA, .width = 1},
-        {.name = "pn", .norm = "pnv", .family = SR_FAMILY_PN, .width = 1},
+        {.size = sizeof(sr_site), .name = "observed", .norm = "x", .family = SR_FAMILY_ROW, .width = 1},
+        {.size = sizeof(sr_site), .name = "own", .norm = "bn", .family = SR_FAMILY_OWN, .width = 1, .uses = "mu,sigma2"},
+        {.size = sizeof(sr_site), .name = "psi", .norm = "x", .family = SR_FAMILY_PSI, .width = 1},
+        {.size = sizeof(sr_site), .name = "sigma", .norm = "x", .family = SR_FAMILY_SIGMA, .width = 1},
+        {.size = sizeof(sr_site), .name = "pn", .norm = "pnv", .family = SR_FAMILY_PN, .width = 1},
     };
     static const sr_vector all[] = {SR_mu_B, SR_sigma2_B, SR_psi2_B, SR_gamma, SR_sum_g, SR_sum_gx};
     const double value = 4;

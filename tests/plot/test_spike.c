@@ -20,11 +20,15 @@ static int write_run(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.vectors = false, o.planned_steps = STEPS;
     sr_recorder *r = sr_create(program_file("million.h5"), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    int site = sr_add_site(
-        r, &(sr_site){.name = "stem", .norm = "bn", .family = SR_FAMILY_SIGMA, .width = 1});
+    int site = sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                         .name = "stem",
+                                         .norm = "bn",
+                                         .family = SR_FAMILY_SIGMA,
+                                         .width = 1});
     const double zero = 0, one = 1;
     for (int64_t step = 1; step <= STEPS; step++) {
         double mu_B = level(step), sigma2_B = 1 + mu_B, sum_g = 100 * mu_B * sqrt(sigma2_B);
@@ -37,10 +41,15 @@ static int write_run(void **state) {
         sr_put_vector(r, site, SR_gamma, &one);
         sr_put_vector(r, site, SR_sum_g, &sum_g);
         sr_put_vector(r, site, SR_sum_gx, &sum_g);
-        sr_step row = {.update = step, .tokens = 1, .epoch = 1e-5 * (double)step, .loss = mu_B};
+        sr_step row = {.size = sizeof(sr_step),
+                       .update = step,
+                       .tokens = 1,
+                       .epoch = 1e-5 * (double)step,
+                       .loss = mu_B};
         sr_end_step(r, &row);
     }
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     return 0;
 }
 

@@ -21,6 +21,7 @@ typedef struct short_run {
 
 static sr_recorder *create(const short_run *run) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     sr_failure why = {0};
     o.program = "test";
     o.model = "toy";
@@ -55,12 +56,13 @@ static void put_site(sr_recorder *r, int site, bool bn, double k) {
 
 static void write_run(const short_run *run) {
     sr_recorder *r = create(run);
-    const sr_finish end = {.status = "complete"};
+    const sr_finish end = {.size = sizeof(sr_finish), .status = "complete"};
     sr_failure why = {0};
     bool bn[2];
     for (int s = 0; s < 2; s++) {
         bn[s] = strcmp(run->norm[s], "bn") == 0;
-        const sr_site site = {.name = s ? "late" : "early",
+        const sr_site site = {.size = sizeof(sr_site),
+                              .name = s ? "late" : "early",
                               .norm = run->norm[s],
                               .kind = "encoder",
                               .family = bn[s] ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
@@ -72,7 +74,7 @@ static void write_run(const short_run *run) {
     }
     run_add_metrics(r);
     for (int step = 1; step <= 5; step++) {
-        const sr_step row = {step, 10, step, run->loss * 6 / step, 0.1, 1};
+        const sr_step row = {.size = sizeof(sr_step), step, 10, step, run->loss * 6 / step, 0.1, 1};
         sr_begin_step(r, step);
         for (int s = 0; s < 2; s++) put_site(r, s, bn[s], step);
         if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);

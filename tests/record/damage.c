@@ -11,11 +11,12 @@
 void damage_make_run(const char *path, int64_t steps) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true, o.planned_steps = steps;
     sr_recorder *r = sample_create(path, &o, &why);
     assert_non_null(r);
     check_ok(sample_steps(r, 1, steps, 10), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){"complete", "", ""}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
 }
 
 char *damage_load(const char *path, size_t *size) {
@@ -67,7 +68,7 @@ bool damage_exercise(const char *path) {
         sr_run_scalar(f, name, 0, 0, info->steps < 4096 ? info->steps : 4096, value, &why);
     }
     sr_run_close(f);
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     why = (sr_failure){0};
     if (sr_run_recover(path, sample_path("again.h5"), true, -1, &count, &why) == SR_OK) {
         unlink(sample_path("again.h5"));

@@ -9,14 +9,16 @@
 #include "statrec/moments.h"
 
 const sr_site sample_sites[SAMPLE_SITES] = {
-    {.name = "stem",
+    {.size = sizeof(sr_site),
+     .name = "stem",
      .norm = "bn",
      .kind = "conv",
      .family = SR_FAMILY_SIGMA,
      .width = 5,
      .eps = 1e-5,
      .alpha = 0.9},
-    {.name = "encoder.0.norm1",
+    {.size = sizeof(sr_site),
+     .name = "encoder.0.norm1",
      .norm = "pnv",
      .kind = "encoder",
      .family = SR_FAMILY_PSI,
@@ -24,7 +26,8 @@ const sr_site sample_sites[SAMPLE_SITES] = {
      .depth = 1,
      .eps = 1e-5,
      .alpha = 0.95},
-    {.name = "encoder.final",
+    {.size = sizeof(sr_site),
+     .name = "encoder.final",
      .norm = "pn",
      .kind = "encoder",
      .family = SR_FAMILY_PN,
@@ -33,7 +36,8 @@ const sr_site sample_sites[SAMPLE_SITES] = {
      .layer_scale = 1,
      .eps = 1e-5,
      .alpha = 0.9},
-    {.name = "decoder.final",
+    {.size = sizeof(sr_site),
+     .name = "decoder.final",
      .norm = "ln",
      .kind = "decoder",
      .family = SR_FAMILY_ROW,
@@ -75,7 +79,8 @@ int64_t sample_rows(int64_t step, int site) {
 }
 
 sr_step sample_row(int64_t step) {
-    return (sr_step){.update = (step + 1) / 2,
+    return (sr_step){.size = sizeof(sr_step),
+                     .update = (step + 1) / 2,
                      .tokens = 1000 + step % 5,
                      .epoch = 0.01 * (double)step,
                      .loss = 9.0 / (1 + 0.1 * (double)step),
@@ -84,9 +89,10 @@ sr_step sample_row(int64_t step) {
 }
 
 const sr_run_metric sample_metrics[SAMPLE_METRICS] = {
-    {"valid_nll", "nats per token", "negative log-likelihood", SR_BETTER_LESS},
-    {"bleu", "percent", "BLEU of the validation set", SR_BETTER_MORE},
-    {"span f1", "", "", SR_BETTER_NEITHER},
+    {sizeof(sr_run_metric), "valid_nll", "nats per token", "negative log-likelihood",
+     SR_BETTER_LESS},
+    {sizeof(sr_run_metric), "bleu", "percent", "BLEU of the validation set", SR_BETTER_MORE},
+    {sizeof(sr_run_metric), "span f1", "", "", SR_BETTER_NEITHER},
 };
 
 void sample_eval(int64_t step, double value[SAMPLE_METRICS]) {

@@ -35,6 +35,7 @@ herr_t H5Dget_chunk_info(hid_t set, hid_t space, hsize_t i, hsize_t *first, unsi
 static void make_killed(const char *path, int64_t rows, int64_t flush_steps) {
     static double value[WIDTH];
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true, o.flush_steps = flush_steps, o.flush_seconds = 1000;
     fflush(NULL);
     pid_t child = fork();
@@ -44,10 +45,11 @@ static void make_killed(const char *path, int64_t rows, int64_t flush_steps) {
         sr_recorder *r = sr_create(path, &o, NULL);
         for (int i = 0; i < SITES; i++) {
             snprintf(name, sizeof name, "site.%d", i);
-            sr_add_site(r, &(sr_site){.name = name, .norm = "bn", .width = WIDTH});
+            sr_add_site(
+                r, &(sr_site){.size = sizeof(sr_site), .name = name, .norm = "bn", .width = WIDTH});
         }
         for (int64_t step = 1; step <= rows; step++) {
-            sr_step row = {0};
+            sr_step row = {.size = sizeof(sr_step)};
             sr_begin_step(r, step);
             for (int i = 0; i < SITES; i++) {
                 sr_put_vector(r, i, SR_mu_B, value);

@@ -44,12 +44,13 @@ void *realloc(void *old, size_t size) {
 /* One whole life of a run with the k-th allocation failing. True when none failed any more. */
 static bool live_with_failure(long k) {
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    sr_tensor tensor = {x, 2, 5, 1, NULL};
+    sr_tensor tensor = {sizeof(sr_tensor), x, SR_FLOAT32, 2, 5, 1, NULL, 0};
     const char *path = sample_path("memory.h5"), *copy = sample_path("memory2.h5");
     allocations = 0, fail_at = k;
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.flush_steps = 3;
     sr_recorder *r = sample_create(path, &o, &why);
     sr_status status = why.status;
@@ -57,10 +58,10 @@ static bool live_with_failure(long k) {
         sr_begin_step(r, 0);
         sr_observe_forward(r, 0, &tensor, NULL);
         sr_observe_backward(r, 0, &tensor);
-        sr_step row = {0};
+        sr_step row = {.size = sizeof(sr_step)};
         sr_end_step(r, &row);
         sample_steps(r, 1, 5, 2);
-        status = sr_close(r, &(sr_finish){.status = "complete"}, &why);
+        status = sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why);
     }
     if (status == SR_OK) status = sr_run_check(path, &why);
     if (status == SR_OK) status = sr_run_recover(path, copy, true, -1, &count, &why);
@@ -115,6 +116,7 @@ static void write_limited(const char *path, rlim_t limit) {
     signal(SIGSEGV, SIG_DFL), signal(SIGABRT, SIG_DFL); /* cmocka would go on in the child */
     if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) != 0) _exit(20);
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.flush_steps = 8, o.planned_steps = 150;
     sr_recorder *r = sample_create(path, &o, &why);
     if (!r) _exit(why.status == SR_IO ? 10 : 21);
@@ -124,7 +126,8 @@ static void write_limited(const char *path, rlim_t limit) {
         if (sample_step(r, 1000) != status || sr_flush(r) != status) _exit(22);
         expect_full(&kept, limit);
     }
-    sr_status closed = sr_close(r, &(sr_finish){.status = "complete"}, &why);
+    sr_status closed =
+        sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why);
     if (status != SR_OK && (closed != status || strcmp(why.text, kept.text) != 0)) _exit(24);
     if (access(path, F_OK) == 0 && closed != SR_OK) _exit(25);
     /* exit, not _exit: nothing of HDF5 may run or crash at exit either */
@@ -184,10 +187,11 @@ static void write_wide(const char *path, rlim_t limit) {
     sr_recorder *r = sr_create(path, NULL, &why);
     for (int i = 0; i < SITES && r; i++) {
         snprintf(name, sizeof name, "site.%d", i);
-        sr_add_site(r, &(sr_site){.name = name, .norm = "bn", .width = WIDTH});
+        sr_add_site(
+            r, &(sr_site){.size = sizeof(sr_site), .name = name, .norm = "bn", .width = WIDTH});
     }
     for (int64_t step = 1; step < 400 && r && !sr_failed(r); step++) {
-        sr_step row = {0};
+        sr_step row = {.size = sizeof(sr_step)};
         sr_begin_step(r, step);
         for (int i = 0; i < SITES; i++)
             sr_put_vector(r, i, SR_mu_B, value), sr_put_vector(r, i, SR_mu, value);

@@ -22,11 +22,12 @@ typedef struct headers {
 static void make_run(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.spectra = true, o.final = true;
     sr_recorder *r = sample_create(path, &o, &why);
     assert_non_null(r);
     check_ok(sample_steps(r, 1, 20, 10), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){"complete", "", ""}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
     check_ok(sr_run_check(path, &why), &why);
 }
 
@@ -92,7 +93,7 @@ static void expect_rest(const char *object, const sr_recovery *count) {
 /* The check names it, and recover says what it leaves out and takes the rest. */
 static void expect_told(const char *path, const char *object) {
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     told faults = {object, 0, 0}, lost = {object, 0, 0};
     if (sr_run_check_all(path, hear_fault, &faults, &why) != SR_FORMAT)
         fail_msg("%s: %s", object, why.text);

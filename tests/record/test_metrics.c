@@ -9,11 +9,12 @@
 #include "../check.h"
 #include "sample_run.h"
 
-static const sr_finish complete = {"complete", "", ""};
+static const sr_finish complete = {.size = sizeof(sr_finish), "complete", "", ""};
 
 static sr_recorder *create(const char *name) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(sample_path(name), &o, &why);
     if (!r) fail_msg("%s", why.text);
@@ -22,7 +23,7 @@ static sr_recorder *create(const char *name) {
 
 static void put_step(sr_recorder *r, int64_t step) {
     sr_begin_step(r, step);
-    sr_end_step(r, &(sr_step){step, 1, 1, 1, 1, 1});
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 1, 1, 1, 1, 1});
 }
 
 static void finish(sr_recorder *r) {
@@ -65,9 +66,9 @@ static void write_own(const char *name) {
 
 static void check_own(const char *path) {
     static const sr_run_metric want[] = {
-        {"wer", "percent", "word errors", SR_BETTER_LESS},
-        {"f1", "percent", "span F1 of the validation set", SR_BETTER_MORE},
-        {"size", "", "", SR_BETTER_NEITHER}};
+        {sizeof(sr_run_metric), "wer", "percent", "word errors", SR_BETTER_LESS},
+        {sizeof(sr_run_metric), "f1", "percent", "span F1 of the validation set", SR_BETTER_MORE},
+        {sizeof(sr_run_metric), "size", "", "", SR_BETTER_NEITHER}};
     sr_runfile *f = open_run(path);
     assert_string_equal(sr_run_name(f, "evals", 0), "epoch");
     for (int i = 0; i < 3; i++) {
@@ -110,7 +111,7 @@ static void test_own(void **state) {
 static void test_recover(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     write_own("own.h5");
     check_ok(sr_run_recover(sample_path("own.h5"), sample_path("copy.h5"), true, -1, &count, &why),
              &why);
@@ -294,6 +295,7 @@ static void test_copy(void **state) {
 static void test_projection(void **state) {
     (void)state;
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true, o.planned_steps = 10;
     sr_recorder *r = sr_create(sample_path("size.h5"), &o, NULL);
     const int64_t without = sr_projected_bytes(r);

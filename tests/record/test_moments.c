@@ -1,7 +1,4 @@
-/* test_moments.c -- moments and derived scalars against long double references, hand-computed
- * numbers and the shared vectors. */
-#include <float.h>
-#include <hdf5.h>
+/* test_moments.c -- moments and sums of tensors of every element and layout against long double. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +6,6 @@
 
 #include "../check.h"
 #include "statrec/moments.h"
-
-/* -- moments against long double ------------------------------------------------------------- */
 
 typedef struct layout {
     int64_t outer, channels, inner;
@@ -20,9 +15,12 @@ typedef struct layout {
 static const layout layouts[] = {
     {1, 1, 1, "one value"},      {7, 3, 1, "rows, features"},    {1000, 130, 1, "many rows"},
     {4, 5, 6, "channels first"}, {1, 3, 2500, "one long plane"}, {0, 4, 1, "no rows"},
-    {3, 2, 1025, "odd run"},     {64, 64, 1, "exact tile"},      {65, 65, 1, "tile and one"},
+    {3, 2, 2049, "odd run"},     {64, 128, 1, "exact tile"},     {17, 129, 1, "tile and one"},
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+
+static const char *const element_names[] = {"float32", "float64", "bfloat16", "float16"};
+enum { ELEMENTS = 4 };
 
 static double noise(int64_t i) {
     uint64_t z = (uint64_t)i * 0x9e3779b97f4a7c15ull + 0x123456789ull;
@@ -37,8 +35,63 @@ static void *need(size_t bytes) {
     return p;
 }
 
+/* -- elements by arithmetic, not by bits ------------------------------------------------------- */
+
+/* value = sign (1 + fraction / 2^bits) 2^(exponent - bias); exponent 0 without the 1. */
+static double decode(uint16_t code, int bits, int bias) {
+    const int exponents = 1 << (15 - bits), exponent = (code & 0x7fff) >> bits;
+    const double fraction = (double)(code & ((1 << bits) - 1)) / (1 << bits);
+    const double sign = code & 0x8000 ? -1 : 1;
+    if (exponent == exponents - 1) return fraction > 0 ? NAN : sign * INFINITY;
+    if (exponent == 0) return sign * ldexp(fraction, 1 - bias);
+    return sign * ldexp(1 + fraction, exponent - bias);
+}
+
+static double decode_as(sr_element element, uint16_t code) {
+    return element == SR_FLOAT16 ? decode(code, 10, 15) : decode(code, 7, 127);
+}
+
+/* The code whose value is nearest below in magnitude: its order is that of the values. */
+static uint16_t encode(sr_element element, double value) {
+    uint16_t low = 0, high = element == SR_FLOAT16 ? 0x7c00 : 0x7f80;
+    if (isnan(value)) return 0x7fff;
+    while (high - low > 1) {
+        const uint16_t middle = (uint16_t)((low + high) / 2);
+        if (decode_as(element, middle) <= fabs(value))
+            low = middle;
+        else
+            high = middle;
+    }
+    return (uint16_t)(low | (signbit(value) ? 0x8000 : 0));
+}
+
+/* Writes value i of a tensor's data, and returns what it then holds. */
+static double store(sr_element element, void *data, int64_t i, double value) {
+    if (element == SR_FLOAT32) return ((float *)data)[i] = (float)value;
+    if (element == SR_FLOAT64) return ((double *)data)[i] = value;
+    const uint16_t code = encode(element, value);
+    ((uint16_t *)data)[i] = code;
+    return decode_as(element, code);
+}
+
+static void test_every_half(void **state) {
+    (void)state;
+    for (int element = SR_BFLOAT16; element <= SR_FLOAT16; element++)
+        for (int code = 0; code < 0x10000; code++) {
+            uint16_t data = (uint16_t)code;
+            double mean, variance, square;
+            const sr_tensor t = SR_INIT(sr_tensor, &data, (sr_element)element, 1, 1, 1, NULL, 0);
+            const double want = decode_as((sr_element)element, data);
+            assert_int_equal(sr_moments(&t, &mean, &variance, &square), 1);
+            if (isnan(want) ? !isnan(mean) : isinf(want) ? isfinite(mean) : mean != want)
+                fail_msg("%s %#x: %g, not %g", element_names[element], code, mean, want);
+        }
+}
+
+/* -- moments --------------------------------------------------------------------------------- */
+
 /* mean, variance, mean square of feature c; returns the number of rows. */
-static int64_t reference(const layout *l, const float *x, const uint8_t *valid, int64_t c,
+static int64_t reference(const layout *l, const double *x, const uint8_t *valid, int64_t c,
                          double out[3]) {
     long double sum = 0, square = 0, m2 = 0;
     int64_t n = 0;
@@ -59,25 +112,29 @@ static int64_t reference(const layout *l, const float *x, const uint8_t *valid, 
 }
 
 /* `every`: each row whose number is divisible by it is padding, full of garbage; 0: no mask. */
-static void check_moments(const layout *l, double mean, double scale, int64_t every) {
+static void check_moments(const layout *l, sr_element element, double mean, double scale,
+                          int64_t every) {
     int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
-    float *x = need((size_t)size * sizeof *x);
+    void *data = need((size_t)size * 8);
+    double *x = need((size_t)size * sizeof *x);
     uint8_t *valid = every ? need((size_t)rows) : NULL;
-    for (int64_t i = 0; i < size; i++) x[i] = (float)(mean + scale * noise(i));
+    for (int64_t i = 0; i < size; i++) x[i] = store(element, data, i, mean + scale * noise(i));
     for (int64_t r = 0; r < rows && every; r++) {
         valid[r] = r % every != 0;
         for (int64_t c = 0; c < l->channels && !valid[r]; c++)
-            x[(r / l->inner * l->channels + c) * l->inner + r % l->inner] = r % 2 ? NAN : 1e30f;
+            store(element, data, (r / l->inner * l->channels + c) * l->inner + r % l->inner,
+                  r % 2 ? NAN : 1e30);
     }
     double *got = need(3 * (size_t)l->channels * sizeof *got);
-    int64_t n = sr_moments(x, l->outer, l->channels, l->inner, valid, got, got + l->channels,
-                           got + 2 * l->channels);
+    const sr_tensor t =
+        SR_INIT(sr_tensor, data, element, l->outer, l->channels, l->inner, valid, 0);
+    int64_t n = sr_moments(&t, got, got + l->channels, got + 2 * l->channels);
     for (int64_t c = 0; c < l->channels; c++) {
         double want[3], found[3] = {got[c], got[c + l->channels], got[c + 2 * l->channels]};
         assert_int_equal(n, reference(l, x, valid, c, want));
         char name[128];
-        snprintf(name, sizeof name, "%s mean %g scale %g every %d", l->name, mean, scale,
-                 (int)every);
+        snprintf(name, sizeof name, "%s %s mean %g scale %g every %d", l->name,
+                 element_names[element], mean, scale, (int)every);
         /* the mean is good to the spread; the variance to its own size, unless mean / scale is so
          * large that rounding the mean shows */
         check_near_double(name, found, want, 1, 1e-14, 1e-14 * scale);
@@ -85,7 +142,7 @@ static void check_moments(const layout *l, double mean, double scale, int64_t ev
                           1e-25 * mean * mean);
         check_near_double(name, found + 2, want + 2, 1, 1e-13, 0);
     }
-    free(x), free(valid), free(got);
+    free(data), free(x), free(valid), free(got);
 }
 
 static void test_moments(void **state) {
@@ -95,7 +152,19 @@ static void test_moments(void **state) {
     for (int i = 0; i < LAYOUTS; i++)
         for (int k = 0; k < 7; k++)
             for (int every = 0; every <= 3; every += 3)
-                check_moments(&layouts[i], means[k], scales[k], every);
+                check_moments(&layouts[i], SR_FLOAT32, means[k], scales[k], every);
+}
+
+static void test_elements(void **state) {
+    (void)state;
+    for (int i = 0; i < LAYOUTS; i++)
+        for (int element = 1; element < ELEMENTS; element++)
+            for (int every = 0; every <= 3; every += 3)
+                check_moments(&layouts[i], (sr_element)element, 3, 2, every);
+}
+
+static sr_tensor floats(const float *x, int64_t outer, int64_t inner, const uint8_t *valid) {
+    return SR_INIT(sr_tensor, x, SR_FLOAT32, outer, 2, inner, valid, 0);
 }
 
 static void test_moments_without_rows(void **state) {
@@ -103,397 +172,81 @@ static void test_moments_without_rows(void **state) {
     float x[6] = {1, 2, 3, 4, 5, 6};
     uint8_t none[3] = {0, 0, 0}, one[3] = {0, 1, 0};
     double mean[2], variance[2], square[2];
-    assert_int_equal(sr_moments(x, 3, 2, 1, none, mean, variance, square), 0);
+    sr_tensor t = floats(x, 3, 1, none);
+    assert_int_equal(sr_moments(&t, mean, variance, square), 0);
     assert_true(isnan(mean[0]) && isnan(variance[1]) && isnan(square[0]));
-    assert_int_equal(sr_moments(x, 1, 2, 3, one, mean, variance, square), 1);
+    t = floats(x, 1, 3, one);
+    assert_int_equal(sr_moments(&t, mean, variance, square), 1);
     assert_true(mean[0] == 2 && mean[1] == 5 && variance[0] == 0 && square[1] == 25);
     x[0] = NAN;
-    assert_int_equal(sr_moments(x, 3, 2, 1, NULL, mean, variance, square), 3);
+    t = floats(x, 3, 1, NULL);
+    assert_int_equal(sr_moments(&t, mean, variance, square), 3);
     assert_true(isnan(mean[0]) && isnan(variance[0]) && mean[1] == 4);
+}
+
+/* -- sums of the backward pass ---------------------------------------------------------------- */
+
+typedef struct sums {
+    double *g, *gc, *gg; /* [channels] */
+} sums;
+
+static sums need_sums(int64_t channels) {
+    double *all = need(3 * (size_t)channels * sizeof *all);
+    return (sums){all, all + channels, all + 2 * channels};
+}
+
+static void reference_sums(const layout *l, const double *g, const double *x, const uint8_t *valid,
+                           const double *center, sums out) {
+    for (int64_t c = 0; c < l->channels; c++) {
+        long double sum = 0, product = 0, square = 0;
+        for (int64_t r = 0; r < l->outer * l->inner; r++) {
+            int64_t at = (r / l->inner * l->channels + c) * l->inner + r % l->inner;
+            if (!valid[r]) continue;
+            sum += g[at], square += (long double)g[at] * g[at];
+            product += g[at] * ((long double)x[at] - center[c]);
+        }
+        out.g[c] = (double)sum, out.gc[c] = (double)product, out.gg[c] = (double)square;
+    }
+}
+
+/* g and x may be of different elements. */
+static void check_sums(const layout *l, sr_element of_g, sr_element of_x, double mean) {
+    const int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
+    void *xs = need((size_t)size * 8), *gs = need((size_t)size * 8);
+    double *x = need((size_t)size * sizeof *x), *g = need((size_t)size * sizeof *g);
+    uint8_t *valid = need((size_t)rows);
+    double *center = need((size_t)l->channels * sizeof *center);
+    const sums got = need_sums(l->channels), want = need_sums(l->channels);
+    for (int64_t k = 0; k < size; k++) {
+        x[k] = store(of_x, xs, k, mean + noise(k));
+        g[k] = store(of_g, gs, k, noise(k + 77777));
+    }
+    for (int64_t r = 0; r < rows; r++) valid[r] = r % 5 != 2;
+    for (int64_t c = 0; c < l->channels; c++) center[c] = mean + 0.01 * (double)c;
+    reference_sums(l, g, x, valid, center, want);
+    const sr_tensor tg = SR_INIT(sr_tensor, gs, of_g, l->outer, l->channels, l->inner, NULL, 0);
+    const sr_tensor tx = SR_INIT(sr_tensor, xs, of_x, l->outer, l->channels, l->inner, valid, 0);
+    sr_gradient_sums(&tg, &tx, center, got.g, got.gc, got.gg);
+    check_near_double(l->name, got.g, want.g, l->channels, 1e-12, 1e-12);
+    check_near_double(l->name, got.gc, want.gc, l->channels, 1e-12, 1e-12);
+    check_near_double(l->name, got.gg, want.gg, l->channels, 1e-12, 1e-12);
+    free(x), free(g), free(xs), free(gs), free(valid), free(center), free(got.g), free(want.g);
 }
 
 static void test_gradient_sums(void **state) {
     (void)state;
     for (int i = 0; i < LAYOUTS; i++) {
-        const layout *l = &layouts[i];
-        int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
-        size_t vector = (size_t)l->channels * sizeof(double);
-        float *x = need((size_t)size * sizeof *x), *g = need((size_t)size * sizeof *g);
-        uint8_t *valid = need((size_t)rows);
-        double *center = need(vector), *scale = need(vector);
-        double *a = need(vector), *b = need(vector), *wa = need(vector), *wb = need(vector);
-        double *e = need(vector), *we = need(vector);
-        for (int64_t k = 0; k < size; k++)
-            x[k] = (float)(1e4 + noise(k)), g[k] = (float)noise(k + 77777);
-        for (int64_t r = 0; r < rows; r++) valid[r] = r % 5 != 2;
-        for (int64_t c = 0; c < l->channels; c++) {
-            long double sum = 0, product = 0, square = 0;
-            center[c] = 1e4 + 0.01 * (double)c, scale[c] = 1.5;
-            for (int64_t r = 0; r < rows; r++) {
-                int64_t at = (r / l->inner * l->channels + c) * l->inner + r % l->inner;
-                if (!valid[r]) continue;
-                sum += g[at], square += (long double)g[at] * g[at];
-                product += (long double)g[at] * ((long double)x[at] - center[c]) * scale[c];
-            }
-            wa[c] = (double)sum, wb[c] = (double)product, we[c] = (double)square;
-        }
-        sr_gradient_sums(g, x, l->outer, l->channels, l->inner, valid, center, scale, a, b, e);
-        check_near_double(l->name, a, wa, l->channels, 1e-12, 1e-12);
-        check_near_double(l->name, b, wb, l->channels, 1e-12, 1e-12);
-        check_near_double(l->name, e, we, l->channels, 1e-12, 1e-12);
-        free(x), free(g), free(valid), free(center), free(scale), free(a), free(b), free(wa),
-            free(wb), free(e), free(we);
+        check_sums(&layouts[i], SR_FLOAT32, SR_FLOAT32, 1e4);
+        for (int of_g = 0; of_g < ELEMENTS; of_g++)
+            check_sums(&layouts[i], (sr_element)of_g, (sr_element)((of_g + 1) % ELEMENTS), 3);
     }
-}
-
-/* -- scalars by hand ------------------------------------------------------------------------- */
-
-static void clear(double scalar[SR_SCALAR_COUNT]) {
-    for (int i = 0; i < SR_SCALAR_COUNT; i++) scalar[i] = NAN;
-}
-
-static void expect(const double *scalar, sr_scalar which, double want) {
-    char name[32];
-    snprintf(name, sizeof name, "scalar %d", (int)which);
-    check_near_double(name, &scalar[which], &want, 1, 1e-14, 0);
-}
-
-/* d = 2, n = 4, eps = 0: mu_B - mu = (3, 4), deviations 2 and 4 against 1 and 1. */
-static void test_sigma_by_hand(void **state) {
-    (void)state;
-    const double mu_B[] = {3, 5}, mu[] = {0, 1}, sigma2_B[] = {4, 16}, sigma2[] = {1, 1};
-    const double gamma[] = {2, 1}, sum_g[] = {12, 0}, sum_gx[] = {0, -32};
-    const double *v[SR_VECTOR_COUNT] = {
-        [SR_mu_B] = mu_B,   [SR_mu] = mu,       [SR_sigma2_B] = sigma2_B, [SR_sigma2] = sigma2,
-        [SR_gamma] = gamma, [SR_sum_g] = sum_g, [SR_sum_gx] = sum_gx};
-    double s[SR_SCALAR_COUNT];
-    clear(s);
-    sr_derive_scalars(SR_FAMILY_SIGMA, 2, 0, 4, v, s);
-    expect(s, SR_SCALAR_rows, 4);
-    expect(s, SR_SCALAR_dist_mu, 2.5);                /* 5 / 2 */
-    expect(s, SR_SCALAR_dist_sigma, sqrt(1 + 9) / 2); /* 2-1, 4-1 */
-    expect(s, SR_SCALAR_dist_sigma2, sqrt(9 + 225) / 2);
-    expect(s, SR_SCALAR_tid_mean, 5 / sqrt(2));
-    expect(s, SR_SCALAR_tid_var, sqrt(10) / sqrt(2));
-    expect(s, SR_SCALAR_rel_sigma2, sqrt(9 + 225) / sqrt(2));
-    const double large[] = {3, 4}; /* its root is another length */
-    v[SR_sigma2] = large;
-    clear(s);
-    sr_derive_scalars(SR_FAMILY_SIGMA, 2, 0, 4, v, s);
-    expect(s, SR_SCALAR_rel_sigma2, sqrt(1 + 144) / 5);
-    v[SR_sigma2] = sigma2;
-    expect(s, SR_SCALAR_g_mu, 1.5);   /* 2/2 * 12/4 = 3, over d */
-    expect(s, SR_SCALAR_g_sigma2, 1); /* 1/4 * -32/4 = -2, over d */
-    assert_true(isnan(s[SR_SCALAR_g_psi2]) && isnan(s[SR_SCALAR_dist_psi]));
-    assert_true(isnan(s[SR_SCALAR_nonfinite]) && isnan(s[SR_SCALAR_Gamma_max]));
-    /* Q = sigma2_B / (sigma2_B + eps) = 1/2 in both: c_sig = -32/4 / sqrt(32) in the second */
-    const double half[] = {16, 16};
-    v[SR_sigma2_B] = half;
-    sr_derive_scalars(SR_FAMILY_SIGMA, 2, 16, 4, v, s);
-    expect(s, SR_SCALAR_g_sigma2, 8 / sqrt(32) * sqrt(0.5) / 2);
-    v[SR_gamma] = NULL; /* ones */
-    sr_derive_scalars(SR_FAMILY_SIGMA, 2, 0, 4, v, s);
-    expect(s, SR_SCALAR_g_mu, 12 / 4 / 4.0 / 2);
-}
-
-static void test_other_families_by_hand(void **state) {
-    (void)state;
-    const double psi2_B[] = {9, 25}, psi2[] = {4, 4}, gamma[] = {3, 5}, sum_gx[] = {6, 8};
-    const double nu[] = {2, -4}, Gamma[] = {9, 1};
-    const double *v[SR_VECTOR_COUNT] = {
-        [SR_psi2_B] = psi2_B, [SR_psi2] = psi2, [SR_gamma] = gamma, [SR_sum_gx] = sum_gx};
-    double s[SR_SCALAR_COUNT];
-    clear(s);
-    sr_derive_scalars(SR_FAMILY_PSI, 2, 0, 2, v, s);
-    expect(s, SR_SCALAR_dist_psi, sqrt(1 + 9) / 2);
-    expect(s, SR_SCALAR_dist_psi2, sqrt(25 + 441) / 2);
-    expect(s, SR_SCALAR_rel_psi, sqrt(1 + 9) / sqrt(8)); /* 3-2, 5-2 */
-    expect(s, SR_SCALAR_rel_psi2, sqrt(25 + 441) / sqrt(32));
-    expect(s, SR_SCALAR_g_psi2, 2.5); /* (3, 4): 5 / 2 */
-    assert_true(isnan(s[SR_SCALAR_g_sigma2]) && isnan(s[SR_SCALAR_dist_mu]));
-    clear(s);
-    v[SR_nu] = nu, v[SR_Gamma_t] = Gamma;
-    sr_derive_scalars(SR_FAMILY_PN, 2, 0, 2, v, s);
-    expect(s, SR_SCALAR_g_psi2, sqrt(9 + 4) / 2); /* 2/2*3, 4/2*1 */
-    expect(s, SR_SCALAR_Gamma_max, 9);
-    clear(s);
-    sr_derive_scalars(SR_FAMILY_ROW, 2, 0, 2, v, s);
-    assert_true(isnan(s[SR_SCALAR_g_psi2]) && isnan(s[SR_SCALAR_row_grad_mean]));
-    clear(s);
-    v[SR_psi2_B] = v[SR_psi2] = NULL;
-    sr_derive_scalars(SR_FAMILY_NONE, 2, 0, 0, v, s);
-    expect(s, SR_SCALAR_rows, 0);
-    for (int i = 1; i < SR_SCALAR_COUNT; i++) assert_true(isnan(s[i]));
-}
-
-/* -- shared vectors -------------------------------------------------------------------------- */
-
-/* Whole dataset as double; NULL when absent. */
-static double *load(hid_t file, int k, const char *name, int64_t *count) {
-    char path[128], group[64];
-    snprintf(group, sizeof group, "/case%d", k);
-    snprintf(path, sizeof path, "/case%d/%s", k, name);
-    if (H5Lexists(file, path, H5P_DEFAULT) <= 0) return NULL;
-    hid_t set = H5Dopen2(file, path, H5P_DEFAULT), space = H5Dget_space(set);
-    int64_t n = H5Sget_simple_extent_npoints(space);
-    double *value = need((size_t)n * sizeof *value);
-    assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0);
-    H5Sclose(space), H5Dclose(set);
-    if (count) *count = n;
-    return value;
-}
-
-static double attribute(hid_t file, int k, const char *object, const char *name) {
-    char path[128];
-    double value[64] = {0};
-    snprintf(path, sizeof path, "/case%d/%s", k, object);
-    hid_t a = H5Aopen_by_name(file, path, name, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(a >= 0 && H5Aread(a, H5T_NATIVE_DOUBLE, value) >= 0);
-    H5Aclose(a);
-    return value[0];
-}
-
-static double tolerance(hid_t file, int k, const char *object, int64_t s, const char *name) {
-    char path[128];
-    double value[64] = {0};
-    snprintf(path, sizeof path, "/case%d/%s", k, object);
-    hid_t a = H5Aopen_by_name(file, path, name, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(a >= 0);
-    hid_t space = H5Aget_space(a);
-    int64_t n = H5Sget_simple_extent_npoints(space);
-    assert_true(n <= 64 && H5Aread(a, H5T_NATIVE_DOUBLE, value) >= 0);
-    H5Sclose(space), H5Aclose(a);
-    return value[n == 1 ? 0 : s];
-}
-
-typedef struct shared_case {
-    hid_t file;
-    int k;
-    int64_t S, B, d;
-    double eps;
-    float *x, *dy, *gamma;
-    uint8_t *mask;
-} shared_case;
-
-static float *narrow(double *value, int64_t count) {
-    float *f = need((size_t)count * sizeof *f);
-    for (int64_t i = 0; i < count; i++) f[i] = (float)value[i];
-    free(value);
-    return f;
-}
-
-static shared_case open_case(hid_t file, int k) {
-    shared_case c = {.file = file, .k = k};
-    c.S = (int64_t)attribute(file, k, ".", "S"), c.B = (int64_t)attribute(file, k, ".", "B");
-    c.d = (int64_t)attribute(file, k, ".", "d"), c.eps = attribute(file, k, ".", "eps");
-    int64_t n;
-    double *x = load(file, k, "in/x", &n);
-    c.x = narrow(x, n);
-    double *dy = load(file, k, "in/dy", &n);
-    c.dy = narrow(dy, n);
-    double *gamma = load(file, k, "in/gamma", &n);
-    c.gamma = narrow(gamma, n);
-    double *mask = load(file, k, "in/mask", &n);
-    c.mask = need((size_t)n);
-    for (int64_t i = 0; i < n; i++) c.mask[i] = mask[i] != 0;
-    free(mask);
-    return c;
-}
-
-static void close_case(shared_case *c) {
-    free(c->x), free(c->dy), free(c->gamma), free(c->mask);
-}
-
-/* Compares [count] values of iteration s with out/<name>, when the file has it. */
-static int compare(const shared_case *c, const char *name, int64_t s, const double *got,
-                   int64_t count, double factor) {
-    char path[64], label[128];
-    snprintf(path, sizeof path, "out/%s", name);
-    snprintf(label, sizeof label, "case%d %s iteration %d", c->k, name, (int)s);
-    double *want = load(c->file, c->k, path, NULL);
-    if (!want) return 0;
-    double rtol = tolerance(c->file, c->k, path, s, "rtol");
-    double atol = tolerance(c->file, c->k, path, s, "atol");
-    for (int64_t i = 0; i < count; i++) want[s * count + i] *= factor;
-    check_near_double(label, got, want + s * count, count, rtol, atol * factor);
-    free(want);
-    return 1;
-}
-
-enum { SHARED_WIDTH = 4096 };
-
-/* Everything that follows from x, dy and the state before an iteration, as the recorder computes
- * it. */
-static int check_iteration(const shared_case *c, int64_t s, sr_family family) {
-    static double mean[SHARED_WIDTH], var[SHARED_WIDTH], square[SHARED_WIDTH], sum_g[SHARED_WIDTH];
-    static double sum_gx[SHARED_WIDTH], sum_gg[SHARED_WIDTH], center[SHARED_WIDTH],
-        scale[SHARED_WIDTH], gain[SHARED_WIDTH];
-    const float *x = c->x + s * c->B * c->d, *dy = c->dy + s * c->B * c->d;
-    const uint8_t *mask = c->mask + s * c->B;
-    assert_true(c->d <= SHARED_WIDTH);
-    int64_t n = sr_moments(x, c->B, c->d, 1, mask, mean, var, square);
-    if (n == 0) return 0;
-    bool sigma = family == SR_FAMILY_SIGMA;
-    for (int64_t k = 0; k < c->d; k++) {
-        center[k] = sigma ? mean[k] : 0;
-        scale[k] = 1 / sqrt((sigma ? var[k] : square[k]) + c->eps);
-        gain[k] = (double)c->gamma[k];
-    }
-    sr_gradient_sums(dy, x, c->B, c->d, 1, mask, center, scale, sum_g, sum_gx, sum_gg);
-    const char *names[3] = {sigma ? "state_run_mu" : NULL, sigma ? "state_run_sigma2" : NULL,
-                            sigma ? NULL : "state_run_psi2"};
-    double *running[3] = {0};
-    for (int i = 0; i < 3; i++) {
-        char path[64];
-        if (!names[i]) continue;
-        snprintf(path, sizeof path, "%s/%s", s ? "out" : "in", names[i]);
-        running[i] = load(c->file, c->k, path, NULL);
-    }
-    int64_t before = s ? (s - 1) * c->d : 0;
-    const double *v[SR_VECTOR_COUNT] = {[SR_mu_B] = mean,
-                                        [SR_sigma2_B] = var,
-                                        [SR_psi2_B] = square,
-                                        [SR_gamma] = gain,
-                                        [SR_sum_g] = sum_g,
-                                        [SR_sum_gx] = sum_gx,
-                                        [SR_mu] = running[0] ? running[0] + before : NULL,
-                                        [SR_sigma2] = running[1] ? running[1] + before : NULL,
-                                        [SR_psi2] = running[2] ? running[2] + before : NULL};
-    double got[SR_SCALAR_COUNT], d = (double)c->d;
-    clear(got);
-    sr_derive_scalars(family, c->d, c->eps, n, v, got);
-    int seen = compare(c, "rec_mu_B", s, mean, c->d, 1);
-    seen += compare(c, "rec_sigma2_B", s, var, c->d, 1);
-    seen += compare(c, "rec_psi2_B", s, square, c->d, 1);
-    seen += compare(c, "dbeta", s, sum_g, c->d, 1);
-    seen += compare(c, "dgamma", s, sum_gx, c->d, 1);
-    seen += compare(c, "rec_dist_mu_pre", s, &got[SR_SCALAR_dist_mu], 1, 1);
-    seen += compare(c, "rec_dist_sigma_pre", s, &got[SR_SCALAR_dist_sigma], 1, 1);
-    seen += compare(c, "rec_dist_sigma2_pre", s, &got[SR_SCALAR_dist_sigma2], 1, 1);
-    seen += compare(c, "rec_dist_psi_pre", s, &got[SR_SCALAR_dist_psi], 1, 1);
-    seen += compare(c, "rec_dist_psi2_pre", s, &got[SR_SCALAR_dist_psi2], 1, 1);
-    seen += compare(c, "rec_tid_mean_pre", s, &got[SR_SCALAR_tid_mean], 1, 1);
-    seen += compare(c, "rec_tid_var_pre", s, &got[SR_SCALAR_tid_var], 1, 1);
-    seen += compare(c, "rec_gnorm_mu", s, &got[SR_SCALAR_g_mu], 1, 1 / d);
-    seen += compare(c, "rec_gnorm_sigma2_rms", s, &got[SR_SCALAR_g_sigma2], 1, 1 / d);
-    seen += compare(c, "rec_gnorm_psi2_rms", s, &got[SR_SCALAR_g_psi2], 1, 1 / d);
-    for (int i = 0; i < 3; i++) free(running[i]);
-    return seen;
-}
-
-static void check_shared_file(const char *name, sr_family family) {
-    char below[64];
-    snprintf(below, sizeof below, "reference/vectors/%s.h5", name);
-    const char *path = check_shared(below);
-    if (!path) skip();
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    assert_true(file >= 0);
-    int cases = 0, seen = 0;
-    for (;; cases++) {
-        char group[32];
-        snprintf(group, sizeof group, "case%d", cases);
-        if (H5Lexists(file, group, H5P_DEFAULT) <= 0) break;
-        shared_case c = open_case(file, cases);
-        for (int64_t s = 0; s < c.S; s++) seen += check_iteration(&c, s, family);
-        close_case(&c);
-    }
-    H5Fclose(file);
-    printf("%s: %d cases, %d arrays compared\n", name, cases, seen);
-    assert_true(cases > 5 && seen > 10 * cases);
-}
-
-static void test_shared_bn(void **state) {
-    (void)state;
-    check_shared_file("bn", SR_FAMILY_SIGMA);
-}
-
-static void test_shared_pnv(void **state) {
-    (void)state;
-    check_shared_file("pnv", SR_FAMILY_PSI);
-}
-
-/* PN: nu and Gamma of the files, as the norm layer hands them over. */
-static void test_shared_pn(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/pn.h5");
-    if (!path) skip();
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    int seen = 0;
-    for (int k = 0;; k++) {
-        char group[32];
-        snprintf(group, sizeof group, "case%d", k);
-        if (H5Lexists(file, group, H5P_DEFAULT) <= 0) break;
-        shared_case c = open_case(file, k);
-        double *nu0 = load(file, k, "in/state_nu", NULL), *nu = load(file, k, "out/state_nu", NULL);
-        double *Gamma = load(file, k, "out/rec_Gamma", NULL);
-        double *first = load(file, k, "in/state_run_psi2", NULL);
-        double *later = load(file, k, "out/state_run_psi2", NULL);
-        for (int64_t s = 0; s < c.S; s++) {
-            double got[SR_SCALAR_COUNT], d = (double)c.d;
-            const double *v[SR_VECTOR_COUNT] = {[SR_nu] = s ? nu + (s - 1) * c.d : nu0,
-                                                [SR_Gamma_t] = Gamma + s * c.d,
-                                                [SR_psi2] = s ? later + (s - 1) * c.d : first};
-            clear(got);
-            sr_derive_scalars(SR_FAMILY_PN, c.d, c.eps, 1, v, got);
-            seen += compare(&c, "rec_gnorm_nu_rms", s, &got[SR_SCALAR_g_psi2], 1, 1 / d);
-        }
-        free(nu0), free(nu), free(Gamma), free(first), free(later);
-        close_case(&c);
-    }
-    H5Fclose(file);
-    printf("pn: %d values compared\n", seen);
-    assert_true(seen > 20);
-}
-
-/* recorded.h5, kind tid: fixed running statistics against several batches. */
-static void test_shared_recorded(void **state) {
-    (void)state;
-    const char *path = check_shared("reference/vectors/recorded.h5");
-    if (!path) skip();
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    int seen = 0;
-    for (int k = 0;; k++) {
-        char group[32];
-        snprintf(group, sizeof group, "case%d", k);
-        if (H5Lexists(file, group, H5P_DEFAULT) <= 0) break;
-        double *mu = load(file, k, "in/mu", NULL), *mu_B = load(file, k, "in/mu_B", NULL);
-        if (mu && mu_B) {
-            double *sigma2 = load(file, k, "in/sigma2", NULL),
-                   *sigma2_B = load(file, k, "in/sigma2_B", NULL);
-            shared_case c = {.file = file, .k = k, .d = (int64_t)attribute(file, k, ".", "d")};
-            int64_t S = (int64_t)attribute(file, k, ".", "S");
-            for (int64_t s = 0; s < S; s++) {
-                double got[SR_SCALAR_COUNT];
-                const double *v[SR_VECTOR_COUNT] = {[SR_mu_B] = mu_B + s * c.d,
-                                                    [SR_mu] = mu,
-                                                    [SR_sigma2_B] = sigma2_B + s * c.d,
-                                                    [SR_sigma2] = sigma2};
-                clear(got);
-                sr_derive_scalars(SR_FAMILY_SIGMA, c.d, 1e-5, 1, v, got);
-                seen += compare(&c, "dist_mu", s, &got[SR_SCALAR_dist_mu], 1, 1);
-                seen += compare(&c, "dist_sigma", s, &got[SR_SCALAR_dist_sigma], 1, 1);
-                seen += compare(&c, "dist_sigma2", s, &got[SR_SCALAR_dist_sigma2], 1, 1);
-                seen += compare(&c, "tid_mean_step", s, &got[SR_SCALAR_tid_mean], 1, 1);
-                seen += compare(&c, "tid_var_step", s, &got[SR_SCALAR_tid_var], 1, 1);
-            }
-            free(sigma2), free(sigma2_B);
-        }
-        free(mu), free(mu_B);
-    }
-    H5Fclose(file);
-    printf("recorded: %d values compared\n", seen);
-    assert_true(seen >= 20);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moments),
-                                       cmocka_unit_test(test_moments_without_rows),
-                                       cmocka_unit_test(test_gradient_sums),
-                                       cmocka_unit_test(test_sigma_by_hand),
-                                       cmocka_unit_test(test_other_families_by_hand),
-                                       cmocka_unit_test(test_shared_bn),
-                                       cmocka_unit_test(test_shared_pnv),
-                                       cmocka_unit_test(test_shared_pn),
-                                       cmocka_unit_test(test_shared_recorded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_half),    cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_elements),      cmocka_unit_test(test_moments_without_rows),
+        cmocka_unit_test(test_gradient_sums),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 enum { WIDTH = 5, OUTER = 6, INNER = 4, ROWS = OUTER * INNER, STEPS = 4, EMPTY_STEP = 2 };
 
-static const sr_finish complete = {"complete", "", ""};
+static const sr_finish complete = {.size = sizeof(sr_finish), "complete", "", ""};
 
 static float value_at(int64_t step, int what, int64_t row, int64_t k) {
     return (float)(sin(1.7 * (double)step + 0.9 * (double)row + 2.3 * (double)k + 5 * what) +
@@ -40,7 +40,8 @@ static void observe_run(const char *path, sr_family family, bool first) {
     uint8_t valid[ROWS];
     sr_recorder *r = sr_create(path, NULL, &why);
     assert_non_null(r);
-    int site = sr_add_site(r, &(sr_site){.name = "site",
+    int site = sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                         .name = "site",
                                          .norm = "x",
                                          .family = family,
                                          .width = WIDTH,
@@ -50,9 +51,12 @@ static void observe_run(const char *path, sr_family family, bool first) {
         fill(x, valid, step, 0, first), fill(dy, valid, step, 1, first);
         int64_t outer = first ? OUTER : ROWS, inner = first ? INNER : 1;
         sr_begin_step(r, step);
-        sr_observe_forward(r, site, &(sr_tensor){x, outer, WIDTH, inner, valid}, gamma);
-        sr_observe_backward(r, site, &(sr_tensor){dy, outer, WIDTH, inner, NULL});
-        sr_step row = {.update = step};
+        sr_observe_forward(
+            r, site, &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, outer, WIDTH, inner, valid, 0},
+            gamma);
+        sr_observe_backward(
+            r, site, &(sr_tensor){sizeof(sr_tensor), dy, SR_FLOAT32, outer, WIDTH, inner, NULL, 0});
+        sr_step row = {.size = sizeof(sr_step), .update = step};
         check_ok(sr_end_step(r, &row), sr_failed(r));
     }
     check_ok(sr_close(r, &complete, &why), &why);
@@ -185,11 +189,15 @@ static void test_observe_without_alpha(void **state) {
     sr_failure why = {0};
     float x[] = {1, 2, 3, 4}, got[2];
     sr_recorder *r = sr_create(sample_path("still.h5"), NULL, &why);
-    int site =
-        sr_add_site(r, &(sr_site){.name = "s", .family = SR_FAMILY_NONE, .width = 2, .alpha = NAN});
+    int site = sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                         .name = "s",
+                                         .family = SR_FAMILY_NONE,
+                                         .width = 2,
+                                         .alpha = NAN});
     sr_begin_step(r, 1);
-    sr_observe_forward(r, site, &(sr_tensor){x, 2, 2, 1, NULL}, NULL);
-    sr_step row = {0};
+    sr_observe_forward(r, site, &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, 2, 2, 1, NULL, 0},
+                       NULL);
+    sr_step row = {.size = sizeof(sr_step)};
     sr_end_step(r, &row);
     check_ok(sr_close(r, &complete, &why), &why);
     sr_runfile *f = sr_run_open(sample_path("still.h5"), &why);
@@ -207,12 +215,15 @@ static void test_put_wins(void **state) {
     float got;
     const double mu_B[] = {1, NAN}, mu[] = {1e39, INFINITY};
     sr_recorder *r = sr_create(sample_path("wins.h5"), NULL, &why);
-    int site = sr_add_site(r, &(sr_site){.name = "s", .family = SR_FAMILY_SIGMA, .width = 2});
-    sr_add_site(r, &(sr_site){.name = "silent", .family = SR_FAMILY_SIGMA, .width = 2});
+    int site = sr_add_site(
+        r, &(sr_site){.size = sizeof(sr_site), .name = "s", .family = SR_FAMILY_SIGMA, .width = 2});
+    sr_add_site(
+        r, &(sr_site){
+               .size = sizeof(sr_site), .name = "silent", .family = SR_FAMILY_SIGMA, .width = 2});
     sr_begin_step(r, 1);
     sr_put_vector(r, site, SR_mu_B, mu_B), sr_put_vector(r, site, SR_mu, mu);
     sr_put_scalar(r, site, SR_SCALAR_dist_mu, 7);
-    sr_step row = {0};
+    sr_step row = {.size = sizeof(sr_step)};
     sr_end_step(r, &row);
     check_ok(sr_close(r, &complete, &why), &why);
     sr_runfile *f = sr_run_open(sample_path("wins.h5"), &why);
@@ -235,6 +246,7 @@ static void test_scalars_without_vectors(void **state) {
     static const int64_t every[] = {1, 7, 0, -2};
     for (int i = 0; i < 4; i++) {
         sr_options o = SR_OPTIONS_DEFAULT;
+        o.overhead = 0;
         o.force = true, o.vectors = every[i] != -2, o.vectors_every = every[i] < 0 ? 1 : every[i];
         sr_recorder *r = sample_create(sample_path("spaced.h5"), &o, &why);
         assert_non_null(r);
@@ -261,6 +273,7 @@ static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_
     sr_failure why = {0};
     double value[WIDE];
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true, o.planned_steps = *projected ? steps : 0, o.size_limit = limit;
     sr_recorder *r = sr_create(sample_path("size.h5"), &o, &why);
     assert_non_null(r);
@@ -268,7 +281,8 @@ static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
         sr_family family = i < 3 ? SR_FAMILY_SIGMA : SR_FAMILY_NONE; /* three sites stay silent */
-        sr_add_site(r, &(sr_site){.name = name, .family = family, .width = WIDE});
+        sr_add_site(
+            r, &(sr_site){.size = sizeof(sr_site), .name = name, .family = family, .width = WIDE});
     }
     *projected = sr_projected_bytes(r);
     *every = sr_vectors_every(r);
@@ -280,7 +294,7 @@ static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_
                 if (v != SR_psi2) sr_put_vector(r, i, (sr_vector)v, value);
             }
         for (int i = 0; i < SITES; i++) sr_put_rows(r, i, 10);
-        sr_step row = {0};
+        sr_step row = {.size = sizeof(sr_step)};
         check_ok(sr_end_step(r, &row), sr_failed(r));
     }
     check_ok(sr_close(r, &complete, &why), &why);
@@ -320,9 +334,12 @@ static void test_expected_vectors(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.planned_steps = 1000;
     sr_recorder *r = sr_create(sample_path("expect.h5"), &o, &why);
-    int site = sr_add_site(r, &(sr_site){.name = "s", .family = SR_FAMILY_NONE, .width = 1000});
+    int site = sr_add_site(
+        r,
+        &(sr_site){.size = sizeof(sr_site), .name = "s", .family = SR_FAMILY_NONE, .width = 1000});
     int64_t before = sr_projected_bytes(r);
     assert_int_equal(sr_expect_vectors(r, site, 1u << SR_mu_B | 1u << SR_mu), SR_OK);
     int64_t more = sr_projected_bytes(r) - before;

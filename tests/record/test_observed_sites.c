@@ -12,7 +12,7 @@
 
 enum { WIDTH = 5, ROWS = 40, STEPS = 4 };
 
-static const sr_finish complete = {"complete", "", ""};
+static const sr_finish complete = {.size = sizeof(sr_finish), "complete", "", ""};
 
 static void derive_by_hand(void **state) {
     (void)state;
@@ -58,10 +58,12 @@ static const char *raw_run(const char *name, sr_family family, bool observed) {
     sr_failure why = {0};
     float x[ROWS * WIDTH], dy[ROWS * WIDTH], gamma[WIDTH] = {1, -2, 0, 0.5f, 3};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
-    int site = sr_add_site(r, &(sr_site){.name = "site",
+    int site = sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                         .name = "site",
                                          .norm = "x",
                                          .family = family,
                                          .width = WIDTH,
@@ -74,9 +76,12 @@ static const char *raw_run(const char *name, sr_family family, bool observed) {
             dy[i] = (float)cos(0.3 * (double)step + 1.1 * i + i % WIDTH);
         }
         sr_begin_step(r, step);
-        sr_observe_forward(r, site, &(sr_tensor){x, ROWS, WIDTH, 1, NULL}, gamma);
-        sr_observe_backward(r, site, &(sr_tensor){dy, ROWS, WIDTH, 1, NULL});
-        check_ok(sr_end_step(r, &(sr_step){.update = step}), sr_failed(r));
+        sr_observe_forward(r, site,
+                           &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0},
+                           gamma);
+        sr_observe_backward(
+            r, site, &(sr_tensor){sizeof(sr_tensor), dy, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0});
+        check_ok(sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = step}), sr_failed(r));
     }
     check_ok(sr_close(r, &complete, &why), &why);
     return path;
@@ -159,7 +164,7 @@ static void file_without(void **state) {
 static void recovered(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery result;
+    sr_recovery result = {.size = sizeof(sr_recovery)};
     const char *from = raw_run("from.h5", SR_FAMILY_ROW, true), *to = sample_path("to.h5");
     check_ok(sr_run_recover(from, to, false, -1, &result, &why), &why);
     assert_int_equal(result.steps, STEPS);
@@ -176,7 +181,9 @@ static void copy_refused(void **state) {
     const char *from = raw_run("from2.h5", SR_FAMILY_ROW, true);
     sr_recorder *r = sr_create(sample_path("to2.h5"), NULL, &why);
     assert_non_null(r);
-    sr_add_site(r, &(sr_site){.name = "site", .family = SR_FAMILY_ROW, .width = WIDTH});
+    sr_add_site(
+        r, &(sr_site){
+               .size = sizeof(sr_site), .name = "site", .family = SR_FAMILY_ROW, .width = WIDTH});
     assert_int_equal(sr_copy_rows(r, from, -1, -1, NULL), SR_USAGE);
     sr_abandon(r);
 }
@@ -186,7 +193,8 @@ static void refusals(void **state) {
     sr_failure why = {0};
     sr_recorder *r = sr_create(sample_path("late.h5"), NULL, &why);
     assert_non_null(r);
-    int site = sr_add_site(r, &(sr_site){.name = "s", .family = SR_FAMILY_ROW, .width = 2});
+    int site = sr_add_site(
+        r, &(sr_site){.size = sizeof(sr_site), .name = "s", .family = SR_FAMILY_ROW, .width = 2});
     sr_begin_step(r, 1);
     assert_int_equal(sr_set_observed(r, site), SR_STATE);
     check_failure(sr_failed(r), SR_STATE, "after the first step");
@@ -203,10 +211,13 @@ static void projected(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.planned_steps = 1000;
     sr_recorder *r = sr_create(sample_path("size.h5"), &o, &why);
     assert_non_null(r);
-    int site = sr_add_site(r, &(sr_site){.name = "s", .family = SR_FAMILY_ROW, .width = 1000});
+    int site = sr_add_site(
+        r,
+        &(sr_site){.size = sizeof(sr_site), .name = "s", .family = SR_FAMILY_ROW, .width = 1000});
     int64_t before = sr_projected_bytes(r);
     check_ok(sr_set_observed(r, site), sr_failed(r));
     int64_t more = sr_projected_bytes(r) - before;

@@ -24,9 +24,14 @@ static void write_run(const char *name, sr_site site, const char *config) {
     run_finish(r);
 }
 
-static const sr_site mine = {.norm = "mine", .family = SR_FAMILY_SIGMA},
-                     released = {.norm = "mine-released", .family = SR_FAMILY_PSI},
-                     row = {.norm = "ln", .family = SR_FAMILY_ROW, .uses = "mu,sigma2"};
+static const sr_site mine = {.size = sizeof(sr_site), .norm = "mine", .family = SR_FAMILY_SIGMA},
+                     released = {.size = sizeof(sr_site),
+                                 .norm = "mine-released",
+                                 .family = SR_FAMILY_PSI},
+                     row = {.size = sizeof(sr_site),
+                            .norm = "ln",
+                            .family = SR_FAMILY_ROW,
+                            .uses = "mu,sigma2"};
 
 static int write_runs(void **state) {
     (void)state;

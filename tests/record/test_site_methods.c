@@ -11,14 +11,16 @@
 static const char *write_sites(const char *name, const sr_site *site, int count) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     const char *path = sample_path(name);
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < count; i++) sr_add_site(r, &site[i]);
     check_ok(sr_begin_step(r, 1), sr_failed(r));
-    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     return path;
 }
 
@@ -41,24 +43,31 @@ static void expect_site(const sr_run_site *s, sr_family family, const char *axis
 static void told(void **state) {
     (void)state;
     static const sr_site site[] = {
-        {.name = "a", .norm = "ln", .family = SR_FAMILY_SIGMA, .width = 1},
-        {.name = "b", .norm = "bn", .family = SR_FAMILY_ROW, .width = 1},
-        {.name = "c", .norm = "x", .family = SR_FAMILY_PSI, .width = 1, .layer_scale = 1},
-        {.name = "d",
+        {.size = sizeof(sr_site), .name = "a", .norm = "ln", .family = SR_FAMILY_SIGMA, .width = 1},
+        {.size = sizeof(sr_site), .name = "b", .norm = "bn", .family = SR_FAMILY_ROW, .width = 1},
+        {.size = sizeof(sr_site),
+         .name = "c",
+         .norm = "x",
+         .family = SR_FAMILY_PSI,
+         .width = 1,
+         .layer_scale = 1},
+        {.size = sizeof(sr_site),
+         .name = "d",
          .norm = "x",
          .family = SR_FAMILY_OWN,
          .width = 1,
          .uses = "mu,psi2",
          .layer_scale = 4,
          .layer_scale_own = true},
-        {.name = "e",
+        {.size = sizeof(sr_site),
+         .name = "e",
          .norm = "mine",
          .family = SR_FAMILY_ROW,
          .width = 1,
          .axis = "sample",
          .uses = "mu,sigma2",
          .constants = "sigma2"},
-        {.name = "f", .norm = "bn", .width = 1},
+        {.size = sizeof(sr_site), .name = "f", .norm = "bn", .width = 1},
     };
     sr_runfile *f = open_sites(write_sites("told.h5", site, 6));
     expect_site(sr_run_get_site(f, 0), SR_FAMILY_SIGMA, "batch", "mu,sigma2", "", "ln");
@@ -79,18 +88,55 @@ static void told(void **state) {
 static void contradictions(void **state) {
     (void)state;
     static const sr_site bad[] = {
-        {.name = "a", .family = SR_FAMILY_SIGMA, .width = 1, .axis = "row"},
-        {.name = "a", .family = SR_FAMILY_SIGMA, .width = 1, .uses = "psi2"},
-        {.name = "a", .family = SR_FAMILY_SIGMA, .width = 1, .uses = "sigma2"},
-        {.name = "a", .family = SR_FAMILY_PSI, .width = 1, .uses = "mu,sigma2"},
-        {.name = "a", .family = SR_FAMILY_PN, .width = 1, .uses = ""},
-        {.name = "a", .family = SR_FAMILY_OWN, .width = 1, .uses = "median"},
-        {.name = "a", .family = SR_FAMILY_OWN, .width = 1, .uses = "mu,sigma2,psi2,mu"},
-        {.name = "a", .family = SR_FAMILY_ROW, .width = 1, .uses = "mu", .constants = "sigma2"},
-        {.name = "a", .family = SR_FAMILY_ROW, .width = 1, .axis = "batch"},
-        {.name = "a", .family = SR_FAMILY_ROW, .width = 1, .axis = "row,sample"},
-        {.name = "a", .width = 1, .uses = "mu"},
-        {.name = "a", .width = 1, .axis = "batch"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_SIGMA,
+         .width = 1,
+         .axis = "row"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_SIGMA,
+         .width = 1,
+         .uses = "psi2"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_SIGMA,
+         .width = 1,
+         .uses = "sigma2"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_PSI,
+         .width = 1,
+         .uses = "mu,sigma2"},
+        {.size = sizeof(sr_site), .name = "a", .family = SR_FAMILY_PN, .width = 1, .uses = ""},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_OWN,
+         .width = 1,
+         .uses = "median"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_OWN,
+         .width = 1,
+         .uses = "mu,sigma2,psi2,mu"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_ROW,
+         .width = 1,
+         .uses = "mu",
+         .constants = "sigma2"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_ROW,
+         .width = 1,
+         .axis = "batch"},
+        {.size = sizeof(sr_site),
+         .name = "a",
+         .family = SR_FAMILY_ROW,
+         .width = 1,
+         .axis = "row,sample"},
+        {.size = sizeof(sr_site), .name = "a", .width = 1, .uses = "mu"},
+        {.size = sizeof(sr_site), .name = "a", .width = 1, .axis = "batch"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         sr_failure why = {0};
@@ -144,8 +190,12 @@ static void older_files(void **state) {
     enum { ROWS = sizeof row / sizeof row[0] };
     sr_site site[ROWS];
     for (int i = 0; i < ROWS; i++)
-        site[i] = (sr_site){
-            .name = row[i].norm, .norm = row[i].norm, .width = 1, .depth = i, .layer_scale = 1};
+        site[i] = (sr_site){.size = sizeof(sr_site),
+                            .name = row[i].norm,
+                            .norm = row[i].norm,
+                            .width = 1,
+                            .depth = i,
+                            .layer_scale = 1};
     const char *path = write_sites("older.h5", site, ROWS);
     sr_failure why = {0};
     for (size_t k = 0; k < sizeof told_by / sizeof *told_by; k++) remove_one(path, told_by[k]);
@@ -160,7 +210,8 @@ static void older_files(void **state) {
 /* All of them or none: of a part nothing is believed, and it is told. */
 static void half_told(void **state) {
     (void)state;
-    static const sr_site site = {.name = "a", .norm = "bn", .family = SR_FAMILY_PSI, .width = 1};
+    static const sr_site site = {
+        .size = sizeof(sr_site), .name = "a", .norm = "bn", .family = SR_FAMILY_PSI, .width = 1};
     for (size_t k = 0; k < sizeof told_by / sizeof *told_by; k++) {
         sr_failure why = {0};
         const char *path = write_sites("half.h5", &site, 1);
@@ -178,7 +229,8 @@ static void half_told(void **state) {
 
 static void unknown_family(void **state) {
     (void)state;
-    static const sr_site site = {.name = "a", .norm = "bn", .family = SR_FAMILY_PSI, .width = 1};
+    static const sr_site site = {
+        .size = sizeof(sr_site), .name = "a", .norm = "bn", .family = SR_FAMILY_PSI, .width = 1};
     static const char text[SR_KIND_SIZE] = "phi";
     const char *path = write_sites("phi.h5", &site, 1);
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
@@ -197,7 +249,8 @@ static void unknown_family(void **state) {
 /* A recovered file says what the broken one said, or what is known of its names. */
 static void recovered(void **state) {
     (void)state;
-    static const sr_site site = {.name = "a",
+    static const sr_site site = {.size = sizeof(sr_site),
+                                 .name = "a",
                                  .norm = "rmsnorm",
                                  .family = SR_FAMILY_OWN,
                                  .width = 1,
@@ -223,7 +276,8 @@ static void recovered(void **state) {
 /* Nothing is derived from vectors by a formula that does not hold; distances follow from any. */
 static void nothing_derived(void **state) {
     (void)state;
-    static const sr_site site = {.name = "a", .family = SR_FAMILY_OWN, .width = 1, .uses = "psi2"};
+    static const sr_site site = {
+        .size = sizeof(sr_site), .name = "a", .family = SR_FAMILY_OWN, .width = 1, .uses = "psi2"};
     const double one = 1;
     sr_failure why = {0};
     const char *path = sample_path("own.h5");
@@ -237,9 +291,10 @@ static void nothing_derived(void **state) {
                                         SR_sum_g,  SR_sum_gx, SR_nu,       SR_Gamma_t};
         for (size_t v = 0; v < sizeof all / sizeof *all; v++) sr_put_vector(r, 0, all[v], &one);
         if (step == 2) sr_put_scalar(r, 0, SR_SCALAR_g_psi2, 7);
-        sr_end_step(r, &(sr_step){step, 10, 1, 1, 0.1, 1});
+        sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, 1, 1, 0.1, 1});
     }
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     sr_runfile *f = open_sites(path);
     float value[2];
     check_ok(sr_run_scalar(f, "g_psi2", 0, 0, 2, value, &why), &why);

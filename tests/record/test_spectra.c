@@ -9,11 +9,12 @@
 #include "../check.h"
 #include "sample_run.h"
 
-static const sr_finish complete = {.status = "complete", .reason = ""};
+static const sr_finish complete = {.size = sizeof(sr_finish), .status = "complete", .reason = ""};
 
 static sr_recorder *create(const char *name) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.spectra = o.final = true;
     sr_recorder *r = sample_create(sample_path(name), &o, &why);
     if (!r) fail_msg("%s", why.text);
@@ -119,7 +120,7 @@ static void round_trip(void **state) {
 static void recovered(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     write_run("whole.h5", 10);
     check_ok(
         sr_run_recover(sample_path("whole.h5"), sample_path("copy.h5"), false, -1, &count, &why),
@@ -127,7 +128,7 @@ static void recovered(void **state) {
     sr_runfile *f = open_run("copy.h5");
     check_spectra(f, 3);
     check_final(f);
-    sr_run_embedding e;
+    sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
     check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
     assert_string_equal(e.method, "an example");
     sr_run_close(f);
@@ -161,6 +162,7 @@ static void not_asked_for(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     sr_recorder *r = sample_create(sample_path("none.h5"), &o, &why);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     check_ok(sr_close(r, &complete, &why), &why);
@@ -179,6 +181,7 @@ static void mistakes(void **state) {
     const double *const put[SR_SPECTRUM_COUNT] = {value, value};
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     sr_recorder *r = sample_create(sample_path("mistake.h5"), &o, &why);
     sr_begin_step(r, 1);
     assert_int_equal(sr_put_spectrum(r, 0, 5, put), SR_STATE);

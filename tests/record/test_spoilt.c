@@ -68,7 +68,7 @@ static void hear_lost(void *context, const char *dataset, int64_t rows, const ch
 static void expect_rest(const char *part, void (*spoil)(hid_t file)) {
     const char *path = sample_path("odd.h5");
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     told lost = {part, 0, 0};
     hid_t file = reopen(path);
     spoil(file);
@@ -191,7 +191,7 @@ static void test_foreign(void **state) {
 static void test_recovered_values(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     double loss[40], lr[40], was[40];
     int64_t tokens[40];
     const char *path = sample_path("values.h5");
@@ -215,7 +215,7 @@ static void test_recovered_values(void **state) {
 static void test_without_state(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *path = sample_path("stateless.h5");
     hid_t file = reopen(path);
     spoil_group(file);
@@ -271,11 +271,12 @@ static void test_huge_extent_alone(void **state) {
     sr_failure why = {0};
     const char *path = sample_path("alone.h5");
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true, o.planned_steps = 40, o.scalars = o.vectors = false;
     sr_recorder *r = sample_create(path, &o, &why);
     assert_non_null(r);
     check_ok(sample_steps(r, 1, 40, 10), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){"complete", "", ""}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     for (int i = 0; i < 8; i++) {
         char name[32];
@@ -347,7 +348,7 @@ static void spoil_one_exact(hid_t file) {
 static void test_older(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *path = sample_path("older.h5");
     hid_t file = reopen(path);
     assert_true(H5Ldelete(file, "/scalars/row_free_var", H5P_DEFAULT) >= 0);

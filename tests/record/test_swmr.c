@@ -15,12 +15,15 @@ enum { EVERY = 2, FLUSH = 8 };
 /* The child: writes steps until `steps`, pausing `pause_us` after each; closes. Never returns. */
 static void write_run(const char *path, int64_t steps, long pause_us) {
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.vectors_every = EVERY, o.flush_steps = FLUSH;
     struct timespec pause = {0, pause_us * 1000};
     sr_recorder *r = sample_create(path, &o, NULL);
     for (int64_t i = 1; i <= steps && sample_steps(r, i, i, 5) == SR_OK; i++)
         if (pause_us) nanosleep(&pause, NULL);
-    _exit(sr_close(r, &(sr_finish){.status = "complete"}, NULL) == SR_OK ? 0 : 1);
+    _exit(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, NULL) == SR_OK
+              ? 0
+              : 1);
 }
 
 static pid_t start(const char *path, int64_t steps, long pause_us) {
@@ -63,7 +66,7 @@ static int64_t check_killed(const char *path) {
 
 static void check_recovered(const char *broken, int64_t steps) {
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *path = sample_path("recovered.h5");
     check_ok(sr_run_recover(broken, path, true, -1, &count, &why), &why);
     assert_int_equal(count.steps, steps);
@@ -128,6 +131,7 @@ static void test_abandon(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.vectors_every = EVERY, o.flush_steps = FLUSH;
     sr_recorder *r = sample_create(sample_path("left.h5"), &o, &why);
     assert_non_null(r);
@@ -148,6 +152,7 @@ static void test_abandon(void **state) {
 static void test_flush_by_time(void **state) {
     (void)state;
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.flush_steps = 1000000, o.flush_seconds = 0.05;
     fflush(NULL);
     pid_t child = fork();
@@ -171,12 +176,14 @@ static void test_flush_by_time(void **state) {
 static void test_copy_and_go_on(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.vectors_every = EVERY;
     sr_recorder *r = sample_create(sample_path("first.h5"), &o, &why);
     check_ok(sample_steps(r, 1, 90, 5), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){.status = "interrupted"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "interrupted"}, &why),
+             &why);
     r = sample_create(sample_path("second.h5"), &o, &why);
     assert_non_null(r);
     check_ok(sr_copy_rows(r, sample_path("first.h5"), 71, 71, &count), sr_failed(r));
@@ -185,13 +192,14 @@ static void test_copy_and_go_on(void **state) {
     assert_int_equal(count.evals, 14);
     assert_int_equal(count.lost_steps + count.lost_vectors + count.lost_evals, 0);
     check_ok(sample_steps(r, 72, 120, 5), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
     check_ok(sr_run_check(sample_path("second.h5"), &why), &why);
     sr_runfile *f = sr_run_open(sample_path("second.h5"), &why);
     assert_int_equal(sr_run_get_info(f)->steps, 120);
     assert_int_equal(sr_run_get_info(f)->evals, 24);
     sample_check(f, 1, EVERY);
-    sr_run_embedding e;
+    sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
     check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
     assert_int_equal(e.records, 24);
     sr_run_close(f);
@@ -205,7 +213,7 @@ static void test_copy_and_go_on(void **state) {
 static void test_recover_target(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recovery count;
+    sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *first = sample_path("first.h5"), *left = sample_path("left.h5.part");
     assert_int_equal(sr_run_recover(first, first, true, -1, &count, &why), SR_EXISTS);
     check_failure(&why, SR_EXISTS, "is the file to be read");

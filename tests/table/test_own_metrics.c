@@ -21,7 +21,8 @@ static void write_own(const own_run *run, bool wer_first, bool with_size) {
     o.config = config, o.task = "tags", o.data = "tags";
     sr_recorder *r = run_create(program_file(run->path), o);
     const bool bn = strcmp(run->norm, "bn") == 0;
-    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "encoder.0.norm1",
                               .norm = run->norm,
                               .kind = "encoder",
                               .family = bn ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
@@ -47,7 +48,8 @@ static void write_tested(const char *path, double loss) {
     sr_options o = run_options();
     o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags", o.data = "tags";
     sr_recorder *r = run_create(program_file(path), o);
-    sr_add_site(r, &(sr_site){.name = "a",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "a",
                               .norm = "bn",
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,

@@ -86,7 +86,8 @@ static void write_toy(const toy *t) {
              (int)t->seed, t->path, t->settings);
     sr_recorder *r = create(program_file(t->path), config, "parallel", "pairs", t->seed);
     const char *site = strstr(t->settings, "final") ? "encoder.final" : "encoder.0.norm1";
-    sr_add_site(r, &(sr_site){.name = site,
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = site,
                               .norm = "bn",
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,
@@ -114,7 +115,8 @@ static void write_perplexity(const char *path, const char *data, double value) {
              data);
     sr_recorder *r =
         create(program_file(path), config, "parallel", strstr(data, "-") ? "pairs" : "text", 1);
-    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "encoder.0.norm1",
                               .norm = "ln",
                               .kind = "encoder",
                               .width = 2,
@@ -132,7 +134,8 @@ static const char hostile[] = "a%b_$c`d`\n\\end{document}\t|<x>~^#&{*}";
 
 static void write_foreign(const char *path, const char *data, const char *norm, double accuracy) {
     sr_recorder *r = create(program_file(path), "", data, "images", 1);
-    sr_add_site(r, &(sr_site){.name = "stem",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "stem",
                               .norm = norm,
                               .kind = "conv",
                               .family = SR_FAMILY_SIGMA,

@@ -18,6 +18,7 @@ static void write_toy(const toy *t) {
     char config[512];
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     snprintf(config, sizeof config,
              "norm = %s\ndecoder-norm = ln\nplacement = pre\ndata-dir = /data/two\n%s", t->norm,
              t->settings);
@@ -26,7 +27,8 @@ static void write_toy(const toy *t) {
     o.force = true, o.final = isfinite(t->final_mean);
     sr_recorder *r = sr_create(program_file(t->path), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){.name = "encoder.0.norm2",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "encoder.0.norm2",
                               .norm = t->norm,
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,
@@ -39,10 +41,11 @@ static void write_toy(const toy *t) {
     sr_put_rows(r, 0, 4);
     sr_put_scalar(r, 0, SR_SCALAR_tid_mean, 0.5);
     sr_put_scalar(r, 0, SR_SCALAR_tid_var, 0.75);
-    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
     run_put_eval(r, 1, 1, "valid_loss bleu", 2.0, t->bleu);
     if (o.final) sr_put_final(r, 3, (const double *const[]){&t->final_mean, &t->final_var});
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 static int write_runs(void **state) {
@@ -102,10 +105,12 @@ static void test_final_discrepancy(void **state) {
 static void write_observed(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(program_file(path), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){.name = "early",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "early",
                               .norm = "bn",
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,
@@ -113,7 +118,8 @@ static void write_observed(const char *path) {
                               .depth = 1,
                               .eps = 1e-5,
                               .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.name = "late",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "late",
                               .norm = "ln",
                               .kind = "encoder",
                               .family = SR_FAMILY_ROW,
@@ -127,9 +133,10 @@ static void write_observed(const char *path) {
         sr_put_scalar(r, i, SR_SCALAR_tid_mean, 0.1 * (i + 1));
         sr_put_scalar(r, i, SR_SCALAR_tid_var, 0.3 * (i + 1));
     }
-    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
     run_put_eval(r, 1, 1, "valid_loss", 2.0);
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 /* stat-gap asks for the last site that uses statistics of the batch, stat-table for the last. */
@@ -163,7 +170,8 @@ static void write_stack(const char *path) {
     o.final = true;
     sr_recorder *r = run_create(program_file(path), o);
     for (int i = 0; i < 4; i++)
-        sr_add_site(r, &(sr_site){.name = name[i],
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = name[i],
                                   .norm = i < 3 ? "bn" : "ln",
                                   .kind = "encoder",
                                   .family = i < 3 ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
@@ -214,11 +222,13 @@ static void write_norms(const char *path, const char *const *norm, int sites) {
     static const char *const name[] = {"a", "b", "c"};
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
     o.force = true;
     sr_recorder *r = sr_create(program_file(path), &o, &why);
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < sites; i++)
-        sr_add_site(r, &(sr_site){.name = name[i],
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = name[i],
                                   .norm = norm[i],
                                   .kind = "conv",
                                   .family = SR_FAMILY_NONE,
@@ -228,9 +238,10 @@ static void write_norms(const char *path, const char *const *norm, int sites) {
                                   .alpha = NAN});
     run_add_metrics(r);
     sr_begin_step(r, 1);
-    sr_end_step(r, &(sr_step){1, 10, 1, 1, 0.1, 1});
+    sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
     run_put_eval(r, 1, 1, "valid_loss", 2.0);
-    check_ok(sr_close(r, &(sr_finish){.status = "complete"}, &why), &why);
+    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
 }
 
 /* A run is called by the first of its sites that has a normalization. */

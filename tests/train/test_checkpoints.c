@@ -224,7 +224,7 @@ static void look(course *k, int64_t updates, bool bleu) {
     static const char *const names[] = {"step", "valid_loss", "valid_accuracy", "epoch",
                                         "valid_bleu"};
     sr_failure why = {0};
-    sr_run_embedding e;
+    sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
     file_bytes whole = {0};
     char name[64];
     memset(k, 0, sizeof *k);

@@ -243,7 +243,7 @@ static void clipping_by_value(void **state) {
 
 /* Spectra of the embedding after every third update and at the end. */
 static void check_embedding(const sr_runfile *f, const reference *r, int64_t every) {
-    sr_run_embedding e;
+    sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
     sr_failure why = {0};
     int64_t at = 0;
     check_ok(sr_run_get_embedding(f, "tokens", &e, &why), &why);

@@ -163,15 +163,16 @@ static void validation_with_batch_statistics(void **state) {
 static void metrics_are_declared(void **state) {
     (void)state;
     static const sr_run_metric want[] = {
-        {"valid_accuracy", "percent",
+        {sizeof(sr_run_metric), "valid_accuracy", "percent",
          "validation targets with the largest logit, running statistics", SR_BETTER_MORE},
-        {"valid_loss", "nats per image", "validation loss with smoothing, running statistics",
-         SR_BETTER_LESS},
-        {"valid_nll", "nats per image",
+        {sizeof(sr_run_metric), "valid_loss", "nats per image",
+         "validation loss with smoothing, running statistics", SR_BETTER_LESS},
+        {sizeof(sr_run_metric), "valid_nll", "nats per image",
          "validation negative log-likelihood without smoothing, running statistics",
          SR_BETTER_LESS},
-        {"valid_ppl", "1", "validation perplexity, exp(nll), running statistics", SR_BETTER_LESS},
-        {"valid_top5", "percent",
+        {sizeof(sr_run_metric), "valid_ppl", "1",
+         "validation perplexity, exp(nll), running statistics", SR_BETTER_LESS},
+        {sizeof(sr_run_metric), "valid_top5", "percent",
          "validation targets among the five largest logits; NaN below six classes, running "
          "statistics",
          SR_BETTER_MORE}};

@@ -153,7 +153,7 @@ static void embedding(void **state) {
                                     row[i].every ? "--svd-every" : NULL,
                                     row[i].every,
                                     NULL};
-        sr_run_embedding e;
+        sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
         sr_failure why = {0};
         train_result r;
         sr_runfile *f = small_run(args, NULL, &r);
@@ -188,7 +188,7 @@ static void two_embeddings(void **state) {
     small_write("a b\n", "x\n", NULL, NULL);
     sr_runfile *f = small_run(args, NULL, &r);
     for (int i = 0; i < 2; i++) {
-        sr_run_embedding e;
+        sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
         check_ok(sr_run_get_embedding(f, names[i], &e, &why), &why);
         assert_true(e.rows == 8 && e.cols == 16 && e.records == 2);
     }

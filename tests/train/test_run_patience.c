@@ -38,7 +38,7 @@ static void embedding_once(void **state) {
         const char *const args[] = {
             "--lr=0", "--warmup-init-lr=0", "--epochs=12", "--patience=1", every[i], NULL};
         train_result r;
-        sr_run_embedding e;
+        sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
         sr_failure why = {0};
         small_write_pairs(2 * BATCHES);
         sr_runfile *f = small_run(args, NULL, &r);

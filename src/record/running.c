@@ -1,0 +1,122 @@
+/* running.c -- the running values of sr_observe_* on their way into /running, and out of it into the
+ * recorder of a run that goes on. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "losses.h"
+#include "reader.h"
+#include "recorder.h"
+
+static double *value_of(const raw_state *raw, int which) {
+    return (double *const[RUN_RUNNING]){raw->mu, raw->sigma2, raw->psi2, raw->nu}[which];
+}
+
+static bool any_runs(const sr_recorder *r) {
+    for (int64_t i = 0; i < r->sites; i++)
+        if (r->state[i].raw.mu && !isnan(r->site[i].alpha)) return true;
+    return false;
+}
+
+static void gather(const sr_recorder *r, int which, double *row) {
+    for (int64_t i = 0; i < r->sites; i++) {
+        const sr_run_site *s = &r->site[i];
+        const double *from = value_of(&r->state[i].raw, which);
+        for (int64_t k = 0; k < s->width; k++) row[s->offset + k] = from ? from[k] : NAN;
+    }
+}
+
+sr_status running_put(sr_recorder *r) {
+    if (!r->writer.layout.running || r->step < 0 || !any_runs(r)) return recorder_check(r);
+    double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
+    const double *row[RUN_RUNNING];
+    if (!all)
+        return sr_fail(&r->failure, SR_MEMORY, "%s: running values of %lld columns", r->path,
+                       (long long)r->width);
+    for (int i = 0; i < RUN_RUNNING; i++) {
+        gather(r, i, all + i * r->width);
+        row[i] = all + i * r->width;
+    }
+    sr_status status = writer_put_running(&r->writer, r->step, row, &r->failure);
+    free(all);
+    return status;
+}
+
+/* -- copying --------------------------------------------------------------------------------- */
+
+/* Rows of one column; what cannot be read is noted. */
+static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *rows, void *value,
+                      copy_losses *losses) {
+    h5_id set;
+    h5_shape shape;
+    sr_failure why = {0};
+    sr_status status = reader_open_column(f, c, &set, &shape, &why);
+    if (status == SR_OK && rows->count > 0) status = h5_read_rows(set, rows, c->type, value, &why);
+    if (status == SR_OK) h5_close_dataset(set);
+    if (status != SR_OK) copy_missed(losses, c->group, c->name, rows->count ? 1 : -1, &why);
+    return status == SR_OK;
+}
+
+static bool read_row(const sr_runfile *f, int64_t at, double *all, copy_losses *losses) {
+    const int64_t width = f->info.width;
+    const h5_rows row = {at, 1, 0, width, width};
+    bool whole = true;
+    for (int i = 0; i < RUN_RUNNING; i++)
+        whole = read_rows(f, &run_running[i], &row, all + i * width, losses) && whole;
+    return whole;
+}
+
+/* Sites whose values are not in the row begin anew. */
+static sr_status take_row(sr_recorder *r, const double *all) {
+    for (int64_t i = 0; i < r->sites; i++) {
+        const sr_run_site *s = &r->site[i];
+        if (isnan(s->alpha) || isnan(all[s->offset])) continue;
+        if (raw_reserve(r, (int)i) != SR_OK) return recorder_check(r);
+        for (int v = 0; v < RUN_RUNNING; v++)
+            memcpy(value_of(&r->state[i].raw, v), all + v * r->width + s->offset,
+                   (size_t)s->width * sizeof *all);
+    }
+    return SR_OK;
+}
+
+/* A row that cannot be read is left out: an older one serves. */
+static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64_t step,
+                          double *all, int64_t *last, copy_losses *losses) {
+    const double *row[RUN_RUNNING];
+    if (!read_row(f, at, all, losses)) return SR_OK;
+    for (int i = 0; i < RUN_RUNNING; i++) row[i] = all + i * r->width;
+    if (writer_put_running(&r->writer, step, row, &r->failure) != SR_OK) return recorder_check(r);
+    if (step <= *last) return SR_OK;
+    *last = step;
+    return take_row(r, all);
+}
+
+/* Steps of the rows; how many there are. Every column is looked at. */
+static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT], copy_losses *losses) {
+    h5_id set;
+    h5_shape shape = {0};
+    const h5_rows none = {.columns = 1, .stride = 1};
+    if (!reader_has_column(f, &run_running_step)) return 0;
+    for (int i = 0; i < RUN_RUNNING; i++) read_rows(f, &run_running[i], &none, NULL, losses);
+    if (!read_rows(f, &run_running_step, &none, NULL, losses)) return 0;
+    if (reader_open_column(f, &run_running_step, &set, &shape, NULL) != SR_OK) return 0;
+    h5_close_dataset(set);
+    const int64_t count = shape.dims[0] < SR_RUNNING_KEPT ? shape.dims[0] : SR_RUNNING_KEPT;
+    const h5_rows rows = {.first = 0, .count = count, .columns = 1, .stride = 1};
+    return read_rows(f, &run_running_step, &rows, step, losses) ? count : 0;
+}
+
+sr_status running_copy(sr_recorder *r, const sr_runfile *f, int64_t up_to, int64_t *step,
+                       copy_losses *losses) {
+    int64_t of_row[SR_RUNNING_KEPT];
+    const int64_t count = read_steps(f, of_row, losses);
+    *step = -1;
+    if (count == 0) return SR_OK;
+    double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
+    if (!all) return sr_fail(&r->failure, SR_MEMORY, "%s: running values", r->path);
+    for (int64_t i = 0; i < count && r->failure.status == SR_OK; i++)
+        if (of_row[i] >= 0 && (up_to < 0 || of_row[i] <= up_to))
+            copy_row(r, f, i, of_row[i], all, step, losses);
+    free(all);
+    return recorder_check(r);
+}
