@@ -7,22 +7,42 @@
  *   sum_gg[c] = sum_i g[i,c]^2
  *
  * x, g: element (o, c, i) of [outer, channels, inner]; a row is one (o, i), valid [outer * inner]
- * or NULL. A block of valid values is turned into doubles, which stay in the first-level cache for
- * the two passes over it (mean, then squared deviations from it); memory is read once. Blocks are
- * merged by the pairwise update of Chan, Golub and LeVeque (1979):
+ * or NULL. Memory is read once. A block of n_b valid values is added by its deviations from the mean
+ * of the n_a before it, the pairwise update of Chan, Golub and LeVeque (1979) in another form:
  *
- *   delta = mean_b - mean;  mean += delta n_b / n;  M2 += M2_b + delta^2 n_a n_b / n,  n = n_a +
- * n_b
+ *   S = sum (x - mean), Q = sum (x - mean)^2, n = n_a + n_b:   mean += S / n;  M2 += Q - S^2 / n
  *
- * Everything is added in double. x^2 is summed directly: only variance needs the mean removed.
+ * S^2 <= n_b Q, so at most n_b / n of Q is taken away again: half of it once as many values came
+ * before. The first block, which nothing came before, deviates from one of its own values where it
+ * is of ROWS rows, and from its own mean where it is longer. mean_square = M2 / n + mean^2, a sum of
+ * what is positive. Everything is added in double, whatever the elements.
  */
 #include "statrec/moments.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
-/* BLOCK rows of TILE features, or RUN values of one feature: 16 KiB of doubles. */
-enum { TILE = 128, BLOCK = 16, RUN = TILE * BLOCK, LANES = 8 };
+/* ROWS rows of at most TILE features, or PAIRS of gradients and inputs, or RUN values of one feature
+ * are taken at once. */
+enum { ROWS = 16, PAIRS = 8, TILE = 512, RUN = 2048, LANES = 8 };
+
+static double add_lanes(const double lane[LANES]) {
+    double sum = 0;
+    for (int i = 0; i < LANES; i++) sum += lane[i];
+    return sum;
+}
+
+#define ELEMENT float
+#define NAME(x) x##_float
+#include "moments_kernels.h"
+#undef ELEMENT
+#undef NAME
+#define ELEMENT double
+#define NAME(x) x##_double
+#include "moments_kernels.h"
+#undef ELEMENT
+#undef NAME
 
 /* -- elements -------------------------------------------------------------------------------- */
 
@@ -43,239 +63,222 @@ static float from_half(uint16_t h) {
     return from_bits(bits | sign);
 }
 
-/* Elements at .. at + n - 1 as doubles. */
-static void load(const sr_tensor *t, int64_t at, int64_t n, double *to) {
+/* Elements at .. at + n - 1 as double (wide) or float: where they are, or converted to scratch. */
+static const void *fetch(const sr_tensor *t, int64_t at, int64_t n, bool wide, void *scratch) {
     const float *single = t->data;
     const double *real = t->data;
     const uint16_t *half = t->data;
-    switch (t->element) {
-    case SR_FLOAT32:
-        for (int64_t i = 0; i < n; i++) to[i] = single[at + i];
-        break;
-    case SR_FLOAT64:
-        memcpy(to, real + at, (size_t)n * sizeof *to);
-        break;
-    case SR_BFLOAT16:
-        for (int64_t i = 0; i < n; i++) to[i] = from_bits((uint32_t)half[at + i] << 16);
-        break;
-    case SR_FLOAT16:
-        for (int64_t i = 0; i < n; i++) to[i] = from_half(half[at + i]);
-        break;
-    }
+    float *narrow_to = scratch;
+    double *wide_to = scratch;
+    if (t->element == SR_FLOAT64) return real + at;
+    if (t->element == SR_FLOAT32 && !wide) return single + at;
+    for (int64_t i = 0; i < n && wide; i++)
+        wide_to[i] = t->element == SR_FLOAT32    ? single[at + i]
+                     : t->element == SR_BFLOAT16 ? from_bits((uint32_t)half[at + i] << 16)
+                                                 : from_half(half[at + i]);
+    if (wide) return scratch;
+    if (t->element == SR_BFLOAT16)
+        for (int64_t i = 0; i < n; i++) narrow_to[i] = from_bits((uint32_t)half[at + i] << 16);
+    else
+        for (int64_t i = 0; i < n; i++) narrow_to[i] = from_half(half[at + i]);
+    return scratch;
 }
 
-/* Moves those of n values that are valid to the front; how many. */
-static int64_t keep_valid(double *value, const uint8_t *valid, int64_t n) {
+/* The same of those that are valid. */
+static const void *fetch_valid(const sr_tensor *t, int64_t at, int64_t n, bool wide,
+                               const uint8_t *valid, void *scratch) {
+    const void *from = fetch(t, at, n, wide, scratch);
+    const float *single = from;
+    const double *real = from;
     int64_t kept = 0;
-    if (!valid) return n;
-    for (int64_t i = 0; i < n; i++)
-        if (valid[i]) value[kept++] = value[i];
-    return kept;
+    if (!valid) return from;
+    for (int64_t i = 0; i < n; i++) {
+        if (!valid[i]) continue;
+        if (wide)
+            ((double *)scratch)[kept++] = real[i];
+        else
+            ((float *)scratch)[kept++] = single[i];
+    }
+    return scratch;
+}
+
+static double value_at(const void *from, bool wide, int64_t i) {
+    return wide ? ((const double *)from)[i] : ((const float *)from)[i];
 }
 
 /* -- features innermost (inner = 1) ---------------------------------------------------------- */
 
-/* The next valid rows from *at on, at most BLOCK. */
-static int64_t next_rows(const sr_tensor *t, int64_t *at, int64_t row[BLOCK]) {
+/* The next valid rows from *at on, at most `most`. */
+static int64_t next_rows(const sr_tensor *t, int64_t *at, int64_t most, int64_t *row) {
     int64_t n = 0;
-    for (; *at < t->outer && n < BLOCK; ++*at)
+    for (; *at < t->outer && n < most; ++*at)
         if (!t->valid || t->valid[*at]) row[n++] = *at;
     return n;
 }
 
-static void load_rows(const sr_tensor *t, const int64_t *row, int64_t n, int64_t first,
-                      int64_t width, double (*to)[TILE]) {
-    for (int64_t r = 0; r < n; r++) load(t, row[r] * t->channels + first, width, to[r]);
-    for (int64_t r = n; r % 4; r++) memset(to[r], 0, (size_t)width * sizeof to[r][0]);
+static void fetch_rows(const sr_tensor *t, const int64_t *row, int64_t n, int64_t first,
+                       int64_t width, bool wide, double *scratch, const void **to) {
+    for (int64_t r = 0; r < n; r++)
+        to[r] = fetch(t, row[r] * t->channels + first, width, wide, scratch + r * TILE);
 }
 
-/* Four rows at a time; rows of zeros beyond the last one add nothing. */
-static void add_rows(double (*x)[TILE], int64_t n, int64_t width, double *sum, double *square) {
-    for (int64_t r = 0; r < n; r += 4) {
-        const double *a = x[r], *b = x[r + 1], *c = x[r + 2], *d = x[r + 3];
-        for (int64_t k = 0; k < width; k++) {
-            sum[k] += (a[k] + b[k]) + (c[k] + d[k]);
-            square[k] += (a[k] * a[k] + b[k] * b[k]) + (c[k] * c[k] + d[k] * d[k]);
-        }
-    }
+static void merge_rows(const void **x, int64_t n, int64_t before, int64_t width, bool wide,
+                       double *mean, double *m2) {
+    const double share = 1 / (double)(before + n);
+    for (int64_t k = 0; k < width && before == 0; k++) mean[k] = value_at(x[0], wide, k);
+    if (wide && n == ROWS)
+        merge_block_double((const double *const *)x, width, share, mean, m2);
+    else if (wide)
+        merge_rows_double((const double *const *)x, n, width, share, mean, m2);
+    else if (n == ROWS)
+        merge_block_float((const float *const *)x, width, share, mean, m2);
+    else
+        merge_rows_float((const float *const *)x, n, width, share, mean, m2);
 }
 
-static void add_deviations(double (*x)[TILE], int64_t n, int64_t width, const double *mean,
-                           double *m2) {
-    int64_t r = 0;
-    for (; r + 4 <= n; r += 4)
-        for (int64_t k = 0; k < width; k++) {
-            const double a = x[r][k] - mean[k], b = x[r + 1][k] - mean[k];
-            const double c = x[r + 2][k] - mean[k], d = x[r + 3][k] - mean[k];
-            m2[k] += (a * a + b * b) + (c * c + d * d);
-        }
-    for (; r < n; r++)
-        for (int64_t k = 0; k < width; k++) m2[k] += (x[r][k] - mean[k]) * (x[r][k] - mean[k]);
-}
-
-/* Merges n rows into `before` rows; m2: sum of squared deviations, square: sum of squares. */
-static void merge_rows(double (*x)[TILE], int64_t n, int64_t before, int64_t width, double *mean,
-                       double *m2, double *square) {
-    double own_mean[TILE] = {0}, own_m2[TILE] = {0};
-    const double share = (double)n / (double)(before + n);
-    add_rows(x, n, width, own_mean, square);
-    for (int64_t k = 0; k < width; k++) own_mean[k] /= (double)n;
-    add_deviations(x, n, width, own_mean, own_m2);
-    for (int64_t k = 0; k < width; k++) {
-        const double delta = own_mean[k] - mean[k];
-        mean[k] += delta * share;
-        m2[k] += own_m2[k] + delta * delta * ((double)before * share);
-    }
-}
-
-static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2, double *square) {
-    double x[BLOCK][TILE];
-    int64_t row[BLOCK], n, before = 0;
-    for (int64_t at = 0; (n = next_rows(t, &at, row)) > 0; before += n)
+static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) {
+    double scratch[ROWS * TILE];
+    const void *x[ROWS];
+    const bool wide = t->element == SR_FLOAT64;
+    int64_t row[ROWS], n, before = 0;
+    for (int64_t at = 0; (n = next_rows(t, &at, ROWS, row)) > 0; before += n)
         for (int64_t c = 0; c < t->channels; c += TILE) {
             const int64_t width = t->channels - c < TILE ? t->channels - c : TILE;
-            load_rows(t, row, n, c, width, x);
-            merge_rows(x, n, before, width, mean + c, m2 + c, square + c);
+            fetch_rows(t, row, n, c, width, wide, scratch, x);
+            merge_rows(x, n, before, width, wide, mean + c, m2 + c);
         }
     return before;
 }
 
 /* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
 
-static double add_lanes(const double lane[LANES]) {
-    double sum = 0;
-    for (int i = 0; i < LANES; i++) sum += lane[i];
-    return sum;
+static void sum_values(const void *x, int64_t n, bool wide, double pivot, double *sum,
+                       double *square) {
+    (wide ? sum_values_double(x, n, pivot, sum, square)
+          : sum_values_float(x, n, pivot, sum, square));
 }
 
-/* Sums of n values, and of their squares; value i goes to lane i mod LANES. */
-static void add_values(const double *x, int64_t n, double *sum, double *square) {
-    double a[LANES] = {0}, b[LANES] = {0};
-    const int64_t whole = n - n % LANES;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int l = 0; l < LANES; l++) a[l] += x[i + l], b[l] += x[i + l] * x[i + l];
-    for (int64_t i = whole; i < n; i++) a[i - whole] += x[i], b[i - whole] += x[i] * x[i];
-    *sum = add_lanes(a), *square = add_lanes(b);
+/* Mean of n values, the first ones of a feature. */
+static double first_mean(const void *x, int64_t n, bool wide) {
+    double sum, square;
+    sum_values(x, n, wide, value_at(x, wide, 0), &sum, &square);
+    return value_at(x, wide, 0) + sum / (double)n;
 }
 
-static double squared_deviations(const double *x, int64_t n, double mean) {
-    double a[LANES] = {0};
-    const int64_t whole = n - n % LANES;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int l = 0; l < LANES; l++) a[l] += (x[i + l] - mean) * (x[i + l] - mean);
-    for (int64_t i = whole; i < n; i++) a[i - whole] += (x[i] - mean) * (x[i] - mean);
-    return add_lanes(a);
+/* Merges n values of one feature; share = 1 / (values before + n). */
+static void merge_values(const void *x, int64_t n, double share, bool wide, double *mean,
+                         double *m2) {
+    double sum, square;
+    sum_values(x, n, wide, *mean, &sum, &square);
+    const double step = sum * share;
+    *mean += step, *m2 += square - sum * step;
 }
 
-/* Merges n values of one feature into `before`. */
-static void merge_values(const double *x, int64_t n, int64_t before, double *mean, double *m2,
-                         double *square) {
-    double sum, squares;
-    if (n == 0) return;
-    const double share = (double)n / (double)(before + n);
-    add_values(x, n, &sum, &squares);
-    const double own = sum / (double)n, delta = own - *mean;
-    *m2 += squared_deviations(x, n, own) + delta * delta * ((double)before * share);
-    *mean += delta * share;
-    *square += squares;
+/* At most RUN neighbouring places, of which n are valid; the first at `at` of the first feature. */
+typedef struct run {
+    int64_t at, length, n;
+    const uint8_t *valid;
+} run;
+
+static run run_of(const sr_tensor *t, int64_t o, int64_t i) {
+    run r = {.at = o * t->channels * t->inner + i,
+             .length = t->inner - i < RUN ? t->inner - i : RUN,
+             .valid = t->valid ? t->valid + o * t->inner + i : NULL};
+    r.n = r.valid ? 0 : r.length;
+    for (int64_t k = 0; k < r.length && r.valid; k++) r.n += r.valid[k] != 0;
+    return r;
 }
 
-static int64_t moments_of_planes(const sr_tensor *t, double *mean, double *m2, double *square) {
-    double x[RUN];
+static void merge_run(const sr_tensor *t, const run *r, int64_t before, double *mean, double *m2) {
+    double scratch[RUN];
+    const bool wide = t->element == SR_FLOAT64;
+    const double share = 1 / (double)(before + r->n);
+    for (int64_t c = 0; c < t->channels && r->n > 0; c++) {
+        const void *x = fetch_valid(t, r->at + c * t->inner, r->length, wide, r->valid, scratch);
+        if (before == 0) mean[c] = first_mean(x, r->n, wide);
+        merge_values(x, r->n, share, wide, mean + c, m2 + c);
+    }
+}
+
+static int64_t moments_of_planes(const sr_tensor *t, double *mean, double *m2) {
     int64_t before = 0;
     for (int64_t o = 0; o < t->outer; o++)
-        for (int64_t i = 0, n = 0; i < t->inner; i += RUN, before += n) {
-            const int64_t length = t->inner - i < RUN ? t->inner - i : RUN;
-            const uint8_t *valid = t->valid ? t->valid + o * t->inner + i : NULL;
-            for (int64_t c = 0; c < t->channels; c++) {
-                load(t, (o * t->channels + c) * t->inner + i, length, x);
-                n = keep_valid(x, valid, length);
-                merge_values(x, n, before, mean + c, m2 + c, square + c);
-            }
+        for (int64_t i = 0; i < t->inner; i += RUN) {
+            const run r = run_of(t, o, i);
+            merge_run(t, &r, before, mean, m2);
+            before += r.n;
         }
     return before;
 }
 
 int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *mean_square) {
     const size_t bytes = (size_t)x->channels * sizeof *mean;
-    memset(mean, 0, bytes), memset(variance, 0, bytes), memset(mean_square, 0, bytes);
-    const int64_t n =
-        (x->inner == 1 ? moments_of_columns : moments_of_planes)(x, mean, variance, mean_square);
+    memset(mean, 0, bytes), memset(variance, 0, bytes);
+    const int64_t n = (x->inner == 1 ? moments_of_columns : moments_of_planes)(x, mean, variance);
     for (int64_t c = 0; c < x->channels; c++) {
         if (n == 0) mean[c] = NAN;
         variance[c] = n ? variance[c] / (double)n : NAN;
-        mean_square[c] = n ? mean_square[c] / (double)n : NAN;
+        mean_square[c] = variance[c] + mean[c] * mean[c];
     }
     return n;
 }
 
 /* -- backward -------------------------------------------------------------------------------- */
 
-static void sums_of_rows(double (*g)[TILE], double (*x)[TILE], int64_t n, int64_t width,
-                         const double *center, double *sum_g, double *sum_gc, double *sum_gg) {
-    for (int64_t r = 0; r < n; r += 4) {
-        const double *g0 = g[r], *g1 = g[r + 1], *g2 = g[r + 2], *g3 = g[r + 3];
-        const double *x0 = x[r], *x1 = x[r + 1], *x2 = x[r + 2], *x3 = x[r + 3];
-        for (int64_t k = 0; k < width; k++) {
-            const double c = center[k];
-            sum_g[k] += (g0[k] + g1[k]) + (g2[k] + g3[k]);
-            sum_gc[k] += (g0[k] * (x0[k] - c) + g1[k] * (x1[k] - c)) +
-                         (g2[k] * (x2[k] - c) + g3[k] * (x3[k] - c));
-            sum_gg[k] += (g0[k] * g0[k] + g1[k] * g1[k]) + (g2[k] * g2[k] + g3[k] * g3[k]);
-        }
-    }
+static void add_rows(const void **g, const void **x, int64_t n, int64_t width, bool wide,
+                     const double *center, double *sum_g, double *sum_gc, double *sum_gg) {
+    const double *const *gd = (const double *const *)g, *const *xd = (const double *const *)x;
+    const float *const *gs = (const float *const *)g, *const *xs = (const float *const *)x;
+    if (wide && n == PAIRS)
+        add_gradient_block_double(gd, xd, width, center, sum_g, sum_gc, sum_gg);
+    else if (wide)
+        add_gradients_double(gd, xd, n, width, center, sum_g, sum_gc, sum_gg);
+    else if (n == PAIRS)
+        add_gradient_block_float(gs, xs, width, center, sum_g, sum_gc, sum_gg);
+    else
+        add_gradients_float(gs, xs, n, width, center, sum_g, sum_gc, sum_gg);
 }
 
-static void sums_of_columns(const sr_tensor *g, const sr_tensor *x, const double *center,
+static void sums_of_columns(const sr_tensor *g, const sr_tensor *x, bool wide, const double *center,
                             double *sum_g, double *sum_gc, double *sum_gg) {
-    double gs[BLOCK][TILE], xs[BLOCK][TILE];
-    int64_t row[BLOCK], n;
-    for (int64_t at = 0; (n = next_rows(x, &at, row)) > 0;)
+    double of_g[PAIRS * TILE], of_x[PAIRS * TILE];
+    const void *gs[PAIRS], *xs[PAIRS];
+    int64_t row[PAIRS], n;
+    for (int64_t at = 0; (n = next_rows(x, &at, PAIRS, row)) > 0;)
         for (int64_t c = 0; c < x->channels; c += TILE) {
             const int64_t width = x->channels - c < TILE ? x->channels - c : TILE;
-            load_rows(g, row, n, c, width, gs);
-            load_rows(x, row, n, c, width, xs);
-            sums_of_rows(gs, xs, n, width, center + c, sum_g + c, sum_gc + c, sum_gg + c);
+            fetch_rows(g, row, n, c, width, wide, of_g, gs);
+            fetch_rows(x, row, n, c, width, wide, of_x, xs);
+            add_rows(gs, xs, n, width, wide, center + c, sum_g + c, sum_gc + c, sum_gg + c);
         }
 }
 
-static void sums_of_values(const double *g, const double *x, int64_t n, double center,
-                           double *sum_g, double *sum_gc, double *sum_gg) {
-    double a[LANES] = {0}, b[LANES] = {0}, e[LANES] = {0};
-    const int64_t whole = n - n % LANES;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int l = 0; l < LANES; l++) {
-            a[l] += g[i + l], e[l] += g[i + l] * g[i + l];
-            b[l] += g[i + l] * (x[i + l] - center);
-        }
-    for (int64_t i = whole; i < n; i++) {
-        a[i - whole] += g[i], e[i - whole] += g[i] * g[i];
-        b[i - whole] += g[i] * (x[i] - center);
+static void sums_of_run(const sr_tensor *g, const sr_tensor *x, bool wide, const run *r,
+                        const double *center, double *sum_g, double *sum_gc, double *sum_gg) {
+    double of_g[RUN], of_x[RUN], sums[3];
+    for (int64_t c = 0; c < x->channels; c++) {
+        const int64_t at = r->at + c * x->inner;
+        const void *gs = fetch_valid(g, at, r->length, wide, r->valid, of_g);
+        const void *xs = fetch_valid(x, at, r->length, wide, r->valid, of_x);
+        (wide ? sum_gradients_double(gs, xs, r->n, center[c], sums)
+              : sum_gradients_float(gs, xs, r->n, center[c], sums));
+        sum_g[c] += sums[0], sum_gc[c] += sums[1], sum_gg[c] += sums[2];
     }
-    *sum_g += add_lanes(a), *sum_gc += add_lanes(b), *sum_gg += add_lanes(e);
 }
 
-static void sums_of_planes(const sr_tensor *g, const sr_tensor *x, const double *center,
+static void sums_of_planes(const sr_tensor *g, const sr_tensor *x, bool wide, const double *center,
                            double *sum_g, double *sum_gc, double *sum_gg) {
-    double gs[RUN], xs[RUN];
     for (int64_t o = 0; o < x->outer; o++)
         for (int64_t i = 0; i < x->inner; i += RUN) {
-            const int64_t length = x->inner - i < RUN ? x->inner - i : RUN;
-            const uint8_t *valid = x->valid ? x->valid + o * x->inner + i : NULL;
-            for (int64_t c = 0; c < x->channels; c++) {
-                const int64_t at = (o * x->channels + c) * x->inner + i;
-                load(g, at, length, gs);
-                load(x, at, length, xs);
-                const int64_t n = keep_valid(gs, valid, length);
-                keep_valid(xs, valid, length);
-                sums_of_values(gs, xs, n, center[c], sum_g + c, sum_gc + c, sum_gg + c);
-            }
+            const run r = run_of(x, o, i);
+            sums_of_run(g, x, wide, &r, center, sum_g, sum_gc, sum_gg);
         }
 }
 
 void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
                       double *sum_gc, double *sum_gg) {
     const size_t bytes = (size_t)x->channels * sizeof *sum_g;
+    const bool wide = g->element == SR_FLOAT64 || x->element == SR_FLOAT64;
     memset(sum_g, 0, bytes), memset(sum_gc, 0, bytes), memset(sum_gg, 0, bytes);
-    (x->inner == 1 ? sums_of_columns : sums_of_planes)(g, x, center, sum_g, sum_gc, sum_gg);
+    (x->inner == 1 ? sums_of_columns : sums_of_planes)(g, x, wide, center, sum_g, sum_gc, sum_gg);
 }
