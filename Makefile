@@ -7,6 +7,7 @@ VERSION := 0.1.0
 MODE    ?= release
 BUILD   ?= build/$(MODE)
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
 CC      ?= gcc
 ARCH    ?= native
@@ -49,8 +50,9 @@ ifeq ($(MODE),double)
 override DNNL := 0
 endif
 
-HDF5_CFLAGS := $(shell pkg-config --cflags hdf5-serial 2>/dev/null)
-HDF5_LIBS   := $(shell pkg-config --libs hdf5-serial 2>/dev/null)
+HDF5        := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
+HDF5_CFLAGS := $(shell pkg-config --cflags $(HDF5) 2>/dev/null)
+HDF5_LIBS   := $(shell pkg-config --libs $(HDF5) 2>/dev/null)
 ZIP_CFLAGS  := $(shell pkg-config --cflags libzip 2>/dev/null)
 ZIP_LIBS    := $(shell pkg-config --libs libzip 2>/dev/null || echo -lzip)
 BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
@@ -80,7 +82,7 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
 TESTS    := $(foreach l,$(LAYERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so ## build every program and the recorder library
+all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a ## build every program and the recorder library
 .PHONY: all
 
 # -- libraries and programs --------------------------------------------------------------------
@@ -111,11 +113,24 @@ $(call lib_of,$(1)): $(call objs,$(call srcs_of,$(1)))
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
 
-# libstatrec for other people's loops: the record layer and the few base files under it.
+# libstatrec for other people's loops: the record layer and the few base files under it. ABI is the
+# number of its binary interface, SO_FILE the file that the links of an installed tree lead to.
+ABI          := 1
+SONAME       := libstatrec.so.$(ABI)
+SO_FILE      := $(SONAME).$(VERSION)
 STATREC_OBJS := $(call objs,$(call srcs_of,record) src/base/status.c)
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
-	$(Q)$(CC) -shared -Wl,-soname,libstatrec.so.1 -Wl,--version-script=src/record/libstatrec.map \
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
 	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lm -o $@
+
+# One object, in which only names of the interface are global: none of ours meets one of the host's.
+OBJCOPY ?= objcopy
+$(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
+	@mkdir -p $(@D)
+	$(Q)$(LD) -r $(STATREC_OBJS) -o $(@:.a=.o)
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='sr_*' $(@:.a=.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
 LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
@@ -162,6 +177,7 @@ check-installed:
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
 	$(Q)sh tests/run_cli.sh build/release
+	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 check-all: check ## everything of check, and the same tests under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
 	$(Q)sh tests/run_cli.sh build/asan
@@ -232,19 +248,24 @@ format: ## reformat every C file
 .PHONY: format
 
 HEADERS := $(wildcard include/statrec/*.h)
-install: all ## copy programs, library, headers and plots under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec/plots $(DESTDIR)$(PREFIX)/share/statrec/sample_runs
+SHARE    = $(DESTDIR)$(PREFIX)/share
+install: all ## copy programs, libraries, headers and plots under DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1
-	ln -sf libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/libstatrec.so
+	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(LIBDIR)/$(SO_FILE)
+	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libstatrec.so
+	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
-	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(DESTDIR)$(PREFIX)/share/statrec/plots
-	install -m 644 $(wildcard sample_runs/*.h5) $(DESTDIR)$(PREFIX)/share/statrec/sample_runs
-	printf 'prefix=%s\nName: statrec\nDescription: recorder for normalization statistics\nVersion: %s\nLibs: -L$${prefix}/lib -lstatrec\nCflags: -I$${prefix}/include\n' '$(PREFIX)' '$(VERSION)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
+	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(SHARE)/statrec/plots
+	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@HDF5@|$(HDF5)|' \
+	  src/record/statrec.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/statrec.pc
 	@echo 'built for $(if $(filter native,$(ARCH)),processors like that of this machine alone (ARCH=native; other machines: ARCH=x86-64-v2),ARCH=$(ARCH)); before linking with libstatrec.so, ldconfig or an rpath: docs/install.md'
 uninstall: ## remove what install copied
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/lib/libstatrec.so $(DESTDIR)$(PREFIX)/lib/libstatrec.so.1 $(DESTDIR)$(PREFIX)/lib/pkgconfig/statrec.pc
-	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(DESTDIR)$(PREFIX)/share/statrec
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)))
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libstatrec.so $(SONAME) $(SONAME).* libstatrec.a pkgconfig/statrec.pc)
+	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec
 clean: ## remove build/ and demo/
 	rm -rf build demo
 .PHONY: install uninstall clean
