@@ -1,0 +1,135 @@
+#!/bin/sh
+# usage: install.sh BUILDDIR
+# Installs what was built in BUILDDIR into a directory of its own and looks at the tree as a user would: the
+# libraries export sr_* and nothing else, each header compiles alone in C and C++, the examples build
+# through pkg-config with both libraries and run, the programs read what they recorded, manual pages
+# render, and uninstalling leaves nothing. One line when all is well; otherwise a line per fault.
+[ $# -eq 1 ] || { echo "usage: install.sh BUILDDIR" >&2; exit 2; }
+top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
+build=$1
+mode=$(basename "$build")
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+bad=0 looked=0
+export LC_ALL=C
+unset LD_LIBRARY_PATH
+make=${MAKE:-make}
+dir=${PREFIX:-/usr/local} # that of the build, or it would be built again
+
+fault() {
+    echo "install: $*"
+    bad=$((bad + 1))
+}
+
+# check TEXT COMMAND...: the command must succeed; what it says is shown when it does not.
+check() {
+    what=$1
+    shift
+    looked=$((looked + 1))
+    "$@" >"$work/said" 2>&1 && return 0
+    fault "$what"
+    head -n 20 "$work/said"
+    return 1
+}
+
+skip() {
+    echo "install: skipped: $*"
+}
+
+make_there() {
+    "$make" --no-print-directory -C "$top" MODE="$mode" DESTDIR="$work/root" PREFIX="$dir" LIBDIR="$dir/lib" "$@"
+}
+
+check "make install fails" make_there install || exit 1
+prefix=$work/root$dir lib=$work/root$dir/lib
+
+# -- libraries
+
+same() { [ "$1" = "$2" ]; }
+
+check_libraries() {
+    nm -D --defined-only "$lib/libstatrec.so" | awk '{ print $NF }' | sort >"$work/names.shared"
+    nm -g --defined-only "$lib/libstatrec.a" | awk 'NF == 3 { print $3 }' | sort >"$work/names.static"
+    sed -n '/^typedef/d; s/^[a-z].*[ *]\(sr_[a-z_0-9]*\)(.*/\1/p' "$prefix"/include/statrec/*.h | sort -u >"$work/promised"
+    looked=$((looked + 3))
+    [ "$(wc -l <"$work/promised")" -gt 50 ] || fault "headers promise too few functions to be true"
+    for kind in shared static; do
+        grep -v '^sr_' "$work/names.$kind" >"$work/more"
+        comm -23 "$work/promised" "$work/names.$kind" >"$work/less"
+        while read -r name; do fault "the $kind library exports $name"; done <"$work/more"
+        while read -r name; do fault "the $kind library lacks $name"; done <"$work/less"
+    done
+    soname=$(readelf -d "$lib/libstatrec.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+    check "soname $soname" same "$soname" libstatrec.so.1
+    check "libstatrec.so does not lead to $soname" same "$(readlink "$lib/libstatrec.so")" "$soname"
+    check "$soname is no link to the release" test -L "$lib/$soname" -a -f "$lib/$soname"
+}
+
+check_headers() {
+    for header in "$prefix"/include/statrec/*.h; do
+        name=statrec/$(basename "$header")
+        echo "#include <$name>" >"$work/alone.c"
+        check "$name alone is no C11" "${CC:-gcc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+            -I"$prefix/include" "$work/alone.c"
+        command -v g++ >/dev/null || continue
+        check "$name alone is no C++" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only \
+            -I"$prefix/include" -x c++ "$work/alone.c"
+    done
+    command -v g++ >/dev/null || skip "headers in C++: g++ is not installed"
+    check "headers that are not for users" \
+        same "$(cd "$prefix/include" && find . -name '*.h' | sort)" \
+        "$(cd "$top/include" && find ./statrec -name '*.h' | sort)"
+}
+
+# -- examples
+
+example() { (cd "$work/$1" && shift && exec "$@"); }
+
+build_examples() {
+    mkdir "$work/$1" && cp "$top"/examples/*.c "$top"/examples/Makefile "$work/$1"
+    PKG_CONFIG_PATH=$lib/pkgconfig check "examples do not build ($1)" "$make" -C "$work/$1" STATIC="$2" \
+        CFLAGS='-O2 -Wall -Wextra -Wno-missing-field-initializers -Werror' \
+        PKG_CONFIG="pkg-config --define-variable=prefix=$prefix"
+}
+
+check_example() {
+    check "$1/$2 fails" example "$1" ./"$2" "$2.h5" || return
+    check "statrec check $1/$2.h5" "$prefix/bin/statrec" check "$work/$1/$2.h5"
+    "$prefix/bin/statrec" info "$work/$1/$2.h5" >"$work/$1/$2.info" || fault "statrec info $1/$2.h5"
+    for words in "$3" "$4"; do
+        check "statrec info $1/$2.h5 does not say '$words'" grep -Eq "$words" "$work/$1/$2.info"
+    done
+}
+
+check_examples() {
+    build_examples shared 0 || return
+    LD_LIBRARY_PATH=$lib
+    export LD_LIBRARY_PATH
+    check_example shared loop 'valid_accuracy .* 9[0-9]' '^steps  *300: '
+    check_example shared vectors '^steps  *200: ' '^scalars .* tid_var g_mu g_sigma2'
+    unset LD_LIBRARY_PATH
+    build_examples static 1 || return
+    ldd "$work/static/loop" | grep libstatrec && fault "the static examples want libstatrec.so"
+    check_example static loop 'valid_accuracy .* 9[0-9]' '^steps  *300: '
+    check_example static vectors '^steps  *200: ' '^scalars .* tid_var g_mu g_sigma2'
+    if command -v gnuplot >/dev/null; then
+        check "statplot layers" example shared "$prefix/bin/statplot" layers loop.h5 -o layers.svg
+        check "statplot drew nothing" grep -q hidden "$work/shared/layers.svg"
+    else skip "statplot: gnuplot is not installed"
+    fi
+}
+
+check_uninstall() {
+    check "make uninstall fails" make_there uninstall
+    left=$(cd "$work/root" && find . ! -type d)
+    for file in $left; do fault "make uninstall leaves $file"; done
+}
+
+check_libraries
+check_headers
+check_examples
+check_uninstall
+[ $bad -eq 0 ] || exit 1
+echo "install: $looked looks at the installed tree found no fault"
