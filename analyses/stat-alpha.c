@@ -28,13 +28,16 @@ typedef struct settings {
 static const option rows[] = {
     TEXT_OPTION(
         "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)"),
-    TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas"),
+        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
+        .value = "SITE,..."),
+    TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas",
+                .value = "STAT,..."),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
                 "weights of the old running value, separated by commas"),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
-                "value began with weighs less than 1 %, for each alpha"),
+                "value began with weighs less than 1 %, for each alpha",
+                .value = "STEPS"),
     PHASE_OPTION(AT(phase)),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};

@@ -20,7 +20,7 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "name of a metric"),
+    TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "name of a metric", .value = "METRIC"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

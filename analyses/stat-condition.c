@@ -30,7 +30,7 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites, separated by commas: globs, first, last, last-bn"),
+                "sites, separated by commas: globs, first, last, last-bn", .value = "SITE,..."),
     TEXT_OPTION("Choice", "p", AT(p), "0.2,0.5,0.8",
                 "parts of the spectrum: numbers above 0, at most 1"),
     CHOICE_OPTION("Choice", "form", AT(form), "slides", "slides|released",

@@ -25,7 +25,8 @@ static const option rows[] = {
                 "one row per evaluation instead of one per step"),
     TEXT_OPTION("Output", "metric", AT(metric), "",
                 "with --evals: only these metrics, names separated by commas, a column for each "
-                "whether a run declares it or not; default: all that the runs declare"),
+                "whether a run declares it or not; default: all that the runs declare",
+                .value = "METRIC"),
     INT_OPTION(
         "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
         "of each of so many parts of the epochs only the smallest, the median and the largest "

@@ -22,7 +22,8 @@ typedef struct settings {
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*",
                 "sites: globs separated by commas, or first, last or last-bn (of those with gamma "
-                "and psi2_B)"),
+                "and psi2_B)",
+                .value = "SITE,..."),
     CHOICE_OPTION("Choice", "steps", AT(steps), "last", "last|all", "recorded steps of /vectors"),
     FLAG_OPTION("Output", "per-feature", AT(per_feature), "no",
                 "one row per feature instead of one per site and step"),

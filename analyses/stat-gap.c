@@ -31,13 +31,16 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
-                "names of metrics, separated by commas: the first that a run has"),
+                "names of metrics, separated by commas: the first that a run has",
+                .value = "METRIC"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
         "discrepancies: auto (the final pass, else the last tenth of the steps), or their mean "
         "over a phase: all, first-half, second-half, FROM:TO, or a phase of the learning rate, "
-        "its number from 1 or last"),
-    TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP),
+        "its number from 1 or last",
+        .value = "PHASE"),
+    TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
+                .value = "STEPS"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

@@ -32,9 +32,10 @@ typedef struct settings {
 static const option rows[] = {
     TEXT_OPTION(
         "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)"),
+        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
+        .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
-                "statistics separated by commas: any name below /scalars"),
+                "statistics separated by commas: any name below /scalars", .value = "STAT,..."),
     REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",
                 "an outlier is further from the median, on either side, than this many median "
                 "absolute deviations"),

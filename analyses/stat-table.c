@@ -21,7 +21,7 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Tables of the papers", "layout", AT(layout), "",
-                "table to print: pn-table1, rbn-table1, ...; list names them"),
+                "table to print: pn-table1, rbn-table1, ...; list names them", .value = "TABLE"),
     CHOICE_OPTION(
         "Tables of the papers", "format", AT(format), "tsv", TSV_FORMATS "|latex|markdown",
         "of the table; latex needs the package booktabs; latex and markdown need --layout"),
@@ -29,12 +29,14 @@ static const option rows[] = {
                   "best: the evaluation with the smallest valid_loss among those that have the "
                   "metric; last: the last one that has it"),
     TEXT_OPTION("Tables of the papers", "layouts", AT(layouts), "",
-                "file with layouts of your own; default: plots/layouts.tsv, whose head says how"),
+                "file with layouts of your own; default: plots/layouts.tsv, whose head says how",
+                .value = "FILE"),
     TEXT_OPTION("Published values", "published", AT(published), "",
-                "file with the papers' values; default: plots/published.tsv"),
+                "file with the papers' values; default: plots/published.tsv", .value = "FILE"),
     TEXT_OPTION("Published values", "published-table", AT(published_table), "",
                 "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
-                "matched by norm"),
+                "matched by norm",
+                .value = "TABLE"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

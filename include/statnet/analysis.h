@@ -160,9 +160,11 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
     "only these steps: all, first-half, second-half, FROM:TO, or a phase of the learning rate: "   \
     "its number from 1, or last"
 /* Two option rows. */
-#define PHASE_OPTION(phase) TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP)
+#define PHASE_OPTION(phase)                                                                        \
+    TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP, .value = "PHASE")
 #define WINDOW_OPTIONS(startup, phase)                                                             \
-    TEXT_OPTION("Steps", "startup", startup, "auto", WINDOW_STARTUP_HELP), PHASE_OPTION(phase)
+    TEXT_OPTION("Steps", "startup", startup, "auto", WINDOW_STARTUP_HELP, .value = "STEPS"),       \
+        PHASE_OPTION(phase)
 
 /* -- what may be compared: analysis_comparable.c --------------------------------------------- */
 

@@ -59,6 +59,9 @@ typedef struct option {
     const char *help;      /* one line, starts lower case, no full stop */
     const option_use *use; /* NULL: it always has an effect */
     void *place;           /* of the value where it is not in the struct; NULL: at the offset */
+    /* What stands for the value in --help, "FILE"; NULL: TEXT, N, X or WORD, by the type. Completion
+     * offers what it names: files, names of `statrec list` (tools/completion.sh). */
+    const char *value;
 } option;
 
 /* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help, as
@@ -80,7 +83,7 @@ typedef struct option {
 #define OUTPUT_OPTION(at, help_line)                                                               \
     {                                                                                              \
         .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .preset = "",           \
-        .unit = "", .help = help_line                                                              \
+        .unit = "", .help = help_line, .value = "FILE"                                             \
     }
 
 typedef struct option_table {

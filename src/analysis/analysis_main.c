@@ -29,8 +29,10 @@ static int make_options(const analysis *a, const char *words, option *row) {
     const option common[] = {
         TEXT_OPTION("Choice", "site", AT(site), a->site,
                     "sites, separated by commas: globs, first, last, last-bn (of those with a "
-                    "statistic; last-bn: batch statistics, no stack's final norm)"),
-        TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas"),
+                    "statistic; last-bn: batch statistics, no stack's final norm)",
+                    .value = "SITE,..."),
+        TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas",
+                    .value = "STAT,..."),
         CHOICE_OPTION(
             "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
             "scalars|vectors",

@@ -5,15 +5,16 @@
 
 enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
 
-/* "  -o, --output TEXT" */
+/* "  -o, --output FILE" */
 static int format_usage(const option *row, char *text, size_t size) {
     static const char *const word[] = {
-        [OPTION_FLAG] = "",      [OPTION_INT] = " N",       [OPTION_REAL] = " X",
-        [OPTION_TEXT] = " TEXT", [OPTION_CHOICE] = " WORD", [OPTION_LIST] = " TEXT"};
+        [OPTION_FLAG] = "",     [OPTION_INT] = "N",       [OPTION_REAL] = "X",
+        [OPTION_TEXT] = "TEXT", [OPTION_CHOICE] = "WORD", [OPTION_LIST] = "TEXT"};
     const char *no = row->type == OPTION_FLAG ? "[no-]" : "";
+    const char *value = row->value ? row->value : word[row->type], *blank = *value ? " " : "";
     if (row->letter)
-        return snprintf(text, size, "  -%c, --%s%s%s", row->letter, no, row->key, word[row->type]);
-    return snprintf(text, size, "  --%s%s%s", no, row->key, word[row->type]);
+        return snprintf(text, size, "  -%c, --%s%s%s%s", row->letter, no, row->key, blank, value);
+    return snprintf(text, size, "  --%s%s%s%s", no, row->key, blank, value);
 }
 
 /* "1 to 100 steps; default 4" */

@@ -24,7 +24,7 @@ static const option average_rows[] = {
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
                "of that pass; 0: all of an epoch"),
     TEXT_OPTION(NULL, "data-dir", AT(data_dir), "",
-                "directory of the training data; empty: the run's"),
+                "directory of the training data; empty: the run's", .value = "DIRECTORY"),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new checkpoint if it exists"),
 };

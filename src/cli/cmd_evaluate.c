@@ -29,8 +29,10 @@ static const option evaluate_rows[] = {
                 "train-inference discrepancy of every site that has one, over training batches"),
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
                "of the discrepancy; 0: all of an epoch"),
-    TEXT_OPTION(NULL, "data-dir", AT(data_dir), "", "directory of the data; empty: the run's"),
-    TEXT_OPTION(NULL, "testpref", AT(testpref), "", "prefix of the test's files; empty: the run's"),
+    TEXT_OPTION(NULL, "data-dir", AT(data_dir), "", "directory of the data; empty: the run's",
+                .value = "DIRECTORY"),
+    TEXT_OPTION(NULL, "testpref", AT(testpref), "", "prefix of the test's files; empty: the run's",
+                .value = "PREFIX"),
     CHOICE_OPTION(
         NULL, "bleu", AT(bleu), "multi-bleu", "multi-bleu|13a|intl|none|off",
         "of sentence pairs: words as in the training text, as multi-bleu.perl; or text as "
@@ -40,7 +42,8 @@ static const option evaluate_rows[] = {
     DECODE_ROWS(NULL),
     TEXT_OPTION(NULL, "predictions", AT(predictions), "",
                 "file for the split with what the model says of it, as `statrec score` reads it: "
-                "tags, trees"),
+                "tags, trees",
+                .value = "FILE"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace an existing file of predictions"),
     FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "no progress line"),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),

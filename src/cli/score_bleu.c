@@ -33,7 +33,8 @@ static const option_use of_bootstrap = {.with = "bootstrap", .holds = draws};
 
 #define AT(field) offsetof(bleu_options, field)
 #define SHARED_ROWS                                                                                \
-    LIST_OPTION(NULL, "ref", AT(ref), "references, a line for each of the text; may be repeated"), \
+    LIST_OPTION(NULL, "ref", AT(ref), "references, a line for each of the text; may be repeated",  \
+                .value = "FILE"),                                                                  \
         INT_OPTION(NULL, "bootstrap", AT(bootstrap), "0", 0, 1000000, "resamples",                 \
                    "95 % interval from so many, 1000 as a rule; 0: none"),                         \
         INT_OPTION(NULL, "seed", AT(seed), "12345", 0, 9007199254740992, "", "of the resamples",   \

@@ -14,7 +14,7 @@ typedef struct dep_options {
 
 #define AT(field) offsetof(dep_options, field)
 static const option rows[] = {
-    TEXT_OPTION(NULL, "ref", AT(ref), "", "the treebank with the right trees"),
+    TEXT_OPTION(NULL, "ref", AT(ref), "", "the treebank with the right trees", .value = "FILE"),
     CHOICE_OPTION(NULL, "format", AT(format), "auto", TREE_FORMAT_WORDS, "of both files"),
     CHOICE_OPTION(NULL, "punctuation", AT(punctuation), "auto", TREE_PUNCTUATION_WORDS,
                   "what is punctuation; auto: ptb-tags of malt-tab, else unicode"),

@@ -283,11 +283,12 @@ static void help_breaks_long_lines(void **state) {
         {"G", "whole", 0, OPTION_INT, 0, "0", -9007199254740992.0, 9007199254740992.0, "", NULL,
          .help = "large bounds"},
         {"G", "broken", 0, OPTION_REAL, 0, "0", 1e-20, 1e20, "", NULL, .help = "large bounds"},
+        {"G", "from", 'f', OPTION_TEXT, 0, "", 0, 0, "", NULL, .help = "named", .value = "FILE"},
     };
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    options_help((option_table){wide, 4}, out);
+    options_help((option_table){wide, 5}, out);
     fclose(out);
     assert_string_equal(
         text, "G:\n"
@@ -299,7 +300,8 @@ static void help_breaks_long_lines(void **state) {
               "default one)\n"
               "  --whole N                   large bounds (-9007199254740992 to 9007199254740992; "
               "default 0)\n"
-              "  --broken X                  large bounds (1e-20 to 1e+20, or 0; default 0)\n");
+              "  --broken X                  large bounds (1e-20 to 1e+20, or 0; default 0)\n"
+              "  -f, --from FILE             named\n");
     free(text);
 }
 
