@@ -30,7 +30,7 @@ typedef struct pass { /* one batch: what goes forward, and dL/d of it */
 static float uniform(float low, float high) { /* Park and Miller (1988), one seed for all */
     static unsigned long long state = 1;
     state = state * 48271 % 2147483647;
-    return low + (high - low) * (float)state / 2147483647;
+    return low + (high - low) * (float)((double)state / 2147483647);
 }
 
 static void make_batch(pass *b) {

@@ -3,7 +3,7 @@
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
 # `make lint`. Says what it installs; says and does nothing when nothing is missing.
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev libunistring-dev gnuplot-nox"
-check="libcmocka-dev hdf5-tools python3 python3-h5py"
+check="libcmocka-dev hdf5-tools python3 python3-h5py mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck"
 
 case ${1-} in
@@ -51,6 +51,8 @@ is_there() {
     libcmocka-dev) pkg-config --exists cmocka ;;
     hdf5-tools) command -v h5dump ;;
     python3) command -v python3 ;;
+    mandoc) command -v mandoc ;;
+    groff-base) command -v groff ;;
     python3-h5py) python3 -c 'import h5py' ;;
     clang-format) command -v clang-format-14 || command -v clang-format ;;
     clang) command -v clang ;;

@@ -5,8 +5,8 @@
 # line per violation, and exit status 1. The tables are at the top of the awk program.
 top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
-# Tests and benchmarks may include what they like, but have names of their own too.
-twins=$(find src include analyses bench tests -name '*.[ch]' 2>/dev/null | LC_ALL=C sort |
+# Tests, benchmarks and tools may include what they like, but have names of their own too.
+twins=$(find src include analyses bench tools tests -name '*.[ch]' 2>/dev/null | LC_ALL=C sort |
     awk -F/ '$NF in place { print $0 ": another file has this name: " place[$NF]; next } { place[$NF] = $0 }')
 files=$(find src include analyses -name '*.[ch]' 2>/dev/null | LC_ALL=C sort)
 [ -n "$files" ] || { echo "layers: no source files in $top"; exit 1; }

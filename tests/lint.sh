@@ -22,7 +22,7 @@ ended() {
 }
 
 files_in() {
-    find src include analyses bench examples tests sample_runs plots -type f "$@" 2>/dev/null | LC_ALL=C sort
+    find src include analyses bench examples tools tests sample_runs plots -type f "$@" 2>/dev/null | LC_ALL=C sort
 }
 
 number_of() {

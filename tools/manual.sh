@@ -1,78 +1,89 @@
 #!/bin/sh
-# usage: manual.sh BINDIR OUTDIR VERSION DATE
-# Writes the pages of section 1 into OUTDIR: one for each program and each command, from what it prints
-# for --help, and stat-analyses.1, which lists the analyses.
-[ $# -eq 4 ] || { echo "usage: manual.sh BINDIR OUTDIR VERSION DATE" >&2; exit 2; }
-tools=$(dirname "$0") bin=$1 out=$2 version=$3 date=$4
+# usage: manual.sh BUILDDIR VERSION DATE
+# Writes the manual into BUILDDIR/man: a page of section 1 for each program and each command, from what it
+# prints for --help, and stat-analyses.1, which lists the analyses; libstatrec.3 from the public headers,
+# with a link for each function; statrec-file.5 from statrec/format.h and a run file. What they say
+# besides is in manual.txt.
+[ $# -eq 3 ] || { echo "usage: manual.sh BUILDDIR VERSION DATE" >&2; exit 2; }
+tools=$(dirname "$0")
+include=$tools/../include/statrec
+bin=$1/bin out=$1/man.new version=$2 date=$3
 LC_ALL=C
 export LC_ALL
+unset STATREC_PLOTS STATREC_SAMPLES
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out" || exit 1
+help=$work/help
+rm -rf "$out" && mkdir -p "$out/man1" "$out/man3" "$out/man5" "$help" || exit 1
 
-# help PAGE COMMAND...: keeps what it says.
-help() {
+fail() {
+    echo "manual: $*" >&2
+    exit 1
+}
+
+# -- what programs say, a file for each page
+
+# say PAGE PROGRAM [COMMAND]: keeps it.
+say() {
     page=$1 program=$2
     shift 2
-    "$bin/$program" "$@" --help >"$work/$page" || { echo "manual: $program $* --help failed" >&2; exit 1; }
+    "$bin/$program" "$@" --help >"$help/$page" || fail "$program $* --help fails"
 }
 
 # Words of the left column of a list, "  word   text".
 rows() {
-    sed -n 's/^  \([a-z][a-z0-9-]*\)  *[^ ].*/\1/p' "$1"
+    sed -n 's/^  \([a-z][a-z0-9-]*\)  *[^ ].*/\1/p' "$help/$1"
 }
 
-first_line() {
-    sed -n 's/^usage: *//p' "$1"
+# Commands of a command are told by a usage of their own.
+say_commands() {
+    for word in $(rows "$1"); do
+        "$bin/statrec" "$2" "$word" --help >"$work/more" 2>/dev/null || continue
+        [ "$(head -n 1 "$work/more")" = "$(head -n 1 "$help/$1")" ] || mv "$work/more" "$help/$1-$word"
+    done
 }
 
-help statrec statrec
-help statplot statplot
+say statrec statrec
+for command in $(rows statrec | grep -vx help); do
+    say "statrec-$command" statrec "$command"
+    say_commands "statrec-$command" "$command"
+done
+say statplot statplot
 "$bin/statplot" list | awk -F '\t' '
     { kind = $3 ~ /^table: / ? "Tables" : "Figures"; sub(/^table: /, "", $3) }
     kind != last { print ""; print kind ":"; last = kind }
-    { print "  " $1 " " $2 "   " $3 }' >>"$work/statplot"
-for command in $(rows "$work/statrec" | grep -vx help); do
-    help "statrec-$command" statrec "$command"
-    for word in $(rows "$work/statrec-$command"); do
-        "$bin/statrec" "$command" "$word" --help >"$work/more" 2>/dev/null || continue
-        [ "$(first_line "$work/more")" = "$(first_line "$work/statrec-$command")" ] ||
-            mv "$work/more" "$work/statrec-$command-$word"
-    done
-    rm -f "$work/more"
-done
-for program in "$bin"/stat-*; do help "$(basename "$program")" "$(basename "$program")"; done
-pages=$(cd "$work" && printf '%s ' *)
+    { print "  " $1 " " $2 "   " $3 }' >>"$help/statplot"
+for program in "$bin"/stat-*; do say "$(basename "$program")" "$(basename "$program")"; done
 
 # The page that lists a command.
 parent() {
     case $1 in
-    statrec-*) up=${1%-*}
-        while [ ! -f "$work/$up" ]; do up=${up%-*}; done
-        echo "$up" ;;
+    statrec-*)
+        up=${1%-*}
+        while [ ! -f "$help/$up" ]; do up=${up%-*}; done
+        echo "$up"
+        ;;
+    stat-analyses) ;;
     stat-*) echo stat-analyses ;;
     esac
 }
 
-# The line of a command in its parent's list, else the first sentence of the help.
+# The line of a command in its parent's list, else the first sentence of its help.
 does() {
     case $1 in
     statrec) echo "train with any normalization at any site and record its statistics" ;;
+    stat-analyses) echo "tables of normalization statistics from run files" ;;
     statrec-*)
         up=$(parent "$1")
-        sed -n "s/^  ${1#"$up"-}  *//p" "$work/$up" ;;
+        sed -n "s/^  ${1#"$up"-}  *//p" "$help/$up"
+        ;;
     *)
         awk '/^$/ { if (++blank == 2) exit; next }
             blank == 1 { text = text (text == "" ? "" : " ") $0 }
             END { if (match(text, /[.]( |$)/)) text = substr(text, 1, RSTART - 1)
-                print tolower(substr(text, 1, 1)) substr(text, 2) }' "$work/$1" ;;
+                print tolower(substr(text, 1, 1)) substr(text, 2) }' "$help/$1"
+        ;;
     esac
-}
-
-page() {
-    awk -f "$tools/roff.awk" -f "$tools/help_page.awk" -v name="$1" -v does="$(does "$1")" -v date="$date" \
-        -v version="$version" -v pages="${pages}stat-analyses" -v parent="$(parent "$1")" \
-        "$tools/manual.txt" "$2" >"$out/$1.1" || exit 1
 }
 
 # As a --help: what every analysis does, and the options that at least half of them have in the same words.
@@ -83,19 +94,39 @@ analyses() {
     echo "column in lines that begin with \`#\`. Each has its page; what most of them take stands below."
     echo
     echo "Programs:"
-    for program in "$work"/stat-*; do
-        echo "  $(basename "$program")  $(does "$(basename "$program")")"
+    for path in "$help"/stat-*; do
+        echo "  $(basename "$path")  $(does "$(basename "$path")")"
     done
     echo
-    awk -v half="$(printf '%s\n' "$work"/stat-* | awk 'END { print NR / 2 }')" '
-        function keep() { if (row != "" && ++seen[row] >= half && !said[row]++) text[++n] = row; row = "" }
+    echo "Options of most programs:"
+    awk 'function keep() { if (row != "") { seen[row]++; order[++n] = row }; row = "" }
+        FNR == 1 { files++ }
         /^  (-., )?--/ { keep(); row = $0; next }
         /^                              / && row != "" { row = row "\n" $0; next }
         { keep() }
-        END { keep(); print "Options of most programs:"; for (i = 1; i <= n; i++) print text[i] }' "$work"/stat-*
+        END { keep(); for (i = 1; i <= n; i++)
+            if (2 * seen[order[i]] >= files) { print order[i]; seen[order[i]] = 0 } }' "$help"/stat-*
 }
 
-for name in $pages; do page "$name" "$work/$name"; done
-analyses >"$work/analyses.help"
-does() { echo "tables of normalization statistics from run files"; }
-page stat-analyses "$work/analyses.help"
+analyses >"$work/analyses" && mv "$work/analyses" "$help/stat-analyses"
+
+# -- pages
+
+pages=$(cd "$help" && printf '%s ' *)
+for name in $pages; do
+    awk -f "$tools/roff.awk" -f "$tools/help_page.awk" -v name="$name" -v does="$(does "$name")" \
+        -v date="$date" -v version="$version" -v pages="${pages% }" -v parent="$(parent "$name")" \
+        "$tools/manual.txt" "$help/$name" >"$out/man1/$name.1" || fail "no page $name"
+done
+
+awk -f "$tools/roff.awk" -f "$tools/header_page.awk" -v date="$date" -v version="$version" \
+    -v names="$work/names" "$include/record.h" "$include/runfile.h" "$include/moments.h" "$include/base.h" \
+    >"$out/man3/libstatrec.3" || fail "no page libstatrec"
+while read -r name; do echo ".so man3/libstatrec.3" >"$out/man3/$name.3"; done <"$work/names"
+
+"$1/tools/file_page" "$work/run.h5" >"$work/rows" || fail "no run file"
+awk -f "$tools/roff.awk" -f "$tools/file_page.awk" -v date="$date" -v version="$version" \
+    "$tools/manual.txt" "$include/format.h" "$work/rows" >"$out/man5/statrec-file.5" || fail "no page statrec-file"
+
+# all pages or none
+rm -rf "$1/man" && mv "$out" "$1/man"
