@@ -177,8 +177,9 @@ check-installed:
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
 	$(Q)sh tests/run_cli.sh build/release
-	$(Q)$(MAKE) --no-print-directory MODE=release man
+	$(Q)$(MAKE) --no-print-directory MODE=release man completion
 	$(Q)sh tests/manual.sh build/release
+	$(Q)bash tests/completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 check-all: check ## everything of check, and the same tests under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
@@ -257,14 +258,21 @@ $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)
-$(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(wildcard tools/*.awk tools/manual.*) $(wildcard plots/*.gp plots/layouts.tsv)
+$(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(wildcard tools/*.awk tools/manual.* tools/help.sh) $(wildcard plots/*.gp plots/layouts.tsv)
 	@$(if $(Q),echo '  MAN  $(BUILD)/man',:)
 	$(Q)sh tools/manual.sh $(BUILD) $(VERSION) "$(PAGE_DATE)"
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
+$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh)
+	@mkdir -p $(@D)
+	@$(if $(Q),echo '  BASH $@',:)
+	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@
+completion: $(BUILD)/completions/statrec ## build the completion for bash from the same tables
+.PHONY: completion
+
 SHARE    = $(DESTDIR)$(PREFIX)/share
-install: all man ## copy programs, libraries, headers and plots under DESTDIR/PREFIX
+install: all man completion ## copy programs, libraries, headers and plots under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(LIBDIR)/$(SO_FILE)
@@ -274,6 +282,9 @@ install: all man ## copy programs, libraries, headers and plots under DESTDIR/PR
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
 	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(SHARE)/statrec/plots
 	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
+	install -d $(SHARE)/bash-completion/completions
+	install -m 644 $(BUILD)/completions/statrec $(SHARE)/bash-completion/completions
+	for i in statplot $(ANALYSES); do ln -sf statrec $(SHARE)/bash-completion/completions/$$i || exit; done
 	install -d $(addprefix $(SHARE)/man/man,1 3 5)
 	for i in 1 3 5; do install -m 644 $(BUILD)/man/man$$i/*.$$i $(SHARE)/man/man$$i || exit; done
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@HDF5@|$(HDF5)|' \
@@ -283,6 +294,7 @@ uninstall: ## remove what install copied
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libstatrec.so $(SONAME) $(SONAME).* libstatrec.a pkgconfig/statrec.pc)
 	rm -f $(addprefix $(SHARE)/man/man1/,statrec.1 statrec-*.1 statplot.1 stat-analyses.1 $(addsuffix .1,$(ANALYSES)))
+	rm -f $(addprefix $(SHARE)/bash-completion/completions/,statrec statplot $(ANALYSES))
 	rm -f $(SHARE)/man/man3/libstatrec.3 $(SHARE)/man/man3/sr_*.3 $(SHARE)/man/man5/statrec-file.5
 	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec
 clean: ## remove build/ and demo/

@@ -2,8 +2,8 @@
 # usage: install.sh BUILDDIR
 # Installs what was built in BUILDDIR into a directory of its own and looks at the tree as a user would: the
 # libraries export sr_* and nothing else, each header compiles alone in C and C++, the examples build
-# through pkg-config with both libraries and run, the programs read what they recorded, manual pages
-# render, and uninstalling leaves nothing. One line when all is well; otherwise a line per fault.
+# through pkg-config with both libraries and run, the programs read what they recorded, every program
+# has a page and a completion, and uninstalling leaves nothing. One line when all is well; otherwise a line per fault.
 [ $# -eq 1 ] || { echo "usage: install.sh BUILDDIR" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 build=$1
@@ -121,6 +121,18 @@ check_examples() {
     fi
 }
 
+# Every program has a page and a completion.
+check_pages() {
+    for path in "$prefix"/bin/*; do
+        name=$(basename "$path")
+        check "no page of $name" test -s "$prefix/share/man/man1/$name.1"
+        check "no completion of $name" grep -q "complete -F .* $name" "$prefix/share/bash-completion/completions/$name"
+    done
+    for page in man1/stat-analyses.1 man1/statrec-train.1 man3/libstatrec.3 man3/sr_create.3 man5/statrec-file.5; do
+        check "no page $page" test -s "$prefix/share/man/$page"
+    done
+}
+
 check_uninstall() {
     check "make uninstall fails" make_there uninstall
     left=$(cd "$work/root" && find . ! -type d)
@@ -130,6 +142,7 @@ check_uninstall() {
 check_libraries
 check_headers
 check_examples
+check_pages
 check_uninstall
 [ $bad -eq 0 ] || exit 1
 echo "install: $looked looks at the installed tree found no fault"

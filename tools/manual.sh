@@ -23,37 +23,11 @@ fail() {
 
 # -- what programs say, a file for each page
 
-# say PAGE PROGRAM [COMMAND]: keeps it.
-say() {
-    page=$1 program=$2
-    shift 2
-    "$bin/$program" "$@" --help >"$help/$page" || fail "$program $* --help fails"
-}
-
-# Words of the left column of a list, "  word   text".
-rows() {
-    sed -n 's/^  \([a-z][a-z0-9-]*\)  *[^ ].*/\1/p' "$help/$1"
-}
-
-# Commands of a command are told by a usage of their own.
-say_commands() {
-    for word in $(rows "$1"); do
-        "$bin/statrec" "$2" "$word" --help >"$work/more" 2>/dev/null || continue
-        [ "$(head -n 1 "$work/more")" = "$(head -n 1 "$help/$1")" ] || mv "$work/more" "$help/$1-$word"
-    done
-}
-
-say statrec statrec
-for command in $(rows statrec | grep -vx help); do
-    say "statrec-$command" statrec "$command"
-    say_commands "statrec-$command" "$command"
-done
-say statplot statplot
+sh "$tools/help.sh" "$bin" "$help" || exit 1
 "$bin/statplot" list | awk -F '\t' '
     { kind = $3 ~ /^table: / ? "Tables" : "Figures"; sub(/^table: /, "", $3) }
     kind != last { print ""; print kind ":"; last = kind }
     { print "  " $1 " " $2 "   " $3 }' >>"$help/statplot"
-for program in "$bin"/stat-*; do say "$(basename "$program")" "$(basename "$program")"; done
 
 # The page that lists a command.
 parent() {

@@ -25,7 +25,7 @@ static const option export_rows[] = {
                 "without -o: an archive beside the file and called like it, RUN.npz or X.npz"),
     TEXT_OPTION(NULL, "stat", AT(stat), "*",
                 "names below /scalars and /vectors, separated by commas: globs",
-                .value = "STAT,..."),
+                .value = "NAME,..."),
     TEXT_OPTION(NULL, "site", AT(site), "*",
                 "sites, separated by commas: globs, first, last, last-bn", .value = "SITE,..."),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the archive if it exists"),
