@@ -264,7 +264,7 @@ $(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(w
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
-$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh)
+$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv)
 	@mkdir -p $(@D)
 	@$(if $(Q),echo '  BASH $@',:)
 	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@

@@ -36,7 +36,7 @@ static const option rows[] = {
     TEXT_OPTION("Published values", "published-table", AT(published_table), "",
                 "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
                 "matched by norm",
-                .value = "TABLE"),
+                .value = "PUBLISHED"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 

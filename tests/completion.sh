@@ -89,6 +89,8 @@ is 'stat-tid cv.h5 --site la' 'last last-bn'
 is 'stat-tid --definition ' 'paper released'
 is 'stat-compare --stat g_mu_s' 'g_mu_share g_mu_sum'
 is 'stat-table --layout rbn-v' 'rbn-variants'
+is 'stat-table --published-table pn-i' 'pn-iwslt14'
+is 'statplot results --published-table pn-ptb,pn-i' 'pn-ptb,pn-iwslt14'
 has 'stat-svd --' --all --summary --format --help --version
 is 'statplot fig' 'fig2 fig3 fig4 fig5 fig6 fig7'
 has 'statplot ' fig2 report list pn-table1 tid

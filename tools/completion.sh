@@ -97,6 +97,7 @@ recorded() { "$bin/statrec" list stats | awk '$2 ~ /^(scalars|vectors)$/'; }
 metrics() { "$bin/statrec" list stats | awk '$2 == "evals" && $1 !~ /^(step|epoch)$/'; }
 sites() { printf '%s\n' first last last-bn; }
 tables() { "$bin/stat-table" --layout list | sed '/^#/d' | tail -n +2; }
+published() { sed '/^#/d' "$tools/../plots/published.tsv" | tail -n +2; }
 figures() { "$bin/statplot" list; echo report; echo list; }
 
 cat "$tools/completion.bash" || exit 1
@@ -125,6 +126,7 @@ names NAME recorded
 names METRIC metrics
 names SITE sites
 names TABLE tables
+names PUBLISHED published
 names FIGURE figures
 echo '    esac'
 echo '}'

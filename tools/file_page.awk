@@ -26,6 +26,7 @@ file == 1 {
 
 # -- format.h: the letters, and what stands before a table behind the sentence of its type
 
+file == 2 && /^#define SR_FORMAT_VERSION / { format_version = $3 }
 file == 2 && /^\/\*/ { comment = ""; in_comment = 1 }
 file == 2 && in_comment {
     last = /\*\/ *$/
@@ -96,10 +97,10 @@ function convention(group, name, type, value) {
 END {
     for (object in told)
         if (!(object in used)) fail("manual.txt: nothing in the file is called " object)
-    if (letters == "" || !group_count) fail("format.h or the rows are empty")
+    if (letters == "" || format_version == "" || !group_count) fail("format.h or the rows are empty")
     if (failed) exit 1
     printf "%s", page_head("statrec-file", 5, date, version)
-    printf "%sstatrec\\-file \\- the run file of statrec, format version 1\n", title(".SH", "NAME")
+    printf "%sstatrec\\-file \\- the run file of statrec, format version %d\n", title(".SH", "NAME"), format_version
     sub(/^[.]PP\n/, "", description)
     printf "%s%s", title(".SH", "DESCRIPTION"), description
     printf ".PP\n%s", fill(prose(letters))

@@ -1,6 +1,6 @@
 # help_page.awk -- a page of the manual from what a program prints for --help.
 # usage: awk -f roff.awk -f help_page.awk -v name=PAGE -v does=LINE -v date=DATE -v version=VERSION
-#            -v pages="ALL PAGES" PROSE HELP
+#            -v pages="ALL PAGES" -v parent=PAGE PROSE HELP
 # PROSE is manual.txt; pages lists every page of section 1 as "statrec-train statplot ...". A line of
 # HELP that is none of the forms below is an error: a page must not lose what --help says.
 #
@@ -142,14 +142,15 @@ function option(    text, tag, letter, help) {
     say(tagged(tag, prose(help)))
 }
 
-# "word    text"; where there is no gap, a tag of one word. Rows of recipes are joined.
+# "word    text"; where there is no gap, a tag of one word ("name [shape]" has no text). Rows of recipes
+# are joined.
 function row(text,    tag, rest) {
     end_paragraph()
     if (where == "RECIPES" && match(text, /: --/)) {
         recipe(substr(text, 1, RSTART - 1), substr(text, RSTART + 2))
         return
     }
-    if (match(text, /  +/) || match(text, / /)) {
+    if (match(text, /  +/) || (match(text, / /) && text !~ /^[^ ]+ \[[A-Z, ]*\]$/)) {
         tag = substr(text, 1, RSTART - 1)
         rest = substr(text, RSTART + RLENGTH)
     } else {
@@ -201,7 +202,7 @@ function exit_status(text,    rest) {
 function has_page(page) { return index(" " pages " ", " " page " ") > 0 }
 
 # Pages that the text speaks of: "statrec list presets", "stat-table".
-function see_also(    all, n, word, i, page, text, found, out) {
+function see_also(    n, word, i, page, spaced, text, out) {
     for (i = 1; i <= lines; i++) text = text " " line[i]
     n = split(pages, word, / /)
     for (i = 1; i <= n; i++) {
@@ -209,7 +210,7 @@ function see_also(    all, n, word, i, page, text, found, out) {
         gsub(/-/, " ", spaced)
         if (page ~ /^stat-|^statplot/) spaced = page
         if (page == name) continue
-        if (page == parent || index(text " ", spaced " ") || index(text, spaced "`") || \
+        if (page == parent || (name !~ /-/ && page ~ /^(statrec|statplot|stat-analyses)$/) || text " " ~ (spaced "[^a-z-]") || \
             (index(page, name "-") == 1 && page !~ ("^" name "-.*-")))
             out = out (out == "" ? "" : ",\n") ".BR " plain(page) " (1)"
     }

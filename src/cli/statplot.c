@@ -58,7 +58,8 @@ static const option rows[] = {
                 "no", "draw them beside the measured ones"),
     TEXT_OPTION("The papers' values, in figures that can show them", "published-table",
                 AT(published_table), "",
-                "the same with these tables of plots/published.tsv: globs separated by commas"),
+                "the same with these tables of plots/published.tsv: globs separated by commas",
+                .value = "PUBLISHED,..."),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
