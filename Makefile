@@ -82,7 +82,8 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
 TESTS    := $(foreach l,$(LAYERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a ## build every program and the recorder library
+# Manual and completion come from programs that run; those of other modes say the same.
+all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
 .PHONY: all
 
 # -- libraries and programs --------------------------------------------------------------------
@@ -177,7 +178,6 @@ check-installed:
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
 	$(Q)sh tests/run_cli.sh build/release
-	$(Q)$(MAKE) --no-print-directory MODE=release man completion
 	$(Q)sh tests/manual.sh build/release
 	$(Q)bash tests/completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
@@ -272,7 +272,7 @@ completion: $(BUILD)/completions/statrec ## build the completion for bash from t
 .PHONY: completion
 
 SHARE    = $(DESTDIR)$(PREFIX)/share
-install: all man completion ## copy programs, libraries, headers and plots under DESTDIR/PREFIX
+install: all man completion ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(LIBDIR)/$(SO_FILE)
