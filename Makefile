@@ -178,8 +178,8 @@ check-installed:
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
 	$(Q)sh tests/run_cli.sh build/release
-	$(Q)sh tests/manual.sh build/release
-	$(Q)bash tests/completion.sh build/release
+	$(Q)sh tests/check_manual.sh build/release
+	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 check-all: check ## everything of check, and the same tests under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit

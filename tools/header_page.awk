@@ -102,6 +102,8 @@ function flush_comment() { flush() }
     next
 }
 
+/^#/ { fail("a directive of no known form: " $0) }
+
 {
     in_declaration = 1
     text = $0

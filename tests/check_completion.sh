@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# usage: completion.sh BUILDDIR
+# usage: check_completion.sh BUILDDIR
 # Completes lines as bash would, with the file that `make completion` wrote, and compares what is offered.
 # One line when all is well; otherwise a line per fault.
-[ $# -eq 1 ] || { echo "usage: completion.sh BUILDDIR" >&2; exit 2; }
+[ $# -eq 1 ] || { echo "usage: check_completion.sh BUILDDIR" >&2; exit 2; }
 build=$(cd "$1" && pwd -P) || exit 1
 # shellcheck disable=SC1091 # made by make
 . "$build/completions/statrec" || exit 1

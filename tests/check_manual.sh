@@ -1,10 +1,10 @@
 #!/bin/sh
-# usage: manual.sh BUILDDIR
+# usage: check_manual.sh BUILDDIR
 # Looks at the pages that `make man` wrote: mandoc and groff find no fault in them; each option of each
 # --help, each command, figure and analysis, each public function, each dataset of format.h and each
 # variable that a program reads stands in its page; pages refer to pages that are there. One line when
 # all is well; otherwise a line per fault.
-[ $# -eq 1 ] || { echo "usage: manual.sh BUILDDIR" >&2; exit 2; }
+[ $# -eq 1 ] || { echo "usage: check_manual.sh BUILDDIR" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 build=$(cd "$1" && pwd -P) || exit 1
 man=$build/man
