@@ -1,8 +1,8 @@
 /* loop.c -- a training loop of its own that records with libstatrec, by showing it raw tensors.
  *
  * Two layers with batch normalization between them, y = W2 relu(bn(W1 x)), learn on which side of
- * the axes a point of the plane lies: class 1 where x0 x1 > 0. What the recorder wants
- * stands in the three functions before main. usage: loop [RUN.h5] */
+ * the axes a point of the plane lies: class 1 where x0 x1 > 0. What the recorder wants stands in
+ * the three functions before main. usage: loop [RUN.h5] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,8 @@
 
 #include <statrec/record.h>
 
-enum {
-    N = 64,
-    IN = 2,
-    D = 32,
-    STEPS = 300
-}; /* rows of a batch, inputs, hidden features, updates */
+enum { N = 64, IN = 2, D = 32 };  /* rows of a batch, inputs, hidden features */
+enum { STEPS = 300, EPOCH = 50 }; /* updates in all, and as many as we call an epoch */
 static const float eps = 1e-5f, alpha = 0.9f, lr = 0.1f;
 
 typedef struct net {
@@ -129,8 +125,12 @@ static void record_step(sr_recorder *r, int site, int64_t step, const pass *b, c
                         double loss) {
     const sr_tensor x = {.data = b->h[0], .outer = N, .channels = D, .inner = 1};
     const sr_tensor dy = {.data = b->dy[0], .outer = N, .channels = D, .inner = 1};
-    const sr_step row = {
-        .update = step, .tokens = N, .epoch = NAN, .loss = loss, .lr = lr, .grad_norm = NAN};
+    const sr_step row = {.update = step,
+                         .tokens = N,
+                         .epoch = (double)step / EPOCH,
+                         .loss = loss,
+                         .lr = lr,
+                         .grad_norm = NAN};
     sr_begin_step(r, step);
     sr_observe_forward(r, site, &x, gamma);
     sr_observe_backward(r, site, &dy);
@@ -138,7 +138,7 @@ static void record_step(sr_recorder *r, int site, int64_t step, const pass *b, c
 }
 
 static void record_evaluation(sr_recorder *r, int64_t step, double loss, double accuracy) {
-    sr_begin_eval(r, step, NAN);
+    sr_begin_eval(r, step, (double)step / EPOCH);
     sr_put_metric(r, "valid_loss", loss);
     sr_put_metric(r, "valid_accuracy", accuracy);
     sr_end_eval(r);
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
         memcpy(gamma, m.gamma, sizeof gamma);
         backward(&m, &b);
         record_step(r, site, step, &b, gamma, loss);
-        if (step % 50) continue;
+        if (step % EPOCH) continue;
         const double valid_loss = forward(&m, &valid, 0, &accuracy);
         record_evaluation(r, step, valid_loss, accuracy);
     }

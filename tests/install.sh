@@ -116,7 +116,8 @@ check_examples() {
     check_example static vectors '^steps  *200: ' '^scalars .* tid_var g_mu g_sigma2'
     if command -v gnuplot >/dev/null; then
         check "statplot layers" example shared "$prefix/bin/statplot" layers loop.h5 -o layers.svg
-        check "statplot drew nothing" grep -q hidden "$work/shared/layers.svg"
+        check "statplot layers drew nothing" grep -q hidden "$work/shared/layers.svg"
+        check "statplot overview" example shared "$prefix/bin/statplot" overview loop.h5 -o overview.svg
     else skip "statplot: gnuplot is not installed"
     fi
 }
