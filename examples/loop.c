@@ -105,7 +105,8 @@ static sr_recorder *open_recorder(const char *path, int *site, sr_failure *why) 
     options.model = "two layers", options.data = "quadrants", options.planned_steps = STEPS;
     sr_recorder *r = sr_create(path, &options, why);
     if (!r) return NULL;
-    const sr_site hidden = {.name = "hidden",
+    const sr_site hidden = {.size = sizeof(sr_site),
+                            .name = "hidden",
                             .norm = "bn",
                             .kind = "linear",
                             .width = D,
@@ -123,9 +124,12 @@ static sr_recorder *open_recorder(const char *path, int *site, sr_failure *why) 
 /* gamma: from before the update. A failure needs no look here: sr_close reports the first one. */
 static void record_step(sr_recorder *r, int site, int64_t step, const pass *b, const float *gamma,
                         double loss) {
-    const sr_tensor x = {.data = b->h[0], .outer = N, .channels = D, .inner = 1};
-    const sr_tensor dy = {.data = b->dy[0], .outer = N, .channels = D, .inner = 1};
-    const sr_step row = {.update = step,
+    const sr_tensor x = {
+        .size = sizeof(sr_tensor), .data = b->h[0], .outer = N, .channels = D, .inner = 1};
+    const sr_tensor dy = {
+        .size = sizeof(sr_tensor), .data = b->dy[0], .outer = N, .channels = D, .inner = 1};
+    const sr_step row = {.size = sizeof(sr_step),
+                         .update = step,
                          .tokens = N,
                          .epoch = (double)step / EPOCH,
                          .loss = loss,
@@ -165,7 +169,7 @@ int main(int argc, char **argv) {
         const double valid_loss = forward(&m, &valid, 0, &accuracy);
         record_evaluation(r, step, valid_loss, accuracy);
     }
-    const sr_finish finish = {.status = "complete"};
+    const sr_finish finish = {.size = sizeof(sr_finish), .status = "complete"};
     if (sr_close(r, &finish, &why) == SR_OK) return EXIT_SUCCESS;
     return fprintf(stderr, "loop: %s\n", why.text), EXIT_FAILURE;
 }

@@ -52,7 +52,8 @@ int main(int argc, char **argv) {
     options.program = "examples/vectors", options.planned_steps = STEPS;
     sr_recorder *r = sr_create(argc > 1 ? argv[1] : "vectors.h5", &options, &why);
     if (!r) return fprintf(stderr, "vectors: %s\n", why.text), EXIT_FAILURE;
-    const sr_site layer = {.name = "layer",
+    const sr_site layer = {.size = sizeof(sr_site),
+                           .name = "layer",
                            .norm = "bn",
                            .kind = "linear",
                            .width = D,
@@ -61,7 +62,8 @@ int main(int argc, char **argv) {
                            .alpha = alpha};
     const int site = sr_add_site(r, &layer);
     for (int step = 1; step <= STEPS; step++) {
-        const sr_step row = {.update = step,
+        const sr_step row = {.size = sizeof(sr_step),
+                             .update = step,
                              .tokens = ROWS,
                              .epoch = NAN,
                              .loss = 1.0 / step,
@@ -72,7 +74,7 @@ int main(int argc, char **argv) {
         put(r, site, &s);
         sr_end_step(r, &row);
     }
-    const sr_finish finish = {.status = "complete"};
+    const sr_finish finish = {.size = sizeof(sr_finish), .status = "complete"};
     if (sr_close(r, &finish, &why) == SR_OK) return EXIT_SUCCESS;
     return fprintf(stderr, "vectors: %s\n", why.text), EXIT_FAILURE;
 }

@@ -19,20 +19,22 @@
 #include "statrec/record.h"
 
 enum { STEPS = 19, EVERY = 2, EVALS = 4, RECORDS = 5, ROWS = 31, COLUMNS = 29, TEXT = 1024 };
-enum { PASSES = 6 };
+enum { PASSES = 6, FLUSHES = 3 };
 static const int widths[] = {5, 7, 11};
 static const struct {
     hsize_t extent;
     const char *letter;
-} extents[] = {{3, "S"},     {5 + 7 + 11, "W"}, {STEPS, "T"},  {STEPS / EVERY, "V"},
-               {EVALS, "E"}, {RECORDS, "M"},    {PASSES, "P"}, {COLUMNS, "min(rows, cols)"}};
+} extents[] = {
+    {3, "S"},     {5 + 7 + 11, "W"}, {STEPS, "T"},  {STEPS / EVERY, "V"},        {FLUSHES, "R"},
+    {EVALS, "E"}, {RECORDS, "M"},    {PASSES, "P"}, {COLUMNS, "min(rows, cols)"}};
 
 #define SITE(name, ...)   "/sites/" #name,
 #define STEP(name, ...)   "/steps/" #name,
 #define SCALAR(name, ...) "/scalars/" #name,
 #define VECTOR(name, ...) "/vectors/" #name,
-static const char *const groups[] = {"/sites",   "/steps",      "/scalars", "/vectors", "/evals",
-                                     "/spectra", "/embeddings", "/final",   "/state"};
+static const char *const groups[] = {"/sites",   "/steps",   "/scalars",    "/vectors",
+                                     "/evals",   "/spectra", "/embeddings", "/final",
+                                     "/running", "/host",    "/state"};
 enum { GROUPS = sizeof groups / sizeof *groups };
 static const char *const in_order[] = {
     SR_SITE_TEXTS(SITE) SR_METHOD_TEXTS(SITE) "/sites/family",
@@ -49,18 +51,28 @@ static int fail(const char *what) {
 
 /* -- a run ----------------------------------------------------------------------------------- */
 
-static void record_steps(sr_recorder *r, const int *site) {
+static void record_steps(sr_recorder *r, const int *site, const int *own) {
     double value[64] = {0};
+    const sr_forward x = {.size = sizeof(sr_forward),
+                          .rows = 4,
+                          .mean = value,
+                          .variance = value,
+                          .mean_square = value};
     const double *const spectrum[SR_SPECTRUM_COUNT] = {value, value};
     for (int64_t step = 1; step <= STEPS; step++) {
-        const sr_step row = {.update = step, .tokens = 1, .epoch = 1, .loss = 1, .lr = 1};
+        const sr_step row = {
+            .size = sizeof(sr_step), .update = step, .tokens = 1, .epoch = 1, .loss = 1, .lr = 1};
         sr_begin_step(r, step);
         for (int i = 0; i < 3; i++) {
             sr_put_rows(r, site[i], 4);
             sr_put_vector(r, site[i], SR_mu_B, value);
         }
+        sr_put_scalar(r, site[0], own[0], 1);
+        sr_put_step_scalar(r, own[1], 1);
+        sr_put_forward(r, site[0], &x);
         if (step <= PASSES) sr_put_spectrum(r, site[0], 4, spectrum);
         sr_end_step(r, &row);
+        if (step < FLUSHES) sr_flush(r); /* closing is the last one */
         if (step <= RECORDS) sr_put_singular_values(r, "NAME", step, value);
         if (step > EVALS) continue;
         sr_begin_eval(r, step, 1);
@@ -71,16 +83,18 @@ static void record_steps(sr_recorder *r, const int *site) {
 
 static sr_status record(const char *path, sr_failure *why) {
     sr_options options = SR_OPTIONS_DEFAULT;
-    const sr_finish finish = {.status = "complete"};
+    const sr_finish finish = {.size = sizeof(sr_finish), .status = "complete"};
     int site[3];
     char name[16];
     options.spectra = options.final = true;
+    options.ranks = "all of 2";
     options.vectors_every = EVERY, options.planned_steps = STEPS;
     sr_recorder *r = sr_create(path, &options, why);
     if (!r) return why->status;
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "site%d", i);
-        const sr_site s = {.name = name,
+        const sr_site s = {.size = sizeof(sr_site),
+                           .name = name,
                            .norm = "bn",
                            .kind = "linear",
                            .width = widths[i],
@@ -93,7 +107,12 @@ static sr_status record(const char *path, sr_failure *why) {
     sr_add_embedding(r, "NAME", ROWS, COLUMNS);
     sr_add_metric(r, "NAME", "1", "each metric that the host declares, in its unit; NaN: not put",
                   SR_BETTER_LESS);
-    record_steps(r, site);
+    const int own[] = {
+        sr_declare_scalar(r, "NAME", "1", "each number of the host's own per site; NaN: not put",
+                          SR_PER_SITE),
+        sr_declare_scalar(r, "NAME of a step", "1",
+                          "each number of the host's own per step; NaN: not put", SR_PER_STEP)};
+    record_steps(r, site, own);
     return sr_close(r, &finish, why);
 }
 

@@ -105,8 +105,8 @@ bool recorder_too_late(sr_recorder *r, const char *call);
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition);
 
-/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of the site. */
-sr_status raw_end_step(sr_recorder *r, int site);
+/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of each site. */
+sr_status raw_end_steps(sr_recorder *r);
 
 /* sr_put_vector for sites of any family. */
 sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);

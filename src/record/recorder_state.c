@@ -1,9 +1,16 @@
 /* recorder_state.c -- what every call into the recorder asks first: may it go on, and at which site.
  */
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recorder.h"
+
+double recorder_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 sr_status recorder_check(const sr_recorder *r) {
     return r ? r->failure.status : SR_STATE;

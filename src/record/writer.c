@@ -252,43 +252,6 @@ float *writer_scalar_row(run_writer *w, int which, sr_failure *why) {
     return w->scalar[which] + w->steps.count * sites;
 }
 
-run_declared *writer_add_declared(run_writer *w, sr_failure *why) {
-    const size_t size = (size_t)(w->declared_count + 1) * sizeof *w->declared;
-    run_declared *grown = realloc(w->declared, size);
-    if (!grown) {
-        sr_fail(why, SR_MEMORY, "%s: %d scalars", w->path, w->declared_count + 1);
-        return NULL;
-    }
-    w->declared = grown;
-    run_declared *d = &grown[w->declared_count++];
-    *d = (run_declared){0};
-    return d;
-}
-
-run_column writer_declared_column(const run_declared *d) {
-    const bool site = d->scope == SR_PER_SITE;
-    return (run_column){site ? "scalars" : "steps", d->name, d->unit, d->definition,
-                        site ? H5_FLOAT32 : H5_FLOAT64};
-}
-
-/* A scalar that is not recorded, because scalars are not, has no dataset. */
-sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why) {
-    run_declared *d = &w->declared[i];
-    const int64_t sites = w->layout.sites;
-    if (!d->set) return SR_OK;
-    if (d->scope == SR_PER_STEP) {
-        d->step_value[w->steps.count] = value;
-        return SR_OK;
-    }
-    if (!d->site_value) {
-        const int64_t count = w->steps.capacity * sites;
-        if (allocate(&d->site_value, count, sizeof(float), why) != SR_OK) return why->status;
-        fill_nan(d->site_value, count);
-    }
-    d->site_value[w->steps.count * sites + site] = (float)value;
-    return SR_OK;
-}
-
 float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why) {
     const run_layout *l = &w->layout;
     if (!w->with_vectors) return NULL;
