@@ -2,9 +2,9 @@
  *
  * One row per model, data, normalization and size: mean, smallest and largest value of the metric
  * over the runs of that kind (seeds). The metric of a run is that of its last evaluation with a
- * finite value. The size is what the run was asked for: `max-tokens` of its configuration for a
- * text model, `batch-size` for an image model; for a run without a configuration the median of
- * /steps/tokens. An update may be made of several micro-batches: batch statistics see one of them.
+ * finite value. The size is what the run was asked for: `max-tokens` of its configuration where its
+ * losses are per token, `batch-size` where they are per image, sentence or transition; for a run
+ * that has no such option the median of /steps/tokens. An update may be made of several micro-batches: batch statistics see one of them.
  * Runs of one row that differ in more than their seed (batching, schedule) are told in a warning:
  * what they scatter is not the noise of seeds.
  */
@@ -41,15 +41,6 @@ typedef struct point {
     int64_t updates;
 } point;
 
-/* The number that the configuration gives a key; NaN when there is none. */
-static double config_number(const char *config, const char *key) {
-    option_text text;
-    char *end;
-    options_line_value(config, key, text, sizeof text);
-    const double value = strtod(text, &end);
-    return end == text ? NAN : value;
-}
-
 static sr_status median_tokens(const sr_runfile *run, double *median, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     double *value = malloc((size_t)(steps + 1) * sizeof *value);
@@ -62,12 +53,12 @@ static sr_status median_tokens(const sr_runfile *run, double *median, sr_failure
     return status;
 }
 
+/* Of running text neither option bounds the tokens of a pass: batch-size counts sequences there. */
 static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why) {
-    const sr_run_info *info = sr_run_get_info(run);
-    const bool images = strcmp(info->task, "images") == 0;
-    const bool pairs = strcmp(info->task, "pairs") == 0;
-    *size = NAN; /* of windows the tokens of a step say it */
-    if (images || pairs) *size = config_number(info->config, images ? "batch-size" : "max-tokens");
+    run_word counts;
+    run_counts(run, counts);
+    const bool tokens = strcmp(counts, "token") == 0;
+    *size = counts[0] ? run_option_number(run, tokens ? "max-tokens" : "batch-size") : NAN;
     return *size > 0 ? SR_OK : median_tokens(run, size, why);
 }
 
@@ -107,7 +98,8 @@ static void declare_columns(tsv *t) {
                "the first normalization among the run's sites, +ls behind a layer scale");
     tsv_column(t, "model", "model");
     tsv_column(t, "data", "data set");
-    tsv_column(t, "micro_batch", "tokens or images that a micro-batch may have");
+    tsv_column(t, "micro_batch",
+               "tokens, images, sentences or transitions that a micro-batch may have");
     tsv_column(t, "runs", "runs of this kind with a finite value");
     tsv_column(t, "updates_least", "fewest optimizer updates of such a run");
     tsv_column(t, "updates_most", "most: runs of different length are not comparable");

@@ -267,10 +267,24 @@ double bootstrap_widening(int runs, double level);
  * not finite. */
 void student_interval(const double *value, int n, double *low, double *high);
 
-/* -- what a run is: analysis_identity.c ------------------------------------------------------- */
-
 enum { RUN_WORD = 96 }; /* names and labels */
 typedef char run_word[RUN_WORD];
+
+/* -- what a run says of itself: analysis_config.c ---------------------------------------------- */
+
+/* What /steps/tokens counts, as the units of the metrics say: "image" where the first loss is in nats
+ * per image; "" where no metric tells. */
+void run_counts(const sr_runfile *run, run_word what);
+/* Whether the run had this option and it had a use. */
+bool run_has_option(const sr_runfile *run, const char *key);
+/* Its value without quotes and escapes, cut to size; "" where the run has none. */
+void run_option(const sr_runfile *run, const char *key, char *value, size_t size);
+double run_option_number(const sr_runfile *run, const char *key); /* NaN where there is none */
+/* The name of the data set as readers know it: the last part of data-dir, with the direction where
+ * the run translates, "multi30k-de-en"; else `data`. */
+void run_data_name(const sr_runfile *run, char *name, size_t size);
+
+/* -- what a run is: analysis_identity.c ------------------------------------------------------- */
 
 typedef struct run_identity {
     const sr_runfile *run;

@@ -157,9 +157,6 @@ bool options_find_line(const char *text, const char *key, int key_length, option
 bool options_left_out(const char *text);
 /* The value without quotes and escapes, cut to size; "" when there is none. */
 void options_line_value(const char *text, const char *key, char *value, size_t size);
-/* The name of the data set of a run with this configuration (NULL: none), as readers know it: the last part
- * of data-dir, with the direction of translation where there are pairs, "multi30k-de-en"; else `data`. */
-void options_data_name(const char *text, const char *data, bool pairs, char *name, size_t size);
 
 /* The --help section: groups, keys, types, live defaults, ranges, units. */
 void options_help(option_table table, FILE *out);

@@ -66,9 +66,7 @@ static void set_norms(run_identity *r) {
     norm_of_config(r);
     if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
     norm_of_sites(r->run, true, r->decoder);
-    const bool pairs = strcmp(r->info->task, "pairs") == 0;
-    if (!r->decoder[0] && pairs)
-        options_line_value(r->info->config, "decoder-norm", r->decoder, sizeof r->decoder);
+    if (!r->decoder[0]) run_option(r->run, "decoder-norm", r->decoder, sizeof r->decoder);
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -80,13 +78,10 @@ static bool ends_with(const char *text, const char *end) {
 static void set_placement(run_identity *r) {
     const char *config = r->info->config;
     const sr_run_site *site;
-    option_line l;
     bool last = false;
-    r->placement[0] = 0;
-    const bool may = r->decoder[0] || options_find_line(config, "placement", 9, &l);
-    if (strcmp(r->info->task, "images") == 0 || !may) return;
-    options_line_value(config, "placement", r->placement, sizeof r->placement);
-    if (r->placement[0]) return;
+    run_option(r->run, "placement", r->placement, sizeof r->placement);
+    const bool may = r->decoder[0] || run_has_option(r->run, "placement");
+    if (r->placement[0] || !may) return;
     for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)
         last = last || ends_with(site->name, ".final");
     const bool all = config_is(config, "record-sites", "*");
@@ -97,8 +92,7 @@ void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
     *r = (run_identity){.run = run, .info = sr_run_get_info(run), .path = path};
     set_norms(r);
     set_placement(r);
-    options_data_name(r->info->config, r->info->data, strcmp(r->info->task, "pairs") == 0, r->task,
-                      sizeof r->task);
+    run_data_name(run, r->task, sizeof r->task);
     if (!r->norm[0]) snprintf(r->norm, sizeof r->norm, "none");
     if (!r->task[0]) snprintf(r->task, sizeof r->task, "?");
 }

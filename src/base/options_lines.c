@@ -40,33 +40,3 @@ void options_line_value(const char *text, const char *key, char *value, size_t s
     }
     value[used] = 0;
 }
-
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-/* Cuts what does not fit. */
-static void append(char *text, size_t size, const char *more) {
-    size_t used = strlen(text);
-    while (*more && used + 1 < size) text[used++] = *more++;
-    text[used] = 0;
-}
-
-void options_data_name(const char *text, const char *data, bool pairs, char *name, size_t size) {
-    char directory[2048], source[41], target[41], direction[96];
-    options_line_value(text, "data-dir", directory, sizeof directory);
-    for (size_t used = strlen(directory); used > 1 && directory[used - 1] == '/';)
-        directory[--used] = 0;
-    const char *slash = strrchr(directory, '/'), *base = slash ? slash + 1 : directory;
-    const bool named = base[0] && base[0] != '.';
-    name[0] = 0;
-    append(name, size, named ? base : data);
-    if (!named || !pairs) return;
-    options_line_value(text, "source", source, sizeof source);
-    options_line_value(text, "target", target, sizeof target);
-    snprintf(direction, sizeof direction, "%s-%s", source, target);
-    if (!source[0] || ends_with(name, direction)) return;
-    append(name, size, " ");
-    append(name, size, direction);
-}

@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/options.h"
+#include "statnet/analysis.h"
 #include "statnet/plot.h"
 #include "statrec/runfile.h"
 
 enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
 
-typedef struct parts {
+typedef struct label_parts {
     char text[PARTS][PART]; /* model, norm, data, seed */
     char *config;           /* owned copy */
     char norms[PART];       /* methods of all sites, each with a blank behind it */
     char uses[SR_KIND_SIZE];
     double startup;
-} parts;
+} label_parts;
 
 static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from && from[0] ? from : "?");
@@ -37,7 +37,7 @@ static bool has_word(const char *words, const char *word) {
 }
 
 /* The methods of the sites, and what the first uses of a batch. */
-static void read_norms(const sr_runfile *f, parts *p) {
+static void read_norms(const sr_runfile *f, label_parts *p) {
     const sr_run_site *site = sr_run_main_site(f);
     if (site && sr_run_over_batch(site)) snprintf(p->uses, sizeof p->uses, "%s", site->uses);
     for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++) {
@@ -47,15 +47,14 @@ static void read_norms(const sr_runfile *f, parts *p) {
     }
 }
 
-static sr_status read_parts(const char *path, parts *p, sr_failure *why) {
+static sr_status read_parts(const char *path, label_parts *p, sr_failure *why) {
     char name[PART];
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
     const sr_run_info *info = sr_run_get_info(f);
     copy(p->text[MODEL], PART, info->model);
     copy(p->text[NORM], PART, sr_run_main_norm(f));
-    options_data_name(info->config, info->data, info->task && strcmp(info->task, "pairs") == 0,
-                      name, sizeof name);
+    run_data_name(f, name, sizeof name);
     copy(p->text[DATA], PART, name);
     snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
     p->config = strdup(info->config ? info->config : "");
@@ -70,7 +69,7 @@ static void append(char *text, size_t size, const char *part) {
     snprintf(text + used, size - used, "%s%s", used ? ", " : "", part);
 }
 
-static bool differs(const parts *p, int runs, int part) {
+static bool differs(const label_parts *p, int runs, int part) {
     for (int i = 1; i < runs; i++)
         if (strcmp(p[i].text[part], p[0].text[part]) != 0) return true;
     return false;
@@ -83,7 +82,7 @@ static bool distinct(const plot_labels *l) {
     return true;
 }
 
-static void label_by_parts(plot_labels *l, const parts *p) {
+static void label_by_parts(plot_labels *l, const label_parts *p) {
     for (int part = 0; part < PARTS; part++) {
         const bool seed = part == SEED, other = differs(p, l->runs, part);
         for (int i = 0; i < l->runs; i++) {
@@ -109,7 +108,7 @@ static bool tells_nothing(const char *line) {
     return false;
 }
 
-static bool same_option(const parts *a, const parts *b, const option_line *l) {
+static bool same_option(const label_parts *a, const label_parts *b, const option_line *l) {
     option_line one, other;
     const bool here = options_find_line(a->config, l->key, l->key_length, &one);
     if (options_find_line(b->config, l->key, l->key_length, &other) != here)
@@ -125,7 +124,7 @@ static bool is_of(const char *line, const char *norm) {
 }
 
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
-static bool of_norm(const parts *p, const char *line) {
+static bool of_norm(const label_parts *p, const char *line) {
     bool found = strncmp(line, "norm-", 5) == 0;
     for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
         found = is_of(line, at);
@@ -159,7 +158,7 @@ static const char *word_of_zero(const option_line *l) {
 }
 
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
-static void append_option(char *label, size_t size, const parts *p, const option_line *l) {
+static void append_option(char *label, size_t size, const label_parts *p, const option_line *l) {
     char part[PART];
     option_line own;
     if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
@@ -178,14 +177,14 @@ static void append_option(char *label, size_t size, const parts *p, const option
     append(label, size, part);
 }
 
-static bool same_parts(const parts *a, const parts *b) {
+static bool same_parts(const label_parts *a, const label_parts *b) {
     for (int i = 0; i < PARTS; i++)
         if (strcmp(a->text[i], b->text[i]) != 0) return false;
     return true;
 }
 
 /* One option among the runs that agree with run `of` in model, norm, data and seed. */
-static void try_option(plot_labels *l, const parts *p, int of, const option_line *line) {
+static void try_option(plot_labels *l, const label_parts *p, int of, const option_line *line) {
     bool differs = false, agree = false;
     for (int i = 0; i < l->runs; i++) {
         if (!same_parts(&p[i], &p[of])) continue;
@@ -198,7 +197,7 @@ static void try_option(plot_labels *l, const parts *p, int of, const option_line
 }
 
 /* Once for each set of runs that agree in their parts. */
-static void label_by_options(plot_labels *l, const parts *p) {
+static void label_by_options(plot_labels *l, const label_parts *p) {
     for (int i = 0; i < l->runs; i++) {
         bool done = false;
         for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
@@ -252,7 +251,7 @@ static sr_status label_as_given(plot_labels *l, const char *given, sr_failure *w
 sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
                            sr_failure *why) {
     *l = (plot_labels){.runs = count};
-    parts *p = calloc((size_t)count, sizeof *p);
+    label_parts *p = calloc((size_t)count, sizeof *p);
     l->label = calloc((size_t)count, sizeof *l->label);
     l->full = calloc((size_t)count, sizeof *l->full);
     l->norm = calloc((size_t)count, sizeof *l->norm);

@@ -8,7 +8,11 @@
 
 /* -- files written before metrics were declared ---------------------------------------------- */
 
-/* Their datasets below /evals have unit and definition alone. place: that of the metric by which
+/* The one place where a reader goes by the name of a task: such a file says nowhere else what it is
+ * of. What follows from the name is said here in the words of today's files, which readers ask for:
+ * the order of the metrics and what a loss is divided by.
+ *
+ * Their datasets below /evals have unit and definition alone. place: that of the metric by which
  * tables judged a run comes first; accuracy for images, perplexity elsewhere. later: came to the
  * files after the others, all or none of them. */
 typedef struct old_metric {
@@ -38,6 +42,13 @@ static const old_metric *find_old(const char *name) {
     for (int i = 0; i < OLD_METRICS; i++)
         if (strcmp(old_metrics[i].name, name) == 0) return &old_metrics[i];
     return NULL;
+}
+
+/* Copies of such files, by recovery, declare their metrics and keep this unit. */
+static void use_old_unit(const sr_runfile *f, reader_metric *m) {
+    if (strcmp(m->unit, "nats per token or image") != 0) return;
+    if (strcmp(f->info.task, "images") == 0) snprintf(m->unit, sizeof m->unit, "nats per image");
+    if (strcmp(f->info.task, "pairs") == 0) snprintf(m->unit, sizeof m->unit, "nats per token");
 }
 
 static sr_status use_old(const sr_runfile *f, reader_metric *m, sr_failure *why) {
@@ -76,6 +87,7 @@ static sr_status read_declaration(const sr_runfile *f, reader_metric *m, sr_fail
     sr_status status = read_text(f, m, "unit", m->unit, sizeof m->unit, why);
     if (status == SR_OK)
         status = read_text(f, m, "definition", m->definition, sizeof m->definition, why);
+    if (status == SR_OK) use_old_unit(f, m);
     if (status == SR_OK && f->declared_metrics < 0) return use_old(f, m, why);
     if (status == SR_OK) status = read_text(f, m, "better", word, sizeof word, why);
     if (status == SR_OK) status = find_better(f, word, m, why);

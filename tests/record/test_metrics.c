@@ -419,7 +419,7 @@ static void test_spoilt(void **state) {
 
 /* -- files of before ------------------------------------------------------------------------- */
 
-static void check_old(const sr_runfile *f, const char *first) {
+static void check_old(const sr_runfile *f, const char *first, const char *unit) {
     static const char *const less[] = {"valid_loss",       "valid_nll",       "valid_ppl",
                                        "valid_loss_batch", "valid_nll_batch", "valid_ppl_batch"},
                              *const more[] = {"valid_accuracy",
@@ -434,7 +434,8 @@ static void check_old(const sr_runfile *f, const char *first) {
         assert_int_equal(sr_run_find_metric(f, less[i])->better, SR_BETTER_LESS);
         assert_int_equal(sr_run_find_metric(f, more[i])->better, SR_BETTER_MORE);
     }
-    assert_string_equal(sr_run_find_metric(f, "valid_loss")->unit, "nats per token or image");
+    assert_string_equal(sr_run_find_metric(f, "valid_loss")->unit, unit);
+    assert_string_equal(sr_run_find_metric(f, "valid_nll_batch")->unit, unit);
     assert_string_equal(sr_run_find_metric(f, "valid_ppl")->definition, "exp(valid_nll)");
     while ((m = sr_run_get_metric(f, count)) && !isfinite(value_of(f, m->name, 0))) count++;
     assert_string_equal(sr_run_get_metric(f, count)->name, first);
@@ -446,18 +447,19 @@ static void check_old(const sr_runfile *f, const char *first) {
 static void test_old_files(void **state) {
     (void)state;
     static const char *const run[] = {"sample_runs/nlp_bn.h5", "sample_runs/cv_bn.h5"},
-                             *const first[] = {"valid_ppl", "valid_accuracy"};
+                             *const first[] = {"valid_ppl", "valid_accuracy"},
+                             *const unit[] = {"nats per token", "nats per image"};
     for (int i = 0; i < 2; i++) {
         sr_failure why = {0};
         sr_runfile *f = open_run(run[i]);
-        check_old(f, first[i]);
+        check_old(f, first[i], unit[i]);
         const double ppl = value_of(f, "valid_ppl", 4), epoch = value_of(f, "epoch", 4);
         assert_true(fabs(ppl - exp(value_of(f, "valid_nll", 4))) < 1e-9 * ppl);
         sr_run_close(f);
         check_ok(sr_run_check(run[i], &why), &why);
         check_ok(sr_run_recover(run[i], sample_path("old.h5"), true, -1, NULL, &why), &why);
         f = open_run(sample_path("old.h5"));
-        check_old(f, first[i]);
+        check_old(f, first[i], unit[i]);
         assert_true(value_of(f, "valid_ppl", 4) == ppl && value_of(f, "epoch", 4) == epoch);
         sr_run_close(f);
     }
