@@ -4,9 +4,9 @@
  * over the runs of that kind (seeds). The metric of a run is that of its last evaluation with a
  * finite value. The size is what the run was asked for: `max-tokens` of its configuration where its
  * losses are per token, `batch-size` where they are per image, sentence or transition; for a run
- * that has no such option the median of /steps/tokens. An update may be made of several micro-batches: batch statistics see one of them.
- * Runs of one row that differ in more than their seed (batching, schedule) are told in a warning:
- * what they scatter is not the noise of seeds.
+ * that has no such option the median of /steps/tokens. An update may be made of several
+ * micro-batches: batch statistics see one of them. Runs of one row that differ in more than their
+ * seed (batching, schedule) are told in a warning: what they scatter is not the noise of seeds.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 typedef struct settings {
     bool evals;
     int64_t buckets;
-    option_text metric;
+    option_text metric, phase;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -31,6 +31,7 @@ static const option rows[] = {
         "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
         "of each of so many parts of the epochs only the smallest, the median and the largest "
         "value of every column; 0: every row"),
+    PHASE_OPTION(AT(phase)),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -80,7 +81,8 @@ static const group steps = {step_column, STEP_COLUMNS, step_rows, sr_run_step_re
 static void print_help(const void *self) {
     (void)self;
     printf(
-        "usage: stat-curve RUN.h5... [--evals [--metric NAME[,NAME...]]] [--buckets N]\n\n"
+        "usage: stat-curve RUN.h5... [--evals [--metric NAME[,NAME...]]] [--buckets N]\n"
+        "                  [--phase PHASE]\n\n"
         "Training curves (one row per step), or with --evals validation curves.\n"
         "Writes a tab-separated table with its definitions in `#` lines.\n\nColumns per step:\n");
     for (int i = 0; i < STEP_COLUMNS; i++)
@@ -179,7 +181,8 @@ typedef struct curve {
     const sr_runfile *run;
     const char *path;
     tsv *table;
-    int64_t rows, last;     /* last: step of the run's last row */
+    int64_t first, rows;    /* that the table is about */
+    int64_t last;           /* step of the run's last row */
     int epoch;              /* its column */
     double (*value)[BLOCK]; /* [columns] */
     double *row;            /* [1 + columns] scratch */
@@ -212,9 +215,9 @@ static void curve_print(const curve *c, const double *row) {
 static sr_status curve_all(const curve *c, sr_failure *why) {
     double *row = c->row;
     sr_status status = SR_OK;
-    for (int64_t first = 0; first < c->rows && status == SR_OK; first += BLOCK) {
-        const int64_t count = c->rows - first < BLOCK ? c->rows - first : BLOCK;
-        status = curve_read(c, first, count, why);
+    for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
+        const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
+        status = curve_read(c, c->first + done, count, why);
         for (int64_t i = 0; i < count && status == SR_OK; i++) {
             curve_row(c, i, row);
             curve_print(c, row);
@@ -226,9 +229,9 @@ static sr_status curve_all(const curve *c, sr_failure *why) {
 static sr_status curve_reduce(const curve *c, parts *p, sr_failure *why) {
     double *row = c->row;
     sr_status status = SR_OK;
-    for (int64_t first = 0; first < c->rows && status == SR_OK; first += BLOCK) {
-        const int64_t count = c->rows - first < BLOCK ? c->rows - first : BLOCK;
-        status = curve_read(c, first, count, why);
+    for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
+        const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
+        status = curve_read(c, c->first + done, count, why);
         for (int64_t i = 0; i < count && status == SR_OK; i++) {
             curve_row(c, i, row);
             status = parts_add(p, row[1 + c->epoch], row, why);
@@ -240,8 +243,9 @@ static sr_status curve_reduce(const curve *c, parts *p, sr_failure *why) {
 static sr_status curve_parts(const curve *c, int64_t buckets, sr_failure *why) {
     double low, high;
     parts p;
-    sr_status status = c->g->read(c->run, "epoch", 0, 1, &low, why);
-    if (status == SR_OK) status = c->g->read(c->run, "epoch", c->rows - 1, 1, &high, why);
+    sr_status status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
+    if (status == SR_OK)
+        status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
     if (status != SR_OK) return status;
     parts_begin(&p, 1 + c->g->columns, buckets, low, high);
     status = curve_reduce(c, &p, why);
@@ -250,12 +254,43 @@ static sr_status curve_parts(const curve *c, int64_t buckets, sr_failure *why) {
     return status;
 }
 
-static sr_status print_curves(curve *c, const run_set *set, int64_t buckets, sr_failure *why) {
+/* First of a run's rows whose step is at or behind `step`. */
+static sr_status row_of_step(const group *g, const sr_runfile *run, int64_t step, int64_t *row,
+                             sr_failure *why) {
+    int64_t low = 0, high = g->rows(sr_run_get_info(run));
+    sr_status status = SR_OK;
+    while (low < high && status == SR_OK) {
+        const int64_t middle = low + (high - low) / 2;
+        double here;
+        status = g->read(run, "step", middle, 1, &here, why);
+        if (here < (double)step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *row = low;
+    return status;
+}
+
+/* window: NULL for all rows. Evaluations from before the first step, step 0, go with it. */
+static sr_status rows_of_window(const group *g, const sr_runfile *run, const step_window *window,
+                                int64_t *first, int64_t *count, sr_failure *why) {
+    int64_t end = g->rows(sr_run_get_info(run));
+    sr_status status = SR_OK;
+    *first = 0;
+    if (window && window->first > 1) status = row_of_step(g, run, window->first, first, why);
+    if (window && status == SR_OK) status = row_of_step(g, run, window->last + 1, &end, why);
+    *count = end - *first;
+    return status;
+}
+
+static sr_status print_curves(curve *c, const run_set *set, const step_window *window,
+                              int64_t buckets, sr_failure *why) {
     sr_status status = SR_OK;
     for (int r = 0; r < set->count && status == SR_OK; r++) {
         c->run = set->run[r], c->path = set->path[r];
-        c->rows = c->g->rows(sr_run_get_info(c->run));
-        status = run_last_step(c->run, &c->last, why);
+        status = rows_of_window(c->g, c->run, window ? &window[r] : NULL, &c->first, &c->rows, why);
+        if (status == SR_OK) status = run_last_step(c->run, &c->last, why);
         if (status != SR_OK) break;
         const bool reduced = buckets && c->rows > 3 * buckets;
         status = reduced ? curve_parts(c, buckets, why) : curve_all(c, why);
@@ -263,47 +298,69 @@ static sr_status print_curves(curve *c, const run_set *set, int64_t buckets, sr_
     return status;
 }
 
-static sr_status print_runs(const group *g, const run_set *set, int64_t buckets, tsv *table,
-                            sr_failure *why) {
+static sr_status print_runs(const group *g, const run_set *set, const step_window *window,
+                            int64_t buckets, tsv *table, sr_failure *why) {
     const size_t columns = (size_t)g->columns;
     curve c = {.g = g, .table = table, .value = malloc(columns * sizeof *c.value)};
     c.row = malloc((1 + columns) * sizeof *c.row);
     sr_status status = c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
-    if (status == SR_OK) status = print_curves(&c, set, buckets, why);
+    if (status == SR_OK) status = print_curves(&c, set, window, buckets, why);
     free(c.value), free(c.row);
     return status;
 }
 
-static sr_status check_rows(const group *g, const run_set *set, sr_failure *why) {
+static sr_status check_rows(const settings *s, const group *g, const run_set *set,
+                            const step_window *window, sr_failure *why) {
     int64_t length = 0;
-    for (int r = 0; r < set->count; r++) length += g->rows(sr_run_get_info(set->run[r]));
+    for (int r = 0; r < set->count; r++) {
+        int64_t first, count;
+        sr_status status =
+            rows_of_window(g, set->run[r], window ? &window[r] : NULL, &first, &count, why);
+        if (status != SR_OK) return status;
+        length += count;
+    }
     if (length) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s%s has no %s", set->path[0],
+    return sr_fail(why, SR_FORMAT, "%s%s has no %s%s%s", set->path[0],
                    set->count > 1 ? " (and no other run)" : "",
-                   g->rows == eval_rows ? "evaluations" : "steps");
+                   g->rows == eval_rows ? "evaluations" : "steps", window ? " in --phase " : "",
+                   window ? s->phase : "");
 }
 
-static sr_status print_group(const settings *s, const group *g, const run_set *set,
-                             const char *command, sr_failure *why) {
-    tsv table;
-    table_head head;
-    sr_status status = check_rows(g, set, why);
-    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-curve", command, set, why);
-    if (status != SR_OK) return status;
+static void note_group(const settings *s, const group *g, const run_set *set, tsv *table) {
     if (s->buckets)
         tsv_note(
-            &table, "note",
+            table, "note",
             "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
             "largest value",
             (long long)s->buckets);
     for (int i = 0; i < g->columns; i++)
         if (g->column[i].metric)
-            metric_warn(set, g->column[i].name, strlen(g->column[i].name), &table);
+            metric_warn(set, g->column[i].name, strlen(g->column[i].name), table);
+}
+
+/* No start-up is left out: losses have nothing to do with running values. */
+static sr_status print_group(const settings *s, const group *g, const run_set *set,
+                             const char *command, sr_failure *why) {
+    tsv table;
+    table_head head;
+    step_window *window = NULL;
+    sr_status status = SR_OK;
+    if (strcmp(s->phase, "all") != 0) status = windows_make(&window, set, "0", s->phase, NULL, why);
+    if (status == SR_OK) status = check_rows(s, g, set, window, why);
+    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-curve", command, set, why);
+    if (status == SR_OK) {
+        for (int r = 0; r < set->count && window; r++)
+            window_describe(&window[r], set->path[r], &table);
+        note_group(s, g, set, &table);
     status = table_head_print(&head, &table, why);
-    if (status != SR_OK) return status;
+    }
+    if (status == SR_OK) {
     declare_columns(g, &table);
-    return print_runs(g, set, s->buckets, &table, why);
+        status = print_runs(g, set, window, s->buckets, &table, why);
+    }
+    free(window);
+    return status;
 }
 
 static sr_status print_table(const void *self, const run_set *set, const char *command,

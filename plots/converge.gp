@@ -3,14 +3,14 @@
 #: samples nlp_ln nlp_ln_simple nlp_detach_both nlp_adanorm
 #: size 6.75 2.4
 #: tasks one
-#: controls x scale smooth
-#: table t stat-curve {run} --buckets {buckets}
+#: controls x scale smooth steps
+#: table t stat-curve {run} --buckets {buckets} --phase {steps}
 #: curves t x epoch y loss buckets 40
-#: table? v stat-curve {run} --evals --metric valid_loss
+#: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss
 #: curves v x epoch y valid_loss
 # The paper's pairs: LN and LN-simple (figure 1), LN-simple and DetachNorm (2), LN and AdaNorm (3). Training loss:
 # median of each 1/40 of training, without the range that `curves` draws, and without the first tenth, where the
-# curves fall steeply and lie upon each other. Validation loss in running statistics; at the right, what each run has
+# curves fall steeply and lie upon each other; --steps FROM:TO chooses other steps. Validation loss in running statistics; at the right, what each run has
 # more than the first run at the same evaluation.
 
 legend_count = runs
@@ -22,7 +22,7 @@ do for [r=1:runs] {
 eval LEGEND_ROOM
 pad_left = 0.68
 stats t using t_x nooutput name 'EPOCH'
-from = EPOCH_min + 0.1 * (EPOCH_max - EPOCH_min)
+from = steps eq 'all' ? EPOCH_min + 0.1 * (EPOCH_max - EPOCH_min) : EPOCH_min
 late(c) = $1 >= from ? column(c) : NaN
 set xlabel 'epoch' offset 0,0.7
 if (v_valid_loss_finite > 0) {
@@ -62,7 +62,7 @@ if (panels == 3) {
     if (others == 0) { panels = 2 }
 }
 eval span_of('t', 't_loss', 'late(t_loss)')
-if (span_count == 0) { eval refuse('no finite loss after the first tenth of training') }
+if (span_count == 0) { eval refuse('no finite loss '.(steps eq 'all' ? 'after the first tenth of training' : 'in these steps')) }
 eval x_axis(from, EPOCH_max + 0.02 * (EPOCH_max - from), tic_step(EPOCH_max > from ? EPOCH_max - from : 1, 6))
 
 set multiplot

@@ -3,10 +3,10 @@
 #: samples nlp_bn nlp_ln nlp_pnv
 #: size 6.75 2.3
 #: tasks one
-#: controls x y scale smooth
-#: table t stat-curve {run} --buckets {buckets}
+#: controls x y scale smooth steps
+#: table t stat-curve {run} --buckets {buckets} --phase {steps}
 #: curves t x epoch y loss buckets 100
-#: table? v stat-curve {run} --evals --metric valid_loss,valid_accuracy
+#: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss,valid_accuracy
 #: curves v x epoch y valid_loss,valid_accuracy
 # Any runs side by side; `converge` shows how LN variants differ (AdaNorm figures 1-3). Training loss: median and range of each 1/100 of training. Validation loss in running statistics, as the
 # run measured it; where no run has any, the training loss takes the whole width.
@@ -22,12 +22,14 @@ eval LEGEND_ROOM
 set xlabel 'epoch' offset 0,0.7
 
 eval span('t', 't_x')
+first = span_low
 last = span_high
 if (v_curves > 0) {
     eval span('v', 'v_x')
+    first = span_count > 0 && span_low < first ? span_low : first
     last = span_count > 0 && span_high > last ? span_high : last
 }
-eval x_axis(0, last > 0 ? last * 1.01 : 1, tic_step(last > 0 ? last : 1, 8))
+eval epoch_x(first, last, 8)
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(t_loss_least, t_loss_largest)

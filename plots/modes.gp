@@ -2,10 +2,10 @@
 #: runs 1-4 BN.h5 [MORE.h5...]
 #: samples nlp_bn cv_bn
 #: size 6.75 2.5
-#: controls x y scale smooth
-#: table t stat-curve {run} --buckets {buckets}
+#: controls x y scale smooth steps
+#: table t stat-curve {run} --buckets {buckets} --phase {steps}
 #: curves t x epoch y loss buckets 60
-#: table? v stat-curve {run} --evals --metric valid_loss,valid_loss_batch
+#: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss,valid_loss_batch
 #: curves v x epoch y valid_loss,valid_loss_batch
 # A panel per run: training loss (median and range of each 1/60 of training) and validation loss in both modes of
 # BN. What lies between the two validation curves is what the running statistics cost; a run without batch
@@ -47,6 +47,7 @@ do for [r=1:runs] {
 }
 WIDEN = 'if (span_count > 0) { low[r] = span_low < low[r] ? span_low : low[r]; high[r] = span_high > high[r] ? span_high : high[r] }'
 eval span('t', 't_x')
+first = span_low
 last = span_high
 do for [k=1:t_curves] {
     r = t_run[k]
@@ -63,12 +64,13 @@ do for [k=1:v_curves] {
     eval WIDEN
     batch_curve[k] = span_count
     eval span(sprintf('v index %d', k - 1), 'v_x')
+    first = span_count > 0 && span_low < first ? span_low : first
     last = span_count > 0 && span_high > last ? span_high : last
 }
 do for [r=1:runs] { if (low[r] > high[r]) { low[r] = 0; high[r] = 1 } }
 
 set xlabel 'epoch' offset 0,0.7
-eval x_axis(0, last > 0 ? last * 1.01 : 1, tic_step(last > 0 ? last : 1, int(panel_width(runs) / 0.4)))
+eval epoch_x(first, last, int(panel_width(runs) / 0.4))
 set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {

@@ -155,6 +155,10 @@ linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', l
 x_axis(from, to, step) = x_given ? sprintf('set xrange [%.9g:%.9g] noextend; set xtics autofreq; set xtics %.9g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
     sprintf('set xrange [%.9g:%.9g] noextend; set xtics autofreq; set xtics %.9g', from, to, step)
 percent_x(step) = steps eq 'all' || x_given ? x_axis(0, 100, step) : 'set xrange [*:*] noextend; set xtics autofreq'
+# eval epoch_x(first, last, tics): of epochs, from 0 or the first of the steps that are drawn.
+epoch_from(first) = steps eq 'all' ? 0 : first
+epoch_range(first, last) = last > epoch_from(first) ? last - epoch_from(first) : 1
+epoch_x(first, last, tics) = x_axis(epoch_from(first), epoch_from(first) + epoch_range(first, last) * (last > epoch_from(first) ? 1.01 : 1), tic_step(epoch_range(first, last), tics))
 
 # -- dot plots ---------------------------------------------------------------------------------
 # Rows from top to bottom with their names at the left. Fill dot_name[i] for i = 1 .. dot_count; eval DOT_ROOM

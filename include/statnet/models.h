@@ -16,7 +16,7 @@ typedef struct model_options {
     char preset[MODEL_TEXT];       /* "" or a preset of that model */
     char norm[MODEL_TEXT];         /* method of every site; encoder sites of a transformer */
     char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
-    char norm_at[MODEL_TEXT]; /* "PATTERN=METHOD,...", first match wins, before the two above */
+    char norm_at[MODEL_TEXT];      /* "SITES=METHOD,...", first match wins, before the two above */
     double norm_eps,
         norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
     int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
@@ -122,6 +122,9 @@ struct model {
     params params;
     norm_site **site; /* in the order of the forward pass */
     int sites, capacity;
+    int *
+        assigned; /* of each site that is to come, which of norm_at's assignments decides; -1: none;
+                      NULL: there are none */
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
     tensor *target_embedding; /* of the target's words, the same one where they have no other */
     bool gives_nll;           /* set by build */

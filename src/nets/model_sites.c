@@ -1,7 +1,9 @@
 /* model_sites.c -- which normalization stands at which site.
  *
- * norm_at is a list PATTERN=METHOD,...; the first pattern that matches a site's name decides, so
- * that "encoder.0.*=bn,encoder.*=ln" puts BN into the first encoder layer only.
+ * norm_at is a list SITES=METHOD,... with the words of globs.h for sites: a glob, "first" or "last".
+ * The first one that means a site decides, so that "encoder.0.*=bn,encoder.*=ln" puts BN into the first
+ * encoder layer only. Which site is the last one is known when all are there: the names are read off a
+ * model that was built without the list.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +11,17 @@
 #include "model_rows.h"
 #include "statnet/globs.h"
 
-/* One PATTERN=METHOD of the list. */
+/* One SITES=METHOD of the list. */
 typedef struct assignment {
     char pattern[MODEL_TEXT], method[MODEL_TEXT];
 } assignment;
 
-/* Reads the next one from *at; false at the end or, with *why, when it is not PATTERN=METHOD. */
+/* Reads the next one from *at; false at the end or, with *why, when it is not SITES=METHOD. */
 static bool next_assignment(const char **at, assignment *a, sr_failure *why) {
     if (!**at) return false;
     size_t length = strcspn(*at, ","), equals = strcspn(*at, "=,");
     if (equals >= length || equals == 0 || length >= MODEL_TEXT) {
-        sr_fail(why, SR_USAGE, "--norm-at: '%.*s' is not PATTERN=METHOD", (int)length, *at);
+        sr_fail(why, SR_USAGE, "--norm-at: '%.*s' is not SITES=METHOD", (int)length, *at);
         return false;
     }
     memcpy(a->pattern, *at, equals);
@@ -41,21 +43,13 @@ const norm_method *model_norm_method(const char *name, bool *layer_scale) {
     return norm_find(plain);
 }
 
-/* The method of the site called `name`. */
-static const norm_method *method_at(const model_options *o, const char *name, const char *norm,
-                                    bool *layer_scale, sr_failure *why) {
-    sr_failure malformed = {0};
+/* The method of the next site. */
+static const norm_method *next_method(const model *m, const model_options *o, const char *norm,
+                                      bool *layer_scale, sr_failure *why) {
     assignment a;
     const char *at = o->norm_at, *chosen = norm;
-    while (next_assignment(&at, &a, &malformed)) {
-        if (!globs_match(a.pattern, name)) continue;
-        chosen = a.method;
-        break;
-    }
-    if (malformed.status != SR_OK) {
-        sr_fail(why, malformed.status, "%s", malformed.text);
-        return NULL;
-    }
+    for (int i = m->assigned ? m->assigned[m->sites] : -1; i >= 0; i--)
+        if (next_assignment(&at, &a, why)) chosen = a.method;
     const norm_method *method = model_norm_method(chosen, layer_scale);
     if (!method)
         sr_fail(why, SR_USAGE, "%snormalization '%s' is not known",
@@ -63,34 +57,55 @@ static const norm_method *method_at(const model_options *o, const char *name, co
     return method;
 }
 
-/* Which of a list's assignments decides for a site; -1: none. */
-static int deciding(const model_options *o, const char *name) {
-    sr_failure unheard = {0};
-    assignment a;
-    const char *at = o->norm_at;
-    for (int i = 0; next_assignment(&at, &a, &unheard); i++)
-        if (globs_match(a.pattern, name)) return i;
-    return -1;
+static const char *name_of_site(const void *context, int64_t i) {
+    return ((const model *)context)->site[i]->name;
 }
 
-/* Every assignment matches a site, and decides for one. */
-sr_status model_check_norm_at(const model *m, const model_options *o, sr_failure *why) {
-    assignment a;
-    const char *at = o->norm_at;
-    for (int i = 0; next_assignment(&at, &a, why); i++) {
-        bool matches = false, decides = false;
-        for (int k = 0; k < m->sites; k++) {
-            matches |= globs_match(a.pattern, m->site[k]->name);
-            decides |= deciding(o, m->site[k]->name) == i;
-        }
-        if (!matches)
-            return sr_fail(why, SR_USAGE, "--norm-at: '%s' matches no site of %s", a.pattern,
-                           m->row->name);
-        if (!decides)
-            return sr_fail(why, SR_USAGE, "--norm-at: '%s' is hidden by what stands before it",
-                           a.pattern);
+/* Which layer is the last BN follows from the list, so that it cannot stand there. */
+static bool any_but_bn(const void *context, int64_t i, bool bn) {
+    (void)context, (void)i;
+    return !bn;
+}
+
+/* Assignment number i decides for the sites of its words that none before it means: one at least. */
+static sr_status assign(model *m, const globs_sites *sites, const assignment *a, int i,
+                        bool *chosen, sr_failure *why) {
+    char missed[GLOBS_WORD];
+    bool decides = false;
+    memset(chosen, 0, (size_t)sites->count * sizeof *chosen);
+    if (!globs_choose(a->pattern, sites, chosen, missed)) {
+        sr_fail(why, SR_USAGE, "--norm-at: '%s' matches no site of %s", a->pattern, m->row->name);
+        if (globs_is_place(missed))
+            sr_hint(why, "which one has batch statistics is for --norm-at to say");
+        return SR_USAGE;
     }
-    return why && why->status != SR_OK ? why->status : SR_OK;
+    for (int64_t k = 0; k < sites->count; k++) {
+        if (!chosen[k] || m->assigned[k] >= 0) continue;
+        m->assigned[k] = i;
+        decides = true;
+    }
+    if (decides) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--norm-at: '%s' is hidden by what stands before it", a->pattern);
+}
+
+sr_status model_assign_norms(model *m, const model *named, const model_options *o,
+                             sr_failure *why) {
+    const globs_sites sites = {named->sites, named, name_of_site, any_but_bn};
+    const char *at = o->norm_at;
+    assignment a;
+    sr_failure malformed = {0};
+    bool *chosen = malloc((size_t)named->sites + 1);
+    m->assigned = malloc(((size_t)named->sites + 1) * sizeof *m->assigned);
+    sr_status status = chosen && m->assigned
+                           ? SR_OK
+                           : sr_fail(why, SR_MEMORY, "out of memory for %d sites", named->sites);
+    for (int k = 0; k < named->sites && status == SR_OK; k++) m->assigned[k] = -1;
+    for (int i = 0; status == SR_OK && next_assignment(&at, &a, &malformed); i++)
+        status = assign(m, &sites, &a, i, chosen, why);
+    if (status == SR_OK && malformed.status != SR_OK)
+        status = sr_fail(why, malformed.status, "%s", malformed.text);
+    free(chosen);
+    return status;
 }
 
 /* The parameters that the user set and this method has. */
@@ -154,7 +169,7 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
                           int64_t features, const char *norm, sr_failure *why) {
     bool layer_scale;
     norm_options n;
-    const norm_method *method = method_at(o, name, norm, &layer_scale, why);
+    const norm_method *method = next_method(m, o, norm, &layer_scale, why);
     if (!method || options_at(m, o, method, layer_scale, &n, why) != SR_OK) return NULL;
     norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
     if (!s) {

@@ -30,12 +30,7 @@ bool model_obeys(const char *name, const char *key) {
     return row && options_lists(row->options, key);
 }
 
-model *model_create(const model_options *o, const data_shape *shape, sr_failure *why) {
-    const model_row *row = model_find(o->name);
-    if (!row) {
-        sr_fail(why, SR_USAGE, "model '%s' is not known", o->name);
-        return NULL;
-    }
+static model *start(const model_row *row, const model_options *o, sr_failure *why) {
     model *m = calloc(1, sizeof *m);
     if (!m) {
         sr_fail(why, SR_MEMORY, "out of memory for model %s", o->name);
@@ -43,8 +38,33 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     }
     m->row = row;
     params_init(&m->params, o->seed);
-    sr_status status = row->build(m, o, shape, why);
-    if (status == SR_OK) status = model_check_norm_at(m, o, why);
+    return m;
+}
+
+/* Its sites have their names, whatever normalizes there. */
+static sr_status assign_norms(model *m, const model_options *o, const data_shape *shape,
+                              sr_failure *why) {
+    if (!*o->norm_at) return SR_OK;
+    model_options plain = *o;
+    *plain.norm_at = 0;
+    model *named = start(m->row, &plain, why);
+    if (!named) return why->status;
+    sr_status status = m->row->build(named, &plain, shape, why);
+    if (status == SR_OK) status = model_assign_norms(m, named, o, why);
+    model_free(named);
+    return status;
+}
+
+model *model_create(const model_options *o, const data_shape *shape, sr_failure *why) {
+    const model_row *row = model_find(o->name);
+    if (!row) {
+        sr_fail(why, SR_USAGE, "model '%s' is not known", o->name);
+        return NULL;
+    }
+    model *m = start(row, o, why);
+    if (!m) return NULL;
+    sr_status status = assign_norms(m, o, shape, why);
+    if (status == SR_OK) status = row->build(m, o, shape, why);
     if (status == SR_OK) status = model_check_norm_params(m, o, why);
     if (status == SR_OK && m->params.failure.status != SR_OK)
         status = sr_fail(why, m->params.failure.status, "%s", m->params.failure.text);
@@ -65,6 +85,7 @@ void model_free(model *m) {
         free(m->site[i]);
     }
     free(m->site);
+    free(m->assigned);
     params_free(&m->params);
     free(m);
 }

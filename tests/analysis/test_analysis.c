@@ -238,6 +238,38 @@ static void test_curve(void **state) {
     program_free(&r);
 }
 
+/* Percent and epoch stay those of the whole run; the evaluation is at step 3. */
+static void test_curve_phase(void **state) {
+    (void)state;
+    program_result r = program_run("stat-curve small.h5 --phase 2:4");
+    assert_int_equal(table_rows(r.out), 3);
+    check_cell(&r, 0, "step", 2);
+    check_cell(&r, 1, "percent", 50);
+    check_cell(&r, 2, "epoch", 2);
+    assert_non_null(strstr(r.out, "# steps: small.h5: 2 to 4 of 6; as asked for\n"));
+    program_free(&r);
+    r = program_run("stat-curve small.h5 --phase 2:6 --buckets 1"); /* more than 3 rows: 3 */
+    assert_int_equal(table_rows(r.out), 3);
+    check_cell(&r, 0, "step", 2);
+    check_cell(&r, 1, "step", 4);
+    check_cell(&r, 2, "step", 6);
+    program_free(&r);
+    r = program_run("stat-curve small.h5 --evals --phase first-half");
+    assert_int_equal(table_rows(r.out), 1);
+    program_free(&r);
+    r = program_run("stat-curve small.h5 --evals --phase 4:9");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    assert_string_equal(r.err, "stat-curve: small.h5 has no evaluations in --phase 4:9\n");
+    program_free(&r);
+    r = program_run("stat-curve small.h5 --phase 7:9");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+    r = program_run("stat-curve small.h5 | grep -c '^# steps'"); /* all: nothing to say */
+    assert_string_equal(r.out, "0\n");
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_summary),
@@ -250,6 +282,7 @@ int main(void) {
         cmocka_unit_test(test_unfinished),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_curve),
+        cmocka_unit_test(test_curve_phase),
         cmocka_unit_test(test_every_analysis),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);

@@ -306,6 +306,13 @@ static void test_curve_parts(void **state) {
     check_cell(&p, 29, "step", LONG);
     check_text(&p, 29, "grad_norm", "nan");
     program_free(&p);
+    p = program_run("stat-curve curve.h5 --buckets 2 --phase 1001:2000"); /* halves of the steps */
+    assert_int_equal(table_rows(p.out), 6);
+    check_cell(&p, 0, "step", 1001);
+    check_cell(&p, 2, "step", 1500);
+    check_cell(&p, 3, "step", 1501);
+    check_cell(&p, 5, "step", 2000);
+    program_free(&p);
     p = program_run("stat-curve curve.h5 --buckets 2000 | grep -vc '^#'");
     assert_string_equal(p.out, "5001\n");
     program_free(&p);

@@ -277,7 +277,7 @@ static void refusals(void **state) {
     expect_refusal(&o, &text, "not divisible by heads 3");
     o.heads = 0;
     strcpy(o.norm_at, "encoder.0.norm1");
-    expect_refusal(&o, &text, "'encoder.0.norm1' is not PATTERN=METHOD");
+    expect_refusal(&o, &text, "'encoder.0.norm1' is not SITES=METHOD");
     strcpy(o.norm_at, "encoder.9.*=bn");
     expect_refusal(&o, &text, "'encoder.9.*' matches no site");
     strcpy(o.norm_at, "encoder.*=bm");
@@ -308,6 +308,33 @@ static void refusals(void **state) {
     expect_refusal(&o, &odd, "16 at least, not 12 x 32");
 }
 
+static void expect_methods(const model_options *o, const data_shape *shape, const char *first,
+                           const char *between, const char *last) {
+    sr_failure why = {0};
+    model *m = model_create(o, shape, &why);
+    if (!m) fail_msg("%s", why.text);
+    for (int i = 0; i < m->sites; i++)
+        assert_string_equal(m->site[i]->method->name, i == 0             ? first
+                                                      : i + 1 < m->sites ? between
+                                                                         : last);
+    model_free(m);
+}
+
+/* The places of --site, in the forward order, whatever the model. */
+static void places(void **state) {
+    (void)state;
+    const data_shape text = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 16};
+    model_options o = options("resnet20", "", "");
+    strcpy(o.norm, "ln");
+    strcpy(o.norm_at, "last=pnv,first=bn");
+    expect_methods(&o, &images, "bn", "ln", "pnv");
+    strcpy(o.norm_at, "first=bn,*=rbn");
+    expect_methods(&o, &images, "bn", "rbn", "rbn");
+    o = options("transformer", "mini", "");
+    strcpy(o.norm_at, "last=none,*=ln");
+    expect_methods(&o, &text, "ln", "ln", "none");
+}
+
 /* Globs of globs.h; one that decides nowhere is a mistake. */
 static void globs(void **state) {
     (void)state;
@@ -324,6 +351,12 @@ static void globs(void **state) {
             assert_string_equal(m->site[i]->method->name, bn ? "bn" : "ln");
     }
     model_free(m);
+    strcpy(o.norm_at, "encoder.*=bn,last-bn=ln");
+    expect_refusal(&o, &text, "--norm-at: 'last-bn' matches no site");
+    strcpy(o.norm_at, "encoder.0.norm1=bn,first=ln");
+    expect_refusal(&o, &text, "--norm-at: 'first' is hidden by what stands before it");
+    strcpy(o.norm_at, "decoder.*=bn,last=ln");
+    expect_refusal(&o, &text, "--norm-at: 'last' is hidden");
     strcpy(o.norm_at, "encoder.*=bn,encoder.0.*=ln");
     expect_refusal(&o, &text, "--norm-at: 'encoder.0.*' is hidden by what stands before it");
     strcpy(o.norm_at, "encoder.0.*=bn,encoder.*=ln,encoder.0.norm1=pn");
@@ -331,12 +364,18 @@ static void globs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resnet20_counts),    cmocka_unit_test(deeper_resnets),
-        cmocka_unit_test(resnet18_counts),    cmocka_unit_test(mnist_cnn_counts),
-        cmocka_unit_test(transformer_counts), cmocka_unit_test(transformer_site_names),
-        cmocka_unit_test(norms_by_site),      cmocka_unit_test(norm_parameters),
-        cmocka_unit_test(own_layer_scales),   cmocka_unit_test(initial_weights),
-        cmocka_unit_test(refusals),           cmocka_unit_test(globs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(resnet20_counts),
+                                       cmocka_unit_test(deeper_resnets),
+                                       cmocka_unit_test(resnet18_counts),
+                                       cmocka_unit_test(mnist_cnn_counts),
+                                       cmocka_unit_test(transformer_counts),
+                                       cmocka_unit_test(transformer_site_names),
+                                       cmocka_unit_test(norms_by_site),
+                                       cmocka_unit_test(norm_parameters),
+                                       cmocka_unit_test(own_layer_scales),
+                                       cmocka_unit_test(initial_weights),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(places),
+                                       cmocka_unit_test(globs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,16 @@ static void test_steps(void **state) {
     check_refused("stat-tid run.h5 --phase 7:9", "--phase 7:9: run.h5 has 6 steps");
     check_refused("stat-tid run.h5 --phase 4:2", "--phase: '4:2' is not all,");
     check_refused(CV "--steps 9:3", "--steps: '9:3' is not FROM:TO");
+    /* epochs 0.48 to 0.65, on axes of these alone; one evaluation */
+    check_shell("for f in curves converge modes; do\n"
+                "  statplot $f \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
+                "--steps 90:120 "
+                "-o s.svg --keep 2>kept || exit 1\n  " KEPT_D
+                "test $(cat $d/t.*.tsv | grep -c 'nlp_.*h5\t.*\t') = 62 || exit 1\n"
+                "  test $(cat $d/v.*.tsv | grep -c 'nlp_.*h5\t50\t120\t') = 2 || exit 1\n"
+                "  grep -q '>[^<]*steps 90:120<' s.svg && grep -q '> 0.55<' s.svg || exit 1\n"
+                "  test $f = converge || ! grep -q '> 0.[14]<' s.svg || exit 1\n"
+                "  rm -r $d; done");
 }
 
 static void test_size_and_title(void **state) {
