@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
         .does = "Distance between the statistics of a batch and the running ones, per site.",
         .stat = stats,
         .statistics = sizeof stats / sizeof stats[0],
-        .preset = "mu,sigma,sigma2,psi,psi2",
+        .default_stat = "mu,sigma,sigma2,psi,psi2",
         .site = "*",
         .source = FROM_SCALARS,
         .hint =

@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
             "Norms of the gradient that reaches the input through the batch statistics, per site.",
         .stat = stats,
         .statistics = sizeof stats / sizeof stats[0],
-        .preset = "g_mu,g_sigma2,g_psi2,g_sigma2_rowmean,g_psi2_rowmean",
+        .default_stat = "g_mu,g_sigma2,g_psi2,g_sigma2_rowmean,g_psi2_rowmean",
         .site = "*",
         .source = FROM_SCALARS,
         .hint =

@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
             "With another --stat: a summary of those statistics, as in the other analyses.",
         .stat = stats,
         .statistics = STATISTICS,
-        .preset = "grad_mean,grad_var,exact_mean,exact_var,g_mean,g_var,free_var",
+        .default_stat = "grad_mean,grad_var,exact_mean,exact_var,g_mean,g_var,free_var",
         .site = "*",
         .source = FROM_SCALARS,
         .hint = "only the methods of the LN family record it",

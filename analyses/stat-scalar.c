@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
         .does = "Any recorded scalar, per site.",
         .stat = recorded_statistics,
         .statistics = RECORDED_STATISTICS,
-        .preset = "rows,nonfinite",
+        .default_stat = "rows,nonfinite",
         .site = "*",
         .source = FROM_SCALARS,
     };

@@ -206,7 +206,7 @@ int main(int argc, char **argv) {
         .does = "Training-inference discrepancy of batch normalization, per site.",
         .stat = stats,
         .statistics = sizeof stats / sizeof stats[0],
-        .preset = "mean,var,total",
+        .default_stat = "mean,var,total",
         .site = "*",
         .source = FROM_SCALARS,
         .hint =

@@ -166,7 +166,7 @@ static void run(const char *name, int64_t rows, int64_t d, int threads, bool obs
     const norm_method *m = norm_find(name);
     if (!b || !m) exit(1);
     *b = (bench){.rows = rows, .d = d, .threads = threads};
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     params_init(&b->p, 1);
     if (!make_sets(b, &why) ||
         norm_site_init(&b->site, &b->p, "bench", "encoder", 0, d, m, &o, &why) != SR_OK) {

@@ -365,7 +365,7 @@ typedef struct analysis {
     const char *program, *does; /* "stat-distance", one line for --help */
     const statistic *stat;
     int statistics;
-    const char *preset;   /* default of --stat */
+    const char *default_stat; /* default of --stat */
     const char *site;     /* default of --site */
     series_source source; /* default of --from */
     const char *hint;     /* when no run has any of the statistics, or NULL */

@@ -53,7 +53,7 @@ typedef struct beam_options {
 } beam_options;
 
 /* 5, all, 1, 0, 1, 0 and 200: fairseq's. */
-beam_options beam_options_preset(void);
+beam_options beam_options_default(void);
 sr_status beam_options_check(const beam_options *o, sr_failure *why);
 /* Words before </s> must come in a translation of a source of this length. */
 int64_t beam_longest(const beam_options *o, int64_t source_length);
@@ -98,8 +98,8 @@ typedef struct translate_options {
     bool (*stop)(void *context); /* asked before every word; true: ends early. NULL: never */
 } translate_options;
 
-/* beam_options_preset, 16,384 tokens, one thread. */
-translate_options translate_options_preset(void);
+/* beam_options_default, 16,384 tokens, one thread. */
+translate_options translate_options_default(void);
 
 typedef struct translate_report {
     int64_t sentences, words; /* as progress was told */

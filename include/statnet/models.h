@@ -21,7 +21,7 @@ typedef struct model_options {
         norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
     int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
     char norm_param[NORM_OPTION_MAX]
-                   [MODEL_TEXT]; /* of norm_option_at(i); "": the method's preset */
+                   [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
     bool count_padding;          /* transformer: control, padded rows take part in normalizations */
     char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
     bool conv_norms;             /* mnist_cnn: norms behind the convolutions too */

@@ -103,7 +103,7 @@ enum { NORM_PARAM_MAX = 6 };
 /* A parameter of one method, declared in its row. */
 typedef struct norm_param_row {
     const char *name; /* "lambda" */
-    double preset;
+    double default_value;
     double low, high;  /* accepted range, both ends included */
     const char *words; /* "diff diff2": the value is the number of a word, from 0; NULL: a number */
     const char *help;
@@ -120,13 +120,13 @@ typedef struct norm_options {
     double alpha;                 /* weight of the OLD running value */
     int64_t layer_scale;          /* groups of a layer scale in front of the method; 0 = none */
     double param[NORM_PARAM_MAX]; /* the method's own, in the order of its row */
-    uint32_t given; /* bit i: param[i] was set; the others take their presets in norm_site_init */
+    uint32_t given; /* bit i: param[i] was set; the others take their defaults in norm_site_init */
 } norm_options;
 
 typedef struct norm_method norm_method;
 
-/* eps, alpha, layer scale and every param of the method at their presets. */
-norm_options norm_options_preset(const norm_method *m);
+/* eps, alpha, layer scale and every param of the method at their defaults. */
+norm_options norm_options_default(const norm_method *m);
 /* Sets one parameter of the method by name; text is a number or one of its words. SR_USAGE for an
  * unknown name, a malformed value or one out of range. */
 sr_status norm_options_set(norm_options *o, const norm_method *m, const char *name,
@@ -214,8 +214,8 @@ struct norm_method {
     bool token_samples;  /* in text every token is its own sample, not every sentence (GroupNorm) */
     bool padded;         /* writes y and dx of padded rows too, as its release does */
     bool fuses_scale;    /* its passes over columns divide by norm_call.scale themselves */
-    double eps, alpha;   /* presets; alpha 0 where nothing runs */
-    int64_t layer_scale; /* preset: groups of the layer scale that is a part of it; 0: none is */
+    double eps, alpha;   /* defaults; alpha 0 where nothing runs */
+    int64_t layer_scale; /* default: groups of the layer scale that is a part of it; 0: none is */
     bool scale_by_heads; /* of which it has as many as the model has attention heads */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
@@ -291,7 +291,7 @@ void norm_site_free(norm_site *s);
  * sum_gx are then those of xhat = (x - mu_B)/sqrt(sigma2_B + eps). alpha: for running values of a
  * method that has none. */
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
-/* The method that the observer looks for: its presets hold where a site's method has none. */
+/* The method that the observer looks for: its defaults hold where a site's method has none. */
 const norm_method *norm_observer(void);
 /* NORM_BITs and NORM_SCALAR_BITs of the statistics that an observer of this site finds filled. */
 uint32_t norm_site_vectors(const norm_site *s);

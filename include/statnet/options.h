@@ -24,7 +24,7 @@ typedef enum {
     OPTION_REAL,   /* double,  low <= value <= high; nan is refused */
     OPTION_TEXT,   /* char[OPTION_TEXT_SIZE] */
     OPTION_CHOICE, /* char[OPTION_TEXT_SIZE], one of the words in `choices` */
-    OPTION_LIST,   /* option_list: each time it is given adds a text; preset "". Not for dumps */
+    OPTION_LIST,   /* option_list: each time it is given adds a text; default "". Not for dumps */
 } option_type;
 
 enum { OPTION_TEXT_SIZE = 512 };
@@ -52,7 +52,7 @@ typedef struct option {
     option_type type;
     size_t offset; /* of the value in the struct */
     const char
-        *preset;      /* default, as text; outside the range (0, nan: "unset") it is allowed too */
+        *default_text; /* default, as text; outside the range (0, nan: "unset") it is allowed too */
     double low, high; /* INT and REAL; both 0: any value */
     const char *unit; /* "tokens", "steps", "nats" ... or "" */
     const char *choices;   /* CHOICE: words separated by '|' */
@@ -66,24 +66,35 @@ typedef struct option {
 
 /* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help, as
  * `.use = &of_text`. */
-#define TEXT_OPTION(group, key, at, preset, help_line, ...)                                        \
-    { group, key, 0, OPTION_TEXT, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
-#define CHOICE_OPTION(group, key, at, preset, words, help_line, ...)                               \
-    { group, key, 0, OPTION_CHOICE, at, preset, 0, 0, "", words, .help = help_line, __VA_ARGS__ }
+#define TEXT_OPTION(group, key, at, default_text, help_line, ...)                                  \
+    { group, key, 0, OPTION_TEXT, at, default_text, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
+#define CHOICE_OPTION(group, key, at, default_text, words, help_line, ...)                         \
+    {                                                                                              \
+        group, key, 0, OPTION_CHOICE, at, default_text, 0, 0, "", words, .help = help_line,        \
+                                                                         __VA_ARGS__               \
+    }
 #define LIST_OPTION(group, key, at, help_line, ...)                                                \
     { group, key, 0, OPTION_LIST, at, "", 0, 0, "", "", .help = help_line, __VA_ARGS__ }
-#define INT_OPTION(group, key, at, preset, low, high, unit, help_line, ...)                        \
-    { group, key, 0, OPTION_INT, at, preset, low, high, unit, "", .help = help_line, __VA_ARGS__ }
-#define REAL_OPTION(group, key, at, preset, low, high, unit, help_line, ...)                       \
-    { group, key, 0, OPTION_REAL, at, preset, low, high, unit, "", .help = help_line, __VA_ARGS__ }
-#define FLAG_OPTION(group, key, at, preset, help_line, ...)                                        \
-    { group, key, 0, OPTION_FLAG, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
+#define INT_OPTION(group, key, at, default_text, low, high, unit, help_line, ...)                  \
+    {                                                                                              \
+        group, key, 0, OPTION_INT, at, default_text, low, high, unit, "", .help = help_line,       \
+                                                                          __VA_ARGS__              \
+    }
+#define REAL_OPTION(group, key, at, default_text, low, high, unit, help_line, ...)                 \
+    {                                                                                              \
+        group, key, 0, OPTION_REAL, at, default_text, low, high, unit, "", .help = help_line,      \
+                                                                           __VA_ARGS__             \
+    }
+#define FLAG_OPTION(group, key, at, default_text, help_line, ...)                                  \
+    { group, key, 0, OPTION_FLAG, at, default_text, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 
 /* The row of -o. */
 #define OUTPUT_OPTION(at, help_line)                                                               \
     {                                                                                              \
         .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .preset = "",           \
         .unit = "", .help = help_line, .value = "FILE"                                             \
+        .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .default_text = "",     \
+        .unit = "", .help = help_line                                                              \
     }
 
 typedef struct option_table {
@@ -92,7 +103,7 @@ typedef struct option_table {
 } option_table;
 
 /* Fills `values` with the defaults of all rows. */
-void options_preset(option_table table, void *values);
+void options_set_defaults(option_table table, void *values);
 
 /* Sets one option from text. `where` ("train.conf:12" or "--lr") begins the message on failure:
  * where: value 'x' of key is too large; range low to high. */

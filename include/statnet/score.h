@@ -56,7 +56,7 @@ typedef struct bleu_form {
 #define BLEU_SMOOTHING_WORDS "none|exp|floor|add-k"
 int bleu_find_word(const char *words, const char *word);
 /* 0.1 for floor, 1 for add-k, 0 for the others. */
-double bleu_smooth_preset(bleu_smoothing smoothing);
+double bleu_smooth_default(bleu_smoothing smoothing);
 
 /* Counts of a sentence or, added up, of a text. */
 typedef struct bleu_counts {

@@ -33,6 +33,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
                     .value = "SITE,..."),
         TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas",
                     .value = "STAT,..."),
+                    "statistic; last-bn: batch statistics, no stack's final norm)"),
+        TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "statistics separated by commas"),
         CHOICE_OPTION(
             "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
             "scalars|vectors",
@@ -222,7 +224,7 @@ static sr_status prepare(const statistics_program *p, step_table *j, choice *cho
 
 static sr_status print_rows(const statistics_program *p, const step_table *j, sr_failure *why) {
     if (p->settings.per_step) return step_table_print(j, why);
-    if (p->a->print_sites && strcmp(p->settings.stat, p->a->preset) == 0)
+    if (p->a->print_sites && strcmp(p->settings.stat, p->a->default_stat) == 0)
         return p->a->print_sites(j, why);
     return print_summary(j, why);
 }

@@ -50,7 +50,7 @@ static sr_status run_options(const analysis_program *p, bool without_runs, const
     int positional = 0;
     sr_status status = common_make(&c, p->options, why);
     if (status != SR_OK) return status;
-    options_preset(c.all, p->settings);
+    options_set_defaults(c.all, p->settings);
     status = options_parse(c.all, p->settings, t->argc, t->argv, 1, &positional, why);
     if (status == SR_OK && c.own.count) tsv_set_format(c.format);
     if (status == SR_OK && (positional || !without_runs))

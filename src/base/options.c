@@ -120,10 +120,10 @@ static void bound_text(const option *row, double bound, char *text, size_t size)
 }
 
 /* A default outside the range stands for something else, as 0 for "the preset's". */
-static bool is_special_preset(const option *row) {
-    parsed preset = {0};
-    if (!has_range(row) || parse_value(row, row->preset, &preset)) return false;
-    const double v = row->type == OPTION_INT ? (double)preset.integer : preset.real;
+static bool is_special_default(const option *row) {
+    parsed fallback = {0};
+    if (!has_range(row) || parse_value(row, row->default_text, &fallback)) return false;
+    const double v = row->type == OPTION_INT ? (double)fallback.integer : fallback.real;
     return !(v >= row->low && v <= row->high);
 }
 
@@ -142,24 +142,24 @@ void options_range_text(const option *row, char *text, size_t size) {
     else
         snprintf(text, size, "%s to %s%s%s", low, high, space, unit);
     const size_t used = strlen(text);
-    if (is_special_preset(row)) snprintf(text + used, size - used, ", or %s", row->preset);
+    if (is_special_default(row)) snprintf(text + used, size - used, ", or %s", row->default_text);
 }
 
 /* The default may lie outside the range (0 or nan for "what the model says"), so a value equal to
  * it is always allowed; otherwise a dumped config could not be read back. */
-static bool is_preset(const option *row, const parsed *value) {
-    parsed preset = {0};
-    if (parse_value(row, row->preset, &preset)) return false;
+static bool is_default(const option *row, const parsed *value) {
+    parsed fallback = {0};
+    if (parse_value(row, row->default_text, &fallback)) return false;
     switch (row->type) {
     case OPTION_INT:
-        return preset.integer == value->integer;
+        return fallback.integer == value->integer;
     case OPTION_REAL:
-        return preset.real == value->real || (isnan(preset.real) && isnan(value->real));
+        return fallback.real == value->real || (isnan(fallback.real) && isnan(value->real));
     case OPTION_FLAG:
-        return preset.flag == value->flag;
+        return fallback.flag == value->flag;
     case OPTION_TEXT:
     case OPTION_CHOICE:
-        return strcmp(preset.text, value->text) == 0;
+        return strcmp(fallback.text, value->text) == 0;
     case OPTION_LIST:
         return value->list && value->list->count == 0;
     }
@@ -167,7 +167,7 @@ static bool is_preset(const option *row, const parsed *value) {
 }
 
 static const char *check_value(const option *row, const parsed *value) {
-    if (is_preset(row, value)) return NULL;
+    if (is_default(row, value)) return NULL;
     if (row->type == OPTION_CHOICE)
         return has_choice(row->choices, value->text) ? NULL : "is not one of the choices";
     if (row->type != OPTION_INT && row->type != OPTION_REAL) return NULL;
@@ -232,11 +232,11 @@ static void load_value(const option *row, const void *values, parsed *value) {
     }
 }
 
-void options_preset(option_table table, void *values) {
+void options_set_defaults(option_table table, void *values) {
     for (int i = 0; i < table.count; i++) {
         const option *row = &table.row[i];
         parsed value = {.text = ""};
-        parse_value(row, row->preset, &value);
+        parse_value(row, row->default_text, &value);
         if (row->type == OPTION_LIST)
             ((option_list *)place_of(row, values))->count = 0;
         else
@@ -303,7 +303,7 @@ sr_status options_set(option_table table, void *values, const char *key, const c
 bool options_changed(const option *row, const void *values) {
     parsed value = {0};
     load_value(row, values, &value);
-    return !is_preset(row, &value);
+    return !is_default(row, &value);
 }
 
 /* The shortest decimal text that reads back as the same double. */

@@ -31,8 +31,8 @@ static void format_details(const option *row, char *text, size_t size) {
         what = row->unit;
     else
         semicolon = "";
-    if (row->preset[0])
-        snprintf(text, size, "%s%sdefault %s", what, semicolon, row->preset);
+    if (row->default_text[0])
+        snprintf(text, size, "%s%sdefault %s", what, semicolon, row->default_text);
     else
         snprintf(text, size, "%s", what);
 }

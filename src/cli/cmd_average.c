@@ -78,7 +78,7 @@ int cmd_average(const tool *t) {
     sr_failure why = {0};
     int files = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(average_options, &v);
+    options_set_defaults(average_options, &v);
     if (options_parse(average_options, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
         return tool_report(t, &why);
     if (files < 1) return tool_error(t, TOOL_USAGE, "checkpoints to average are missing");

@@ -22,7 +22,7 @@ static const option learn_rows[] = {
      .letter = 's',
      .type = OPTION_INT,
      .offset = AT(symbols),
-     .preset = "10000",
+     .default_text = "10000",
      .low = 0,
      .high = 1e8,
      .unit = "merges",
@@ -33,7 +33,7 @@ static const option learn_rows[] = {
      .letter = 't',
      .type = OPTION_FLAG,
      .offset = AT(total_symbols),
-     .preset = "no",
+     .default_text = "no",
      .unit = "",
      .help = "count the different characters among --symbols"},
     FLAG_OPTION(NULL, "dict-input", AT(dict_input), "no",
@@ -118,7 +118,7 @@ int bpe_learn_command(const tool *t) {
     int files = 0;
     text_output o;
     if (tool_wants_help(t)) return print_learn_help();
-    options_preset(learn_options, &values);
+    options_set_defaults(learn_options, &values);
     if (options_parse(learn_options, &values, t->argc, t->argv, 3, &files, &why) != SR_OK ||
         text_output_open(&o, values.output, values.force, &why) != SR_OK)
         return tool_report(t, &why);
@@ -135,7 +135,7 @@ int bpe_vocab_command(const tool *t) {
     int files = 0;
     text_output o;
     if (tool_wants_help(t)) return print_vocab_help();
-    options_preset(vocab_options, &values);
+    options_set_defaults(vocab_options, &values);
     if (options_parse(vocab_options, &values, t->argc, t->argv, 3, &files, &why) != SR_OK ||
         text_output_open(&o, values.output, values.force, &why) != SR_OK)
         return tool_report(t, &why);

@@ -26,7 +26,7 @@ static const option apply_rows[] = {
      .letter = 'c',
      .type = OPTION_TEXT,
      .offset = AT(codes),
-     .preset = "",
+     .default_text = "",
      .unit = "",
      .help = "merges, of `statrec bpe learn` or subword-nmt, version 0.1 or 0.2",
      .value = "FILE"},
@@ -34,7 +34,7 @@ static const option apply_rows[] = {
      .letter = 'm',
      .type = OPTION_INT,
      .offset = AT(merges),
-     .preset = "-1",
+     .default_text = "-1",
      .low = -1,
      .high = 1e9,
      .unit = "merges",
@@ -47,7 +47,7 @@ static const option apply_rows[] = {
      .letter = 's',
      .type = OPTION_TEXT,
      .offset = AT(separator),
-     .preset = "@@",
+     .default_text = "@@",
      .unit = "",
      .help = "what follows each piece of a word but the last"},
     TEXT_OPTION(NULL, "glossaries", AT(glossaries), "",
@@ -175,18 +175,18 @@ static sr_status apply_line(void *context, const char *line, size_t length, sr_f
 }
 
 int bpe_apply_command(const tool *t) {
-    apply_values values, presets;
+    apply_values values, defaults;
     option_origin origin[APPLY_ROWS];
     sr_failure why = {0};
     applier a = {0};
     int files = 0;
     text_output o;
     if (tool_wants_help(t)) return print_help();
-    options_preset(apply_options, &values);
-    options_preset(apply_options, &presets);
+    options_set_defaults(apply_options, &values);
+    options_set_defaults(apply_options, &defaults);
     if (options_parse_noting(apply_options, &values, origin, t->argc, t->argv, 3, &files, &why) !=
             SR_OK ||
-        options_check_use(apply_options, &values, &presets, origin, &why) != SR_OK)
+        options_check_use(apply_options, &values, &defaults, origin, &why) != SR_OK)
         return tool_report(t, &why);
     if (!values.codes[0]) return tool_error(t, TOOL_USAGE, "-c CODES is missing");
     if (make_ready(&values, &a, &why) != SR_OK ||

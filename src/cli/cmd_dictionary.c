@@ -93,7 +93,7 @@ int cmd_dictionary(const tool *t) {
     dictionary_values o;
     int texts = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(dictionary_options, &o);
+    options_set_defaults(dictionary_options, &o);
     if (options_parse(dictionary_options, &o, t->argc, t->argv, 2, &texts, &why) != SR_OK)
         return tool_report(t, &why);
     if (texts == 0) return tool_error(t, TOOL_USAGE, "no text given");

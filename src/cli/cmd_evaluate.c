@@ -306,7 +306,7 @@ int cmd_evaluate(const tool *t) {
     if (tool_wants_help(t)) return print_help();
     char *command = tool_command(t);
     if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    options_preset(evaluate_options, &v);
+    options_set_defaults(evaluate_options, &v);
     int status = TOOL_USAGE;
     if (options_parse(evaluate_options, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
         status = tool_report(t, &why);

@@ -284,7 +284,7 @@ int cmd_export(const tool *t) {
     sr_failure why = {0};
     int files = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(export_options, &values);
+    options_set_defaults(export_options, &values);
     if (options_parse(export_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
         return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);

@@ -463,7 +463,7 @@ int cmd_info(const tool *t) {
     sr_failure why = {0};
     int files = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(info_options, &values);
+    options_set_defaults(info_options, &values);
     char *command = tool_command(t);
     if (options_parse(info_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
         files = -1;

@@ -71,7 +71,7 @@ static void append_running_state(char cell[CELL], const norm_method *m) {
 /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
 static void append_norm_parameters(char cell[CELL], const norm_method *m) {
     char text[256];
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     norm_options_format(&o, m, text, sizeof text);
     append(cell, "; parameters%s", text[strlen(m->name)] ? text + strlen(m->name) : " none");
 }
@@ -256,7 +256,7 @@ static int list_options(const tool *t) {
         const option *row = &options.row[i];
         char cell[CELL] = "";
         append(cell, "%s%s%s", row->help, *row->choices ? "; one of " : "", row->choices);
-        PRINT_ROW(row->key, *row->preset ? row->preset : "-", cell);
+        PRINT_ROW(row->key, *row->default_text ? row->default_text : "-", cell);
     }
     return TOOL_DONE;
 }

@@ -60,7 +60,7 @@ int cmd_recover(const tool *t) {
     sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
     int files = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(recover_options, &values);
+    options_set_defaults(recover_options, &values);
     if (options_parse(recover_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
         return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);

@@ -267,7 +267,7 @@ static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
     int positional = 0;
     train_config given;
     memset(&given, 0, sizeof given);
-    options_preset(resume_options(), &given);
+    options_set_defaults(resume_options(), &given);
     sr_status status =
         options_parse(resume_options(), &given, s->tool.argc, s->tool.argv, 2, &positional, why);
     if (status == SR_OK && positional != 1)

@@ -52,7 +52,7 @@ static int print_help(void) {
 void decode_choose(const decode_values *v, translator *t) {
     beam_options *b = &t->options.beam;
     const bool forbid = !strcmp(v->unknown, "forbid");
-    t->options = translate_options_preset();
+    t->options = translate_options_default();
     *b = (beam_options){.beam = v->beam,
                         .best = 1,
                         .lenpen = v->lenpen,
@@ -234,7 +234,7 @@ int cmd_translate(const tool *t) {
     sr_failure why = {0};
     int files = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     if (options_parse(table, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
         return tool_report(t, &why);
     if (files < 1 || files > 2)

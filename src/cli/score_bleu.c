@@ -191,7 +191,7 @@ static bleu_form form_of(const bleu_options *o, bool multi) {
     form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, o->tokenize);
     form.smoothing = (bleu_smoothing)bleu_find_word(BLEU_SMOOTHING_WORDS, o->smooth);
     form.smooth_value =
-        isnan(o->smooth_value) ? bleu_smooth_preset(form.smoothing) : o->smooth_value;
+        isnan(o->smooth_value) ? bleu_smooth_default(form.smoothing) : o->smooth_value;
     return form;
 }
 
@@ -245,7 +245,7 @@ static int score_files(const tool *t, const bleu_files *f, const bleu_options *o
 static sr_status parse(const tool *t, option_table table, bleu_options *o, int *hyps,
                        sr_failure *why) {
     option_origin origin[ROWS];
-    options_preset(table, o);
+    options_set_defaults(table, o);
     sr_status status = options_parse_noting(table, o, origin, t->argc, t->argv, FIRST, hyps, why);
     return status == SR_OK ? options_check_use(table, o, o, origin, why) : status;
 }

@@ -31,8 +31,8 @@ static const option_use of_parts = {.with = "raw", .holds = has_parts};
 
 #define AT(field) offsetof(conll_options, field)
 /* Letters are the script's. */
-#define LETTER_OPTION(key, letter, type, at, preset, help_line, ...)                               \
-    { NULL, key, letter, type, at, preset, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
+#define LETTER_OPTION(key, letter, type, at, default_text, help_line, ...)                         \
+    { NULL, key, letter, type, at, default_text, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 static const option rows[] = {
     LETTER_OPTION("delimiter", 'd', OPTION_TEXT, AT(delimiter), "",
                   "between columns, \\t is a tab; empty: blanks and tabs, any number"),
@@ -287,7 +287,7 @@ int score_conll(const tool *t) {
     sr_failure why = {0};
     int files = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(table, &o);
+    options_set_defaults(table, &o);
     sr_status status =
         options_parse_noting(table, &o, origin, t->argc, t->argv, FIRST, &files, &why);
     if (status == SR_OK) status = options_check_use(table, &o, &o, origin, &why);

@@ -137,7 +137,7 @@ int score_dep(const tool *t) {
     sr_failure why = {0};
     int preds = 0;
     if (tool_wants_help(t)) return print_help();
-    options_preset(table, &o);
+    options_set_defaults(table, &o);
     if (options_parse(table, &o, t->argc, t->argv, FIRST, &preds, &why) != SR_OK)
         return tool_report(t, &why);
     if (!*o.ref) return tool_error(t, TOOL_USAGE, "--ref GOLD is missing");

@@ -25,7 +25,7 @@ static const option rows[] = {
      .letter = 'o',
      .type = OPTION_TEXT,
      .offset = offsetof(settings, output),
-     .preset = "",
+     .default_text = "",
      .unit = "",
      .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf",
      .value = "FILE"},
@@ -71,7 +71,7 @@ typedef struct choices {
     option row[ROWS + CHOICES];
     struct {
         plot_name name;
-        char words[2 * PLOT_PART], help[PLOT_PART], preset[PLOT_PART];
+        char words[2 * PLOT_PART], help[PLOT_PART], default_text[PLOT_PART];
     } of[CHOICES];
     int count, own; /* the first `own` are the figure's */
 } choices;
@@ -91,13 +91,13 @@ static void add_choice(choices *c, const plot_template *t, const plot_word *w, b
     const int i = c->count++;
     snprintf(c->of[i].name, PLOT_NAME, "%s", w->name);
     snprintf(c->of[i].words, sizeof c->of[i].words, "%s", w->texts);
-    snprintf(c->of[i].preset, PLOT_PART, "%s", own ? w->value : "");
+    snprintf(c->of[i].default_text, PLOT_PART, "%s", own ? w->value : "");
     snprintf(c->of[i].help, PLOT_PART, "%s%.60s%s%.180s", own ? "" : "of ", own ? "" : t->name,
              own ? "" : ": ", w->help[0] ? w->help : "see the figure's template");
     c->row[ROWS + i] = (option)CHOICE_OPTION(
         own ? "Choices of this figure" : "Choices of some figures", c->of[i].name,
-        offsetof(settings, word) + (size_t)i * sizeof(option_text), c->of[i].preset, c->of[i].words,
-        c->of[i].help);
+        offsetof(settings, word) + (size_t)i * sizeof(option_text), c->of[i].default_text,
+        c->of[i].words, c->of[i].help);
 }
 
 /* Words of a choice that another figure has too. */
@@ -283,7 +283,7 @@ static sr_status read_options(int argc, char **argv, choices *c, settings *s, in
     const bool figure = find_figure(first_argument(argc, argv), &t);
     choices_make(c, figure ? &t : NULL);
     if (figure) plot_template_free(&t);
-    options_preset(choices_table(c), s);
+    options_set_defaults(choices_table(c), s);
     return options_parse(choices_table(c), s, argc, argv, 1, positional, why);
 }
 

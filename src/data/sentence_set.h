@@ -61,7 +61,7 @@ struct tag_set;
 
 typedef struct sentence_set {
     /* What the loader says before the first sentence, after sentence_set_create. */
-    task task;              /* TASK_SENTENCES (preset) or TASK_TAGS: label or tag counts */
+    task task;              /* TASK_SENTENCES (default) or TASK_TAGS: label or tag counts */
     bool spelled;           /* words have characters */
     int64_t letters;        /* characters of a word, the rest left out; 0: all */
     const uint8_t *allowed; /* handed on with each batch, as it has them */

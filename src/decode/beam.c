@@ -59,7 +59,7 @@ typedef struct search {
 
 /* -- options */
 
-beam_options beam_options_preset(void) {
+beam_options beam_options_default(void) {
     return (beam_options){.beam = 5, .lenpen = 1, .min_len = 1, .max_b = 200};
 }
 

@@ -19,8 +19,8 @@ typedef struct translator {
     bool stopped;
 } translator;
 
-translate_options translate_options_preset(void) {
-    return (translate_options){.beam = beam_options_preset(), .max_tokens = 16384, .threads = 1};
+translate_options translate_options_default(void) {
+    return (translate_options){.beam = beam_options_default(), .max_tokens = 16384, .threads = 1};
 }
 
 /* -- checks */

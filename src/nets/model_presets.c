@@ -15,10 +15,10 @@ const void *model_preset_find(const model_row *m, const char *name, const void *
     return NULL;
 }
 
-double model_default(double given, double preset) {
-    return isnan(given) ? preset : given;
+double model_default(double given, double otherwise) {
+    return isnan(given) ? otherwise : given;
 }
 
-int64_t model_size(int64_t given, int64_t preset) {
-    return given ? given : preset;
+int64_t model_size(int64_t given, int64_t otherwise) {
+    return given ? given : otherwise;
 }

@@ -28,9 +28,9 @@ MODELS(MODEL_DECLARE)
 const void *model_preset_find(const model_row *m, const char *name, const void *table, size_t count,
                               size_t size, sr_failure *why);
 /* `given` unless it is NaN. */
-double model_default(double given, double preset);
+double model_default(double given, double otherwise);
 /* `given` unless it is 0. */
-int64_t model_size(int64_t given, int64_t preset);
+int64_t model_size(int64_t given, int64_t otherwise);
 /* What a language model says of its mask. */
 const char *lm_mask_condition(bool causal);
 /* Sines and cosines of distances [n, d], malloc'd: row n-1-D is [sin(D w) ..., cos(D w) ...],

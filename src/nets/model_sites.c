@@ -143,11 +143,11 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
-/* The method's presets with what the options set. A layer scale that METHOD+ls or pn-released asks
+/* The method's defaults with what the options set. A layer scale that METHOD+ls or pn-released asks
  * for has as many groups as there are heads (docs/norms.md 12, 13), one in an image network. */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             bool layer_scale, norm_options *n, sr_failure *why) {
-    *n = norm_options_preset(method);
+    *n = norm_options_default(method);
     n->eps = model_default(o->norm_eps, n->eps);
     if (method->alpha > 0) n->alpha = model_norm_alpha(m, o, method);
     if (layer_scale || method->scale_by_heads) n->layer_scale = o->heads > 0 ? o->heads : 1;

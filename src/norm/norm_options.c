@@ -12,9 +12,10 @@ int norm_param_find(const norm_method *m, const char *name) {
     return -1;
 }
 
-norm_options norm_options_preset(const norm_method *m) {
+norm_options norm_options_default(const norm_method *m) {
     norm_options o = {.eps = m->eps, .alpha = m->alpha, .layer_scale = m->layer_scale};
-    for (int i = 0; i < NORM_PARAM_MAX && m->param[i].name; i++) o.param[i] = m->param[i].preset;
+    for (int i = 0; i < NORM_PARAM_MAX && m->param[i].name; i++)
+        o.param[i] = m->param[i].default_value;
     return o;
 }
 

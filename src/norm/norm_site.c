@@ -73,7 +73,7 @@ sr_status norm_site_init(norm_site *s, params *p, const char *name, const char *
                          sr_failure *why) {
     *s = (norm_site){.depth = depth, .features = features, .method = method, .options = *options};
     for (int i = 0; i < NORM_PARAM_MAX && method->param[i].name; i++)
-        if (!(options->given >> i & 1)) s->options.param[i] = method->param[i].preset;
+        if (!(options->given >> i & 1)) s->options.param[i] = method->param[i].default_value;
     sr_status status = check_options(name, features, method, &s->options, why);
     if (status != SR_OK) return status;
     snprintf(s->name, sizeof s->name, "%s", name);

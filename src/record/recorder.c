@@ -55,6 +55,8 @@ static void free_recorder(sr_recorder *r) {
 static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failure *why) {
     const sr_options unless_told = SR_OPTIONS_DEFAULT;
     r->options = unless_told;
+    const sr_options defaults = SR_OPTIONS_DEFAULT;
+    r->options = defaults;
     if (!given) return SR_OK;
     sr_status status = struct_take(&r->options, sizeof r->options, given, "sr_options", why);
     if (status != SR_OK) return status;

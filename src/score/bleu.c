@@ -37,7 +37,7 @@ int bleu_find_word(const char *words, const char *word) {
     return -1;
 }
 
-double bleu_smooth_preset(bleu_smoothing smoothing) {
+double bleu_smooth_default(bleu_smoothing smoothing) {
     return smoothing == BLEU_SMOOTH_FLOOR ? 0.1 : smoothing == BLEU_SMOOTH_ADD_K ? 1 : 0;
 }
 

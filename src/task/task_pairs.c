@@ -35,7 +35,7 @@ static int pairs_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
 
 static translator translator_for(const task_decoding *d) {
     translator t = {.model = d->model, .codec = data_codec(d->data)};
-    t.options = translate_options_preset();
+    t.options = translate_options_default();
     t.options.beam.beam = d->options->beam;
     t.options.beam.best = 1;
     const int64_t longest = 1024 + t.options.beam.beam * (beam_longest(&t.options.beam, 1024) + 1);

@@ -35,10 +35,10 @@ sr_status train_config_check(train_config *c, sr_failure *why) {
 sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why) {
     train_config wanted;
     memset(c, 0, sizeof *c);
-    options_preset(train_options(), c);
+    options_set_defaults(train_options(), c);
     sr_status status = options_read_text(train_options(), c, text, where, why);
     wanted = *c;
-    options_preset(train_options(), c);
+    options_set_defaults(train_options(), c);
     if (status == SR_OK) status = apply_recipe(c, &wanted.model, why);
     if (status == SR_OK) status = options_read_text(train_options(), c, text, where, why);
     return status == SR_OK ? train_config_check(c, why) : status;
@@ -48,11 +48,11 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
 static sr_status parse(train_config *c, option_origin *origin, int argc, char **argv, int first,
                        int *positional, sr_failure *why) {
     memset(c, 0, sizeof *c);
-    options_preset(train_options(), c);
+    options_set_defaults(train_options(), c);
     sr_status status = options_parse(train_options(), c, argc, argv, first, positional, why);
     if (status != SR_OK) return status;
     const model_options wanted = c->model;
-    options_preset(train_options(), c);
+    options_set_defaults(train_options(), c);
     status = apply_recipe(c, &wanted, why);
     const train_config base = *c;
     if (status == SR_OK)

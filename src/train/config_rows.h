@@ -5,21 +5,23 @@
 
 #include "trainer.h"
 
-#define AT(field)                            offsetof(train_config, field)
-#define TEXT(group, key, field, preset, ...) TEXT_OPTION(group, key, AT(field), preset, __VA_ARGS__)
-#define CHOICE(group, key, field, preset, words, ...)                                              \
-    CHOICE_OPTION(group, key, AT(field), preset, words, __VA_ARGS__)
-#define INT(group, key, field, preset, low, high, unit, ...)                                       \
-    INT_OPTION(group, key, AT(field), preset, low, high, unit, __VA_ARGS__)
-#define REAL(group, key, field, preset, low, high, unit, ...)                                      \
-    REAL_OPTION(group, key, AT(field), preset, low, high, unit, __VA_ARGS__)
-#define FLAG(group, key, field, preset, ...) FLAG_OPTION(group, key, AT(field), preset, __VA_ARGS__)
+#define AT(field) offsetof(train_config, field)
+#define TEXT(group, key, field, default_text, ...)                                                 \
+    TEXT_OPTION(group, key, AT(field), default_text, __VA_ARGS__)
+#define CHOICE(group, key, field, default_text, words, ...)                                        \
+    CHOICE_OPTION(group, key, AT(field), default_text, words, __VA_ARGS__)
+#define INT(group, key, field, default_text, low, high, unit, ...)                                 \
+    INT_OPTION(group, key, AT(field), default_text, low, high, unit, __VA_ARGS__)
+#define REAL(group, key, field, default_text, low, high, unit, ...)                                \
+    REAL_OPTION(group, key, AT(field), default_text, low, high, unit, __VA_ARGS__)
+#define FLAG(group, key, field, default_text, ...)                                                 \
+    FLAG_OPTION(group, key, AT(field), default_text, __VA_ARGS__)
 
-#define MODEL                                "Model"
-#define DATA                                 "Data"
-#define TRAIN                                "Training"
-#define RECORD                               "Recording"
-#define CHECKPOINT                           "Checkpoints"
+#define MODEL      "Model"
+#define DATA       "Data"
+#define TRAIN      "Training"
+#define RECORD     "Recording"
+#define CHECKPOINT "Checkpoints"
 
 enum { BIG = 1 << 30 };
 

@@ -58,6 +58,6 @@ sr_status read_config(const char *text, values *v, sr_failure *why) {
     write_config(text, strlen(text));
     memset(v, 0, sizeof *v);
     *why = (sr_failure){0};
-    options_preset(table, v);
+    options_set_defaults(table, v);
     return options_read_file(table, v, config_path(), why);
 }

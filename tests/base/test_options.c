@@ -7,11 +7,11 @@
 
 /* -- defaults and single values ---------------------------------------------------------------- */
 
-static void preset_fills_every_row(void **state) {
+static void defaults_fill_every_row(void **state) {
     (void)state;
     values v;
     memset(&v, 0xa5, sizeof v);
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     assert_int_equal(v.steps, 100);
     assert_int_equal(v.below, -1);
     assert_true(v.lr == 0.1 && isnan(v.eps) && v.decay == -0.5);
@@ -28,13 +28,14 @@ static void changed_follows_the_value(void **state) {
     static const char *const set[][2] = {{"max-steps", "7"},     {"lr", "0.25"}, {"eps", "0"},
                                          {"augment", "no"},      {"name", "x"},  {"output", ""},
                                          {"method", "groupnorm"}};
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) {
         sr_failure why = {0};
         assert_false(options_changed(row_of(set[i][0]), &v));
         check_ok(options_set(table, &v, set[i][0], set[i][1], "test", &why), &why);
         assert_true(options_changed(row_of(set[i][0]), &v));
-        check_ok(options_set(table, &v, set[i][0], row_of(set[i][0])->preset, "test", &why), &why);
+        check_ok(options_set(table, &v, set[i][0], row_of(set[i][0])->default_text, "test", &why),
+                 &why);
         assert_false(options_changed(row_of(set[i][0]), &v));
     }
 }
@@ -82,7 +83,7 @@ static void values_are_read(void **state) {
         values v;
         sr_failure why = {0};
         char text[OPTION_TEXT_SIZE];
-        options_preset(table, &v);
+        options_set_defaults(table, &v);
         check_ok(options_set(table, &v, good[i].key, good[i].text, "test", &why), &why);
         options_format(row_of(good[i].key), &v, text, sizeof text);
         assert_string_equal(text, good[i].format ? good[i].format : good[i].text);
@@ -140,7 +141,7 @@ static void wrong_values_are_refused(void **state) {
         values v, before;
         sr_failure why = {0};
         memset(&v, 0, sizeof v);
-        options_preset(table, &v);
+        options_set_defaults(table, &v);
         before = v;
         assert_int_equal(options_set(table, &v, bad[i].key, bad[i].text, "where", &why), SR_USAGE);
         assert_int_equal(why.status, SR_USAGE);
@@ -157,7 +158,7 @@ static void long_text_is_refused(void **state) {
     char text[OPTION_TEXT_SIZE + 1];
     memset(text, 'x', sizeof text);
     text[OPTION_TEXT_SIZE - 1] = 0;
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     check_ok(options_set(table, &v, "name", text, "w", &why), &why);
     assert_int_equal(strlen(v.name), OPTION_TEXT_SIZE - 1);
     text[OPTION_TEXT_SIZE - 1] = 'x';
@@ -175,8 +176,8 @@ static void reals_round_trip(void **state) {
         values v, w;
         sr_failure why = {0};
         char text[64];
-        options_preset(table, &v);
-        options_preset(table, &w);
+        options_set_defaults(table, &v);
+        options_set_defaults(table, &w);
         v.decay = real[i];
         options_format(row_of("decay"), &v, text, sizeof text);
         check_ok(options_set(table, &w, "decay", text, "w", &why), &why);
@@ -196,7 +197,7 @@ static void dump_round_trips(void **state) {
         values v, w;
         sr_failure why;
         memset(&v, 0, sizeof v);
-        options_preset(table, &v);
+        options_set_defaults(table, &v);
         snprintf(v.name, sizeof v.name, "%s", texts[i]);
         v.lr = 1.0 / 3, v.eps = 1e-5, v.any = INT64_MIN, v.seed = INT64_MAX;
         v.augment = false, v.quiet = true, v.steps = 17;
@@ -212,7 +213,7 @@ static void dump_of_the_defaults(void **state) {
     (void)state;
     values v;
     memset(&v, 0, sizeof v);
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     snprintf(v.config, sizeof v.config,
              "train.conf"); /* not repeated: its lines are in the values */
     char *dump = options_dump(table, &v);
@@ -232,7 +233,7 @@ static void dump_of_the_longest_texts(void **state) {
     values v, w;
     sr_failure why;
     memset(&v, 0, sizeof v);
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     memset(v.name, '"', sizeof v.name - 1);
     memset(v.output, '\n', sizeof v.output - 1);
     char *dump = options_dump(table, &v);
@@ -339,7 +340,7 @@ static void refused_use(const char *message, int argc, const char *const *argv) 
     sr_failure why = {0};
     used v, base;
     for (int i = 0; i < argc; i++) copy[i] = (char *)(uintptr_t)argv[i];
-    options_preset(used_table, &v);
+    options_set_defaults(used_table, &v);
     base = v;
     check_ok(options_parse_noting(used_table, &v, origin, argc, copy, 0, &positional, &why), &why);
     options_check_use(used_table, &v, &base, origin, &why);
@@ -353,7 +354,7 @@ static void refused_use(const char *message, int argc, const char *const *argv) 
 static void dump_leaves_out_what_has_no_use(void **state) {
     (void)state;
     used v;
-    options_preset(used_table, &v);
+    options_set_defaults(used_table, &v);
     char *text = options_dump(used_table, &v);
     assert_string_equal(text, "on = no\n# options without effect are left out\n");
     assert_true(options_left_out(text));
@@ -383,7 +384,7 @@ static void use_is_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(preset_fills_every_row),
+        cmocka_unit_test(defaults_fill_every_row),
         cmocka_unit_test(changed_follows_the_value),
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(wrong_values_are_refused),

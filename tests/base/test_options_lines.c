@@ -55,7 +55,7 @@ static void value_of_a_dump(void **state) {
     sr_failure why = {0};
     char value[OPTION_TEXT_SIZE];
     memset(&v, 0, sizeof v);
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     for (int i = 0; i < table.count; i++) {
         if (table.row[i].type != OPTION_TEXT || !strcmp(table.row[i].key, "config")) continue;
         check_ok(options_set(table, &v, table.row[i].key, odd, "test", &why), &why);

@@ -20,7 +20,7 @@ static const option_table list_table = {rows, 2};
 static sr_status parse(list_values *v, int argc, const char *const *argv, sr_failure *why) {
     char *copy[64];
     int positional;
-    options_preset(list_table, v);
+    options_set_defaults(list_table, v);
     for (int i = 0; i < argc; i++) copy[i] = (char *)argv[i];
     return options_parse(list_table, v, argc, copy, 0, &positional, why);
 }
@@ -32,7 +32,7 @@ static void every_one_counts(void **state) {
     char text[64];
     const char *argv[] = {"--ref", "a", "--name=x", "--ref=b", "--name=y", "--ref", "a"};
     v.ref.count = 9; /* the default is none */
-    options_preset(list_table, &v);
+    options_set_defaults(list_table, &v);
     assert_int_equal(v.ref.count, 0);
     assert_false(options_changed(&rows[0], &v));
     check_ok(parse(&v, 7, argv, &why), &why);

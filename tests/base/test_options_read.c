@@ -19,7 +19,7 @@ typedef struct line {
 static sr_status parse(line *l, const char *const *words) {
     static char program[] = "program";
     memset(l, 0, sizeof *l);
-    options_preset(table, &l->v);
+    options_set_defaults(table, &l->v);
     l->argv[l->argc++] = program;
     for (; *words; words++) l->argv[l->argc++] = (char *)(uintptr_t)*words;
     return options_parse(table, &l->v, l->argc, l->argv, 1, &l->positional, &l->why);
@@ -272,7 +272,7 @@ static void config_with_a_zero_byte(void **state) {
     sr_failure why = {0};
     static const char text[] = "lr = 1\nname = a\0b\n";
     write_config(text, sizeof text - 1);
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     assert_int_equal(options_read_file(table, &v, config_path(), &why), SR_USAGE);
     check_failure(&why, SR_USAGE, ":2: the line holds a zero byte");
 }
@@ -281,7 +281,7 @@ static void config_that_cannot_be_read(void **state) {
     (void)state;
     values v;
     sr_failure why = {0};
-    options_preset(table, &v);
+    options_set_defaults(table, &v);
     assert_int_equal(options_read_file(table, &v, "/nowhere/train.conf", &why), SR_IO);
     assert_string_equal(why.text, "/nowhere/train.conf: No such file or directory");
     why = (sr_failure){0};
@@ -301,7 +301,7 @@ static void config_that_is_too_long(void **state) {
     for (int more = 0; more < 2; more++) {
         values v;
         sr_failure why = {0};
-        options_preset(table, &v);
+        options_set_defaults(table, &v);
         memset(text, '#', MOST + 1);
         memcpy(text + MOST + more - 8, "\nlr = 2\n", 8);
         write_config(text, (size_t)(MOST + more));

@@ -56,7 +56,7 @@ unsigned char *read_raw(const char *path, size_t *size) {
     return bytes;
 }
 
-data_options preset_options(const char *name, const char *dir) {
+data_options default_options(const char *name, const char *dir) {
     data_options o = {.batch_size = 128, .augment = true, .max_tokens = 2048, .seed = 1};
     o.eval_batch_size = 10, o.window = 32, o.eos_of_empty = true;
     snprintf(o.name, sizeof o.name, "%s", name);

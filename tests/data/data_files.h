@@ -16,7 +16,7 @@ const char *write_text(const char *dir, const char *name, const char *text);
 unsigned char *read_raw(const char *path, size_t *size);
 
 /* Options with usable defaults. */
-data_options preset_options(const char *name, const char *dir);
+data_options default_options(const char *name, const char *dir);
 /* Opens or fails the test; refuses: opening must fail with this status and text. */
 dataset *open_data(const data_options *o);
 void refuse_data(const data_options *o, sr_status status, const char *part);

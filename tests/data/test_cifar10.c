@@ -40,7 +40,7 @@ static void reads_any_subset(void **state) {
     const char *dir = make_folder();
     write_records(dir, "data_batch_2.bin.gz", 7, 0);
     write_records(dir, "data_batch_5.bin", 4, 7);
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     dataset *d = open_data(&o);
     assert_int_equal(data_batches(d, SPLIT_TRAIN), 1);
     assert_int_equal(get(d, SPLIT_TRAIN, 0, 0).count, 11);
@@ -80,7 +80,7 @@ static void normalises_channels_last(void **state) {
     const char *dir = make_folder();
     write_records(dir, "data_batch_1.bin", 6, 0);
     write_records(dir, "test_batch.bin", 5, 3);
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     dataset *d = open_data(&o);
     unsigned char *train = make_records(6, 0), *test = make_records(5, 3);
     batch b = get(d, SPLIT_VALID, 0, 0);
@@ -137,7 +137,7 @@ static void augments_by_crop_and_mirror(void **state) {
     const char *dir = make_folder();
     write_records(dir, "data_batch_1.bin", 10, 0);
     write_records(dir, "test_batch.bin", 10, 0); /* the same pictures, unchanged */
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     dataset *d = open_data(&o), *plain = open_data(&o);
     unsigned char *bytes = make_records(10, 0);
     double black[3];
@@ -182,7 +182,7 @@ static void augments_by_seed_epoch_image(void **state) {
     (void)state;
     const char *dir = make_folder();
     write_records(dir, "data_batch_1.bin", 10, 0);
-    data_options o = preset_options("cifar10", dir), small = o, seeded = o;
+    data_options o = default_options("cifar10", dir), small = o, seeded = o;
     uint64_t a[10], b[10], c[10], d[10];
     int of_epoch = 0, of_seed = 0;
     small.batch_size = 3;
@@ -202,7 +202,7 @@ static void visits_every_image_once(void **state) {
     unsigned char *bytes = make_records(50, 0);
     for (int i = 0; i < 50; i++) memset(bytes + i * RECORD + 1, i * 5, 3072);
     write_bytes(dir, "data_batch_1.bin", bytes, 50 * RECORD);
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     o.augment = false, o.batch_size = 8;
     dataset *d = open_data(&o);
     uint64_t orders[2] = {0};
@@ -229,7 +229,7 @@ static void is_a_pure_function(void **state) {
     const char *dir = make_folder();
     write_records(dir, "data_batch_1.bin", 40, 0);
     write_records(dir, "test_batch.bin", 20, 0);
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     o.batch_size = 16;
     check_pure(&o, SPLIT_TRAIN);
     check_pure(&o, SPLIT_VALID);
@@ -244,7 +244,7 @@ static void is_a_pure_function(void **state) {
 static void refuses_damaged_files(void **state) {
     (void)state;
     const char *dir = make_folder();
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     unsigned char *bytes = make_records(10, 0);
     static const size_t sizes[] = {1, 3072, 3074, 6145, 30729, 30000};
     for (int i = 0; i < 6; i++) {
@@ -269,7 +269,7 @@ static void refuses_damaged_files(void **state) {
 static void refuses_missing_data(void **state) {
     (void)state;
     const char *dir = make_folder();
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     refuse_data(&o, SR_IO, "holds none of data_batch_1.bin .. data_batch_5.bin");
     write_records(dir, "test_batch.bin", 2, 0);
     refuse_data(&o, SR_IO, "holds none of");
@@ -278,9 +278,9 @@ static void refuses_missing_data(void **state) {
     refuse_data(&o, SR_USAGE, "batch-size 0");
     o.batch_size = 1, o.limit = -1;
     refuse_data(&o, SR_USAGE, "limit -1");
-    o = preset_options("cifar11", dir);
+    o = default_options("cifar11", dir);
     refuse_data(&o, SR_USAGE, "no data set is called 'cifar11'");
-    o = preset_options("cifar10", "/nonexistent");
+    o = default_options("cifar10", "/nonexistent");
     refuse_data(&o, SR_IO, "/nonexistent");
 }
 
@@ -288,7 +288,7 @@ static void refuses_a_batch_past_the_end(void **state) {
     (void)state;
     const char *dir = make_folder();
     write_records(dir, "data_batch_1.bin", 2, 0);
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     dataset *d = open_data(&o);
     batch b;
     assert_int_equal(data_batch(d, SPLIT_TRAIN, 0, 1, &b, NULL), SR_USAGE);
@@ -302,7 +302,7 @@ static void reads_the_shared_batches(void **state) {
     const char *dir = check_shared("data/cifar10");
     if (!dir) skip();
     static const int want[10] = {1989, 1981, 2042, 2011, 2009, 1925, 2038, 2027, 2012, 1966};
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     dataset *d = open_data(&o);
     int count[2][10] = {{0}};
     for (int s = 0; s < 2; s++)

@@ -35,7 +35,7 @@ static void reads_fine_labels(void **state) {
     const char *dir = make_folder();
     write_records(dir, "train.bin.gz", 2, 20, 0);
     write_records(dir, "test.bin", 2, 11, 40);
-    data_options o = preset_options("cifar100", dir);
+    data_options o = default_options("cifar100", dir);
     o.augment = false;
     dataset *d = open_data(&o);
     const data_shape *shape = data_get_shape(d);
@@ -71,7 +71,7 @@ static void holds_out(void **state) {
     write_records(dir, "data_batch_3.bin", 1, 6, 6);
     write_records(dir, "test_batch.bin", 1, 11, 13);
     for (int k = 0; k < 2; k++) {
-        data_options o = preset_options(k ? "cifar10" : "cifar100", dir);
+        data_options o = default_options(k ? "cifar10" : "cifar100", dir);
         const int count = k ? 12 : 20;
         o.valid_images = 8, o.limit = k ? 3 : 0;
         dataset *d = open_data(&o);
@@ -91,7 +91,7 @@ static void holds_out(void **state) {
 static void says_what_is_missing(void **state) {
     (void)state;
     const char *dir = make_folder();
-    data_options o = preset_options("cifar100", dir);
+    data_options o = default_options("cifar100", dir);
     refuse_data(&o, SR_IO, "holds no train.bin, plain or .gz");
     write_records(dir, "train.bin", 2, 3, 0);
     dataset *d = open_data(&o);
@@ -107,7 +107,7 @@ static void refuses_damaged_files(void **state) {
     (void)state;
     static unsigned char file[4 * (PIXELS + 2)];
     const char *dir = make_folder();
-    data_options o = preset_options("cifar100", dir);
+    data_options o = default_options("cifar100", dir);
     write_raw(dir, "train.bin", file, sizeof file - 1);
     refuse_data(&o, SR_FORMAT,
                 "train.bin: byte 9222: record 3 has 3073 bytes instead of 3074: cut "

@@ -7,7 +7,7 @@
 #include "data_files.h"
 
 static data_options options(const char *name, const char *dir) {
-    data_options o = preset_options(name, dir);
+    data_options o = default_options(name, dir);
     o.batch_size = 8;
     return o;
 }

@@ -35,7 +35,7 @@ static void images_survive(void **state) {
     unsigned char record[2 * 3073] = {3};
     write_bytes(dir, "data_batch_1.bin.gz", record, sizeof record);
     write_bytes(dir, "test_batch.bin", record, sizeof record);
-    data_options o = preset_options("cifar10", dir);
+    data_options o = default_options("cifar10", dir);
     check_allocations(&o);
     o.valid_images = 1;
     check_allocations(&o);
@@ -45,10 +45,10 @@ static void images_survive(void **state) {
     write_bytes(dir, "train-labels-idx1-ubyte.gz", labels, sizeof labels);
     write_bytes(dir, "t10k-images-idx3-ubyte.gz", images, sizeof images);
     write_bytes(dir, "t10k-labels-idx1-ubyte", labels, sizeof labels);
-    o = preset_options("idx", dir);
+    o = default_options("idx", dir);
     o.valid_images = 1;
     check_allocations(&o);
-    o = preset_options("synth-images", "");
+    o = default_options("synth-images", "");
     o.limit = 3;
     check_allocations(&o);
 }
@@ -60,7 +60,7 @@ static void parallel_text_survives(void **state) {
     write_text(dir, "train.en", "a dog\na small dog\n");
     write_text(dir, "valid.de", "hund\n");
     write_text(dir, "valid.en", "dog\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     o.shuffle_sources = true;
     o.prefetch = true;
     check_allocations(&o);
@@ -81,7 +81,7 @@ static void dictionaries_and_steps_survive(void **state) {
     write_text(dir, "train.en", "a dog\na small dog\n");
     write_text(dir, "valid.de", "hund\n");
     write_text(dir, "valid.en", "dog\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     snprintf(o.target_dictionary, DATA_TEXT, "%s", write_text(dir, "dict.en", "a 2\ndog 1\n"));
     strcpy(o.dictionary, "separate");
     o.tokenizer = &step;
@@ -90,7 +90,7 @@ static void dictionaries_and_steps_survive(void **state) {
 
 static void generated_pairs_survive(void **state) {
     (void)state;
-    data_options o = preset_options("synth-pairs", "");
+    data_options o = default_options("synth-pairs", "");
     o.limit = 10;
     check_allocations(&o);
 }
@@ -100,7 +100,7 @@ static void running_text_survives(void **state) {
     const char *dir = make_folder();
     write_text(dir, "train", "a b c d\n\nb a\n");
     write_text(dir, "valid.gz", "a a b\nb\n");
-    data_options o = preset_options("text", dir);
+    data_options o = default_options("text", dir);
     o.batch_size = o.eval_batch_size = 2, o.window = 2;
     check_allocations(&o);
 }
@@ -109,7 +109,7 @@ static void running_bytes_survive(void **state) {
     (void)state;
     const char *dir = make_folder();
     write_text(dir, "text.gz", "a b c d\n\nb aq");
-    data_options o = preset_options("bytes", dir);
+    data_options o = default_options("bytes", dir);
     strcpy(o.file, "text");
     o.batch_size = o.eval_batch_size = 1, o.window = 2, o.valid_bytes = o.test_bytes = 3;
     check_allocations(&o);
@@ -121,7 +121,7 @@ static void trees_survive(void **state) {
     const char *dir = make_folder();
     write_text(dir, "train.gz", "a\tX\t2\tl\nb\tY\t0\tm\n\nc\tX\t0\tm\n");
     write_text(dir, "valid", "a\tX\t0\tm\n");
-    data_options o = preset_options("trees", dir);
+    data_options o = default_options("trees", dir);
     o.prefetch = true;
     o.tokenizer = &step;
     check_allocations(&o);
@@ -133,18 +133,18 @@ static void classified_sentences_survive(void **state) {
     const char *dir = make_folder();
     write_text(dir, "train", "0 a b\n1 b \xe9\n");
     write_text(dir, "test.gz", "1 a\n");
-    data_options o = preset_options("labelled", dir);
+    data_options o = default_options("labelled", dir);
     *o.validpref = 0, o.valid_share = 0.5;
     o.tokenizer = &step;
     check_allocations(&o);
     write_text(dir, "train", "\"0\",\"a\",\"b\"\n1,c\n");
     write_text(dir, "test.gz", "1,a\n");
-    o = preset_options("labelled-csv", dir);
+    o = default_options("labelled-csv", dir);
     strcpy(o.validpref, "train");
     check_allocations(&o);
     write_text(dir, "rt.neg", "a b\nc\n");
     write_text(dir, "rt.pos", "d\n\xe9 e\n");
-    o = preset_options("polarity", dir);
+    o = default_options("polarity", dir);
     strcpy(o.trainpref, "rt");
     o.valid_count = o.test_count = 1, o.prefetch = true;
     check_allocations(&o);
@@ -155,7 +155,7 @@ static void tagged_words_survive(void **state) {
     const char *dir = make_folder();
     write_text(dir, "train", "a B-P\nb I-P\n\nc\303\261 O\nd B-Q\n");
     write_text(dir, "valid.gz", "a B-P\n\361 I-R\n");
-    data_options o = preset_options("conll", dir);
+    data_options o = default_options("conll", dir);
     check_allocations(&o);
 }
 

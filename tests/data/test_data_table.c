@@ -20,7 +20,7 @@ static void every_row_describes_its_task(void **state) {
     (void)state;
     for (int i = 0; data_name(i); i++) {
         if (strncmp(data_name(i), "synth-", 6) != 0) continue;
-        data_options o = preset_options(data_name(i), "");
+        data_options o = default_options(data_name(i), "");
         o.limit = 50;
         dataset *d = open_data(&o);
         batch b;

@@ -57,7 +57,7 @@ static data_options small_set(const char *dir, int low) {
     write_labels(dir, LABELS, 24, low, 4);
     write_images(dir, TEST, 6, 100);
     write_labels(dir, TEST_LABEL ".gz", 6, low, 4);
-    data_options o = preset_options("idx", dir);
+    data_options o = default_options("idx", dir);
     o.valid_images = -1;
     o.augment = false;
     return o;
@@ -187,7 +187,7 @@ static void other_names(void **state) {
     const char *dir = make_folder();
     write_images(dir, "letters", 12, 0);
     write_labels(dir, "names", 12, 0, 3);
-    data_options o = preset_options("idx", dir);
+    data_options o = default_options("idx", dir);
     strcpy(o.idx_train_images, "letters"), strcpy(o.idx_train_labels, "names");
     dataset *d = open_data(&o); /* no test images */
     assert_false(data_has_split(d, SPLIT_TEST));
@@ -342,7 +342,7 @@ static void reads_the_shared_mnist(void **state) {
     (void)state;
     const char *dir = check_shared("data/mnist");
     if (!dir) skip();
-    data_options o = preset_options("idx", dir);
+    data_options o = default_options("idx", dir);
     o.valid_images = -1;
     dataset *d = open_data(&o);
     /* the digits of the last 5,000 training and of all test images */

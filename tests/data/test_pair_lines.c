@@ -57,7 +57,7 @@ static void expect_words(dataset *d, data_side side, const char *want) {
 
 static void keeps_the_lines_of_evaluation(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_pairs());
+    data_options o = default_options("parallel", write_pairs());
     dataset *d = open_data(&o);
     assert_int_equal(data_pairs(d, SPLIT_VALID), 3);
     assert_int_equal(data_pairs(d, SPLIT_TEST), 0);
@@ -80,7 +80,7 @@ static void keeps_the_lines_of_evaluation(void **state) {
 /* The rows of every batch are the tokens of the lines that they say they are. */
 static void rows_are_those_of_their_pairs(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_pairs());
+    data_options o = default_options("parallel", write_pairs());
     for (int shuffled = 0; shuffled < 2; shuffled++) {
         o.max_tokens = 4, o.shuffle_sources = shuffled;
         dataset *d = open_data(&o);
@@ -108,7 +108,7 @@ static void rows_are_those_of_their_pairs(void **state) {
 
 static void encodes_lines(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_pairs());
+    data_options o = default_options("parallel", write_pairs());
     dataset *d = open_data(&o);
     int32_t id[2] = {-1, -1};
     int64_t count;
@@ -126,7 +126,7 @@ static void encodes_lines(void **state) {
     check_failure(&why, SR_FORMAT, "byte 2 of the line is 0xc3, not UTF-8");
     assert_int_equal(data_encode_line(d, SIDE_SOURCE, "a\nb", 3, id, 2, &count, NULL), SR_USAGE);
     data_close(d);
-    o = preset_options("synth-images", "");
+    o = default_options("synth-images", "");
     o.limit = 1;
     d = open_data(&o);
     assert_int_equal(data_encode_line(d, SIDE_SOURCE, "a", 1, id, 2, &count, NULL), SR_USAGE);
@@ -155,7 +155,7 @@ static void lines_go_through_the_tokenizer(void **state) {
     const char *dir = write_pairs();
     write_text(dir, "valid.de", "HUND\nEin\n");
     write_text(dir, "valid.en", "Dog\nA\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     o.tokenizer = &step;
     dataset *d = open_data(&o);
     assert_int_equal(calls, 5);
@@ -198,7 +198,7 @@ static void a_step_learns_from_training_lines(void **state) {
     learner l = {0};
     line_step step = {.name = "learn", .begin = learn, .apply = as_it_is, .self = &l};
     const char *dir = write_pairs();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     o.tokenizer = &step, o.limit = 2;
     data_close(open_data(&o));
     assert_int_equal(l.lines, 2);
@@ -211,7 +211,7 @@ static void a_step_learns_from_training_lines(void **state) {
 
 static void each_side_has_its_own(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_pairs());
+    data_options o = default_options("parallel", write_pairs());
     strcpy(o.dictionary, "separate");
     dataset *d = open_data(&o);
     const data_shape *shape = data_get_shape(d);
@@ -234,7 +234,7 @@ static void each_side_has_its_own(void **state) {
 
 static void one_dictionary_serves_both(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_pairs());
+    data_options o = default_options("parallel", write_pairs());
     dataset *d = open_data(&o);
     const data_shape *shape = data_get_shape(d);
     assert_true(shape->target_vocabulary == 0 && shape->vocabulary == 16);
@@ -245,7 +245,7 @@ static void one_dictionary_serves_both(void **state) {
 static void reads_the_joint_dictionary(void **state) {
     (void)state;
     const char *dir = write_pairs();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     char *const place[] = {o.source_dictionary, o.target_dictionary};
     const char *path = write_text(dir, "dict.txt", "dog 7\nein 5\nkatze 5\n");
     for (int i = 0; i < 2; i++) {
@@ -266,7 +266,7 @@ static void reads_the_joint_dictionary(void **state) {
 static void reads_one_side_and_counts_the_other(void **state) {
     (void)state;
     const char *dir = write_pairs();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     strcpy(o.dictionary, "separate");
     snprintf(o.target_dictionary, DATA_TEXT, "%s", write_text(dir, "dict.en", "barks 1\na 1\n"));
     dataset *d = open_data(&o);
@@ -300,7 +300,7 @@ static void marks_and_ends_are_no_words(void **state) {
         write_text(dir, "valid.en",
                    "\xef\xbb\xbf"
                    "a dog\r\ntwo");
-        data_options o = preset_options("parallel", dir);
+        data_options o = default_options("parallel", dir);
         dataset *d = open_data(&o);
         expect_words(d, SIDE_SOURCE, "a dog ein hund two zwei");
         expect_line(data_source(d, SPLIT_VALID, 0), "ein hund");
@@ -317,7 +317,7 @@ static void counts_what_it_drops(void **state) {
     const char *dir = write_pairs();
     write_text(dir, "train.de", "a\n\na b c d e f g h\na a a a a a a a\na\n");
     write_text(dir, "train.en", "a\na a a a a a a a\na\n \na a a a a a a\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     o.max_tokens = 8;
     dataset *d = open_data(&o);
     assert_non_null(strstr(data_describe(d), "; training 2 pairs, 10 target tokens, 0.00 % <unk> "

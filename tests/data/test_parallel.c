@@ -44,7 +44,7 @@ static const char *spell(const dataset *d, const int32_t *row, const uint8_t *ma
 
 static void reads_pairs_and_dictionary(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_small());
+    data_options o = default_options("parallel", write_small());
     dataset *d = open_data(&o);
     static const char *const want[] = {"a",       "ein",          "dog",  "hund",
                                        "kleiner", "l\xc3\xa4uft", "runs", "small"};
@@ -70,7 +70,7 @@ static void reads_pairs_and_dictionary(void **state) {
 
 static void cuts_the_dictionary(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_small());
+    data_options o = default_options("parallel", write_small());
     o.vocab_size = 8;
     dataset *d = open_data(&o);
     assert_int_equal(data_get_shape(d)->vocabulary, 8);
@@ -84,7 +84,7 @@ static void cuts_the_dictionary(void **state) {
 
 static void uses_the_first_lines_only(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_small());
+    data_options o = default_options("parallel", write_small());
     o.limit = 1;
     dataset *d = open_data(&o);
     batch b = get(d, SPLIT_TRAIN, 0, 0);
@@ -101,7 +101,7 @@ static void drops_empty_and_long_pairs(void **state) {
     const char *dir = write_small();
     write_text(dir, "train.de", "a b\n\nc\nd e f g h\n");
     write_text(dir, "train.en", "a b\nx\n \t\r\nd\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     o.max_tokens = 5;
     dataset *d = open_data(&o);
     assert_non_null(strstr(data_describe(d), "training 1 pairs, 3 target tokens, 0.00 % <unk> "
@@ -119,7 +119,7 @@ static void long_validation_pairs_stay(void **state) {
     const char *dir = write_small();
     write_text(dir, "valid.de", "a\na b c d e\na\n");
     write_text(dir, "valid.en", "x\nx\nx y\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     for (o.max_tokens = 4; o.max_tokens <= 64; o.max_tokens *= 4) {
         dataset *d = open_data(&o);
         int64_t pairs = 0, tokens = 0, longest = 0;
@@ -138,7 +138,7 @@ static void reads_windows_line_ends_and_plain_first(void **state) {
     (void)state;
     const char *dir = write_small();
     write_text(dir, "train.en", "one\r\ntwo three\r\nfour\r\nfive\r\n");
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     dataset *d = open_data(&o);
     int found = 0;
     for (int i = TOKEN_FIRST_WORD; data_word(d, SIDE_SOURCE, i); i++) {
@@ -152,7 +152,7 @@ static void reads_windows_line_ends_and_plain_first(void **state) {
 static void refuses_missing_files(void **state) {
     (void)state;
     const char *dir = write_small();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     char part[1024];
     strcpy(o.target, "fr");
     snprintf(part, sizeof part, "%s/train.fr: No such file or directory (nor %s/train.fr.gz)", dir,
@@ -170,9 +170,9 @@ static void refuses_missing_files(void **state) {
     data_close(d);
     strcpy(o.source, "");
     refuse_data(&o, SR_USAGE, "source is not given");
-    o = preset_options("parallel", "/nonexistent");
+    o = default_options("parallel", "/nonexistent");
     refuse_data(&o, SR_IO, "/nonexistent: No such file");
-    o = preset_options("parallel", dir);
+    o = default_options("parallel", dir);
     strcpy(o.target, "de");
     refuse_data(&o, SR_USAGE, "source and target are one language, 'de'");
 }
@@ -180,7 +180,7 @@ static void refuses_missing_files(void **state) {
 static void refuses_a_folder_for_a_file(void **state) {
     (void)state;
     const char *dir = write_small();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     char path[1024];
     snprintf(path, sizeof path, "%s/train.de", dir);
     assert_int_equal(unlink(path), 0);
@@ -192,7 +192,7 @@ static void refuses_a_folder_for_a_file(void **state) {
 static void refuses_a_folder_it_may_not_read(void **state) {
     (void)state;
     const char *dir = write_small();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     assert_int_equal(chmod(dir, 0), 0);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -213,7 +213,7 @@ static void refuses_a_folder_it_may_not_read(void **state) {
 static void refuses_uneven_and_damaged_text(void **state) {
     (void)state;
     const char *dir = write_small();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     write_text(dir, "valid.en", "a\nb\nc\n");
     refuse_data(&o, SR_FORMAT, "valid.de.gz has 2 lines, but ");
     refuse_data(&o, SR_FORMAT, "valid.en has 3");
@@ -228,7 +228,7 @@ static void refuses_uneven_and_damaged_text(void **state) {
 static void refuses_every_truncation(void **state) {
     (void)state;
     const char *dir = write_small();
-    data_options o = preset_options("parallel", dir);
+    data_options o = default_options("parallel", dir);
     char path[1024], part[64];
     size_t size;
     snprintf(path, sizeof path, "%s/train.en.gz", dir);
@@ -302,7 +302,7 @@ static int64_t walk_pass(dataset *d, data_split split, int64_t epoch, int64_t ma
 static void visits_every_pair_once(void **state) {
     (void)state;
     enum { PAIRS = 300 };
-    data_options o = preset_options("parallel", write_numbered(PAIRS));
+    data_options o = default_options("parallel", write_numbered(PAIRS));
     o.max_tokens = 64;
     dataset *d = open_data(&o);
     uint64_t digest[3];
@@ -322,7 +322,7 @@ static void visits_every_pair_once(void **state) {
 static void shuffles_sources_in_every_split(void **state) {
     (void)state;
     enum { PAIRS = 300 };
-    data_options o = preset_options("parallel", write_numbered(PAIRS));
+    data_options o = default_options("parallel", write_numbered(PAIRS));
     o.max_tokens = 64, o.shuffle_sources = true;
     dataset *d = open_data(&o);
     for (int split = SPLIT_TRAIN; split <= SPLIT_VALID; split++) {
@@ -343,7 +343,7 @@ static void shuffles_sources_in_every_split(void **state) {
 /* Shortest first in every epoch, in another order within a length; bucketed: in any order. */
 static void sorted_batches_come_shortest_first(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_numbered(300));
+    data_options o = default_options("parallel", write_numbered(300));
     o.max_tokens = 64;
     for (int sorted = 0; sorted < 2; sorted++) {
         bool rising = true;
@@ -362,7 +362,7 @@ static void sorted_batches_come_shortest_first(void **state) {
 
 static void is_a_pure_function(void **state) {
     (void)state;
-    data_options o = preset_options("parallel", write_numbered(200));
+    data_options o = default_options("parallel", write_numbered(200));
     o.max_tokens = 64;
     check_pure(&o, SPLIT_TRAIN);
     check_pure(&o, SPLIT_VALID);
@@ -373,7 +373,7 @@ static void is_a_pure_function(void **state) {
 /* data/FOLDER of the shared data with these numbers of pairs. */
 static void expect_shared(const char *folder, const char *trainpref, const char *testpref,
                           const char *counts) {
-    data_options o = preset_options("parallel", folder);
+    data_options o = default_options("parallel", folder);
     o.max_tokens = 4096;
     snprintf(o.trainpref, sizeof o.trainpref, "%s", trainpref);
     snprintf(o.testpref, sizeof o.testpref, "%s", testpref);

@@ -167,14 +167,14 @@ static void same_bytes(data_options *o) {
 
 static void images_are_the_same(void **state) {
     (void)state;
-    data_options o = preset_options("synth-images", "");
+    data_options o = default_options("synth-images", "");
     o.limit = 70, o.batch_size = 16;
     same_bytes(&o);
 }
 
 static void pairs_are_the_same(void **state) {
     (void)state;
-    data_options o = preset_options("synth-pairs", "");
+    data_options o = default_options("synth-pairs", "");
     o.limit = 100, o.max_tokens = 128;
     same_bytes(&o);
 }

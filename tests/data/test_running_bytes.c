@@ -10,7 +10,7 @@
 static data_options small_options(const char *text) {
     const char *dir = make_folder();
     write_text(dir, "small.gz", text);
-    data_options o = preset_options("bytes", dir);
+    data_options o = default_options("bytes", dir);
     strcpy(o.file, "small");
     o.valid_share = o.test_share = NAN;
     o.batch_size = 2, o.eval_batch_size = 1, o.window = 2;
@@ -155,7 +155,7 @@ static void shared_prefix(void **state) {
     (void)state;
     const char *path = check_shared("data/enwik8-prefix");
     if (!path) skip();
-    data_options o = preset_options("bytes", path);
+    data_options o = default_options("bytes", path);
     strcpy(o.file, "enwik8.first4000000");
     o.valid_share = o.test_share = NAN;
     dataset *d = open_data(&o);

@@ -16,7 +16,7 @@ static const char *write_small(void) {
 }
 
 static data_options small_options(void) {
-    data_options o = preset_options("text", write_small());
+    data_options o = default_options("text", write_small());
     o.batch_size = 2, o.eval_batch_size = 1, o.window = 2;
     return o;
 }
@@ -149,7 +149,7 @@ static const corpus corpora[] = {
 };
 
 static void counts_of(const corpus *c, const char *path) {
-    data_options o = preset_options("text", path);
+    data_options o = default_options("text", path);
     strcpy(o.trainpref, c->file[0]), strcpy(o.validpref, c->file[1]),
         strcpy(o.testpref, c->file[2]);
     dataset *d = open_data(&o);

@@ -8,7 +8,7 @@
 #include "data_files.h"
 
 static data_options options(int64_t batch_size) {
-    data_options o = preset_options("labelled", "");
+    data_options o = default_options("labelled", "");
     o.batch_size = batch_size;
     return o;
 }

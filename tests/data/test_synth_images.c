@@ -35,7 +35,7 @@ static void free_pictures(pictures *p) {
 }
 
 static data_options plain_options(int64_t limit) {
-    data_options o = preset_options("synth-images", "");
+    data_options o = default_options("synth-images", "");
     o.limit = limit, o.augment = false;
     return o;
 }

@@ -59,7 +59,7 @@ static void free_corpus(corpus *c) {
 }
 
 static data_options options_of(void) {
-    return preset_options("synth-pairs", "");
+    return default_options("synth-pairs", "");
 }
 
 static bool is_kind(const corpus *c, int token, const char *name) {

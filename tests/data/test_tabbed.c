@@ -6,7 +6,7 @@
 #include "data_files.h"
 
 static data_options options(const char *dir) {
-    data_options o = preset_options("tabbed", dir);
+    data_options o = default_options("tabbed", dir);
     strcpy(o.file, "deu.txt"), strcpy(o.columns, "en,de");
     o.valid_share = o.test_share = 0;
     return o;

@@ -17,7 +17,7 @@ static const char train[] =
 static const char valid[] = "Ekeus NNP I-NP I-PER\n3 CD I-NP O\n";
 
 static data_options options_of(const char *dir) {
-    data_options o = preset_options("conll", dir);
+    data_options o = default_options("conll", dir);
     o.batch_size = 8;
     strcpy(o.batching, "sorted");
     o.zero_digits = true;

@@ -25,7 +25,7 @@ static data_options small(const char *valid) {
     const char *dir = make_folder();
     write_text(dir, "train.gz", CONTROL CROSSING ONE);
     if (valid) write_text(dir, "valid", valid);
-    data_options o = preset_options("trees", dir);
+    data_options o = default_options("trees", dir);
     o.min_count = 2;
     if (!valid) o.validpref[0] = 0;
     return o;
@@ -140,7 +140,7 @@ static void one_file_is_cut(void **state) {
     const char *dir = make_folder();
     write_text(dir, "all.dp",
                "a\tX\t0\n\nb\tX\t0\n\nc\tX\t0\n\nd\tX\t0\n\ne\tX\t0\n\nf\tX\t0\n\ng\tX\t0\n");
-    data_options o = preset_options("trees-cut", dir);
+    data_options o = default_options("trees-cut", dir);
     strcpy(o.file, "all.dp");
     o.valid_count = 2, o.test_count = 1;
     data_trees t;
@@ -251,7 +251,7 @@ static void shared_treebanks(void **state) {
     (void)state;
     const char *dir = check_shared("data/ud-english-ewt");
     if (!dir) skip();
-    data_options o = preset_options("trees", dir);
+    data_options o = default_options("trees", dir);
     strcpy(o.trainpref, "en_ewt-ud-train.conllu"), strcpy(o.validpref, "en_ewt-ud-dev.conllu");
     strcpy(o.testpref, "en_ewt-ud-test.conllu");
     o.min_count = 2;

@@ -118,7 +118,7 @@ static void greedy_next(void *context, const int32_t *word, int64_t count, doubl
 
 static void greedy(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 1;
     translation t = search(o, greedy_next, 1);
     assert_int_equal(t.count, 1);
@@ -144,7 +144,7 @@ static void lengths_next(void *context, const int32_t *word, int64_t count, doub
 
 static void length_penalty(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     const int32_t brief[] = {A, EOS}, wordy[] = {B, C, C, EOS};
     o.beam = 2;
     o.lenpen = 0;
@@ -174,7 +174,7 @@ static void flat_next(void *context, const int32_t *word, int64_t count, double 
  * are the first six words of the first hypothesis: </s> is the second of them. */
 static void ties(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 3;
     o.max_b = 3;
     translation t = search(o, flat_next, 1);
@@ -194,7 +194,7 @@ static void endless_next(void *context, const int32_t *word, int64_t count, doub
 
 static void longest(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 1;
     o.max_a = 0.5;
     o.max_b = 1.25;
@@ -217,7 +217,7 @@ static void hasty_next(void *context, const int32_t *word, int64_t count, double
 
 static void shortest(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 1;
     o.min_len = 3;
     translation t = search(o, hasty_next, 1);
@@ -234,7 +234,7 @@ static void late_end_next(void *context, const int32_t *word, int64_t count, dou
 
 static void end_in_second_half(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 2;
     o.min_len = 0;
     translation t = search_in(o, late_end_next, 1, 2); /* no step behind the second </s> */
@@ -252,7 +252,7 @@ static void unknown_next(void *context, const int32_t *word, int64_t count, doub
 
 static void unknown_penalty(void **state) {
     (void)state;
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 2;
     o.unk_penalty = 1;
     translation t = search(o, unknown_next, 1);
@@ -317,7 +317,7 @@ static void all_sentences(void **state) {
     const scorer words = {&a, V, score};
     translation t[2];
     sr_failure why = {0};
-    beam_options o = beam_options_preset();
+    beam_options o = beam_options_default();
     o.beam = 200; /* live and finished never reach it */
     o.min_len = 0;
     o.max_a = 1;
@@ -394,7 +394,7 @@ static void refused(beam_options o, int64_t length, plain_next_fn *next, const c
 
 static void refusals(void **state) {
     (void)state;
-    const beam_options o = beam_options_preset();
+    const beam_options o = beam_options_default();
     beam_options p = o;
     refused(o, 1, impossible_next, "sentence 0, word 2: a log probability is NaN");
     refused(o, 0, flat_next, "sentence 0 has no words");

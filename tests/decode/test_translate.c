@@ -27,7 +27,7 @@ static void same_as_whole(const small_model *s) {
     model_source source[COUNT];
     translation got[COUNT];
     sr_failure why = {0};
-    translate_options o = translate_options_preset();
+    translate_options o = translate_options_default();
     o.beam.beam = 4;
     o.beam.max_a = 0.5;
     o.beam.max_b = 4;
@@ -77,7 +77,7 @@ static void same_in_any_batch(const small_model *s, int64_t beam) {
     model_source source[COUNT];
     translation alone[COUNT], together[COUNT];
     sr_failure why = {0};
-    translate_options o = translate_options_preset();
+    translate_options o = translate_options_default();
     o.beam.beam = beam;
     o.beam.max_a = 0.25;
     o.beam.max_b = 5;
@@ -132,7 +132,7 @@ static void bounded_batches(void **state) {
     const int32_t word[] = {5, 6, 7, 8, TOKEN_EOS};
     const model_source source[] = {{word + 3, 2}, {word, 5}, {word + 2, 3}};
     model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
-    translate_options o = translate_options_preset();
+    translate_options o = translate_options_default();
     translation out[3], again[3];
     told t = {0};
     translate_report r;
@@ -177,7 +177,7 @@ static void long_sentences(void **state) {
     model_source source[2];
     translation a[2], b[2];
     sr_failure why = {0};
-    translate_options o = translate_options_preset();
+    translate_options o = translate_options_default();
     o.beam.beam = 2;
     o.beam.min_len = o.beam.max_b = 30;
     small_sources(source, 2, 700, 23);
@@ -215,7 +215,7 @@ static void refusals(void **state) {
     model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
     const int32_t word[] = {9, 8, TOKEN_PAD, TOKEN_EOS, SMALL_WORDS, TOKEN_EOS};
     const model_source fine = {word + 5, 1};
-    translate_options o = translate_options_preset();
+    translate_options o = translate_options_default();
     refused(m, &o, &(model_source){word, 2}, 1, "no </s> at the end");
     refused(m, &o, &(model_source){word, 0}, 1, "no </s> at the end");
     refused(m, &o, &(model_source){word, 4}, 1, "word 2 is token 1 of 131");
@@ -226,18 +226,18 @@ static void refusals(void **state) {
     refused(m, &o, &fine, 0, "2 words with </s> may take 1007 positions, max-tokens is 1006");
     o.max_tokens = 0;
     refused(m, &o, &fine, -1, "batches of 0 positions");
-    o = translate_options_preset();
+    o = translate_options_default();
     o.beam.beam = 0;
     refused(m, &o, &fine, -1, "a beam of 0");
-    o = translate_options_preset();
+    o = translate_options_default();
     o.threads = 0;
     refused(m, &o, &fine, -1, "threads: 0");
-    o = translate_options_preset();
+    o = translate_options_default();
     o.beam.max_b = 0;
     refused(m, &o, &fine, 0, "a translation of at least 1 words and at most 0");
     m->embedding->value[9 * 32] = NAN;
     refused(m,
-            &(translate_options){.beam = beam_options_preset(), .max_tokens = 5000, .threads = 1},
+            &(translate_options){.beam = beam_options_default(), .max_tokens = 5000, .threads = 1},
             &fine, -1, "the model's output is not finite");
     model_free(m);
 }

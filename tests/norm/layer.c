@@ -7,7 +7,7 @@
 
 void layer_make(layer *l, const norm_method *m, int64_t features, int64_t groups) {
     sr_failure why = {0};
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     o.layer_scale = groups;
     memset(l, 0, sizeof *l);
     params_init(&l->p, 3);

@@ -94,7 +94,7 @@ static void check_shape(const norm_method *m, const shape *p, const uint8_t *mas
     real *u = malloc((size_t)count * sizeof *u), *dy = layer_numbers(p->rows, p->d, 8, 0.1, 1);
     real *x = layer_numbers(p->rows, p->d, 7, 0.5, 1);
     assert_true(got && want && seen && s && dx && y && u);
-    double *exact = layer_scaled(x, p->rows, p->d, p->groups, norm_options_preset(m).eps, s);
+    double *exact = layer_scaled(x, p->rows, p->d, p->groups, norm_options_default(m).eps, s);
     for (int64_t i = 0; i < count; i++) u[i] = (real)exact[i];
     run(m, p, 0, u, dy, mask, mode, false, want);
     unscale_plain(p, s, u, want->dx, dx);

@@ -233,7 +233,7 @@ static void test_used_twice(void **state) {
 static void test_refusals(void **state) {
     (void)state;
     layer l;
-    norm_options o = norm_options_preset(norm_find("bn"));
+    norm_options o = norm_options_default(norm_find("bn"));
     norm_site s;
     params p;
     params_init(&p, 1);

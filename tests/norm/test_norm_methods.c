@@ -212,7 +212,7 @@ static void test_penalty(void **state) {
 
 /* As released: weights 0.1 and 0.01, running values (those of
  * penalty_of) from after the update. */
-static void test_rbn_preset(void **state) {
+static void test_rbn_defaults(void **state) {
     (void)state;
     pair *p = pair_make("rbn", "rbn");
     double want = 0, keep = p->a.site.options.alpha;
@@ -262,7 +262,7 @@ static void test_weight(void **state) {
 static void test_groups_must_divide(void **state) {
     (void)state;
     const norm_method *m = norm_find("groupnorm");
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     norm_site s;
     params p;
     sr_failure why = {0};
@@ -276,7 +276,7 @@ static void test_groups_must_divide(void **state) {
 static void test_option_words(void **state) {
     (void)state;
     const norm_method *m = norm_find("rbn-released");
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     sr_failure why = {0};
     check_ok(norm_options_set(&o, m, "penalty", "reldiff", &why), &why);
     assert_true(o.param[norm_param_find(m, "penalty")] == 2);
@@ -292,7 +292,7 @@ int main(void) {
         cmocka_unit_test(test_mabn_ratio),
         cmocka_unit_test(test_pn_released),
         cmocka_unit_test(test_penalty),
-        cmocka_unit_test(test_rbn_preset),
+        cmocka_unit_test(test_rbn_defaults),
         cmocka_unit_test(test_weight),
         cmocka_unit_test(test_groups_must_divide),
         cmocka_unit_test(test_option_words),

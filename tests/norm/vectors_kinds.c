@@ -57,7 +57,7 @@ static bool pass(norm_site *site, tape *t, const double *x, const double *dy, in
 static bool run_layer(vector_case *c, const char *method, const double *x, const double *dy,
                       int64_t rows, int64_t d, const double *gamma, seen *s) {
     const norm_method *m = norm_find(method);
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     sr_failure why = {0};
     params p;
     norm_site site;

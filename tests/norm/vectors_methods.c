@@ -104,7 +104,7 @@ bool vector_setup_case(vector_case *c, vector_setup *s) {
     const file_row *f = find_file(c->norm);
     *s = (vector_setup){.method = f ? norm_find(method_name(c, f, buf, sizeof buf)) : NULL};
     if (!s->method) return false;
-    s->options = norm_options_preset(s->method);
+    s->options = norm_options_default(s->method);
     s->options.eps = vector_number(c, "eps", s->options.eps);
     double momentum = vector_number(c, "momentum_new", NAN);
     double alpha = vector_number(c, "alpha", vector_number(c, "alpha_fwd", s->options.alpha));

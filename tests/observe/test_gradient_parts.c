@@ -41,7 +41,7 @@ typedef struct layer {
 
 static void layer_open(layer *l, const norm_method *m, int depth) {
     sr_failure why = {0};
-    norm_options o = norm_options_preset(m);
+    norm_options o = norm_options_default(m);
     char name[64];
     o.layer_scale = 0;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)

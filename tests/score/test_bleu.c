@@ -108,8 +108,8 @@ static void smoothing_by_hand(void **state) {
     near(v.precision[3], 100. / 6);
     v = smoothed(BLEU_SMOOTH_ADD_K, .5, c);
     near(v.precision[3], 50. / 5.5);
-    near(bleu_smooth_preset(BLEU_SMOOTH_FLOOR), .1);
-    near(bleu_smooth_preset(BLEU_SMOOTH_ADD_K), 1);
+    near(bleu_smooth_default(BLEU_SMOOTH_FLOOR), .1);
+    near(bleu_smooth_default(BLEU_SMOOTH_ADD_K), 1);
 }
 
 static void nothing_to_smooth(void **state) {

@@ -24,7 +24,7 @@ static void rows(void **state) {
         const option *row = &train_options().row[first + count];
         assert_string_equal(row->key, o->key);
         assert_string_equal(row->help, o->help);
-        assert_string_equal(row->preset, "");
+        assert_string_equal(row->default_text, "");
     }
     assert_int_equal(row_of("embed-dim"), first + count);
     assert_int_equal(row_of("profile"), train_options().count - 1);
@@ -41,7 +41,7 @@ static void values(void **state) {
         snprintf(text[count][1], 64, "value %d", count);
         args[2 * count] = text[count][0], args[2 * count + 1] = text[count][1];
     }
-    options_preset(train_options(), &c);
+    options_set_defaults(train_options(), &c);
     check_ok(options_parse(train_options(), &c, 2 * count, args, 0, &positional, &why), &why);
     for (int i = 0; i < count; i++) assert_string_equal(c.model.norm_param[i], text[i][1]);
     char *dump = options_dump(train_options(), &c);

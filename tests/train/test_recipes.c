@@ -48,7 +48,7 @@ static void recipes_are_obeyed(void **state) {
         static train_config c;
         sr_failure why = {0};
         memset(&c, 0, sizeof c);
-        options_preset(train_options(), &c);
+        options_set_defaults(train_options(), &c);
         assert_non_null(model_find(r->model));
         assert_true(!*r->preset || is_word(model_find(r->model)->presets, r->preset));
         assert_non_null(row_of(r->key));

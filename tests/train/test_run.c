@@ -315,7 +315,7 @@ static void skipped_updates(void **state) {
 }
 
 /* 0.1 over all classes in text, nothing for images. */
-static void smoothing_presets(void **state) {
+static void smoothing_defaults(void **state) {
     (void)state;
     static const char *const text[][5] = {{NULL},
                                           {"--label-smoothing", "0.1", "--smoothing-form", "all"},
@@ -364,7 +364,7 @@ int main(void) {
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(divergence),
                                        cmocka_unit_test(skipped_updates),
-                                       cmocka_unit_test(smoothing_presets),
+                                       cmocka_unit_test(smoothing_defaults),
                                        cmocka_unit_test(recipes),
                                        cmocka_unit_test(refused_run_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);

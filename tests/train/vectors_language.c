@@ -81,7 +81,7 @@ static bool sublayer_open(sublayer *s, model_case *c) {
     s->u = case_tensor(c, s->t, "in/u", rank), s->z = case_tensor(c, s->t, "in/v", rank);
     if (!case_fine(c)) return false;
     sr_failure why = {0};
-    norm_options o = norm_options_preset(norm_find("ln"));
+    norm_options o = norm_options_default(norm_find("ln"));
     o.eps = case_number(c, "eps");
     if (norm_site_init(&s->norm, &s->params, "n", "test", 0, s->w->dim[2], norm_find("ln"), &o,
                        &why) != SR_OK)
