@@ -1,6 +1,6 @@
 /* bench_norm.c -- time of normalization layers against the memory traffic of their passes.
  *
- *     bench_norm [METHOD ROWS FEATURES THREADS [observed]]
+ *     bench_norm [METHOD ROWS FEATURES THREADS [watched]]
  *
  * The yardstick, measured in the same run on the same buffers with the same threads, is what plain
  * loops need for the same number of reads and writes:
@@ -9,7 +9,7 @@
  * written row methods     forward: x read, y written              backward: x and dy read, dx
  * written
  *
- * observed: with an observer that looks at nothing, for whom the layer makes all its statistics.
+ * watched: with a watcher that looks at nothing, for whom the layer makes all its statistics.
  *
  * Buffers are cycled so that each call finds its own in memory, not in cache. Each number is the
  * least over rounds in which the layer and its yardstick take turns: other work on the machine only
@@ -155,11 +155,11 @@ static void free_sets(bench *b) {
     }
 }
 
-static void look_at_nothing(void *context, const norm_observation *o) {
+static void look_at_nothing(void *context, const norm_view *o) {
     (void)context, (void)o;
 }
 
-static void run(const char *name, int64_t rows, int64_t d, int threads, bool observed) {
+static void run(const char *name, int64_t rows, int64_t d, int threads, bool watched) {
     bench *b = calloc(1, sizeof *b);
     sr_failure why = {0};
     double time[4][ROUNDS];
@@ -173,7 +173,7 @@ static void run(const char *name, int64_t rows, int64_t d, int threads, bool obs
         fprintf(stderr, "bench_norm: %s\n", why.text);
         exit(1);
     }
-    if (observed) b->site.backward_observer = look_at_nothing;
+    if (watched) b->site.backward_watcher = look_at_nothing;
     bool twice = !strcmp(m->axis, "batch");
     for (int i = -2; i < ROUNDS; i++) {
         const set *s = &b->set[(i + 2) % b->sets];

@@ -2,12 +2,12 @@
  *
  * A method (norm_method) is a file of mathematics on plain arrays: forward, backward, the
  * persistent vectors it wants, its citation. norm.c does for all of them what is not mathematics:
- * valid rows, parameters, tape, layer scale, observers. Formulas and names:
+ * valid rows, parameters, tape, layer scale, watchers. Formulas and names:
  * docs/norms.md, cited by section in each method's file.
  *
  * Contract for padded rows: the layer behaves as if the valid rows had been gathered into an
  * n x d matrix, normalised and scattered back; y and dx are 0 in padded rows. n = 0: y and dx are
- * 0, all running state is left alone and the call is not counted; observers are called with
+ * 0, all running state is left alone and the call is not counted; watchers are called with
  * statistics that are NaN. A method whose row says `padded` reproduces a release that does not
  * follow this contract, and writes the padded rows itself.
  */
@@ -19,7 +19,7 @@
 
 /* -- statistics */
 
-/* Vectors [features], in double, that a method leaves in norm_call.stat for observers. */
+/* Vectors [features], in double, that a method leaves in norm_call.stat for watchers. */
 #define NORM_VECTORS(X)                                                                            \
     X(mu_B)     /* mean over valid rows */                                                         \
     X(sigma2_B) /* biased variance */                                                              \
@@ -85,7 +85,7 @@ typedef struct norm_rows {
     double tokens;   /* token count that the loss will be divided by (docs/norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
     /* [features] mean over the valid rows of the position encoding that the model added to them;
-     * NULL: none. For observers of the sites that have takes_positions. */
+     * NULL: none. For watchers of the sites that have takes_positions. */
     const double *position_mean;
     norm_reduce_fn *reduce;
     void *reduce_context;
@@ -156,7 +156,7 @@ typedef struct norm_call {
     const norm_options *options;
     int64_t calls; /* training-mode calls of this layer, this one included */
     int threads;
-    bool observed;            /* an observer will look at stat and scalar */
+    bool watched;             /* a watcher will look at stat and scalar */
     bool want_rows;           /* and asked for the scalars that need the rows again */
     const real *gamma, *beta; /* [d], never NULL (ones and zeros where the method has none) */
     double *const *state;     /* the method's persistent vectors in declared order */
@@ -238,8 +238,9 @@ const norm_method *norm_at(int i);              /* i-th row of the table; NULL p
 
 typedef struct norm_site norm_site;
 
-/* What an observer sees. Pointers are valid during the call only. */
-typedef struct norm_observation {
+/* What a watcher sees: a function that a layer calls with what it found in a pass. Pointers are valid
+ * during the call only. */
+typedef struct norm_view {
     const norm_site *site;
     const norm_call *call;
     const real *x;  /* [rows, d] the tensor that the method normalises. After a layer scale be sure
@@ -248,9 +249,9 @@ typedef struct norm_observation {
     const real *dy; /* [rows, d] backward only */
     const real *dx; /* [rows, d] backward only: dL/dx of the x above, before any sum; after a layer
                        scale only with want_input, otherwise NULL */
-} norm_observation;
+} norm_view;
 
-typedef void norm_observer_fn(void *context, const norm_observation *o);
+typedef void norm_watcher_fn(void *context, const norm_view *o);
 
 /* What batch normalization and PN-V would find at a site that uses something else (shadow.c). */
 typedef struct norm_shadow {
@@ -271,12 +272,12 @@ struct norm_site {
     int64_t state_count[NORM_STATE_MAX]; /* features, or rows * features */
     real *ones, *zeros;                  /* [features]; owned */
     int64_t calls;
-    norm_observer_fn *forward_observer, *backward_observer; /* NORM_TRAIN calls only; may be NULL */
-    void *observer_context;
+    norm_watcher_fn *forward_watcher, *backward_watcher; /* NORM_TRAIN calls only; may be NULL */
+    void *watcher_context;
     bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
-    bool observe_frozen;  /* the forward observer is called in NORM_BATCH too */
+    bool watch_frozen;    /* the forward watcher is called in NORM_BATCH too */
     bool want_rows;
-    bool want_input;     /* observers look at x and dx even behind a layer scale */
+    bool want_input;     /* watchers look at x and dx even behind a layer scale */
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
 };
 
@@ -291,9 +292,10 @@ void norm_site_free(norm_site *s);
  * sum_gx are then those of xhat = (x - mu_B)/sqrt(sigma2_B + eps). alpha: for running values of a
  * method that has none. */
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
-/* The method that the observer looks for: its defaults hold where a site's method has none. */
+/* The method whose batch statistics the observer takes: its defaults hold where a site's own has
+ * none. */
 const norm_method *norm_observer(void);
-/* NORM_BITs and NORM_SCALAR_BITs of the statistics that an observer of this site finds filled. */
+/* NORM_BITs and NORM_SCALAR_BITs of the statistics that a watcher of this site finds filled. */
 uint32_t norm_site_vectors(const norm_site *s);
 uint32_t norm_site_scalars(const norm_site *s);
 

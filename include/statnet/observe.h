@@ -42,9 +42,9 @@ typedef struct run_record_options {
 
 /* SR_OK when a run file can be made at this path; nothing is made yet. */
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why);
-/* Creates the file, declares and observes the sites. NULL on failure. The model outlives it. */
+/* Creates the file, declares and watches the sites. NULL on failure. The model outlives it. */
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why);
-/* Stops observing and finishes the file; frees it always. status: "complete", "diverged", "interrupted" or
+/* Stops watching and finishes the file; frees it always. status: "complete", "diverged", "interrupted" or
  * "failed". Returns the recorder's first failure. */
 sr_status run_record_close(run_record *r, const char *status, const char *reason,
                            const char *digest, sr_failure *why);
@@ -95,8 +95,8 @@ const char *run_record_nonfinite(run_record *r, const char **what);
 /* Seconds spent on behalf of the sites since the last call. */
 double run_record_seconds(run_record *r);
 
-/* The first failure of an observer, or NULL: the run cannot go on. */
-const sr_failure *run_record_observer_failed(const run_record *r);
+/* The first failure of a watcher, or NULL: the run cannot go on. */
+const sr_failure *run_record_watcher_failed(const run_record *r);
 /* The first failure of writing, or NULL. */
 const sr_failure *run_record_failed(const run_record *r);
 

@@ -119,7 +119,7 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k) {
 }
 
 void batch_tell_norms(norm_call *c, const columns_look *look) {
-    if (!c->observed) return;
+    if (!c->watched) return;
     c->scalar[NORM_SCALAR_dx_norm] = sqrt(look->dx2);
     c->scalar[NORM_SCALAR_direct_norm] = sqrt(look->direct2);
 }
@@ -136,7 +136,7 @@ sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *te
     columns m = columns_valid(c);
     columns_line line = {k->center, terms->a, terms->b, terms->slope};
     columns_look look = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
-    sr_status status = columns_combine(&m, x, dy, &line, dx, c->observed ? &look : NULL);
+    sr_status status = columns_combine(&m, x, dy, &line, dx, c->watched ? &look : NULL);
     if (c->want_rows) c->scalar[rowmean] = look.row_norm / (double)m.rows / (double)c->features;
     batch_tell_norms(c, &look);
     return status;

@@ -52,7 +52,7 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k);
  * without mean_part the middle term is absent. */
 batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part);
 
-/* Fills the scalars dx_norm and direct_norm of an observed call. */
+/* Fills the scalars dx_norm and direct_norm of a watched call. */
 void batch_tell_norms(norm_call *c, const columns_look *look);
 
 /* Root mean square over the valid rows of ||slope (x - c)||_2, divided by d, where `square` is the
@@ -60,7 +60,7 @@ void batch_tell_norms(norm_call *c, const columns_look *look);
  * NORM_FAMILY_OWN. */
 double batch_part(const norm_call *c, const double *slope, norm_vector square);
 
-/* Writes dx and, where observed, its norms; when wanted, `rowmean` = mean over rows of ||weight (x - center)||_2, divided by d;
+/* Writes dx and, where watched, its norms; when wanted, `rowmean` = mean over rows of ||weight (x - center)||_2, divided by d;
  * weight [d] NULL: slope. */
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
                         const double *weight, const real *x, const real *dy, norm_scalar rowmean,

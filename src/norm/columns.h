@@ -60,7 +60,7 @@ typedef struct columns_line {
     const double *center, *a, *b, *c;
 } columns_line;
 
-/* What an observer wants to know of dx, taken while the rows are in cache. */
+/* What a watcher wants to know of dx, taken while the rows are in cache. */
 typedef struct columns_look {
     const double *weight; /* [d], or NULL: no row_norm */
     double row_norm;      /* sum over rows of sqrt(sum_k (weight_k (x_k - center_k))^2) */

@@ -27,7 +27,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     (void)x;
     copy_rows(c, dy, dx);
-    if (!c->observed) return SR_OK;
+    if (!c->watched) return SR_OK;
     columns m = columns_valid(c);
     double square;
     sr_status status = columns_squares(&m, dy, NULL, &square);

@@ -1,5 +1,5 @@
 /* norm.c -- what all methods share: valid rows, the call's context, tape node, parameter gradients,
- * layer scale, observers. */
+ * layer scale, watchers. */
 #include "statnet/norm.h"
 
 #include <math.h>
@@ -80,8 +80,8 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
         .features = s->features,
         .options = &s->options,
         .threads = t->threads,
-        .observed = counts && (s->forward_observer || s->backward_observer),
-        .want_rows = counts && s->want_rows && s->backward_observer,
+        .watched = counts && (s->forward_watcher || s->backward_watcher),
+        .want_rows = counts && s->want_rows && s->backward_watcher,
         .gamma = s->gamma ? s->gamma->value : s->ones,
         .beta = s->beta ? s->beta->value : s->zeros,
         .state = s->state,
@@ -145,8 +145,8 @@ static sr_status scale_input(applied *a, const tensor *x) {
     return a->x ? SR_OK : SR_MEMORY;
 }
 
-/* For observers: NULL where it would have to be made and nobody wants it. */
-static const real *observed_input(applied *a) {
+/* For watchers: NULL where it would have to be made and nobody wants it. */
+static const real *watched_input(applied *a) {
     if (!a->call.scale) return a->x;
     return a->site->want_input ? scaled_input(a) : NULL;
 }
@@ -167,10 +167,9 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         s->calls = c->calls;
     }
     norm_mode mode = c->rows->mode;
-    if (s->forward_observer && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->observe_frozen)))
-        s->forward_observer(
-            s->observer_context,
-            &(norm_observation){.site = s, .call = c, .x = observed_input(a), .y = y});
+    if (s->forward_watcher && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->watch_frozen)))
+        s->forward_watcher(s->watcher_context,
+                           &(norm_view){.site = s, .call = c, .x = watched_input(a), .y = y});
     return SR_OK;
 }
 
@@ -205,7 +204,7 @@ static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out
     return status;
 }
 
-/* This layer's own gradient in dx, seen by the observer, and that of its input in out. The same
+/* This layer's own gradient in dx, seen by the watcher, and that of its input in out. The same
  * memory where nobody looks or both are equal. */
 static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
@@ -219,13 +218,13 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }
-    if (s->backward_observer && c->rows->mode == NORM_TRAIN)
-        s->backward_observer(s->observer_context,
-                             &(norm_observation){.site = s,
-                                                 .call = c,
-                                                 .x = observed_input(a),
-                                                 .dy = dy,
-                                                 .dx = a->scale.groups && out == dx ? NULL : dx});
+    if (s->backward_watcher && c->rows->mode == NORM_TRAIN)
+        s->backward_watcher(s->watcher_context,
+                            &(norm_view){.site = s,
+                                         .call = c,
+                                         .x = watched_input(a),
+                                         .dy = dy,
+                                         .dx = a->scale.groups && out == dx ? NULL : dx});
     return SR_OK;
 }
 

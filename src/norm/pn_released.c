@@ -113,7 +113,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     backward_terms(c, k, (double)m.rows, &t);
     columns_line line = {k->center, t.a, t.b, t.slope};
     columns_look look = {.weight = c->want_rows ? t.slope : NULL};
-    status = columns_combine(&m, x, dy, &line, dx, c->observed ? &look : NULL);
+    status = columns_combine(&m, x, dy, &line, dx, c->watched ? &look : NULL);
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_psi2_rowmean] =
             look.row_norm / (double)m.rows / (double)c->features;

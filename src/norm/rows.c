@@ -12,7 +12,7 @@
  * standard deviation is detached or 0. sum_g = sum over rows of g, sum_gx = sum over rows of g phi
  * xhat. Kept: mean and sqrt(v) of each row, in double.
  *
- * Recorded for Theorem 1 (Xu et al., NeurIPS 2019), only when somebody observes: averages over the
+ * Recorded for Theorem 1 (Xu et al., NeurIPS 2019), only when somebody watches: averages over the
  * valid rows of mean and biased variance over the row's features of dx, as it was written, and of
  * gamma g (18.6). Where the theorem speaks (methods that subtract the mean) also the exact values
  * for this method's case, from q, xhat and s alone. With
@@ -37,7 +37,7 @@
 
 #include "wide.h"
 
-/* Sums over rows for observers: seven means of Theorem 1, and the squares of dx and of q/s. */
+/* Sums over rows for watchers: seven means of Theorem 1, and the squares of dx and of q/s. */
 enum { PIECE = 64, ROW_MEANS = 7, ROW_DX2 = ROW_MEANS, ROW_DIRECT2, ROW_SCALARS };
 
 /* One row as the backward pass sees it. */
@@ -227,7 +227,7 @@ WIDE_INLINE void row_write_gradient(const row_view *r, bool plain, bool gain, re
     for (; k < r->d; k++) dx[k] = (real)row_gradient(r, k);
 }
 
-/* -- what observers are told ------------------------------------------------------------------ */
+/* -- what watchers are told ------------------------------------------------------------------- */
 
 /* Mean and biased variance of a row. */
 typedef struct row_moments {
@@ -305,7 +305,7 @@ static void add_moments(row_moments m, double *sum) {
 }
 
 /* dx: as written; along: mean[q xhat]; sum [ROW_SCALARS]; scratch [d] */
-static void observe_row(const norm_call *c, const row_rule *rule, const row_view *r, const real *dx,
+static void measure_row(const norm_call *c, const row_rule *rule, const row_view *r, const real *dx,
                         double along, double deviation, double *scratch, double *sum) {
     row_q(r, false, scratch);
     row_moments of_q = moments_of(scratch, r->d);
@@ -342,9 +342,9 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
         if (rule->gain)
             row_products(&r, true, true, true, part, part + d, &q, &qx);
         else if (plain)
-            row_products(&r, true, false, c->observed, part, part + d, &q, &qx);
+            row_products(&r, true, false, c->watched, part, part + d, &q, &qx);
         else
-            row_products(&r, false, false, c->observed, part, part + d, &q, &qx);
+            row_products(&r, false, false, c->watched, part, part + d, &q, &qx);
         if (rule->center && !rule->detach_mean) r.mean_q = q / (double)d;
         if (!rule->detach_std && deviation != 0)
             r.along = qx / (double)(d - rule->ddof) * (rule->eps_outside ? s / deviation : 1);
@@ -354,8 +354,8 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
             row_write_gradient(&r, true, false, dx + at);
         else
             row_write_gradient(&r, false, false, dx + at);
-        if (c->observed)
-            observe_row(c, rule, &r, dx + at, qx / (double)d, deviation, part + 2 * d + ROW_SCALARS,
+        if (c->watched)
+            measure_row(c, rule, &r, dx + at, qx / (double)d, deviation, part + 2 * d + ROW_SCALARS,
                         part + 2 * d);
     }
 }
@@ -375,7 +375,7 @@ sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const
         for (int64_t k = 0; k < 2 * d + ROW_SCALARS; k++) part[k] += part[i * width + k];
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
-    if (!c->observed) return SR_OK;
+    if (!c->watched) return SR_OK;
     static const norm_scalar place[ROW_MEANS] = {
         NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
         NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var,

@@ -176,7 +176,7 @@ static void sample_backward(const norm_call *c, const samples_kept *k, int64_t g
     group_terms(c, groups, m.rows, sum_g, sum_gx, inverse, a, b, slope);
     columns_line line = {center, a, b, slope};
     columns_look look = {0};
-    columns_combine(&m, x, dy, &line, dx, c->observed ? &look : NULL);
+    columns_combine(&m, x, dy, &line, dx, c->watched ? &look : NULL);
     square[0] += look.dx2;
     square[1] += look.direct2;
 }
@@ -184,7 +184,7 @@ static void sample_backward(const norm_call *c, const samples_kept *k, int64_t g
 static void tell_norms(norm_call *c, double square[PIECES][2]) {
     double dx2 = 0, direct2 = 0;
     for (int i = 0; i < PIECES; i++) dx2 += square[i][0], direct2 += square[i][1];
-    if (!c->observed) return;
+    if (!c->watched) return;
     c->scalar[NORM_SCALAR_dx_norm] = sqrt(dx2);
     c->scalar[NORM_SCALAR_direct_norm] = sqrt(direct2);
 }

@@ -19,7 +19,7 @@
  * What the method computes itself is not computed again: the batch statistics and its own running
  * values for every method over a batch, the sums for those of NORM_FAMILY_SIGMA (xhat is the one
  * above, or what a release has for it). The others' sum_gx
- * belongs to another xhat; for observers the shadow's takes its place, while dgamma and dbeta stay
+ * belongs to another xhat; for watchers the shadow's takes its place, while dgamma and dbeta stay
  * the method's. A method that counts padded rows (norm_method.padded) is not synchronised, nor is
  * its shadow.
  *

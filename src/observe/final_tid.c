@@ -23,7 +23,7 @@ typedef struct tid_sum {
     double mean, var;
     int64_t batches;
     double *batch;   /* [2, features] mu_B, sigma2_B of an observed site; owned */
-    void *context;   /* what the site had before: of its observers, */
+    void *context;   /* what the site had before: of its watchers, */
     bool want_input; /* and this */
 } tid_sum;
 
@@ -40,7 +40,7 @@ static void add_statistics(tid_sum *t, int64_t d, const double *mu_B, const doub
     t->batches++;
 }
 
-static void add_batch(void *context, const norm_observation *o) {
+static void add_batch(void *context, const norm_view *o) {
     double *const *stat = o->call->stat;
     if (o->call->rows->mode != NORM_BATCH || o->call->rows->valid == 0) return;
     add_statistics(context, o->call->features, stat[NORM_mu_B], stat[NORM_sigma2_B], stat[NORM_mu],
@@ -66,7 +66,7 @@ static void moments_of_rows(const norm_rows *rows, const real *x, int64_t d, dou
     for (int64_t k = 0; k < d; k++) variance[k] /= (double)rows->valid;
 }
 
-static void add_observed_batch(void *context, const norm_observation *o) {
+static void add_observed_batch(void *context, const norm_view *o) {
     tid_sum *t = context;
     int64_t d = o->call->features;
     if (o->call->rows->mode != NORM_BATCH || o->call->rows->valid == 0) return;
@@ -104,11 +104,11 @@ static void watch(model *m, tid_sum *sum) {
     for (int i = 0; i < m->sites; i++) {
         norm_site *s = m->site[i];
         if (!watched(s)) continue;
-        sum[i].context = s->observer_context;
+        sum[i].context = s->watcher_context;
         sum[i].want_input = s->want_input;
-        s->observer_context = &sum[i];
-        s->forward_observer = sum[i].batch ? add_observed_batch : add_batch;
-        s->observe_frozen = true;
+        s->watcher_context = &sum[i];
+        s->forward_watcher = sum[i].batch ? add_observed_batch : add_batch;
+        s->watch_frozen = true;
         s->want_input |= sum[i].batch != NULL;
     }
 }
@@ -117,10 +117,10 @@ static void unwatch(model *m, const tid_sum *sum) {
     for (int i = 0; i < m->sites; i++) {
         norm_site *s = m->site[i];
         if (!watched(s)) continue;
-        s->observer_context = sum[i].context;
+        s->watcher_context = sum[i].context;
         s->want_input = sum[i].want_input;
-        s->forward_observer = NULL;
-        s->observe_frozen = false;
+        s->forward_watcher = NULL;
+        s->watch_frozen = false;
     }
 }
 

@@ -42,7 +42,7 @@ static const sr_family family_of[] = {
 };
 
 /* The running mean starts at 0, as mu does. */
-static void hand_over_position(const hook *k, const norm_observation *o) {
+static void hand_over_position(const hook *k, const norm_view *o) {
     sr_recorder *r = k->owner->recorder;
     const double *mean = o->call->rows->position_mean;
     if (!k->position || !mean || o->call->rows->valid == 0) return;
@@ -53,7 +53,7 @@ static void hand_over_position(const hook *k, const norm_observation *o) {
         k->position[i] = k->alpha * k->position[i] + (1 - k->alpha) * mean[i];
 }
 
-static void hand_over(const hook *k, const norm_observation *o) {
+static void hand_over(const hook *k, const norm_view *o) {
     sr_recorder *r = k->owner->recorder;
     const norm_rows *rows = o->call->rows;
     uint32_t vectors = norm_site_vectors(o->site), scalars = norm_site_scalars(o->site);
@@ -68,7 +68,7 @@ static void hand_over(const hook *k, const norm_observation *o) {
     hand_over_position(k, o);
 }
 
-static void hand_over_spectra(const hook *k, const norm_observation *o) {
+static void hand_over_spectra(const hook *k, const norm_view *o) {
     const norm_rows *rows = o->call->rows;
     int64_t d = o->call->features;
     sr_failure *why = &k->owner->failure;
@@ -89,14 +89,14 @@ static void hand_over_spectra(const hook *k, const norm_observation *o) {
 }
 
 /* 0 * v is NaN for an infinite v too. */
-static bool vector_is_bad(const norm_observation *o, norm_vector v) {
+static bool vector_is_bad(const norm_view *o, norm_vector v) {
     double sum = 0;
     if (o->call->rows->valid == 0) return false;
     for (int64_t k = 0; k < o->call->features; k++) sum += 0 * o->call->stat[v][k];
     return isnan(sum);
 }
 
-static bool rows_are_bad(const norm_observation *o, const real *x) {
+static bool rows_are_bad(const norm_view *o, const real *x) {
     const norm_rows *r = o->call->rows;
     int64_t d = o->call->features;
     double sum = 0;
@@ -108,7 +108,7 @@ static bool rows_are_bad(const norm_observation *o, const real *x) {
 }
 
 /* A sum over rows is finite only when every term is. */
-static void look(hooks *h, const norm_observation *o) {
+static void look(hooks *h, const norm_view *o) {
     uint32_t vectors = norm_site_vectors(o->site);
     bool statistics = vectors & NORM_BIT(psi2_B), sums = vectors & NORM_BIT(sum_g);
     if (statistics ? vector_is_bad(o, NORM_psi2_B) : h->look_at_rows && rows_are_bad(o, o->x))
@@ -119,7 +119,7 @@ static void look(hooks *h, const norm_observation *o) {
         h->bad_gradient = o->site->name;
 }
 
-static void observe(void *context, const norm_observation *o) {
+static void watch(void *context, const norm_view *o) {
     hook *k = context;
     double start = progress_clock();
     hand_over(k, o);
@@ -219,8 +219,8 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
         if (failed) return sr_fail(why, failed->status, "%s", failed->text);
         sr_status status = watch_position(&h->hook[i], s, why);
         if (status != SR_OK) return status;
-        s->backward_observer = observe;
-        s->observer_context = &h->hook[i];
+        s->backward_watcher = watch;
+        s->watcher_context = &h->hook[i];
         s->want_rows = want_rows;
     }
     return SR_OK;
@@ -244,8 +244,8 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
 void hooks_free(hooks *h) {
     if (!h) return;
     for (int i = 0; h->model && i < h->model->sites; i++) {
-        h->model->site[i]->backward_observer = NULL;
-        h->model->site[i]->observer_context = NULL;
+        h->model->site[i]->backward_watcher = NULL;
+        h->model->site[i]->watcher_context = NULL;
         free(h->hook[i].position);
     }
     free(h->hook);

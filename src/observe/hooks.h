@@ -11,15 +11,15 @@ typedef struct hooks hooks;
  * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
  * means no site. */
 bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why);
-/* Declares every chosen site of the model and observes it. NULL on failure. want_rows: the scalars that
+/* Declares every chosen site of the model and watches it. NULL on failure. want_rows: the scalars that
  * need the rows too. The recorder and the model outlive it. */
 hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows, sr_failure *why);
-/* Stops observing. */
+/* Stops watching. */
 void hooks_free(hooks *h);
 
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
-/* The first failure of an observer, or NULL. */
+/* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
 /* Number in the recorder of a site of the model; -1: not recorded. */
 int hooks_site(const hooks *h, int site_of_model);

@@ -56,7 +56,7 @@ static sr_status observe_batch(model *m, const bool *chosen, double alpha, sr_fa
     return status;
 }
 
-/* The sites that were named: observed, declared and watched. */
+/* The sites that were named: declared and watched, with an observer where one is asked for. */
 static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failure *why) {
     bool *chosen = hooks_choose(r->model, o->sites, o->observe_batch, why);
     if (!chosen) return why->status;
@@ -232,7 +232,7 @@ double run_record_seconds(run_record *r) {
     return r && r->hooks ? hooks_seconds(r->hooks) : 0;
 }
 
-const sr_failure *run_record_observer_failed(const run_record *r) {
+const sr_failure *run_record_watcher_failed(const run_record *r) {
     return r && r->hooks ? hooks_failure(r->hooks) : NULL;
 }
 

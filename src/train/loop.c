@@ -73,7 +73,7 @@ static bool wants_spectra(const trainer *r) {
 
 static sr_status pass_failure(const trainer *r, sr_failure *why) {
     const sr_failure *f = tape_failure(r->tape);
-    if (!f) f = run_record_observer_failed(r->record);
+    if (!f) f = run_record_watcher_failed(r->record);
     if (!f) return SR_OK;
     return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
 }

@@ -101,7 +101,7 @@ static void whole_sentences_needed(void **state) {
 
 /* -- what the last layer looks at */
 
-static void keep_memory(void *context, const norm_observation *o) {
+static void keep_memory(void *context, const norm_view *o) {
     memcpy(context, o->y, (size_t)(o->call->rows->rows * o->call->features) * sizeof(real));
 }
 
@@ -172,9 +172,9 @@ static void looked_at(void **state) {
     for (int i = 0; i < m->sites; i++)
         if (!strcmp(m->site[i]->name, "encoder.final")) last = m->site[i];
     assert_non_null(last);
-    last->forward_observer = keep_memory;
-    last->observer_context = memory;
-    last->observe_frozen = true;
+    last->forward_watcher = keep_memory;
+    last->watcher_context = memory;
+    last->watch_frozen = true;
     for (int i = 1; i < COUNT; i++) {
         small_forward(m, &source[i], NULL, 0, NORM_BATCH, log_p);
         assert_int_equal(at[i], expected_place(memory, source[i].length - 1, D, HEADS));

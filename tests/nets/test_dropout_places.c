@@ -19,7 +19,7 @@ typedef struct fixture {
     double x[SITES][NUMBERS]; /* what each site got in the last pass */
 } fixture;
 
-static void keep(void *context, const norm_observation *o) {
+static void keep(void *context, const norm_view *o) {
     fixture *f = context;
     for (int i = 0; i < NUMBERS; i++) f->x[o->site->depth][i] = (double)o->x[i];
 }
@@ -52,8 +52,8 @@ static fixture *make(const char *preset, double residual, double attention, doub
     f->t = tape_create(2, &why);
     assert_non_null(f->t);
     for (int i = 0; i < SITES; i++) {
-        f->m->site[i]->forward_observer = keep;
-        f->m->site[i]->observer_context = f;
+        f->m->site[i]->forward_watcher = keep;
+        f->m->site[i]->watcher_context = f;
     }
     return f;
 }

@@ -12,7 +12,7 @@ typedef struct seen {
     double x[2][NUMBERS]; /* encoder, decoder */
 } seen;
 
-static void keep(void *context, const norm_observation *o) {
+static void keep(void *context, const norm_view *o) {
     seen *s = context;
     int side = !strcmp(o->site->name, "decoder.0.self");
     for (int i = 0; i < NUMBERS; i++) s->x[side][i] = (double)o->x[i];
@@ -39,8 +39,8 @@ static model *create(seen *s) {
     for (int i = 0; i < m->sites; i++) {
         const char *name = m->site[i]->name;
         if (strcmp(name, "encoder.0.norm1") && strcmp(name, "decoder.0.self")) continue;
-        m->site[i]->forward_observer = keep;
-        m->site[i]->observer_context = s;
+        m->site[i]->forward_watcher = keep;
+        m->site[i]->watcher_context = s;
     }
     return m;
 }

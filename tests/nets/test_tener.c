@@ -213,7 +213,7 @@ static void padding_changes_nothing(void **state) {
     }
 }
 
-static void keep_sum(void *context, const norm_observation *o) {
+static void keep_sum(void *context, const norm_view *o) {
     double *sum = context;
     for (int64_t i = 0; i < o->call->rows->rows * o->site->features; i++)
         *sum += fabs((double)o->x[i]);
@@ -230,8 +230,8 @@ static void characters_are_post(void **state) {
         tape *t = make_tape(1);
         double nll[TAGGED];
         for (int i = 0; i < 2; i++) {
-            m->site[i]->forward_observer = keep_sum;
-            m->site[i]->observer_context = &sum[pre][i];
+            m->site[i]->forward_watcher = keep_sum;
+            m->site[i]->watcher_context = &sum[pre][i];
         }
         tag_batch_fill(&said, 5, 4);
         tagger_run(m, t, &said.b, true, nll);

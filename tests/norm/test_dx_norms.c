@@ -1,4 +1,4 @@
-/* test_dx_norms.c -- the norms of dx and of its direct part that an observer is told, against the dx
+/* test_dx_norms.c -- the norms of dx and of its direct part that a watcher is told, against the dx
  * and dy that it is shown, element by element. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@ enum { ROWS = 700, WIDTH = 20 };
 
 static double dx_norm, direct_norm, bn_norm, bn_direct, squares; /* of the last backward pass */
 
-static bool takes_part(const norm_observation *o, int64_t i) {
+static bool takes_part(const norm_view *o, int64_t i) {
     const norm_rows *r = o->call->rows;
     return !r->mask || r->mask[i] || !strcmp(o->site->method->name, "pn-released");
 }
 
-static void see(void *context, const norm_observation *o) {
+static void see(void *context, const norm_view *o) {
     (void)context;
     squares = 0;
     for (int64_t i = 0; i < o->call->rows->rows; i++)
@@ -58,7 +58,7 @@ static void pass(const char *method, int64_t groups, const data *d, bool observe
     assert_non_null(t);
     layer_make(&l, norm_find(method), WIDTH, groups);
     if (observe) check_ok(norm_site_observe_batch(&l.site, 0.9, &why), &why);
-    l.site.backward_observer = see;
+    l.site.backward_watcher = see;
     l.site.want_input = true;
     for (int i = 0; i < 2; i++) layer_pass(&l, t, d->x, d->dy, ROWS, d->mask, NORM_TRAIN, NULL, dx);
     layer_free(&l);

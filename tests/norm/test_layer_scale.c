@@ -35,12 +35,12 @@ typedef struct outcome {
     double scalar[NORM_SCALAR_COUNT];
 } outcome;
 
-static void keep_scalars(void *context, const norm_observation *o) {
+static void keep_scalars(void *context, const norm_view *o) {
     outcome *out = context;
     memcpy(out->scalar, o->call->scalar, sizeof out->scalar);
 }
 
-/* The parts of dx that the observer is told by rows: of u in both. */
+/* The parts of dx that the watcher is told by rows: of u in both. */
 static void compare_scalars(const norm_method *m, const outcome *got, const outcome *want) {
     static const norm_scalar by_row[] = {NORM_SCALAR_g_sigma2_rowmean, NORM_SCALAR_g_psi2_rowmean};
     double tolerance = sizeof(real) == 8 ? 1e-10 : 1e-5;
@@ -71,16 +71,16 @@ static void compare(const norm_method *m, const shape *p, const char *what, cons
 }
 
 static void run(const norm_method *m, const shape *p, int64_t groups, const real *x, const real *dy,
-                const uint8_t *mask, norm_mode mode, bool observed, outcome *out) {
+                const uint8_t *mask, norm_mode mode, bool watched, outcome *out) {
     layer l;
     sr_failure why = {0};
-    tape *t = tape_create(observed ? 1 : 2, &why);
+    tape *t = tape_create(watched ? 1 : 2, &why);
     assert_non_null(t);
     layer_make(&l, m, p->d, groups);
-    l.site.want_input = observed;
+    l.site.want_input = watched;
     l.site.want_rows = true;
-    l.site.backward_observer = keep_scalars;
-    l.site.observer_context = out;
+    l.site.backward_watcher = keep_scalars;
+    l.site.watcher_context = out;
     layer_pass(&l, t, x, dy, p->rows, mask, mode, out->y, out->dx);
     layer_free(&l);
     tape_free(t);

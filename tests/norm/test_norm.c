@@ -1,4 +1,4 @@
-/* test_norm.c -- the wrapper: rows, threads, observers, options; over every method of the table. */
+/* test_norm.c -- the wrapper: rows, threads, watchers, options; over every method of the table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct outcome {
     double state[NORM_STATE_MAX][16 * WIDTH];
 } outcome;
 
-static void ignore(void *context, const norm_observation *o) {
+static void ignore(void *context, const norm_view *o) {
     (void)o;
     ++*(int *)context;
 }
@@ -32,7 +32,7 @@ static const int32_t *sample_numbers(void) {
     return sample;
 }
 
-static outcome *train(const norm_method *m, int threads, bool observed, const uint8_t *mask) {
+static outcome *train(const norm_method *m, int threads, bool watched, const uint8_t *mask) {
     layer l;
     int calls = 0;
     outcome *o = calloc(1, sizeof *o);
@@ -42,14 +42,14 @@ static outcome *train(const norm_method *m, int threads, bool observed, const ui
     layer_make(&l, m, WIDTH, 2);
     l.sample = sample_numbers();
     l.samples = SAMPLES;
-    if (observed) {
-        l.site.forward_observer = l.site.backward_observer = ignore;
-        l.site.observer_context = &calls;
+    if (watched) {
+        l.site.forward_watcher = l.site.backward_watcher = ignore;
+        l.site.watcher_context = &calls;
         l.site.want_rows = true;
     }
     for (int step = 0; step < 3; step++)
         layer_pass(&l, t, x, dy, ROWS - step, mask, NORM_TRAIN, o->y, o->dx);
-    assert_int_equal(calls, observed ? 6 : 0);
+    assert_int_equal(calls, watched ? 6 : 0);
     assert_int_equal(l.site.calls, 3);
     for (int64_t k = 0; k < WIDTH && l.site.gamma; k++) {
         o->dgamma[k] = l.site.gamma->grad[k];
@@ -66,10 +66,10 @@ static outcome *train(const norm_method *m, int threads, bool observed, const ui
     return o;
 }
 
-static void check_same(const norm_method *m, const uint8_t *mask, int threads, bool observed) {
-    outcome *a = train(m, 1, false, mask), *b = train(m, threads, observed, mask);
+static void check_same(const norm_method *m, const uint8_t *mask, int threads, bool watched) {
+    outcome *a = train(m, 1, false, mask), *b = train(m, threads, watched, mask);
     if (memcmp(a, b, sizeof *a))
-        fail_msg("%s: %d threads%s: other bytes", m->name, threads, observed ? ", observed" : "");
+        fail_msg("%s: %d threads%s: other bytes", m->name, threads, watched ? ", watched" : "");
     free(a);
     free(b);
 }
@@ -90,7 +90,7 @@ static void test_threads(void **state) {
     }
 }
 
-static void test_observing_changes_nothing(void **state) {
+static void test_watching_changes_nothing(void **state) {
     (void)state;
     uint8_t mask[ROWS];
     make_mask(mask);
@@ -142,7 +142,7 @@ static void test_padding(void **state) {
     }
 }
 
-static void see_nothing(void *context, const norm_observation *o) {
+static void see_nothing(void *context, const norm_view *o) {
     ++*(int *)context;
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
         if (v != NORM_gamma) assert_true(isnan(o->call->stat[v][0]));
@@ -159,8 +159,8 @@ static void test_no_valid_row(void **state) {
         real x[N * D] = {1, 2, 3}, y[N * D], dx[N * D];
         layer_make(&l, norm_at(i), D, 0);
         layer_make(&fresh, norm_at(i), D, 0);
-        l.site.forward_observer = l.site.backward_observer = see_nothing;
-        l.site.observer_context = &seen;
+        l.site.forward_watcher = l.site.backward_watcher = see_nothing;
+        l.site.watcher_context = &seen;
         layer_pass(&l, t, x, x, N, mask, NORM_TRAIN, y, dx);
         assert_int_equal(seen, 2);
         assert_int_equal(l.site.calls, 0);
@@ -286,7 +286,7 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),      cmocka_unit_test(test_observing_changes_nothing),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_watching_changes_nothing),
         cmocka_unit_test(test_mask_of_ones), cmocka_unit_test(test_padding),
         cmocka_unit_test(test_no_valid_row), cmocka_unit_test(test_modes),
         cmocka_unit_test(test_used_twice),   cmocka_unit_test(test_refusals),

@@ -21,7 +21,7 @@ typedef struct raw {
     int calls;
 } raw;
 
-static void near(const norm_observation *o, const char *what, norm_vector v, int64_t k, double want,
+static void near(const norm_view *o, const char *what, norm_vector v, int64_t k, double want,
                  double size) {
     double got = o->call->stat[v][k];
     if (!(fabs(got - want) <= 1e-12 * size))
@@ -35,14 +35,14 @@ static bool own_reading(const norm_method *m) {
 }
 
 /* Running value of the shadow, when it is the shadow's; then advanced. */
-static void running(const norm_observation *o, const char *what, norm_vector v, int64_t k,
-                    double *value, double batch) {
+static void running(const norm_view *o, const char *what, norm_vector v, int64_t k, double *value,
+                    double batch) {
     double alpha = o->site->shadow->alpha;
     if (o->site->shadow->vectors >> v & 1) near(o, what, v, k, *value, fabs(*value) + 1);
     *value = alpha * *value + (1 - alpha) * batch;
 }
 
-static void see(void *context, const norm_observation *o) {
+static void see(void *context, const norm_view *o) {
     raw *r = context;
     const uint8_t *mask = o->call->rows->mask;
     double n = (double)o->call->rows->valid, eps = o->site->shadow->eps;
@@ -108,8 +108,8 @@ static void check_statistics(const norm_method *m, const uint8_t *mask) {
     layer_make(&l, m, WIDTH, m->layer_scale);
     observe(&l, ALPHA);
     for (int k = 0; k < WIDTH; k++) r.sigma2[k] = r.psi2[k] = 1;
-    l.site.backward_observer = see;
-    l.site.observer_context = &r;
+    l.site.backward_watcher = see;
+    l.site.watcher_context = &r;
     three_steps(&l, t, mask, 3, &r, NULL, NULL);
     assert_int_equal(r.calls, STEPS);
     assert_true(l.site.shadow->alpha == (m->alpha > 0 ? m->alpha : ALPHA));
@@ -183,7 +183,7 @@ typedef struct kept {
     double stat[NORM_VECTOR_COUNT][WIDTH];
 } kept;
 
-static void keep(void *context, const norm_observation *o) {
+static void keep(void *context, const norm_view *o) {
     kept *k = context;
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
         memcpy(k->stat[v], o->call->stat[v], sizeof k->stat[v]);
@@ -196,8 +196,8 @@ static void keep_last(kept *out, const char *method, bool observed, real *dx) {
     assert_non_null(t);
     layer_make(&l, norm_find(method), WIDTH, 0);
     if (observed) observe(&l, norm_find("bn")->alpha);
-    l.site.backward_observer = keep;
-    l.site.observer_context = out;
+    l.site.backward_watcher = keep;
+    l.site.watcher_context = out;
     three_steps(&l, t, NULL, 3, NULL, NULL, dx);
     layer_free(&l);
     tape_free(t);
@@ -306,8 +306,8 @@ static void *rank_run(void *context) {
     tape *t = tape_create(1, NULL);
     layer_make(&l, norm_find(r->method), WIDTH, 0);
     norm_site_observe_batch(&l.site, norm_find("bn")->alpha, NULL);
-    l.site.backward_observer = keep;
-    l.site.observer_context = &r->seen;
+    l.site.backward_watcher = keep;
+    l.site.watcher_context = &r->seen;
     for (uint64_t step = 0; step < STEPS; step++) {
         real *x = layer_numbers(ROWS, WIDTH, 10 + step, 3, 1),
              *dy = layer_numbers(ROWS, WIDTH, 20 + step, 0.2, 1);

@@ -1,5 +1,5 @@
 /* test_theorem.c -- the exact values of Theorem 1 (Xu et al., NeurIPS 2019) as the LN family leaves
- * them for observers, against numbers worked out by hand.
+ * them for watchers, against numbers worked out by hand.
  *
  * Rows alternate between two features, so every statistic over a row is that of the pair. With
  * x = (0, 2) and eps such that s = 2: xhat = (-1/2, 1/2), mean[xhat^2] = 1/4. With g = (1, 5):
@@ -17,7 +17,7 @@ typedef struct told {
     double scalar[NORM_SCALAR_COUNT];
 } told;
 
-static void see(void *context, const norm_observation *o) {
+static void see(void *context, const norm_view *o) {
     memcpy(((told *)context)->scalar, o->call->scalar, sizeof o->call->scalar);
 }
 
@@ -32,7 +32,7 @@ static void fill(real *row, double even, double odd) {
 }
 
 /* Two rows that count and a padded one between them. second: (x, g) of the last row. */
-static told observe(layer *l, const double second[4]) {
+static told watch(layer *l, const double second[4]) {
     static const uint8_t mask[ROWS] = {1, 0, 1};
     real x[ROWS * D], g[ROWS * D];
     told seen = {0};
@@ -45,8 +45,8 @@ static told observe(layer *l, const double second[4]) {
     fill(g + D, 100, 30);
     fill(x + 2 * D, second[0], second[1]);
     fill(g + 2 * D, second[2], second[3]);
-    l->site.backward_observer = see;
-    l->site.observer_context = &seen;
+    l->site.backward_watcher = see;
+    l->site.watcher_context = &seen;
     layer_pass(l, t, x, g, ROWS, mask, NORM_TRAIN, NULL, NULL);
     tape_free(t);
     return seen;
@@ -101,10 +101,10 @@ static void test_four_cases(void **state) {
         const theorem_case *c = &cases[i];
         layer l;
         make(&l, c->method, 3);
-        told seen = observe(&l, same);
+        told seen = watch(&l, same);
         check_exact(&seen, c->mean, c->variance);
         check_free(&seen, 1);
-        seen = observe(&l, constant);
+        seen = watch(&l, constant);
         check_exact(&seen, (c->mean + c->mean_constant) / 2,
                     (c->variance + c->variance_constant) / 2);
         check_free(&seen, 2);
@@ -118,7 +118,7 @@ static void test_gain(void **state) {
     layer l;
     make(&l, "ln", 3);
     fill(l.site.gamma->value, 3, 1);
-    told seen = observe(&l, same);
+    told seen = watch(&l, same);
     check_exact(&seen, 0, 0.140625); /* (1 - 1.75/4)/4 */
     check_free(&seen, 0.25);
     check_number("mean of gamma g", seen.scalar[NORM_SCALAR_row_g_mean], 4);
@@ -133,7 +133,7 @@ static void test_adanorm(void **state) {
     make(&l, "adanorm", 3);
     set(&l, "C", 2);
     set(&l, "k", 0.5);
-    told seen = observe(&l, same);
+    told seen = watch(&l, same);
     check_exact(&seen, 0, 0.87890625); /* (6.25 - 1.75 * 1.5625)/4 */
     check_free(&seen, 1.5625);
     check_number("mean of g", seen.scalar[NORM_SCALAR_row_g_mean], 3);
@@ -156,7 +156,7 @@ static void test_released_forms(void **state) {
         make(&l, "ln-simple", forms[i].eps);
         set(&l, "unbiased", forms[i].unbiased);
         set(&l, "placement", forms[i].placement);
-        told seen = observe(&l, same);
+        told seen = watch(&l, same);
         check_exact(&seen, 0, forms[i].variance);
         check_free(&seen, 1);
         layer_free(&l);
@@ -170,7 +170,7 @@ static void test_elsewhere(void **state) {
     for (int i = 0; i < 3; i++) {
         layer l;
         make(&l, names[i], 3);
-        told seen = observe(&l, constant);
+        told seen = watch(&l, constant);
         assert_true(isnan(seen.scalar[NORM_SCALAR_row_exact_mean]));
         assert_true(isnan(seen.scalar[NORM_SCALAR_row_exact_var]));
         assert_true(isnan(seen.scalar[NORM_SCALAR_row_free_var]));

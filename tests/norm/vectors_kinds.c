@@ -1,4 +1,4 @@
-/* vectors_kinds.c -- recorded.h5: recorded quantities from layers (observers), statrec/moments.h
+/* vectors_kinds.c -- recorded.h5: recorded quantities from layers (watchers), statrec/moments.h
  * and svd.h, by the attribute `kind`. */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "statrec/moments.h"
 #include "vectors.h"
 
-/* What one pass of a layer over x, dy [rows, d] told its observers. */
+/* What one pass of a layer over x, dy [rows, d] told its watchers. */
 typedef struct seen {
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double scalar[NORM_SCALAR_COUNT];
@@ -17,12 +17,12 @@ typedef struct seen {
     double deviation; /* row methods: of the first row */
 } seen;
 
-static void take_forward(void *context, const norm_observation *o) {
+static void take_forward(void *context, const norm_view *o) {
     seen *s = context;
     if (!strcmp(o->site->method->axis, "row")) s->deviation = ((const double *)o->call->kept)[1];
 }
 
-static void take_backward(void *context, const norm_observation *o) {
+static void take_backward(void *context, const norm_view *o) {
     seen *s = context;
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
         memcpy(s->stat[v], o->call->stat[v], (size_t)o->call->features * sizeof(double));
@@ -67,9 +67,9 @@ static bool run_layer(vector_case *c, const char *method, const double *x, const
     bool good = t && norm_site_init(&site, &p, "site", "encoder", 0, d, m, &o, &why) == SR_OK;
     if (good) {
         for (int64_t k = 0; gamma && k < d; k++) site.gamma->value[k] = (real)gamma[k];
-        site.forward_observer = take_forward;
-        site.backward_observer = take_backward;
-        site.observer_context = s;
+        site.forward_watcher = take_forward;
+        site.backward_watcher = take_backward;
+        site.watcher_context = s;
         site.want_rows = true;
         good = pass(&site, t, x, dy, rows);
         norm_site_free(&site);

@@ -1,5 +1,5 @@
 /* vectors_recorded.c -- the recorded quantities of the vector files from the statistics that a
- * layer hands to observers (docs/norms.md 18). */
+ * layer hands to watchers (docs/norms.md 18). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -71,7 +71,7 @@ static void take_stats(vector_step *o, const norm_call *c) {
     memcpy(o->scalar, c->scalar, sizeof o->scalar);
 }
 
-static void forward_seen(void *context, const norm_observation *o) {
+static void forward_seen(void *context, const norm_view *o) {
     rank_run *r = context;
     take_stats(&r->out, o->call);
     /* Row methods keep mean and deviation of each valid row (src/norm/rows.c). */
@@ -84,7 +84,7 @@ static void forward_seen(void *context, const norm_observation *o) {
     }
 }
 
-static void backward_seen(void *context, const norm_observation *o) {
+static void backward_seen(void *context, const norm_view *o) {
     rank_run *r = context;
     take_stats(&r->out, o->call);
     if (!strcmp(r->setup->method->name, "none")) add_batch_statistics(&r->out, o->call, o->x);
@@ -232,9 +232,9 @@ static bool start_rank(rank_run *r) {
     if (!r->t || norm_site_init(&r->site, &r->p, "site", "encoder", 0, c->d, r->setup->method,
                                 &r->setup->options, &r->why) != SR_OK)
         return false;
-    r->site.forward_observer = forward_seen;
-    r->site.backward_observer = backward_seen;
-    r->site.observer_context = r;
+    r->site.forward_watcher = forward_seen;
+    r->site.backward_watcher = backward_seen;
+    r->site.watcher_context = r;
     r->site.want_rows = true;
     const double *gamma = vector_read(c, "in/gamma", NULL), *beta = vector_read(c, "in/beta", NULL);
     for (int64_t k = 0; gamma && beta && r->site.gamma && k < c->d; k++) {

@@ -1,5 +1,5 @@
 /* What stands in the run file against a double-precision recomputation from the raw X and dL/dY of
- * that step, captured through the observer: every vector to 1e-5 of the sum of absolute terms. */
+ * that step, captured through the watcher: every vector to 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@ enum { SITES = 32 };
 
 /* One site of one step, raw. */
 typedef struct capture {
-    norm_observer_fn *next;
+    norm_watcher_fn *next;
     void *next_context;
     const norm_site *site;
     double *x, *g, *running[2]; /* [n, d], [n, d], state before the step */
     int64_t n, d;
 } capture;
 
-static void keep(void *context, const norm_observation *o) {
+static void keep(void *context, const norm_view *o) {
     capture *c = context;
     const norm_rows *rows = o->call->rows;
     c->n = rows->valid;
@@ -39,14 +39,14 @@ static void keep(void *context, const norm_observation *o) {
 }
 
 static void wrap(capture *c, norm_site *s) {
-    *c = (capture){.next = s->backward_observer, .next_context = s->observer_context, .site = s};
+    *c = (capture){.next = s->backward_watcher, .next_context = s->watcher_context, .site = s};
     for (int i = 0; i < 2; i++) {
         if (!s->state[i]) continue;
         c->running[i] = malloc((size_t)s->features * sizeof(double));
         memcpy(c->running[i], s->state[i], (size_t)s->features * sizeof(double));
     }
-    s->backward_observer = keep;
-    s->observer_context = c;
+    s->backward_watcher = keep;
+    s->watcher_context = c;
 }
 
 static void capture_free(capture *c) {

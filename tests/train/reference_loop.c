@@ -20,7 +20,7 @@ static double square_distance(const double *a, const double *b, int64_t d, doubl
 }
 
 /* RBN's default, docs/norms.md 14: beside the running values after the update. */
-static void add_penalty(void *context, const norm_observation *o) {
+static void add_penalty(void *context, const norm_view *o) {
     reference *r = context;
     const norm_site *s = o->site;
     if (strcmp(s->method->name, "rbn")) return;
@@ -32,7 +32,7 @@ static void add_penalty(void *context, const norm_observation *o) {
         0.01 * square_distance(stat[NORM_sigma2_B], stat[NORM_sigma2], d, keep, true);
 }
 
-static void add_gradients(void *context, const norm_observation *o) {
+static void add_gradients(void *context, const norm_view *o) {
     reference *r = context;
     const norm_rows *rows = o->call->rows;
     int64_t d = o->call->features;
@@ -204,9 +204,9 @@ void reference_run(reference *r, const train_config *c) {
     assert_true(r->m->sites <= SITE_CAPACITY && r->m->params.count <= PARAM_CAPACITY);
     for (int i = 0; i < r->m->sites; i++) {
         assert_true(r->m->site[i]->features <= WIDTH_CAPACITY);
-        r->m->site[i]->forward_observer = add_penalty;
-        r->m->site[i]->backward_observer = add_gradients;
-        r->m->site[i]->observer_context = r;
+        r->m->site[i]->forward_watcher = add_penalty;
+        r->m->site[i]->backward_watcher = add_gradients;
+        r->m->site[i]->watcher_context = r;
     }
     for (int i = 0; i < r->m->params.count; i++) {
         int64_t count = r->m->params.item[i]->t.count;

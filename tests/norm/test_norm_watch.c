@@ -1,4 +1,4 @@
-/* test_norm_observe.c -- what an observer is told against the raw tensors it is shown: batch
+/* test_norm_watch.c -- what a watcher is told against the raw tensors it is shown: batch
  * statistics, sum_g and sum_gx recomputed here in double, to 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +15,11 @@ typedef struct raw {
     int forward, backward;
 } raw;
 
-static bool valid(const norm_observation *o, int64_t i) {
+static bool valid(const norm_view *o, int64_t i) {
     return !o->call->rows->mask || o->call->rows->mask[i];
 }
 
-static void check_term(const norm_observation *o, norm_vector v, int64_t k, double want,
-                       double size) {
+static void check_term(const norm_view *o, norm_vector v, int64_t k, double want, double size) {
     double got = o->call->stat[v][k];
     if (!(fabs(got - want) <= 1e-5 * size))
         fail_msg("%s: statistic %d [%lld]: got %.12g want %.12g", o->site->method->name, (int)v,
@@ -28,7 +27,7 @@ static void check_term(const norm_observation *o, norm_vector v, int64_t k, doub
 }
 
 /* Observers are shown what the method sees. */
-static void check_input(const raw *r, const norm_observation *o) {
+static void check_input(const raw *r, const norm_view *o) {
     for (int64_t i = 0; i < o->call->rows->rows; i++)
         for (int64_t k = 0; valid(o, i) && k < WIDTH; k++)
             if (!(fabs((double)o->x[i * WIDTH + k] / r->u[i * WIDTH + k] - 1) <= 1e-7))
@@ -36,7 +35,7 @@ static void check_input(const raw *r, const norm_observation *o) {
                          (long long)k, (double)o->x[i * WIDTH + k], r->u[i * WIDTH + k]);
 }
 
-static void see_forward(void *context, const norm_observation *o) {
+static void see_forward(void *context, const norm_view *o) {
     raw *r = context;
     check_input(r, o);
     double n = (double)o->call->rows->valid;
@@ -66,13 +65,13 @@ static void see_forward(void *context, const norm_observation *o) {
 }
 
 /* xhat of the two methods whose divisor the raw tensors give directly. */
-static double xhat(const raw *r, const norm_observation *o, int64_t i, int64_t k) {
+static double xhat(const raw *r, const norm_view *o, int64_t i, int64_t k) {
     bool centred = !strcmp(r->method->name, "bn");
     double eps = o->site->options.eps, x = r->u[i * WIDTH + k];
     return centred ? (x - r->mean[k]) / sqrt(r->variance[k] + eps) : x / sqrt(r->square[k] + eps);
 }
 
-static void see_backward(void *context, const norm_observation *o) {
+static void see_backward(void *context, const norm_view *o) {
     raw *r = context;
     for (int64_t k = 0; k < WIDTH; k++) {
         double sum_g = 0, size_g = 0, sum_gx = 0, size_gx = 0;
@@ -97,9 +96,9 @@ static void check_method(const char *name, int64_t groups, double mean, const ui
     tape *t = tape_create(2, &why);
     assert_non_null(t);
     layer_make(&l, r.method, WIDTH, groups);
-    l.site.forward_observer = see_forward;
-    l.site.backward_observer = see_backward;
-    l.site.observer_context = &r;
+    l.site.forward_watcher = see_forward;
+    l.site.backward_watcher = see_backward;
+    l.site.watcher_context = &r;
     l.site.want_input = true;
     for (uint64_t step = 0; step < 3; step++) {
         real *x = layer_numbers(ROWS, WIDTH, 10 + step, mean, 1),
@@ -131,7 +130,7 @@ static void test_raw(void **state) {
 }
 
 /* The layer's own gradient, not the sum: the input gets another contribution first. */
-static void keep_gradient(void *context, const norm_observation *o) {
+static void keep_gradient(void *context, const norm_view *o) {
     memcpy(context, o->dx, (size_t)(o->call->rows->rows * WIDTH) * sizeof *o->dx);
 }
 
@@ -148,8 +147,8 @@ static void test_own_gradient(void **state) {
     assert_non_null(t);
     layer_make(&l, norm_find("bn"), WIDTH, 0);
     layer_pass(&l, t, x, dy, N, NULL, NORM_BATCH, NULL, alone);
-    l.site.backward_observer = keep_gradient;
-    l.site.observer_context = seen;
+    l.site.backward_watcher = keep_gradient;
+    l.site.watcher_context = seen;
     tape_reset(t, rng_create(1), true, true);
     assert_int_equal(norm_rows_init(&r, t, N, NULL, NORM_TRAIN), SR_OK);
     tensor *in = tape_tensor(t, 2, (int64_t[]){N, WIDTH});
