@@ -86,11 +86,6 @@ typedef struct glossary_list {
     int count;
 } glossary_list;
 
-static void free_list(glossary_list *l) {
-    free(l->text);
-    free(l->expression);
-}
-
 /* Reads the file, if any, and the option, as if the option's were lines too. */
 static sr_status join_lists(const apply_values *v, glossary_list *l, sr_failure *why) {
     file_bytes file = {0};
@@ -153,7 +148,8 @@ static sr_status make_ready(const apply_values *v, applier *a, sr_failure *why) 
                             why);
         if (!a->bpe) status = why->status;
     }
-    free_list(&list);
+    free(list.text);
+    free(list.expression);
     return status;
 }
 

@@ -226,14 +226,6 @@ static sr_status print_decoded(const trained *t, tsv *table, data_split split, s
     return SR_OK;
 }
 
-/* The file of predictions, before anything takes its time. */
-static sr_status open_predictions(const trained *t, const evaluate_values *v, text_output *o,
-                                  sr_failure *why) {
-    if (!t->task->predict)
-        return sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
-    return text_output_open(o, v->predictions, v->force, why);
-}
-
 static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *why) {
     const int sites = t->model->sites;
     double *mean = malloc((size_t)(2 * sites + 1) * sizeof *mean), *var = mean + sites;
@@ -280,7 +272,10 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
     sr_status status = open_all(from, v, t, split, why);
     if (status != SR_OK || !*v->predictions)
         return status == SR_OK ? print_all(from, command, v, t, split, why) : status;
-    status = open_predictions(t, v, &o, why);
+    if (!t->task->predict)
+        return sr_fail(why, SR_USAGE, "--predictions: task %s writes none", t->task->name);
+    /* before anything takes its time */
+    status = text_output_open(&o, v->predictions, v->force, why);
     if (status != SR_OK) return status;
     const task_decoding d = decoding_of(t, split);
     status = print_all(from, command, v, t, split, why);

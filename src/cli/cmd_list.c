@@ -371,20 +371,15 @@ static int refuse_listing(const tool *t, const char *name) {
     return tool_report(t, &why);
 }
 
-/* Begins the table whose rows the listing prints. */
-static void begin_table(const listing *l, const char *format, const char *command) {
+/* typed: with its --format, which `t` has no more. */
+static int run_table(const tool *t, const tool *typed, const listing *l, const char *format) {
+    char *command = tool_command(typed);
+    if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
     tsv_set_format(format);
     tsv_begin(&out.table, stdout, "statrec list", command);
     for (int i = 0; i < LISTING_COLUMNS && l->column[i].name; i++)
         tsv_column(&out.table, l->column[i].name, l->column[i].definition);
     tsv_header(&out.table);
-}
-
-/* typed: with its --format, which `t` has no more. */
-static int run_table(const tool *t, const tool *typed, const listing *l, const char *format) {
-    char *command = tool_command(typed);
-    if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    begin_table(l, format, command);
     free(command);
     const int status = l->run(t);
     if (status == TOOL_DONE) tsv_finish(stdout);

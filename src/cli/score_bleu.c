@@ -86,10 +86,6 @@ typedef struct bleu_files {
     int count;
 } bleu_files;
 
-static void free_files(bleu_files *f) {
-    for (int i = 0; i < f->count; i++) file_free(&f->file[i]);
-}
-
 static sr_status read_next(bleu_files *f, const char *path, sr_failure *why) {
     if (f->count == FILES)
         return sr_fail(why, SR_USAGE, "%s: one reference too many; at most %d", path,
@@ -262,7 +258,7 @@ static int score(const tool *t, bool multi) {
     if (hyps > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", hyps);
     const sr_status status = read_files(&files, hyps ? t->argv[FIRST] : NULL, &o.ref, &why);
     const int code = status == SR_OK ? score_files(t, &files, &o, multi) : tool_report(t, &why);
-    free_files(&files);
+    for (int i = 0; i < files.count; i++) file_free(&files.file[i]);
     return code;
 }
 

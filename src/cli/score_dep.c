@@ -50,18 +50,13 @@ typedef struct dep_files {
     treebank gold, pred;
 } dep_files;
 
-static sr_status fail_at(const treebank *t, int64_t line, sr_failure *why, const char *text) {
-    return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->file.path, (long long)line, text);
-}
-
 /* One of the two sentences ends before the other. */
 static sr_status fail_length(const treebank *longer, const tree_word *more, const treebank *shorter,
                              int32_t words, sr_failure *why) {
-    char text[FILE_PATH + 128];
-    snprintf(text, sizeof text, "word %d '%.*s', but that sentence of %s has %d", words + 1,
+    return sr_fail(why, SR_FORMAT, "%s:%lld: word %d '%.*s', but that sentence of %s has %d",
+                   longer->file.path, (long long)more->line, words + 1,
              more->form.size > 60 ? 60 : more->form.size, more->form.byte, shorter->file.path,
              words);
-    return fail_at(longer, more->line, why, text);
 }
 
 static sr_status compare_sentence(const dep_files *f, int64_t i, sr_failure *why) {

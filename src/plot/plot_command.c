@@ -15,10 +15,6 @@ typedef struct command {
     int runs;
 } command;
 
-static void command_free(command *c) {
-    for (int i = 0; i < c->runs; i++) free(c->run[i]);
-}
-
 /* A run stands beside options, so a name that begins with a dash gets a path in front. */
 static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
     if (c->runs == RUNS) return sr_fail(why, SR_USAGE, "more than %d runs", RUNS);
@@ -75,7 +71,7 @@ static sr_status run_analysis(plot_sources *from, const plot_table *t, int run, 
         status = command_add(&c, from, t, t->word[i], run, why);
     const plot_process p = {c.argv, NULL, output, errors};
     if (status == SR_OK) status = plot_process_run(&p, why);
-    command_free(&c);
+    for (int i = 0; i < c.runs; i++) free(c.run[i]);
     if (status != SR_OK) unlink(output);
     return status;
 }

@@ -14,19 +14,16 @@ static sr_runfile *open_run(sr_runfile *open[RUNS], char **paths, int run) {
 }
 
 /* A curve's site is the first word of its key, where it is one. */
-static int64_t site_of(const sr_runfile *f, const plot_curve *c) {
-    char name[SR_NAME_SIZE];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(c->key, " "), c->key);
-    return sr_run_find_site(f, name);
-}
-
 static unsigned differences(const plot_data *d, sr_runfile *open[RUNS], char **paths) {
     const sr_runfile *first = NULL;
     int64_t first_site = -1;
     unsigned found = 0;
     for (int i = 0; i < d->curves; i++) {
         const sr_runfile *f = open_run(open, paths, d->curve[i].run);
-        const int64_t site = f ? site_of(f, &d->curve[i]) : -1;
+        const char *key = d->curve[i].key;
+        char name[SR_NAME_SIZE];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(key, " "), key);
+        const int64_t site = f ? sr_run_find_site(f, name) : -1;
         if (site < 0) continue;
         if (!first) first = f, first_site = site;
         if (f != first) found |= sr_differences(first, first_site, f, site);

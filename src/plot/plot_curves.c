@@ -100,10 +100,6 @@ typedef struct bucket {
     bool finite[PLOT_VALUES]; /* this curve has a value */
 } bucket;
 
-static void bucket_free(bucket *b) {
-    for (int i = 0; i < PLOT_VALUES; i++) free(b->value[i]);
-}
-
 static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
     const int64_t capacity = b->capacity ? 2 * b->capacity : 64;
     for (int i = 0; i < values; i++) {
@@ -231,7 +227,7 @@ static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE
     if (status == SR_OK && t->smooth) status = points_smooth(&p, t->smooth, why);
     if (status == SR_OK) points_write(&p, out);
     for (int i = 0; i < t->values; i++) d->finite[i] += b.finite[i];
-    bucket_free(&b);
+    for (int i = 0; i < PLOT_VALUES; i++) free(b.value[i]);
     free(p.cell);
     return status;
 }
@@ -249,10 +245,6 @@ static sr_status keep_columns(plot_data *d, const reader *r, sr_failure *why) {
 }
 
 /* gnuplot reads quotes as quotes and `#` as a comment: cells lose both. */
-static void copy_cell(FILE *out, const char *cell) {
-    for (; *cell; cell++) fputc(strchr("\"'#`", *cell) ? ' ' : *cell, out);
-}
-
 static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) {
     bool more = true;
     sr_status status = keep_columns(d, r, why);
@@ -262,7 +254,8 @@ static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) 
         if (status != SR_OK || !more) break;
         for (int i = 0; i < r->tsv.columns; i++) {
             if (i) fputc('\t', out);
-            copy_cell(out, r->tsv.cell[i]);
+            for (const char *at = r->tsv.cell[i]; *at; at++)
+                fputc(strchr("\"'#`", *at) ? ' ' : *at, out);
         }
         fputc('\n', out);
         rows++;

@@ -228,13 +228,6 @@ static sr_status copy_style(const plot_job *job, sr_failure *why) {
     return copy_file(from, to, why);
 }
 
-static sr_status copy_templates(const plot_job *job, sr_failure *why) {
-    char to[2 * PLOT_PATH];
-    snprintf(to, sizeof to, "%s/template.gp", job->directory);
-    sr_status status = copy_file(job->template->path, to, why);
-    return status == SR_OK ? copy_style(job, why) : status;
-}
-
 /* cairo stamps the time into a PDF; the same run file shall give the same bytes. Spaces keep the
  * offsets of the file's table right. */
 static sr_status remove_date(const char *path, sr_failure *why) {
@@ -326,10 +319,12 @@ static sr_status run_gnuplot(const plot_job *job, sr_failure *why) {
 }
 
 sr_status plot_draw(const plot_job *job, sr_failure *why) {
-    char figure[2 * PLOT_PATH];
+    char figure[2 * PLOT_PATH], template[2 * PLOT_PATH];
     struct stat st;
     snprintf(figure, sizeof figure, "%s/%s", job->directory, figure_file[job->format]);
-    sr_status status = copy_templates(job, why);
+    snprintf(template, sizeof template, "%s/template.gp", job->directory);
+    sr_status status = copy_file(job->template->path, template, why);
+    if (status == SR_OK) status = copy_style(job, why);
     if (status == SR_OK) status = write_script(job, why);
     if (status == SR_OK) status = run_gnuplot(job, why);
     if (status != SR_OK) return status;

@@ -29,25 +29,23 @@ static const char *statistic_of(const plot_table *table, int run) {
     return here ? statistic : "";
 }
 
-/* The first normalization speaks for the run, as in its label. */
-static bool only_observed(const sr_runfile *f, const char *statistic) {
-    const sr_run_site *site = sr_run_main_site(f);
-    return site && statistic[0] && sr_run_only_observed(site, statistic);
-}
-
 static void append(char text[128]) {
     const size_t used = strlen(text);
     snprintf(text + used, 128 - used, " (observed)");
 }
 
+/* The first normalization speaks for the run, as in its label. */
 sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
                            sr_failure *why) {
     for (int i = 0; i < l->runs; i++) {
         sr_runfile *f = sr_run_open(paths[i], why);
         if (!f) return why->status;
+        const sr_run_site *site = sr_run_main_site(f);
         bool observed = false;
-        for (int k = 0; k < t->tables; k++)
-            observed = observed || only_observed(f, statistic_of(&t->table[k], i + 1));
+        for (int k = 0; k < t->tables && site && !observed; k++) {
+            const char *statistic = statistic_of(&t->table[k], i + 1);
+            observed = statistic[0] && sr_run_only_observed(site, statistic);
+        }
         sr_run_close(f);
         if (!observed) continue;
         if (!given) append(l->label[i]);

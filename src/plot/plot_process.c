@@ -58,6 +58,8 @@ static void child(const plot_process *p) {
     setenv("LC_ALL", "C.UTF-8", 1);
     setenv("LC_ALL", "C.UTF-8",
            1); /* figures are in UTF-8, and the same bytes whatever the locale */
+    /* figures are in UTF-8, and the same bytes whatever the locale */
+    setenv("LC_ALL", "C.UTF-8", 1);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(CANNOT_START);
     if (!redirect(p->errors, STDERR_FILENO) || !redirect(p->output, STDOUT_FILENO))
         _exit(CANNOT_START);

@@ -203,17 +203,11 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     return status;
 }
 
-static sr_status draw_all(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
-    int number = 0;
-    if (t->most_runs > 1 && t->most_runs == t->least_runs) return draw_once(r, t, w, notes, why);
-    if (t->one_task) return draw_tasks(r, t, w, notes, why);
-    return draw_waiting(r, t, w, &number, notes, why);
-}
-
 static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     report *r = self;
     char *text = NULL;
     size_t size = 0;
+    int number = 0;
     report_section(r, t->name, t->name);
     fputs("<p>", r->page);
     plot_html_text(r->page, t->title);
@@ -224,8 +218,12 @@ static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     for (int i = 0; w.run && i < w.count; i++) w.run[i] = i;
     if (status == SR_OK && t->most_runs == 1 && w.count > 1)
         status = draw_each(r, t, why);
+    else if (status == SR_OK && t->most_runs > 1 && t->most_runs == t->least_runs)
+        status = draw_once(r, t, &w, notes, why);
+    else if (status == SR_OK && t->one_task)
+        status = draw_tasks(r, t, &w, notes, why);
     else if (status == SR_OK)
-        status = draw_all(r, t, &w, notes, why);
+        status = draw_waiting(r, t, &w, &number, notes, why);
     if (notes && fclose(notes) == 0) fputs(text, r->page);
     free(text);
     free(w.run);

@@ -295,13 +295,6 @@ static sr_status choose_column(const plot_template *t, plot_name column, sr_fail
     return SR_OK;
 }
 
-static sr_status choose_columns(const plot_template *t, plot_table *table, sr_failure *why) {
-    sr_status status = choose_column(t, table->x, why);
-    for (int k = 0; k < table->values && status == SR_OK; k++)
-        status = choose_column(t, table->y[k], why);
-    return status;
-}
-
 /* The papers' metrics are those of the validation or the test set; of no task unless one is named:
  * perplexity. */
 static void name_metrics(plot_template *t) {
@@ -331,8 +324,12 @@ sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failur
     if (status == SR_OK) status = plot_words_choose(t, c, why);
     if (status == SR_OK) status = choose_published(t, c, why);
     if (status == SR_OK) status = plot_words_fill_commands(t, why);
-    for (int i = 0; i < t->tables && status == SR_OK; i++)
-        status = choose_columns(t, &t->table[i], why);
+    for (int i = 0; i < t->tables && status == SR_OK; i++) {
+        plot_table *table = &t->table[i];
+        status = choose_column(t, table->x, why);
+        for (int k = 0; k < table->values && status == SR_OK; k++)
+            status = choose_column(t, table->y[k], why);
+    }
     return status;
 }
 

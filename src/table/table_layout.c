@@ -124,20 +124,15 @@ static sr_status next_line(table_lines *l, bool *more, sr_failure *why) {
     return SR_OK;
 }
 
-/* Lines of layouts that nobody asked for count for the hint only. */
-static void remember(const table_lines *l, char *names, size_t size) {
-    const size_t used = strlen(names);
-    if (strcmp(l->cell[PART], "table") == 0)
-        snprintf(names + used, size - used, "%s%s", used ? ", " : "", l->cell[NAME]);
-}
-
 static sr_status read_lines(layout *t, table_lines *l, char *names, size_t size, sr_failure *why) {
     bool more = true;
     sr_status status = SR_OK;
     while (status == SR_OK) {
         status = next_line(l, &more, why);
         if (status != SR_OK || !more) break;
-        remember(l, names, size);
+        const size_t used = strlen(names); /* those that nobody asked for are for the hint */
+        if (strcmp(l->cell[PART], "table") == 0)
+            snprintf(names + used, size - used, "%s%s", used ? ", " : "", l->cell[NAME]);
         if (strcmp(l->cell[NAME], t->name) == 0) status = read_part(t, l, why);
     }
     return status;

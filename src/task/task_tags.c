@@ -113,11 +113,6 @@ typedef struct tagged_split {
     int64_t count, room;
 } tagged_split;
 
-static void free_split(tagged_split *s) {
-    for (int64_t i = 0; i < s->count; i++) free(s->sentence[i].mark);
-    free(s->sentence);
-}
-
 static bool make_room(tagged_split *s, int64_t number) {
     if (number >= s->room) {
         const int64_t room = 2 * number + 1024;
@@ -188,7 +183,8 @@ static sr_status tags_predict(const task_decoding *d, FILE *to, sr_failure *why)
     for (int64_t k = 0; status == SR_OK && k < batches; k++) status = tag_batch(d, k, &s, why);
     for (int64_t i = 0; status == SR_OK && i < s.count; i++)
         write_sentence(d, &s.sentence[i], i, to);
-    free_split(&s);
+    for (int64_t i = 0; i < s.count; i++) free(s.sentence[i].mark);
+    free(s.sentence);
     return status;
 }
 

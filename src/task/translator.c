@@ -35,11 +35,6 @@ typedef struct batch_of_lines {
     translation *out; /* [count] */
 } batch_of_lines;
 
-static void free_lines(batch_of_lines *b) {
-    for (int64_t i = 0; i < b->count; i++) free((void *)(uintptr_t)b->source[i].token);
-    free(b->source), free(b->line), free(b->out);
-}
-
 static sr_status collect(const translator *t, const translator_line *line, int64_t count,
                          batch_of_lines *b, int64_t *refused, sr_failure *why) {
     const size_t room = (size_t)count + 1;
@@ -66,7 +61,8 @@ sr_status translator_run(const translator *t, const translator_line *line, int64
         if (report->refused >= 0) report->refused = b.line[report->refused];
     }
     for (int64_t i = 0; i < b.count && status == SR_OK; i++) out[b.line[i]] = b.out[i];
-    free_lines(&b);
+    for (int64_t i = 0; i < b.count; i++) free((void *)(uintptr_t)b.source[i].token);
+    free(b.source), free(b.line), free(b.out);
     return status;
 }
 
@@ -116,18 +112,13 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
 
 /* -- BLEU */
 
-/* The reference as the training text was made of its line, but for subwords. */
-static sr_status reference_of(const translator *t, data_line line, line_buffer *out,
-                              sr_failure *why) {
-    sr_status status = text_codec_pieces(&t->codec, TARGET, line.byte, line.length, out, why);
-    if (status == SR_OK) out->size = text_codec_join(out->byte, out->size);
-    return status;
-}
-
+/* The reference is cut into words as the training text was, but not into subwords. */
 static sr_status score_pair(const translator *t, translator_line source, const translation *h,
                             data_line reference, bleu_scorer *s, sr_failure *why) {
     line_buffer hyp = {0}, ref = {0};
-    sr_status status = reference_of(t, reference, &ref, why);
+    sr_status status =
+        text_codec_pieces(&t->codec, TARGET, reference.byte, reference.length, &ref, why);
+    if (status == SR_OK) ref.size = text_codec_join(ref.byte, ref.size);
     if (status == SR_OK && h->count > 0)
         status = translator_text(t, source, &h->item[0], &hyp, why);
     const bleu_text of = {ref.byte, ref.size};

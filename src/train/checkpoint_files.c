@@ -37,15 +37,6 @@ static int newest_first(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Appends to *update; false when out of memory. */
-static bool append(int64_t **update, int *count, int64_t value) {
-    int64_t *grown = realloc(*update, (size_t)(*count + 1) * sizeof *grown);
-    if (!grown) return false;
-    *update = grown;
-    grown[(*count)++] = value;
-    return true;
-}
-
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why) {
     const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
     const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
@@ -56,9 +47,14 @@ sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_f
     DIR *d = opendir(directory);
     if (!d && errno == ENOENT) return SR_OK;
     if (!d) return sr_fail(why, SR_IO, "%s: %s", directory, strerror(errno));
-    for (const struct dirent *e; whole && (e = readdir(d));) {
+    for (const struct dirent *e; (e = readdir(d));) {
         const int64_t u = update_of(e->d_name, base);
-        if (u >= 0) whole = append(update, count, u);
+        if (u < 0) continue;
+        int64_t *grown = realloc(*update, (size_t)(*count + 1) * sizeof *grown);
+        whole = grown;
+        if (!grown) break;
+        *update = grown;
+        grown[(*count)++] = u;
     }
     closedir(d);
     if (*count) qsort(*update, (size_t)*count, sizeof **update, newest_first);

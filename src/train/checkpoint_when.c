@@ -54,11 +54,6 @@ static sr_status find_best_metric(trainer *r, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status remove_file(const char *path, sr_failure *why) {
-    if (unlink(path) == 0 || errno == ENOENT) return SR_OK;
-    return sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
-}
-
 /* Removes all but the `keep` newest. */
 static sr_status prune(const char *prefix, int64_t keep, sr_failure *why) {
     int64_t *update;
@@ -67,7 +62,8 @@ static sr_status prune(const char *prefix, int64_t keep, sr_failure *why) {
     sr_status status = checkpoint_list(prefix, &update, &count, why);
     for (int i = 0; i < count && status == SR_OK; i++) {
         status = checkpoint_path(prefix, update[i], path, why);
-        if (status == SR_OK && i >= keep) status = remove_file(path, why);
+        if (status == SR_OK && i >= keep && unlink(path) != 0 && errno != ENOENT)
+            status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
     }
     free(update);
     return status;
@@ -119,12 +115,6 @@ static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
     return status == SR_OK ? checkpoint_write(r, path, why) : status;
 }
 
-static sr_status write_best(trainer *r, const char *prefix, sr_failure *why) {
-    char path[CHECKPOINT_PATH + 16];
-    snprintf(path, sizeof path, "%s-best.ckpt", prefix);
-    return write_one(r, path, why);
-}
-
 static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
     char path[CHECKPOINT_PATH];
     sr_status status = checkpoint_path(prefix, r->result->updates, path, why);
@@ -167,13 +157,14 @@ static bool is_due(const trainer *r, bool epoch_ends) {
 }
 
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why) {
-    char prefix[CHECKPOINT_PATH];
+    char prefix[CHECKPOINT_PATH], best[CHECKPOINT_PATH + 16];
     sr_failure own = {0};
     sr_status status = SR_OK;
     checkpoint_prefix(r->config, prefix);
     if (!*prefix) return SR_OK;
     const double start = progress_clock();
-    if (r->better) status = write_best(r, prefix, &own);
+    snprintf(best, sizeof best, "%s-best.ckpt", prefix);
+    if (r->better) status = write_one(r, best, &own);
     r->better = false;
     if (status == SR_OK && is_due(r, epoch_ends)) status = write_newest(r, prefix, &own);
     r->result->times.checkpoints += progress_clock() - start;

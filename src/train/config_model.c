@@ -3,14 +3,10 @@
 
 #include "config_rows.h"
 
-static const task_row *task_in(const void *values) {
-    const train_config *c = values;
-    return task_of(model_find(c->model.name)->task);
-}
-
 static bool is_smoothed(const void *values) {
     const train_config *c = values;
-    return (isnan(c->label_smoothing) ? task_in(c)->label_smoothing : c->label_smoothing) > 0;
+    const task_row *row = task_of(model_find(c->model.name)->task);
+    return (isnan(c->label_smoothing) ? row->label_smoothing : c->label_smoothing) > 0;
 }
 
 static bool has_presets(const void *values) {

@@ -3,13 +3,9 @@
 
 #include "config_rows.h"
 
-static const task_row *task_in(const void *values) {
-    const train_config *c = values;
-    return task_of(model_find(c->model.name)->task);
-}
-
 static bool is_text(const void *values) {
-    return task_in(values)->text;
+    const train_config *c = values;
+    return task_of(model_find(c->model.name)->task)->text;
 }
 
 static bool has_run_file(const void *values) {

@@ -116,12 +116,6 @@ static void tell_nonfinite(trainer *r, double loss, double norm) {
                      (long long)r->result->steps, isfinite(loss) ? "gradient" : "loss");
 }
 
-static void record_step(trainer *r, const run_step *row) {
-    double mark = progress_clock();
-    run_record_end_step(r->record, row);
-    r->result->times.recorder += lap(&mark);
-}
-
 static void tell_progress(const trainer *r, double loss, int64_t tokens) {
     if (!r->events->progress) return;
     train_progress p = {.update = r->result->updates,
@@ -153,7 +147,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
     r->stepped = true;
     run_record_begin_step(r->record, r->result->steps, wants_spectra(r));
-    double sum = 0, norm = 0;
+    double sum = 0, norm = 0, mark;
     sr_status status = forward_backward(r, b, &sum, why);
     if (status != SR_OK) return status;
     double loss = r->last_loss = sum / (double)b->tokens;
@@ -163,14 +157,16 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
                     .lr = NAN,
                     .grad_norm = NAN};
     if (r->accumulated == r->config->update_freq || last) {
-        double mark = progress_clock();
+        mark = progress_clock();
         status = apply_update(r, &norm, why);
         row.grad_norm = norm;
         row.lr = r->lr;
         r->result->times.optimizer += lap(&mark);
     }
     row.epoch = r->epoch = epoch_after(r, 1);
-    record_step(r, &row);
+    mark = progress_clock();
+    run_record_end_step(r->record, &row);
+    r->result->times.recorder += lap(&mark);
     if (status == SR_OK) status = trainer_dump_step(r, b, sum, &row, why);
     tell_nonfinite(r, loss, norm);
     tell_progress(r, loss, b->tokens);

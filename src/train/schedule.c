@@ -21,33 +21,23 @@ static double step_lr(const schedule *s, int64_t u, double epoch) {
     return lr;
 }
 
-static double cosine_lr(const schedule *s, int64_t u) {
-    double part = s->total > 0 ? fmin(1, (double)u / (double)s->total) : 0;
-    return s->lowest + 0.5 * (s->lr - s->lowest) * (1 + cos(acos(-1.0) * part));
-}
-
-static double linear_lr(const schedule *s, int64_t u) {
-    return u < s->total ? s->lr * (double)(s->total - u) / (double)(s->total - s->warmup) : 0;
-}
-
 static double over_sqrt(double lr, int64_t u) {
     return lr / sqrt(fmax(1, (double)u));
 }
 
-static double warmup_lr(const schedule *s, int64_t u) {
-    double peak = s->kind == SCHEDULE_INVERSE_SQRT_XL ? over_sqrt(s->lr, s->warmup) : s->lr;
-    return s->warmup_init + (double)u * (peak - s->warmup_init) / (double)s->warmup;
-}
-
 double schedule_lr(const schedule *s, int64_t u, double epoch) {
-    if (u < s->warmup) return warmup_lr(s, u);
+    if (u < s->warmup) {
+        double peak = s->kind == SCHEDULE_INVERSE_SQRT_XL ? over_sqrt(s->lr, s->warmup) : s->lr;
+        return s->warmup_init + (double)u * (peak - s->warmup_init) / (double)s->warmup;
+    }
+    const double part = s->total > 0 ? fmin(1, (double)u / (double)s->total) : 0;
     switch (s->kind) {
     case SCHEDULE_STEP:
         return step_lr(s, u, epoch);
     case SCHEDULE_COSINE:
-        return cosine_lr(s, u);
+        return s->lowest + 0.5 * (s->lr - s->lowest) * (1 + cos(acos(-1.0) * part));
     case SCHEDULE_LINEAR:
-        return linear_lr(s, u);
+        return u < s->total ? s->lr * (double)(s->total - u) / (double)(s->total - s->warmup) : 0;
     case SCHEDULE_INVERSE_SQRT:
         return s->lr * sqrt((double)(s->warmup ? s->warmup : 1) / fmax(1, (double)u));
     case SCHEDULE_INVERSE_SQRT_XL:

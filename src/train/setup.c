@@ -37,10 +37,6 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
 
 /* -- data, model, optimizer */
 
-static int64_t ceiling(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 /* Nothing is left to do for a run that came to its end. */
 static sr_status check_goes_on(const trainer *r, sr_failure *why) {
     const train_resume *from = r->from;
@@ -60,7 +56,7 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     r->batches = data_batches(r->data, SPLIT_TRAIN);
     if (r->batches < 1)
         return sr_fail(why, SR_USAGE, "no training batch: %s", data_describe(r->data));
-    r->updates = ceiling(r->batches, c->update_freq) * c->epochs;
+    r->updates = (r->batches + c->update_freq - 1) / c->update_freq * c->epochs;
     if (c->max_steps && c->max_steps < r->updates) r->updates = c->max_steps;
     trainer_note(r, "data: %s", data_describe(r->data));
     return check_goes_on(r, why);

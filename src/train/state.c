@@ -29,12 +29,6 @@ static npz_array shaped_like(const tensor *t, real *data) {
     return a;
 }
 
-static void visit_parameters(const params *p, walk *w) {
-    for (int i = 0; i < p->count; i++)
-        visit(w, STATE_PARAMETER, p->item[i]->name,
-              shaped_like(&p->item[i]->t, p->item[i]->t.value));
-}
-
 /* [features], or [rows, features]. */
 static npz_array running_value(const norm_site *s, int k) {
     const bool rows = s->state_count[k] != s->features;
@@ -60,13 +54,6 @@ static void visit_slots(const param *p, walk *w) {
         snprintf(name, sizeof name, "%s.slot%d", p->name, k);
         visit(w, STATE_OPTIMIZER, name, shaped_like(&p->t, p->slot[k]));
     }
-}
-
-/* Warm-ups count calls. */
-static void visit_calls(norm_site *s, walk *w) {
-    char name[STATE_NAME];
-    snprintf(name, sizeof name, "%s.calls", s->name);
-    visit_number(w, name, NPZ_INT64, &s->calls);
 }
 
 /* The sums of the last validation, which say at the end whether the run diverged. */
@@ -117,7 +104,10 @@ static void visit_memory(model_memory *k, walk *w) {
 }
 
 static void visit_model(const model *m, walk *w) {
-    visit_parameters(&m->params, w);
+    for (int i = 0; i < m->params.count; i++) {
+        param *p = m->params.item[i];
+        visit(w, STATE_PARAMETER, p->name, shaped_like(&p->t, p->t.value));
+    }
     for (int i = 0; i < m->sites; i++) visit_running(m->site[i], w);
 }
 
@@ -132,7 +122,11 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
     model *m = r->model;
     visit_model(m, &w);
     for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
-    for (int i = 0; i < m->sites; i++) visit_calls(m->site[i], &w);
+    for (int i = 0; i < m->sites; i++) { /* warm-ups count calls */
+        char name[STATE_NAME];
+        snprintf(name, sizeof name, "%s.calls", m->site[i]->name);
+        visit_number(&w, name, NPZ_INT64, &m->site[i]->calls);
+    }
     visit_progress(r, &w);
     visit_memory(&r->memory, &w);
     visit_validation(r->task, &r->result->last.sum, &w);

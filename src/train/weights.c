@@ -120,18 +120,14 @@ static sr_status read_stored(void *context, const state_item *item, sr_failure *
     return status;
 }
 
-static sr_status read_checkpoint(model *m, const char *path, sr_failure *why) {
+sr_status weights_read(model *m, const char *path, sr_failure *why) {
+    const size_t length = strlen(path);
+    if (length > 4 && !strcmp(path + length - 4, ".npz")) return read_npz(m, path, why);
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
     sr_status status = train_model_each(m, read_stored, f, why);
     array_reader_close(f);
     return status;
-}
-
-sr_status weights_read(model *m, const char *path, sr_failure *why) {
-    const size_t length = strlen(path);
-    const bool npz = length > 4 && !strcmp(path + length - 4, ".npz");
-    return npz ? read_npz(m, path, why) : read_checkpoint(m, path, why);
 }
 
 /* -- writing */

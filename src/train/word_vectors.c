@@ -28,12 +28,6 @@ static int64_t read_numbers(const char *at, const char *end, real *value, int64_
     }
 }
 
-/* Where the line's text ends. */
-static const char *text_end(const char *line, size_t length) {
-    while (length && strchr("\r\n", line[length - 1])) length--;
-    return line + length;
-}
-
 static bool is_head(const char *line, const char *end) {
     int fields = 0;
     for (const char *at = line; at < end; fields++) {
@@ -83,7 +77,8 @@ static sr_status take_lines(reading *r, text_lines *t, sr_failure *why) {
         size_t length;
         sr_status status = text_lines_next(t, &line, &length, why);
         if (status != SR_OK || !line) return status;
-        const char *end = text_end(line, length);
+        while (length && strchr("\r\n", line[length - 1])) length--;
+        const char *end = line + length;
         if (first && is_head(line, end)) continue;
         status = take_line(r, t, line, end, why);
         if (status != SR_OK) return status;
