@@ -353,10 +353,10 @@ static sr_status print_group(const settings *s, const group *g, const run_set *s
         for (int r = 0; r < set->count && window; r++)
             window_describe(&window[r], set->path[r], &table);
         note_group(s, g, set, &table);
-    status = table_head_print(&head, &table, why);
+        status = table_head_print(&head, &table, why);
     }
     if (status == SR_OK) {
-    declare_columns(g, &table);
+        declare_columns(g, &table);
         status = print_runs(g, set, window, s->buckets, &table, why);
     }
     free(window);

@@ -61,6 +61,11 @@ END {
 }
 
 function synopsis(text,    program) {
+    if (text ~ /^        +[^ ]/) { # goes on
+        sub(/^ +/, "", text)
+        body["SYNOPSIS"] = body["SYNOPSIS"] fill(usage(text))
+        return
+    }
     if (text !~ /^(usage: |       [^ ])/) fail("line of usage: " text)
     text = substr(text, 8)
     match(text, /^[^ ]+( [a-z][a-z-]*)*( |$)/)

@@ -366,9 +366,9 @@ typedef struct analysis {
     const statistic *stat;
     int statistics;
     const char *default_stat; /* default of --stat */
-    const char *site;     /* default of --site */
-    series_source source; /* default of --from */
-    const char *hint;     /* when no run has any of the statistics, or NULL */
+    const char *site;         /* default of --site */
+    series_source source;     /* default of --from */
+    const char *hint;         /* when no run has any of the statistics, or NULL */
     /* Where there are several forms of the same statistics: an option of this name, whose words are
      * those of `form`; form[i].stat [statistics] stands for `stat`, word for word. */
     const char *form_option, *form_help;

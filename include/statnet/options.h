@@ -53,8 +53,8 @@ typedef struct option {
     size_t offset; /* of the value in the struct */
     const char
         *default_text; /* default, as text; outside the range (0, nan: "unset") it is allowed too */
-    double low, high; /* INT and REAL; both 0: any value */
-    const char *unit; /* "tokens", "steps", "nats" ... or "" */
+    double low, high;  /* INT and REAL; both 0: any value */
+    const char *unit;  /* "tokens", "steps", "nats" ... or "" */
     const char *choices;   /* CHOICE: words separated by '|' */
     const char *help;      /* one line, starts lower case, no full stop */
     const option_use *use; /* NULL: it always has an effect */
@@ -91,10 +91,8 @@ typedef struct option {
 /* The row of -o. */
 #define OUTPUT_OPTION(at, help_line)                                                               \
     {                                                                                              \
-        .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .preset = "",           \
-        .unit = "", .help = help_line, .value = "FILE"                                             \
         .key = "output", .letter = 'o', .type = OPTION_TEXT, .offset = at, .default_text = "",     \
-        .unit = "", .help = help_line                                                              \
+        .unit = "", .help = help_line, .value = "FILE"                                             \
     }
 
 typedef struct option_table {

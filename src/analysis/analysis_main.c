@@ -31,10 +31,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
                     "sites, separated by commas: globs, first, last, last-bn (of those with a "
                     "statistic; last-bn: batch statistics, no stack's final norm)",
                     .value = "SITE,..."),
-        TEXT_OPTION("Choice", "stat", AT(stat), a->preset, "statistics separated by commas",
+        TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "statistics separated by commas",
                     .value = "STAT,..."),
-                    "statistic; last-bn: batch statistics, no stack's final norm)"),
-        TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "statistics separated by commas"),
         CHOICE_OPTION(
             "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
             "scalars|vectors",

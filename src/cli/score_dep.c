@@ -55,8 +55,8 @@ static sr_status fail_length(const treebank *longer, const tree_word *more, cons
                              int32_t words, sr_failure *why) {
     return sr_fail(why, SR_FORMAT, "%s:%lld: word %d '%.*s', but that sentence of %s has %d",
                    longer->file.path, (long long)more->line, words + 1,
-             more->form.size > 60 ? 60 : more->form.size, more->form.byte, shorter->file.path,
-             words);
+                   more->form.size > 60 ? 60 : more->form.size, more->form.byte, shorter->file.path,
+                   words);
 }
 
 static sr_status compare_sentence(const dep_files *f, int64_t i, sr_failure *why) {

@@ -54,10 +54,6 @@ static void child(const plot_process *p) {
     const size_t used = strlen(beside);
     const int null = open("/dev/null", O_RDONLY);
     signal(SIGPIPE, SIG_DFL);
-    /* gnuplot warns of its own degree sign where the locale has none, as C has not */
-    setenv("LC_ALL", "C.UTF-8", 1);
-    setenv("LC_ALL", "C.UTF-8",
-           1); /* figures are in UTF-8, and the same bytes whatever the locale */
     /* figures are in UTF-8, and the same bytes whatever the locale */
     setenv("LC_ALL", "C.UTF-8", 1);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(CANNOT_START);

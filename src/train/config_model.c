@@ -31,11 +31,9 @@ static const option first[] = {
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
          "normalization of a transformer's decoder", .use = &of_model, .value = "NORM"),
     TEXT(MODEL, "norm-at", model.norm_at, "",
-         "normalization by site, globs as in 'encoder.0.*=bn,encoder.*=ln': first match wins",
-         .value = "GLOB=NORM,..."),
          "normalization by site, globs, first or last, as in "
-         "'encoder.0.*=bn,encoder.*=ln,last=none': "
-         "first match wins"),
+         "'encoder.0.*=bn,encoder.*=ln,last=none': first match wins",
+         .value = "GLOB=NORM,..."),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
          "added to the variance or mean square; nan: the method's, see `statrec list norms`"),
     REAL(MODEL, "norm-alpha", model.norm_alpha, "nan", 0, 1, "",

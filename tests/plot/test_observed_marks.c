@@ -151,10 +151,23 @@ static void test_overview(void **state) {
 /* A site of each kind, with the same vectors and one step. */
 static void write_kinds(const char *name) {
     static const sr_site site[] = {
-        {.size = sizeof(sr_site), .name = "observed", .norm = "x", .family = SR_FAMILY_ROW, .width = 1},
-        {.size = sizeof(sr_site), .name = "own", .norm = "bn", .family = SR_FAMILY_OWN, .width = 1, .uses = "mu,sigma2"},
+        {.size = sizeof(sr_site),
+         .name = "observed",
+         .norm = "x",
+         .family = SR_FAMILY_ROW,
+         .width = 1},
+        {.size = sizeof(sr_site),
+         .name = "own",
+         .norm = "bn",
+         .family = SR_FAMILY_OWN,
+         .width = 1,
+         .uses = "mu,sigma2"},
         {.size = sizeof(sr_site), .name = "psi", .norm = "x", .family = SR_FAMILY_PSI, .width = 1},
-        {.size = sizeof(sr_site), .name = "sigma", .norm = "x", .family = SR_FAMILY_SIGMA, .width = 1},
+        {.size = sizeof(sr_site),
+         .name = "sigma",
+         .norm = "x",
+         .family = SR_FAMILY_SIGMA,
+         .width = 1},
         {.size = sizeof(sr_site), .name = "pn", .norm = "pnv", .family = SR_FAMILY_PN, .width = 1},
     };
     static const sr_vector all[] = {SR_mu_B, SR_sigma2_B, SR_psi2_B, SR_gamma, SR_sum_g, SR_sum_gx};

@@ -111,17 +111,11 @@ static void write_perplexity(const char *path, const char *data, double value) {
     char config[256];
     const bool pairs = strstr(data, "-") != NULL;
     snprintf(config, sizeof config,
-             "norm = ln\ndecoder-norm = ln\nplacement = pre\ndata-dir = /data/%s\nsource = de\n"
-             "target = en\n",
-             data);
-    sr_recorder *r =
-        create(program_file(path), config, "parallel", strstr(data, "-") ? "pairs" : "text", 1);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "encoder.0.norm1",
              "norm = ln\ndecoder-norm = ln\nplacement = pre\ndata-dir = /data/%s\n%s", data,
              pairs ? "source = de\ntarget = en\n" : "");
     sr_recorder *r = create(program_file(path), config, "parallel", pairs ? "pairs" : "text", 1);
-    sr_add_site(r, &(sr_site){.name = "encoder.0.norm1",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "encoder.0.norm1",
                               .norm = "ln",
                               .kind = "encoder",
                               .width = 2,
