@@ -37,6 +37,8 @@ void layer_pass(layer *l, tape *t, const real *x, const real *dy, int64_t rows, 
     assert_int_equal(norm_rows_init(&r, t, rows, mask, mode), SR_OK);
     r.sample = l->sample;
     r.samples = l->samples;
+    r.tokens = l->tokens;
+    r.penalty = l->penalty;
     tensor *in = tape_tensor(t, 2, dim), *loss = tape_tensor(t, 1, &one);
     assert_true(in && loss);
     in->wants_grad = loss->wants_grad = true;

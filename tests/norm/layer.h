@@ -11,6 +11,7 @@ typedef struct layer {
     norm_site site;
     const int32_t *sample; /* sample numbers of the rows of layer_pass; NULL: each row its own */
     int64_t samples;
+    double tokens, *penalty; /* of norm_rows */
 } layer;
 
 /* Fails the running test when the layer cannot be made. groups: of a layer scale, 0 none. */

@@ -1,0 +1,31 @@
+/* reference_norms.h -- every normalization by plain loops in double, written from docs/norms.md: what
+ * the kernels of src/norm are compared with. */
+#ifndef TESTS_NORM_REFERENCE_NORMS_H
+#define TESTS_NORM_REFERENCE_NORMS_H
+
+#include "statnet/norm.h"
+
+/* One call of one layer, forward and backward. Matrices are [rows, d]. */
+typedef struct reference_call {
+    const norm_options *options; /* of `method` */
+    const norm_method *method;
+    norm_mode mode;
+    int64_t rows, d, call; /* call: number of this training call, from 1; else of the last one */
+    const uint8_t *mask;   /* NULL: all rows are valid */
+    const int32_t *sample; /* NULL: each row is its own */
+    int64_t samples;
+    double tokens;
+    const double *x, *g, *gamma, *beta; /* g = dL/dy */
+    double *state[NORM_STATE_MAX];      /* moved, in NORM_TRAIN */
+    double *y, *dx, *dgamma, *dbeta;
+    double *stat[NORM_VECTOR_COUNT]; /* [d] */
+    double penalty;
+    /* What the method normalises and the gradient there: x and dx, unless a layer scale stands in
+     * front; then memory of the caller's. */
+    double *u, *du;
+} reference_call;
+
+/* Fills y, dx, dgamma, dbeta, stat, penalty; moves state. false: no reference of this name. */
+bool reference_norm(reference_call *c);
+
+#endif
