@@ -12,6 +12,7 @@
 void *__libc_malloc(size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_calloc(size_t count, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *p);
 
 static bool watching;
@@ -32,6 +33,10 @@ void *malloc(size_t size) {
 
 void *calloc(size_t count, size_t size) {
     return refuses() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    return refuses() ? NULL : counted(__libc_memalign(alignment, size));
 }
 
 void *realloc(void *p, size_t size) {

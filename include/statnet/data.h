@@ -142,6 +142,8 @@ const char *data_name(int i); /* NULL past the end */
 const char *data_summary(int i);
 task data_task(int i);
 bool data_reads_files(const char *name); /* from a directory, not generated */
+/* Keys of the options that it obeys, between blanks; NULL past the end. */
+const char *data_option_keys(int i);
 /* True when the data set obeys the option with this key. */
 bool data_obeys(const char *name, const char *key);
 

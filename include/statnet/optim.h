@@ -25,7 +25,9 @@ typedef struct optim_step {
 
 typedef struct optim_row {
     const char *name, *citation, *summary;
-    int slots; /* state vectors per parameter */
+    const char
+        *options; /* keys of the options that it obeys and not each one does, between blanks */
+    int slots;    /* state vectors per parameter */
     /* p, slot[0], slot[1] [n] are updated from g [n]. */
     void (*update)(const optim_step *s, int64_t n, real *p, const real *g, real *first,
                    real *second);
@@ -33,6 +35,9 @@ typedef struct optim_row {
 
 const optim_row *optim_find(const char *name); /* NULL when unknown */
 const optim_row *optim_at(int i);              /* NULL past the end */
+
+/* True when the optimizer obeys the option with this key. */
+bool optim_obeys(const char *name, const char *key);
 
 /* Every parameter once. */
 void optim_apply(const optim_row *row, const optim_step *s, params *p);

@@ -172,6 +172,7 @@ static int list_optimizers(const tool *t) {
     for (int i = 0; (o = optim_at(i)); i++) {
         char cell[CELL] = "";
         append(cell, "%s (%s)", o->summary, o->citation);
+        append_options(cell, optim_obeys, o->name);
         PRINT_ROW(o->name, cell);
     }
     return TOOL_DONE;

@@ -83,6 +83,10 @@ task data_task(int i) {
     return i >= 0 && i < ROWS ? table[i].task : TASK_IMAGES;
 }
 
+const char *data_option_keys(int i) {
+    return i >= 0 && i < ROWS ? table[i].options : NULL;
+}
+
 static const dataset_row *find_row(const char *name) {
     for (int i = 0; i < ROWS; i++)
         if (strcmp(table[i].name, name) == 0) return &table[i];

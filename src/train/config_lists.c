@@ -1,4 +1,5 @@
-/* config_lists.c -- which options the chosen model and data set obey, as their rows say. */
+/* config_lists.c -- which options the chosen model, data set and optimizer obey, as their rows
+ * say. */
 #include "config_rows.h"
 
 bool config_model_lists(const void *values, const char *key) {
@@ -9,4 +10,9 @@ bool config_model_lists(const void *values, const char *key) {
 bool config_data_lists(const void *values, const char *key) {
     const train_config *c = values;
     return data_obeys(c->data.name, key);
+}
+
+bool config_optim_lists(const void *values, const char *key) {
+    const train_config *c = values;
+    return optim_obeys(c->optimizer, key);
 }

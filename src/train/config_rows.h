@@ -25,9 +25,10 @@
 
 enum { BIG = 1 << 30 };
 
-/* Whether the model or the data set that is chosen obeys the option with this key. */
+/* Whether the model, the data set or the optimizer that is chosen obeys the option with this key. */
 bool config_model_lists(const void *values, const char *key);
 bool config_data_lists(const void *values, const char *key);
+bool config_optim_lists(const void *values, const char *key);
 
 /* The parts, each in its file. Options of the normalizations stand between the first two. */
 extern const option_table config_model_first, config_model, config_data, config_training,

@@ -2,24 +2,11 @@
 #include <string.h>
 
 #include "config_rows.h"
+#include "optim_rows.h"
 
 static bool wants_bleu(const void *values) {
     const train_config *c = values;
     return c->bleu_every > 0;
-}
-
-static bool is_sgd(const void *values) {
-    const train_config *c = values;
-    return !strcmp(c->optimizer, "sgd");
-}
-
-static bool is_adagrad(const void *values) {
-    const train_config *c = values;
-    return !strcmp(c->optimizer, "adagrad");
-}
-
-static bool is_adam(const void *values) {
-    return !is_sgd(values) && !is_adagrad(values);
 }
 
 static bool has_momentum(const void *values) {
@@ -54,10 +41,10 @@ static bool has_patience(const void *values) {
 
 static const option_use of_data = {.with = "data", .obeys = config_data_lists},
                         of_bleu = {.with = "bleu-every", .holds = wants_bleu, .and = &of_data},
-                        of_sgd = {.with = "optimizer", .holds = is_sgd},
-                        of_momentum = {.with = "momentum", .holds = has_momentum, .and = &of_sgd},
-                        of_adam = {.with = "optimizer", .holds = is_adam},
-                        of_adagrad = {.with = "optimizer", .holds = is_adagrad},
+                        of_optimizer = {.with = "optimizer", .obeys = config_optim_lists},
+                        of_momentum = {.with = "momentum",
+                                       .holds = has_momentum,
+                                       .and = &of_optimizer},
                         of_steps = {.with = "lr-scheduler", .holds = is_stepped},
                         of_milestones = {.with = "lr-steps",
                                          .holds = has_milestones,
@@ -67,8 +54,7 @@ static const option_use of_data = {.with = "data", .obeys = config_data_lists},
                         of_patience = {.with = "patience", .holds = has_patience};
 
 static const option rows[] = {
-    CHOICE(TRAIN, "optimizer", optimizer, "sgd", "sgd|adam|adamw|adam-fairseq|adagrad",
-           "how gradients move the weights"),
+    CHOICE(TRAIN, "optimizer", optimizer, "sgd", OPTIM_WORDS, "how gradients move the weights"),
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "learning rate (peak)"),
     CHOICE(TRAIN, "lr-scheduler", scheduler, "step",
            "fixed|step|cosine|linear|inverse_sqrt|inverse_sqrt_xl",
@@ -83,16 +69,16 @@ static const option rows[] = {
     INT(TRAIN, "warmup-updates", warmup_updates, "0", 0, BIG, "updates", "linear warm-up; 0: none"),
     REAL(TRAIN, "warmup-init-lr", warmup_init, "0", 0, 1e6, "", "learning rate of the first update",
          .use = &of_warmup),
-    REAL(TRAIN, "momentum", optim.momentum, "0.9", 0, 1, "", "of sgd", .use = &of_sgd),
+    REAL(TRAIN, "momentum", optim.momentum, "0.9", 0, 1, "", "of sgd", .use = &of_optimizer),
     FLAG(TRAIN, "nesterov", optim.nesterov, "no", "sgd: Nesterov's momentum", .use = &of_momentum),
     REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, 1, "",
-         "adam ...: weight of the old mean of gradients", .use = &of_adam),
+         "adam ...: weight of the old mean of gradients", .use = &of_optimizer),
     REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, 1, "",
-         "adam ...: of the old mean of their squares", .use = &of_adam),
+         "adam ...: of the old mean of their squares", .use = &of_optimizer),
     REAL(TRAIN, "adam-eps", optim.eps, "1e-8", 0, 1, "",
-         "adam ...: added to the root of the latter", .use = &of_adam),
+         "adam ...: added to the root of the latter", .use = &of_optimizer),
     REAL(TRAIN, "adagrad-eps", optim.adagrad_eps, "1e-6", 0, 1, "",
-         "adagrad: added to the root of the sum of squares", .use = &of_adagrad),
+         "adagrad: added to the root of the sum of squares", .use = &of_optimizer),
     REAL(TRAIN, "weight-decay", optim.weight_decay, "1e-4", 0, 1, "", "on every parameter"),
     REAL(TRAIN, "clip-norm", clip_norm, "0", 0, 1e9, "",
          "bound of the global gradient norm; 0: off"),

@@ -26,6 +26,7 @@ const optim_row optim_adagrad = {
     .citation = "Duchi et al., JMLR 2011",
     .summary =
         "steps divided by the root of the sum of squared gradients; weight decay is an L2 term",
+    .options = "adagrad-eps",
     .slots = 1,
     .update = adagrad_update,
 };

@@ -12,6 +12,8 @@
 
 #include "optim_rows.h"
 
+#define ADAM_OPTIONS "adam-beta1 adam-beta2 adam-eps"
+
 typedef struct adam_coefficients {
     real l2, keep; /* wd added to g; factor on p */
     real step, eps;
@@ -61,6 +63,7 @@ const optim_row optim_adam = {
     .name = "adam",
     .citation = "Kingma and Ba, ICLR 2015",
     .summary = "weight decay as an L2 term (PyTorch's Adam)",
+    .options = ADAM_OPTIONS,
     .slots = 2,
     .update = adam_update,
 };
@@ -69,6 +72,7 @@ const optim_row optim_adamw = {
     .name = "adamw",
     .citation = "Loshchilov and Hutter, ICLR 2019",
     .summary = "decoupled weight decay (PyTorch's AdamW)",
+    .options = ADAM_OPTIONS,
     .slots = 2,
     .update = adamw_update,
 };
@@ -77,6 +81,7 @@ const optim_row optim_adam_fairseq = {
     .name = "adam-fairseq",
     .citation = "Ott et al., NAACL 2019 (fairseq)",
     .summary = "decoupled weight decay, eps beside the uncorrected root",
+    .options = ADAM_OPTIONS,
     .slots = 2,
     .update = adam_fairseq_update,
 };

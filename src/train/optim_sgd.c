@@ -24,6 +24,7 @@ const optim_row optim_sgd = {
     .name = "sgd",
     .citation = "Sutskever et al., ICML 2013",
     .summary = "stochastic gradient descent with momentum; weight decay is an L2 term",
+    .options = "momentum nesterov",
     .slots = 1,
     .update = sgd_update,
 };

@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "optim_rows.h"
+#include "statnet/options.h"
 
-static const optim_row *const rows[] = {&optim_sgd, &optim_adam, &optim_adamw, &optim_adam_fairseq,
-                                        &optim_adagrad};
+static const optim_row *const rows[] = {
+#define OPTIM_ROW(name, word) &optim_##name,
+    OPTIMIZERS(OPTIM_ROW)
+#undef OPTIM_ROW
+};
 
 enum { ROWS = sizeof rows / sizeof rows[0], PIECE = 16384 };
 
@@ -18,6 +22,11 @@ const optim_row *optim_find(const char *name) {
     for (int i = 0; i < ROWS; i++)
         if (!strcmp(rows[i]->name, name)) return rows[i];
     return NULL;
+}
+
+bool optim_obeys(const char *name, const char *key) {
+    const optim_row *row = optim_find(name);
+    return row && options_lists(row->options, key);
 }
 
 /* One parallel region for all parameters: pieces are independent, so no barrier between them. */

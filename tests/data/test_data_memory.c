@@ -1,10 +1,13 @@
-/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. */
+/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. A row of the
+ * table without a case here fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../failing_malloc.h"
 #include "data_files.h"
+
+static char tried[4096]; /* " cifar10 idx ..." */
 
 /* Opens and closes with allocation n failing; true when it did not come to that. */
 static bool try_open(const data_options *o, long n) {
@@ -23,6 +26,7 @@ static void check_allocations(const data_options *o) {
         printf("skipped: %s: the allocator cannot be replaced here\n", o->name);
         skip();
     }
+    snprintf(tried + strlen(tried), sizeof tried - strlen(tried), " %s ", o->name);
     assert_true(try_open(o, -1));
     while (!try_open(o, n)) n++;
     print_message("%s: %ld allocations\n", o->name, n);
@@ -49,6 +53,12 @@ static void images_survive(void **state) {
     o.valid_images = 1;
     check_allocations(&o);
     o = default_options("synth-images", "");
+    unsigned char fine[3074] = {3, 7};
+    write_bytes(dir, "train.bin.gz", fine, sizeof fine);
+    write_bytes(dir, "test.bin", fine, sizeof fine);
+    o = preset_options("cifar100", dir);
+    check_allocations(&o);
+    o = preset_options("synth-images", "");
     o.limit = 3;
     check_allocations(&o);
 }
@@ -63,6 +73,16 @@ static void parallel_text_survives(void **state) {
     data_options o = default_options("parallel", dir);
     o.shuffle_sources = true;
     o.prefetch = true;
+    check_allocations(&o);
+}
+
+static void tabbed_text_survives(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "deu.txt.gz", "Go.\tGeh.\nRun!\tLauf!\nStay.\tBleib.\nI see.\tAha.\n");
+    data_options o = preset_options("tabbed", dir);
+    strcpy(o.file, "deu.txt"), strcpy(o.columns, "en,de");
+    o.valid_share = 0.5, o.test_share = 0.2;
     check_allocations(&o);
 }
 
@@ -125,6 +145,11 @@ static void trees_survive(void **state) {
     o.prefetch = true;
     o.tokenizer = &step;
     check_allocations(&o);
+    write_text(dir, "all", "a\tX\t2\tl\nb\tY\t0\tm\n\nc\tX\t0\tm\n\na\tX\t0\tm\n");
+    o = preset_options("trees-cut", dir);
+    strcpy(o.file, "all");
+    o.valid_count = o.test_count = 1;
+    check_allocations(&o);
 }
 
 static void classified_sentences_survive(void **state) {
@@ -159,10 +184,21 @@ static void tagged_words_survive(void **state) {
     check_allocations(&o);
 }
 
+static void every_row_was_tried(void **state) {
+    (void)state;
+    if (!failing_malloc_there()) skip();
+    for (int i = 0; data_name(i); i++) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", data_name(i));
+        if (!strstr(tried, word)) fail_msg("%s has no case above", data_name(i));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_survive),
         cmocka_unit_test(parallel_text_survives),
+        cmocka_unit_test(tabbed_text_survives),
         cmocka_unit_test(dictionaries_and_steps_survive),
         cmocka_unit_test(generated_pairs_survive),
         cmocka_unit_test(running_text_survives),
@@ -170,6 +206,7 @@ int main(void) {
         cmocka_unit_test(trees_survive),
         cmocka_unit_test(classified_sentences_survive),
         cmocka_unit_test(tagged_words_survive),
+        cmocka_unit_test(every_row_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

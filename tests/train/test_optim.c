@@ -1,9 +1,12 @@
-/* Schedules, the gradient norm and its bounds by hand. (Optimizers: test_model_vectors.c.) */
+/* Schedules, the gradient norm and its bounds by hand; what holds for every row of the table of
+ * optimizers. (Their formulas: test_model_vectors.c.) */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../check.h"
-#include "statnet/optim.h"
+#include "statnet/train.h"
 
 /* warm-up of 4 updates to 0.8, then constant; update 0 runs with init. */
 static void warmup_by_hand(void **state) {
@@ -141,11 +144,110 @@ static void adagrad_by_hand(void **state) {
     params_free(&p);
 }
 
+/* -- every row */
+
+enum { MANY = 40000, UPDATES = 3 };
+
+/* The numbers [MANY] after some updates; the gradients of the second one are times as large and scaled
+ * back. */
+static void updates(const optim_row *row, const optim_options *o, int threads, double times,
+                    real *value) {
+    params p;
+    params_init(&p, 1);
+    tensor *x = params_add(&p, "x", 1, (int64_t[]){MANY}, INIT_NORMAL, 1);
+    check_ok(params_slots(&p, row->slots, NULL), NULL);
+    for (int64_t t = 1; t <= UPDATES; t++) {
+        const double larger = t == 2 ? times : 1;
+        for (int i = 0; i < MANY; i++)
+            x->grad[i] = (real)(larger * ((double)((i * 7 + t * 3) % 13) - 5));
+        optim_apply(row, &(optim_step){o, t, 0.01, 1 / larger, threads}, &p);
+    }
+    memcpy(value, x->value, MANY * sizeof *value);
+    params_free(&p);
+}
+
+/* Options of a run with this optimizer, and `more` unless it is NULL. */
+static optim_options options_with(const char *optimizer, const char *more) {
+    static train_config c;
+    sr_failure why = {0};
+    char chosen[64], given[64];
+    int positional;
+    snprintf(chosen, sizeof chosen, "--optimizer=%s", optimizer);
+    snprintf(given, sizeof given, "%s", more ? more : "--seed=1");
+    char *argv[] = {"statrec", "train", "-o", "x", chosen, given, NULL};
+    check_ok(train_config_parse(&c, 6, argv, 2, &positional, &why), &why);
+    return c.optim;
+}
+
+static void pieces_threads_and_scale(void **state) {
+    (void)state;
+    static real one[MANY], other[MANY];
+    const optim_row *row;
+    for (int i = 0; (row = optim_at(i)); i++) {
+        const optim_options o = options_with(row->name, NULL);
+        assert_true(*row->name && *row->citation && *row->summary);
+        assert_ptr_equal(optim_find(row->name), row);
+        updates(row, &o, 1, 1, one);
+        updates(row, &o, 3, 1, other);
+        if (memcmp(one, other, sizeof one)) fail_msg("%s: threads change bytes", row->name);
+        updates(row, &o, 1, 4, other);
+        if (memcmp(one, other, sizeof one)) fail_msg("%s: scale is not heeded", row->name);
+    }
+}
+
+/* x - 1 is the gradient: whatever the formula, x goes most of the way to 1. */
+static void goes_downhill(void **state) {
+    (void)state;
+    const optim_row *row;
+    for (int i = 0; (row = optim_at(i)); i++) {
+        const optim_options o = options_with(row->name, "--weight-decay=0");
+        params p;
+        params_init(&p, 1);
+        tensor *x = params_add(&p, "x", 1, (int64_t[]){2}, INIT_CONSTANT, 3);
+        check_ok(params_slots(&p, row->slots, NULL), NULL);
+        x->value[1] = -2;
+        for (int64_t t = 1; t <= 10000; t++) {
+            for (int k = 0; k < 2; k++) x->grad[k] = x->value[k] - 1;
+            optim_apply(row, &(optim_step){&o, t, 0.02, 1, 1}, &p);
+        }
+        for (int k = 0; k < 2; k++)
+            if (!(fabs((double)x->value[k] - 1) < (k ? 1.2 : 0.8))) /* of 3 and of 2 */
+                fail_msg("%s: at %g instead of 1", row->name, (double)x->value[k]);
+        params_free(&p);
+    }
+}
+
+/* Each option that a row lists, and weight decay, moves the weights elsewhere. */
+static void options_have_an_effect(void **state) {
+    (void)state;
+    static real plain[MANY], changed[MANY];
+    const optim_row *row;
+    for (int i = 0; (row = optim_at(i)); i++) {
+        char list[256], given[64], *rest = list;
+        snprintf(list, sizeof list, "%s weight-decay", row->options);
+        optim_options o = options_with(row->name, NULL);
+        updates(row, &o, 1, 1, plain);
+        for (char *key; (key = strtok_r(rest, " ", &rest));) {
+            snprintf(given, sizeof given, !strcmp(key, "nesterov") ? "--%s" : "--%s=0.37", key);
+            o = options_with(row->name, given);
+            updates(row, &o, 1, 1, changed);
+            if (!memcmp(plain, changed, sizeof plain))
+                fail_msg("%s: --%s has no effect", row->name, key);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(warmup_by_hand),          cmocka_unit_test(cosine_past_its_end),
-        cmocka_unit_test(cosine_to_its_lowest),    cmocka_unit_test(linear_by_hand),
-        cmocka_unit_test(inverse_sqrt_xl_by_hand), cmocka_unit_test(clip_values),
-        cmocka_unit_test(adagrad_by_hand),         cmocka_unit_test(grad_norm)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(warmup_by_hand),
+                                       cmocka_unit_test(cosine_past_its_end),
+                                       cmocka_unit_test(cosine_to_its_lowest),
+                                       cmocka_unit_test(linear_by_hand),
+                                       cmocka_unit_test(inverse_sqrt_xl_by_hand),
+                                       cmocka_unit_test(clip_values),
+                                       cmocka_unit_test(pieces_threads_and_scale),
+                                       cmocka_unit_test(goes_downhill),
+                                       cmocka_unit_test(options_have_an_effect),
+                                       cmocka_unit_test(adagrad_by_hand),
+                                       cmocka_unit_test(grad_norm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

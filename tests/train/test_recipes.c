@@ -22,12 +22,21 @@ static const option *row_of(const char *key) {
 }
 
 /* Every preset of every model is told of once, and no other. */
+/* word: up to a bar or the end. */
+static bool has_summary(const char *of, const char *word) {
+    const train_preset *p;
+    for (int i = 0; (p = train_preset_at(i)); i++)
+        if (!strcmp(p->model, of) && strlen(p->name) == strcspn(word, "|") &&
+            !strncmp(p->name, word, strlen(p->name)))
+            return true;
+    return false;
+}
+
 static void presets_have_summaries(void **state) {
     (void)state;
     const model_row *m;
     const train_preset *p;
-    int told = 0, named = 0;
-    for (int i = 0; (p = train_preset_at(i)); i++, told++) {
+    for (int i = 0; (p = train_preset_at(i)); i++) {
         assert_non_null(model_find(p->model));
         assert_true(is_word(model_find(p->model)->presets, p->name));
         assert_true(strlen(p->summary) > 10);
@@ -36,8 +45,10 @@ static void presets_have_summaries(void **state) {
                          !strcmp(train_preset_at(k)->name, p->name));
     }
     for (int i = 0; (m = model_at(i)); i++)
-        for (const char *at = m->presets; *at; at += strcspn(at, "|"), at += *at == '|') named++;
-    assert_int_equal(told, named);
+        for (const char *at = m->presets; *at; at += strcspn(at, "|"), at += *at == '|')
+            if (!has_summary(m->name, at))
+                fail_msg("%s: the preset %.*s has no line in src/train/presets.c", m->name,
+                         (int)strcspn(at, "|"), at);
 }
 
 /* A recipe sets what its model or the data of the recipe obey, to values in range. */

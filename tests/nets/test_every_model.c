@@ -1,0 +1,269 @@
+/* test_every_model.c -- what holds for every row of the table of models, a new one too, on a batch of its
+ * task: the gradient of each parameter by differences along a direction (in the double build; in
+ * float the same passes run), the same bytes on any number of threads, each site normalised once in
+ * a pass, each listed dropout and norm heeded, every failing allocation of its making survived. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../failing_malloc.h"
+#include "statnet/options.h"
+#include "statnet/task.h"
+
+#ifdef REAL_DOUBLE
+static const double tolerance = 2e-5;
+#else
+static const double tolerance = INFINITY;
+#endif
+
+/* -- a small data set of each task */
+
+static const struct sample {
+    task task;
+    const char *data, *train, *valid; /* texts of the files; NULL: generated */
+} samples[] = {
+    {TASK_IMAGES, "synth-images", NULL, NULL},
+    {TASK_PAIRS, "synth-pairs", NULL, NULL},
+    {TASK_LM, "text", "a b c a d b\nc a b\nd d a c b a\nb a\n", "a b c d a b a c\n"},
+    {TASK_SENTENCES, "labelled", "1 a b c\n2 b d\n1 a a b d\n2 d c\n", "1 a b\n"},
+    {TASK_TAGS, "conll", "Anna B-P\nsaw O\n\nBo B-P\nAx I-P\nran O\n\n", "Bo B-P\nran O\n\n"},
+    {TASK_TREES, "trees", "a\tX\t2\tl\nb\tY\t0\tm\n\nc\tX\t0\tm\nb\tY\t1\tl\n\n", "a\tX\t0\tm\n"},
+};
+
+static void write_file(const char *name, const char *text) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", check_temporary(), name);
+    FILE *f = fopen(path, "w");
+    assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* A batch of all of it; a task without a row above fails. */
+static dataset *open_sample(task id, batch *b) {
+    const size_t count = sizeof samples / sizeof *samples;
+    size_t at = 0;
+    sr_failure why = {0};
+    while (at < count && samples[at].task != id) at++;
+    if (at == count) fail_msg("no small data set of the task %s", task_of(id)->name);
+    const struct sample *s = &samples[at];
+    data_options o = {.mark_start = true,
+                      .batch_size = 2,
+                      .eval_batch_size = 1,
+                      .window = 4,
+                      .max_tokens = 64,
+                      .valid_share = NAN,
+                      .test_share = NAN,
+                      .valid_count = -1,
+                      .test_count = -1,
+                      .word_column = 1,
+                      .limit = s->train ? 0 : 4,
+                      .seed = 1,
+                      .source = "de",
+                      .target = "en",
+                      .trainpref = "train",
+                      .validpref = "valid",
+                      .testpref = "test"};
+    snprintf(o.name, sizeof o.name, "%s", s->data);
+    if (s->train) {
+        snprintf(o.dir, sizeof o.dir, "%s", check_temporary());
+        write_file("train", s->train);
+        write_file("valid", s->valid);
+    }
+    dataset *d = data_open(&o, &why);
+    if (!d) fail_msg("%s: %s", s->data, why.text);
+    check_ok(data_batch(d, SPLIT_TRAIN, 0, 0, b, &why), &why);
+    return d;
+}
+
+/* -- a model and what a pass of it gives */
+
+static model_options options_of(const model_row *row) {
+    model_options o = {.norm = "bn",
+                       .decoder_norm = "bn",
+                       .norm_eps = NAN,
+                       .norm_alpha = NAN,
+                       .dropout = NAN,
+                       .attention_dropout = NAN,
+                       .relu_dropout = NAN,
+                       .lm_mask = "causal",
+                       .seed = 1};
+    const char *small = strstr(row->presets, "mini");
+    snprintf(o.name, sizeof o.name, "%s", row->name);
+    if (small) { /* the word that ends there */
+        const char *from = small;
+        while (from > row->presets && from[-1] != '|') from--;
+        snprintf(o.preset, sizeof o.preset, "%.*s", (int)(small + strlen("mini") - from), from);
+    }
+    return o;
+}
+
+static double loss_of(model *m, const batch *b, tape *t, bool training, bool gradients) {
+    const task_options none = {.label_smoothing = 0};
+    pass p = {.tape = t, .batch = b, .mode = training ? NORM_TRAIN : NORM_BATCH};
+    tape_reset(t, rng_create(7), training, gradients);
+    params_zero_grad(&m->params);
+    tensor *loss = task_loss(task_of(m->row->task), &none, m, &p, NULL);
+    if (!loss) fail_msg("%s: %s", m->row->name, tape_failure(t)->text);
+    if (gradients) tape_backward(t, loss, 1);
+    if (tape_failure(t)) fail_msg("%s: %s", m->row->name, tape_failure(t)->text);
+    return (double)loss->value[0];
+}
+
+typedef struct trial {
+    model *m;
+    dataset *data;
+    batch b;
+    tape *tape;
+} trial;
+
+static trial trial_open(const model_options *o, int threads) {
+    trial t = {0};
+    sr_failure why = {0};
+    t.data = open_sample(model_find(o->name)->task, &t.b);
+    t.m = model_create(o, data_get_shape(t.data), &why);
+    if (!t.m) fail_msg("%s: %s", o->name, why.text);
+    t.tape = tape_create(threads, &why);
+    assert_non_null(t.tape);
+    return t;
+}
+
+static void trial_close(trial *t) {
+    tape_free(t->tape);
+    model_free(t->m);
+    data_close(t->data);
+}
+
+/* -- what is checked */
+
+static void move(param *p, const real *direction, double step) {
+    for (int64_t k = 0; k < p->t.count; k++) p->t.value[k] += (real)(step * (double)direction[k]);
+}
+
+/* dL/dp along a random direction of one parameter. Of an embedding only the rows that have a gradient
+ * are moved: that of padding has none by definition. */
+static void check_parameter(trial *t, param *p, uint64_t seed) {
+    const double step = 1e-8; /* so small that hardly a relu turns */
+    double want = 0, size = 0;
+    real *direction = malloc((size_t)p->t.count * sizeof *direction);
+    assert_non_null(direction);
+    rng r = rng_create(seed);
+    for (int64_t k = 0; k < p->t.count; k++) {
+        direction[k] = (real)rng_normal(&r);
+        if (strstr(p->name, "embedding") && p->t.grad[k] == 0) direction[k] = 0;
+        want += (double)direction[k] * (double)p->t.grad[k];
+        size += pow((double)p->t.grad[k], 2);
+    }
+    move(p, direction, step);
+    const double above = loss_of(t->m, &t->b, t->tape, false, false);
+    move(p, direction, -2 * step);
+    const double below = loss_of(t->m, &t->b, t->tape, false, false),
+                 got = (above - below) / (2 * step);
+    move(p, direction, step);
+    if (!(fabs(got - want) <= tolerance * (sqrt(size) + 0.01 * fabs(above))))
+        fail_msg("%s, %s: gradient %.9g along a direction, %.9g by differences", t->m->row->name,
+                 p->name, want, got);
+    free(direction);
+}
+
+static void gradients(void **state) {
+    (void)state;
+    for (int i = 0; model_at(i); i++) {
+        const model_options o = options_of(model_at(i));
+        trial t = trial_open(&o, 1);
+        for (int k = 0; k < t.m->params.count; k++) {
+            loss_of(t.m, &t.b, t.tape, false, true);
+            check_parameter(&t, t.m->params.item[k], (uint64_t)k);
+        }
+        trial_close(&t);
+    }
+}
+
+static void threads(void **state) {
+    (void)state;
+    for (int i = 0; model_at(i); i++) {
+        const model_options o = options_of(model_at(i));
+        trial one = trial_open(&o, 1), three = trial_open(&o, 3);
+        const double a = loss_of(one.m, &one.b, one.tape, true, true);
+        const double b = loss_of(three.m, &three.b, three.tape, true, true);
+        if (a != b || !isfinite(a)) fail_msg("%s: losses %.17g and %.17g", o.name, a, b);
+        for (int k = 0; k < one.m->params.count; k++) {
+            const param *p = one.m->params.item[k], *q = three.m->params.item[k];
+            if (memcmp(p->t.grad, q->t.grad, (size_t)p->t.count * sizeof(real)))
+                fail_msg("%s: gradient of %s has other bytes on three threads", o.name, p->name);
+        }
+        trial_close(&one);
+        trial_close(&three);
+    }
+}
+
+static void sites(void **state) {
+    (void)state;
+    for (int i = 0; model_at(i); i++) {
+        const model_options o = options_of(model_at(i));
+        trial t = trial_open(&o, 1);
+        assert_true(t.m->sites > 0);
+        loss_of(t.m, &t.b, t.tape, true, true);
+        for (int k = 0; k < t.m->sites; k++) {
+            const norm_site *s = t.m->site[k];
+            if (s->calls != 1 || s->depth != k || strcmp(s->method->name, "bn") != 0)
+                fail_msg("%s: site %s: %lld calls in a pass, depth %d, %s", o.name, s->name,
+                         (long long)s->calls, s->depth, s->method->name);
+            for (int j = 0; j < k; j++) assert_string_not_equal(t.m->site[j]->name, s->name);
+        }
+        trial_close(&t);
+    }
+}
+
+/* A dropout that the row lists changes the loss of a training pass, one that it does not list none. */
+static void dropout(void **state) {
+    (void)state;
+    static const char *const key[] = {"dropout", "attention-dropout", "relu-dropout"};
+    for (int i = 0; model_at(i); i++) {
+        for (int k = 0; k < 3; k++) {
+            double loss[2];
+            for (int on = 0; on < 2; on++) {
+                model_options o = options_of(model_at(i));
+                o.dropout = o.attention_dropout = o.relu_dropout = 0;
+                *(k == 0 ? &o.dropout : k == 1 ? &o.attention_dropout : &o.relu_dropout) = 0.5 * on;
+                trial t = trial_open(&o, 1);
+                loss[on] = loss_of(t.m, &t.b, t.tape, true, false);
+                trial_close(&t);
+            }
+            if ((loss[0] != loss[1]) != options_lists(model_at(i)->options, key[k]))
+                fail_msg("%s: %s is %slisted", model_at(i)->name, key[k],
+                         loss[0] != loss[1] ? "heeded, and not " : "without effect, and ");
+        }
+    }
+}
+
+static bool try_making(const model_options *o, const data_shape *shape, long n) {
+    sr_failure why = {0};
+    failing_malloc_begin(n);
+    model *m = model_create(o, shape, &why);
+    model_free(m);
+    if (failing_malloc_end() != 0) fail_msg("%s: allocation %ld fails: memory leaks", o->name, n);
+    if (!m && (why.status != SR_MEMORY || !strstr(why.text, "memory")))
+        fail_msg("%s: allocation %ld fails: %s", o->name, n, why.text);
+    return m != NULL;
+}
+
+static void failing_allocations(void **state) {
+    (void)state;
+    if (!failing_malloc_there()) skip();
+    for (int i = 0; model_at(i); i++) {
+        const model_options o = options_of(model_at(i));
+        batch b;
+        dataset *d = open_sample(model_at(i)->task, &b);
+        assert_true(try_making(&o, data_get_shape(d), -1));
+        for (long n = 0; !try_making(&o, data_get_shape(d), n);) n += 1 + n / 16;
+        data_close(d);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gradients), cmocka_unit_test(threads),
+                                       cmocka_unit_test(sites), cmocka_unit_test(dropout),
+                                       cmocka_unit_test(failing_allocations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
