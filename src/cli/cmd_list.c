@@ -245,7 +245,7 @@ static int list_stats(const tool *t) {
     SR_VECTORS(VECTOR)
     SR_STEP_INTS(STEP)
     SR_STEP_REALS(STEP_REAL)
-    print_statistic("epoch", "evals", "epochs", "passes over the training data at an evaluation");
+    print_statistic("epoch", "evals", "epochs", "passes over the training data at this evaluation");
     print_metrics();
     return TOOL_DONE;
 }
