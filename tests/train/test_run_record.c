@@ -177,6 +177,95 @@ static void position_of_batch(void **state) {
     sr_run_close(f);
 }
 
+static void vector_at(const sr_runfile *f, const char *name, int site, int64_t row, float v[16]) {
+    sr_failure why = {0};
+    check_ok(sr_run_vector(f, name, site, row, 1, v, &why), &why);
+}
+
+/* Behind each step: alpha of the old mean of each feature, from 0 on. */
+static void running_position(void **state) {
+    (void)state;
+    const char *const args[] = {"--record=all", "--norm-alpha=0.75", NULL};
+    train_result r;
+    sr_runfile *f = run(args, NULL, &r);
+    double want[16] = {0};
+    for (int64_t row = 0; row < 4; row++) {
+        float now[16], got[16];
+        vector_at(f, "position_B", 0, row, now);
+        vector_at(f, "position", 0, row, got);
+        for (int k = 0; k < 16; k++) {
+            assert_true(fabs((double)got[k] - want[k]) < 1e-6);
+            want[k] = 0.75 * want[k] + 0.25 * (double)now[k];
+        }
+    }
+    sr_run_close(f);
+}
+
+/* Weights stand still: the batches of the last epoch, each with its own statistics in /vectors, against
+ * what its last step left as running values. */
+static void final_by_hand(const sr_runfile *f, int site, double *tid_mean, double *tid_var) {
+    enum { BATCHES = 3, D = 16 };
+    const double alpha = sr_run_get_site(f, site)->alpha;
+    const int64_t rows = sr_run_get_info(f)->vectors;
+    float mu[D], sigma2[D], mu_B[D], sigma2_B[D];
+    double end_mu[D], end_sigma[D], size = 0;
+    vector_at(f, "mu", site, rows - 1, mu), vector_at(f, "mu_B", site, rows - 1, mu_B);
+    vector_at(f, "sigma2", site, rows - 1, sigma2);
+    vector_at(f, "sigma2_B", site, rows - 1, sigma2_B);
+    for (int k = 0; k < D; k++) {
+        end_mu[k] = alpha * (double)mu[k] + (1 - alpha) * (double)mu_B[k];
+        end_sigma[k] = sqrt(alpha * (double)sigma2[k] + (1 - alpha) * (double)sigma2_B[k]);
+        size += end_sigma[k] * end_sigma[k];
+    }
+    *tid_mean = *tid_var = 0;
+    for (int64_t row = rows - BATCHES; row < rows; row++) {
+        double apart = 0, apart_sigma = 0;
+        vector_at(f, "mu_B", site, row, mu_B), vector_at(f, "sigma2_B", site, row, sigma2_B);
+        for (int k = 0; k < D; k++) {
+            apart += pow((double)mu_B[k] - end_mu[k], 2);
+            apart_sigma += pow(sqrt((double)sigma2_B[k]) - end_sigma[k], 2);
+        }
+        *tid_mean += sqrt(apart / size) / BATCHES;
+        *tid_var += sqrt(apart_sigma / size) / BATCHES;
+    }
+}
+
+/* Sites with statistics of their own, and the observed ones beside them. */
+static void final_pass_of_every_site(void **state) {
+    (void)state;
+    for (int observed = 0; observed < 2; observed++) {
+        const char *const args[] = {"--lr=0",
+                                    "--warmup-init-lr=0",
+                                    "--norm-alpha=0.75",
+                                    "--record=all",
+                                    "--final-tid",
+                                    "--observe=batch",
+                                    NULL};
+        const char *const alone[] = {"--lr=0",       "--warmup-init-lr=0", "--norm-alpha=0.75",
+                                     "--record=all", "--final-tid",        NULL};
+        train_result r;
+        sr_failure why = {0};
+        int64_t batches;
+        double value[SR_FINAL_COUNT][SITES], *final[SR_FINAL_COUNT];
+        for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = value[i];
+        sr_runfile *f = run(observed ? args : alone, NULL, &r);
+        check_ok(sr_run_final(f, &batches, final, &why), &why);
+        assert_int_equal(batches, 3);
+        for (int k = 0; k < SITES; k++) {
+            double want[2];
+            const double got[2] = {value[SR_FINAL_tid_mean][k], value[SR_FINAL_tid_var][k]};
+            if (k >= 3 && !observed) {
+                assert_true(isnan(got[0]) && isnan(got[1]));
+                continue;
+            }
+            final_by_hand(f, k, &want[0], &want[1]);
+            assert_true(want[0] > 1e-4 && want[1] > 1e-4);
+            check_near_double(sr_run_get_site(f, k)->name, got, want, 2, 1e-4, 0);
+        }
+        sr_run_close(f);
+    }
+}
+
 /* tid_mean and tid_var of encoder.0.norm1, whose running values are the last batch's own. */
 static void final_pass(const char *const *more, double *mean, double *var) {
     const char *args[32] = {"--lr=0",     "--warmup-init-lr=0",           "--epochs=1",
@@ -227,6 +316,7 @@ int main(void) {
         cmocka_unit_test(vectors),          cmocka_unit_test(projection),
         cmocka_unit_test(identity),         cmocka_unit_test(sites),
         cmocka_unit_test(digest),           cmocka_unit_test(position_of_batch),
+        cmocka_unit_test(running_position), cmocka_unit_test(final_pass_of_every_site),
         cmocka_unit_test(final_pass_drops), cmocka_unit_test(final_pass_is_another_epoch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
