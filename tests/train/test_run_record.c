@@ -107,6 +107,7 @@ static void identity(void **state) {
     assert_string_equal(i->task, "pairs");
     assert_string_equal(i->command, "test");
     assert_string_equal(i->weights_digest, r.digest);
+    assert_true(*i->git && *i->host);
     assert_int_equal(i->seed, 7);
     assert_int_equal(i->threads, 2);
     assert_int_equal(i->sites, SITES);
