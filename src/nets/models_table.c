@@ -65,11 +65,9 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     if (!m) return NULL;
     sr_status status = assign_norms(m, o, shape, why);
     if (status == SR_OK) status = row->build(m, o, shape, why);
-    sr_status status = row->build(m, o, shape, why);
     /* builders look at their parameters now and then at most: what failed first is told here */
     if (m->params.failure.status != SR_OK && !(why && why->status != SR_OK))
         status = sr_fail(why, m->params.failure.status, "%s", m->params.failure.text);
-    if (status == SR_OK) status = model_check_norm_at(m, o, why);
     if (status == SR_OK) status = model_check_norm_params(m, o, why);
     if (status == SR_OK) return m;
     model_free(m);

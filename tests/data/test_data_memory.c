@@ -56,9 +56,9 @@ static void images_survive(void **state) {
     unsigned char fine[3074] = {3, 7};
     write_bytes(dir, "train.bin.gz", fine, sizeof fine);
     write_bytes(dir, "test.bin", fine, sizeof fine);
-    o = preset_options("cifar100", dir);
+    o = default_options("cifar100", dir);
     check_allocations(&o);
-    o = preset_options("synth-images", "");
+    o = default_options("synth-images", "");
     o.limit = 3;
     check_allocations(&o);
 }
@@ -80,7 +80,7 @@ static void tabbed_text_survives(void **state) {
     (void)state;
     const char *dir = make_folder();
     write_text(dir, "deu.txt.gz", "Go.\tGeh.\nRun!\tLauf!\nStay.\tBleib.\nI see.\tAha.\n");
-    data_options o = preset_options("tabbed", dir);
+    data_options o = default_options("tabbed", dir);
     strcpy(o.file, "deu.txt"), strcpy(o.columns, "en,de");
     o.valid_share = 0.5, o.test_share = 0.2;
     check_allocations(&o);
@@ -146,7 +146,7 @@ static void trees_survive(void **state) {
     o.tokenizer = &step;
     check_allocations(&o);
     write_text(dir, "all", "a\tX\t2\tl\nb\tY\t0\tm\n\nc\tX\t0\tm\n\na\tX\t0\tm\n");
-    o = preset_options("trees-cut", dir);
+    o = default_options("trees-cut", dir);
     strcpy(o.file, "all");
     o.valid_count = o.test_count = 1;
     check_allocations(&o);

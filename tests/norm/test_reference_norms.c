@@ -88,7 +88,7 @@ static double *take(trial *t, int64_t count) {
     return a;
 }
 
-static void see(void *context, const norm_observation *o) {
+static void see(void *context, const norm_view *o) {
     trial *t = context;
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
         memcpy(t->seen + v * t->s.d, o->call->stat[v], (size_t)t->s.d * sizeof *t->seen);
@@ -180,8 +180,8 @@ static bool trial_open(trial *t) {
     set_gain(t);
     make_rows(t);
     make_reference(t);
-    t->l.site.backward_observer = see;
-    t->l.site.observer_context = t;
+    t->l.site.backward_watcher = see;
+    t->l.site.watcher_context = t;
     return true;
 }
 
