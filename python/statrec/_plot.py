@@ -1,0 +1,145 @@
+"""The programs beside the library: statplot and stat-*, with Python's options and results."""
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import warnings
+
+from ._library import Error, library, path_of
+
+
+class Figure(str):
+    """The path of a file that statplot wrote; a notebook shows an SVG or PNG.
+
+    messages: what statplot warned of, one line each.
+    """
+
+    messages = ()
+
+    def _shown(self, ending):
+        if not self.endswith(ending):
+            return None
+        with open(self, "rb") as file:
+            return file.read()
+
+    def _repr_svg_(self):
+        image = self._shown(".svg")
+        return None if image is None else image.decode("utf-8")
+
+    def _repr_png_(self):
+        return self._shown(".png")
+
+
+def plot(figure, *files, output=None, **options):
+    """Draws a figure of `statplot list`, or a template of your own; the path, shown in a notebook.
+
+        statrec.plot("fig2", "cv.h5", "nlp.h5", output="fig2.svg", form="relative")
+
+    files: paths or open Files. output: .svg, .pdf, .png (tables: .md, .tex, .tsv; report: a
+    directory); None: an SVG that is there until the interpreter ends. options: those of
+    `statplot FIGURE --help`; max_x=1 is --max-x 1, log=True --log, log=False --no-log, a list its
+    elements behind commas. What statplot warns of is a warning, and in .messages of the path.
+    """
+    path = _scratch(figure) if output is None else os.fsdecode(output)
+    result = _run("statplot", [figure, *map(os.fsdecode, files), "-o", path, *_flags(options)])
+    drawn = Figure(path)
+    drawn.messages = _said("statplot", result.stderr)
+    return drawn
+
+
+def table(program, *files, **options):
+    """What an analysis finds: a dict of its --format json; with format="tsv" or "csv" its text.
+
+        statrec.table("stat-gap", "bn.h5", "ln.h5", metric="valid_ppl")["rows"]
+
+    The dict has program, version, command, notes (key, text), columns (name, definition) and rows.
+    """
+    options = {"format": "json", **options}
+    result = _run(program, [*map(os.fsdecode, files), *_flags(options)])
+    _said(program, result.stderr)
+    return json.loads(result.stdout) if options["format"] == "json" else result.stdout
+
+
+# -- running ----------------------------------------------------------------------------------
+
+def _directories():
+    """Where programs are looked for before the PATH."""
+    chosen = os.environ.get("STATREC_BIN")
+    if chosen:
+        return [chosen]
+    try:
+        path = path_of(library())
+    except Error:
+        path = None
+    return [os.path.join(os.path.dirname(path), os.pardir, "bin")] if path else []
+
+
+def program_path(name):
+    """The program of this name: in $STATREC_BIN, or beside the library, or on the PATH."""
+    places = _directories()
+    for place in places:
+        found = shutil.which(name, path=place)
+        if found:
+            return found
+    found = None if os.environ.get("STATREC_BIN") else shutil.which(name)
+    if found:
+        return found
+    looked = [*places, *([] if os.environ.get("STATREC_BIN") else ["the PATH"])]
+    raise Error(f"no program {name} in {', '.join(map(os.path.normpath, looked))}", "io",
+                "set STATREC_BIN to the directory of statrec's programs")
+
+
+def _flags(options):
+    flags = []
+    for name, value in options.items():
+        key = name.replace("_", "-")
+        if value is True or value is False:
+            flags.append(f"--{key}" if value else f"--no-{key}")
+        elif value is not None:
+            flags.append(f"--{key}={_word(value)}")
+    return flags
+
+
+def _word(value):
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(element).replace(",", "\\,") for element in value)
+    return str(value)
+
+
+def _run(name, arguments):
+    result = subprocess.run([program_path(name), *arguments], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            encoding="utf-8", errors="replace", check=False)
+    if result.returncode == 0:
+        return result
+    lines = [line for line in result.stderr.splitlines() if ": warning: " not in line]
+    hints = [line.split(": hint: ", 1)[1] for line in lines if ": hint: " in line]
+    told = [line for line in lines if ": hint: " not in line]
+    text = "; ".join(told) or f"{name}: exit status {result.returncode}"
+    raise Error(text, "usage" if result.returncode == 2 else "io", "; ".join(hints))
+
+
+def _said(name, text):
+    """The lines of a program that succeeded, each also a warning."""
+    lines = [line.removeprefix(f"{name}: ").removeprefix("warning: ")
+             for line in text.splitlines()]
+    for line in lines:
+        warnings.warn(f"{name}: {line}", stacklevel=3)
+    return lines
+
+
+_directory = None
+
+
+def _scratch(figure):
+    """A path for a figure that nobody named, in a directory that goes with the interpreter."""
+    global _directory
+    if _directory is None:
+        _directory = tempfile.mkdtemp(prefix="statrec-")
+        atexit.register(shutil.rmtree, _directory, ignore_errors=True)
+    stem = os.path.splitext(os.path.basename(figure))[0]
+    handle, path = tempfile.mkstemp(prefix=f"{stem}-", suffix=".svg", dir=_directory)
+    os.close(handle)
+    return path

@@ -1,0 +1,439 @@
+"""Recorder: statrec/record.h for Python, a thin hand over each call.
+
+    with statrec.Recorder("run.h5", program="mytrainer", planned_steps=1000) as recorder:
+        site = recorder.add_site("norm1", norm="bn", width=64, eps=1e-5, alpha=0.9)
+        for step in range(1, 1001):
+            recorder.begin_step(step)
+            recorder.put_forward(site, rows, mean, variance, mean_square)
+            recorder.put_backward(site, sum_g, sum_gc)
+            recorder.end_step(update=step, tokens=rows, loss=loss)
+
+Arrays have [width of the site] doubles: any object with the buffer protocol (array.array, NumPy,
+memoryview), a ctypes array, a sequence of numbers, or an int, the address of contiguous doubles that
+stay alive during the call (tensor.data_ptr()).
+"""
+import ctypes
+import difflib
+import functools
+import math
+import operator
+import os
+import sys
+import warnings
+
+from . import _abi
+from ._arrays import address
+from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
+                       path_bytes)
+
+_NAN = math.nan
+_REASON_BYTES = 240  # of SR_REASON_SIZE
+
+
+# -- arguments --------------------------------------------------------------------------------
+
+def _integer(value, what, bits=64, signed=True):
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{what}: an integer is wanted, got {value!r:.80}") from None
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    if not low <= number <= high:
+        raise Error(f"{what}: {number} is not in {low} to {high}")
+    return number
+
+
+def _real(value, what):
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise Error(f"{what}: a number is wanted, got {value!r:.80}") from None
+
+
+def _choice(value, known, what):
+    if value in known:
+        return value
+    raise Error(f"{what}: {value!r:.80} is none of {', '.join(map(repr, known))}")
+
+
+def _nearest(name, known):
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean '{near[0]}'?" if near else ""
+
+
+_KINDS = dict(_abi.Options._fields_)
+
+
+def _option(name, value):
+    kind = _KINDS[name]
+    if kind is ctypes.c_bool:
+        return bool(value)
+    if kind is ctypes.c_char_p:
+        return None if value is None else encoded(value, name)
+    if kind is ctypes.c_double:
+        return _real(value, name)
+    return _integer(value, name, 8 * ctypes.sizeof(kind), kind is not ctypes.c_uint64)
+
+
+def _options(given):
+    """sr_options of SR_OPTIONS_DEFAULT and what is given."""
+    for name in given:
+        if name not in _KINDS or name == "size":
+            raise TypeError(f"Recorder: unknown option '{name}' {_nearest(name, list(_KINDS))}")
+    given = {**_abi.OPTIONS_DEFAULT, "program": os.path.basename(sys.argv[0] or "python"), **given}
+    return _abi.Options(**{name: _option(name, value) for name, value in given.items()})
+
+
+def _one_line(text):
+    return " ".join(str(text).replace("\0", " ").split())
+
+
+def _shortened(text):
+    return _one_line(text).encode("utf-8", "replace")[:_REASON_BYTES].decode("utf-8", "ignore")
+
+
+# -- calls ------------------------------------------------------------------------------------
+
+def _call(otherwise=None):
+    """A method that calls the library: alone there, and never in a forked child.
+
+    What it raises, a quiet recorder keeps, and the method returns `otherwise`.
+    """
+    def wrap(method):
+        @functools.wraps(method)
+        def guarded(self, *args, **kwargs):
+            if self._pid != os.getpid():
+                return otherwise
+            try:
+                with locked():
+                    self._must_be_open()
+                    return method(self, *args, **kwargs)
+            except Error as error:
+                self._error = self._error or error
+                if not self._quiet:
+                    raise
+                return otherwise
+        return guarded
+    return wrap
+
+
+def _forgotten(handle):
+    """The recorder went away, or the interpreter goes: its rows stay in PATH.part."""
+    pointer = handle.release()
+    library().sr_flush(pointer)
+    library().sr_abandon(pointer)
+    warnings.warn(f"{handle.path} was not closed: its rows are in {handle.path}.part",
+                  RuntimeWarning, stacklevel=2)
+
+
+class Recorder:
+    """Writes a run file; see statrec/record.h for what each method means.
+
+    A failed call raises statrec.Error. With quiet=True nothing is raised after the options have
+    been understood: the first failure is kept in .failure, and later calls do nothing that fails.
+    In a forked child (a DataLoader's worker) every method does nothing.
+
+    As a context manager it is closed as "complete"; after an exception as "failed", after a
+    KeyboardInterrupt or SystemExit as "interrupted", and the exception goes on. A recorder that
+    is never closed leaves PATH.part, which statrec.open reads.
+    """
+
+    def __init__(self, path, *, quiet=False, **options):
+        self._pid, self._quiet, self._error, self._handle = os.getpid(), quiet, None, None
+        self._path = os.fsdecode(path)
+        self._widths, self._metrics, self._declared = [], set(), {}
+        try:
+            self._create(path, _options(options))
+        except Error as error:
+            self._error = error
+            if not quiet:
+                raise
+
+    def _create(self, path, options):
+        why = _abi.Failure()
+        with locked():
+            pointer = library().sr_create(path_bytes(path), ctypes.byref(options),
+                                          ctypes.byref(why))
+        if not pointer:
+            raise error_of(why)
+        self._handle = Handle(self, pointer, self._path, _forgotten)
+
+    def __repr__(self):
+        return f"<statrec.Recorder of {self._path}, {'open' if self._pointer else 'closed'}>"
+
+    @property
+    def _pointer(self):
+        return self._handle.pointer if self._handle else None
+
+    def _must_be_open(self):
+        if not self._pointer:
+            raise self._error or Error(f"{self._path}: the recorder is closed", "state")
+
+    def _done(self, status):
+        """Raises what the library keeps, unless status is that of a call that succeeded."""
+        if status == 0:
+            return
+        why = library().sr_failed(self._pointer)
+        if why:
+            raise error_of(why.contents)
+        raise Error(f"{self._path}: {decoded(library().sr_status_name(status))}", "state")
+
+    def _numbered(self, number):
+        if number < 0:
+            self._done(-1)
+        return number
+
+    def _width(self, site):
+        if isinstance(site, int) and 0 <= site < len(self._widths):
+            return self._widths[site]
+        raise Error(f"{self._path}: no site {site!r:.80}; there are {len(self._widths)}, from 0")
+
+    # -- declaring ----------------------------------------------------------------------------
+
+    @_call(-1)
+    def add_site(self, name, norm="", kind="", family="sigma", *, width, depth=0, eps,
+                 alpha=_NAN, layer_scale=0, repeat="last", observed=False):
+        """Number of a new site of `width` features. alpha weighs the OLD running value.
+
+        family: "sigma", "psi", "pn", "row", "own" or "none". repeat: what several forward passes
+        in one step are, "last" or "merge". observed: the batch statistics are those of an
+        observer, not what the method uses.
+        """
+        number = library().sr_family_find(encoded(family, "family"))
+        if library().sr_family_name(number) != family.encode():
+            raise Error(f"{self._path}: site {name}: no family '{family:.80}'")
+        site = _abi.Site(
+            name=encoded(name, "name"), norm=encoded(norm, "norm"), kind=encoded(kind, "kind"),
+            family=number, width=_integer(width, "width", 32), depth=_integer(depth, "depth", 32),
+            eps=_real(eps, "eps"), alpha=_real(alpha, "alpha"),
+            layer_scale=_integer(layer_scale, "layer_scale", 32),
+            repeat=_abi.REPEATS.index(_choice(repeat, _abi.REPEATS, "repeat")))
+        added = self._numbered(library().sr_add_site(self._pointer, ctypes.byref(site)))
+        self._widths.append(site.width)
+        if observed:
+            self._done(library().sr_set_observed(self._pointer, added))
+        return added
+
+    @_call()
+    def add_metric(self, name, unit="", definition="", better=0):
+        """Declares a number of evaluations. better: "less", "more", "", or -1, 1, 0."""
+        known = {**_abi.BETTER, **{number: number for number in _abi.BETTER.values()}}
+        direction = known[_choice(better, known, "better")]
+        self._done(library().sr_add_metric(self._pointer, encoded(name, "name"),
+                                           encoded(unit, "unit"),
+                                           encoded(definition, "definition"), direction))
+        self._metrics.add(name)
+
+    @_call(-1)
+    def declare_scalar(self, name, unit, definition, scope="site"):
+        """Id of a number of the host's own, one per "site" and step or one per "step"."""
+        number = self._numbered(library().sr_declare_scalar(
+            self._pointer, encoded(name, "name"), encoded(unit, "unit"),
+            encoded(definition, "definition"),
+            _abi.SCOPES.index(_choice(scope, _abi.SCOPES, "scope"))))
+        self._declared[name] = number
+        return number
+
+    @property
+    @_call(0)
+    def vectors_every(self):
+        """Spacing of the steps whose vectors are kept; 0: none are."""
+        return library().sr_vectors_every(self._pointer)
+
+    @property
+    @_call(-1)
+    def projected_bytes(self):
+        """Of the finished file; -1 without planned_steps."""
+        return library().sr_projected_bytes(self._pointer)
+
+    @property
+    @_call(0.0)
+    def own_seconds(self):
+        """Seconds that the recorder has taken so far."""
+        return library().sr_own_seconds(self._pointer)
+
+    @_call()
+    def add_seconds(self, seconds):
+        """Counts seconds that the host spent for the recorder outside of it."""
+        library().sr_add_seconds(self._pointer, _real(seconds, "seconds"))
+
+    # -- a step -------------------------------------------------------------------------------
+
+    @_call()
+    def begin_step(self, step):
+        """Begins a forward and backward pass; numbers of steps increase."""
+        self._done(library().sr_begin_step(self._pointer, _integer(step, "step")))
+
+    @_call(False)
+    def wants_vectors(self):
+        """Whether the vectors of the step that has begun are kept."""
+        return library().sr_wants_vectors(self._pointer)
+
+    @_call()
+    def put_forward(self, site, rows, mean, variance, mean_square, gamma=None, samples=0,
+                    padded=0):
+        """Moments of a forward pass over its valid rows, [width] each; biased variance."""
+        width = self._width(site)
+        names = ("mean", "variance", "mean_square", "gamma")
+        found = [address(value, width, name)
+                 for name, value in zip(names, (mean, variance, mean_square, gamma))]
+        forward = _abi.Forward(rows=_integer(rows, "rows"), samples=_integer(samples, "samples"),
+                               padded=_integer(padded, "padded"),
+                               **{name: where for name, (where, _) in zip(names, found)})
+        self._done(library().sr_put_forward(self._pointer, site, ctypes.byref(forward)))
+
+    @_call()
+    def put_backward(self, site, sum_g, sum_gc, sum_gg=None):
+        """Sums over valid rows of g, g (x - mean) and g^2, [width] each."""
+        width = self._width(site)
+        names = ("sum_g", "sum_gc", "sum_gg")
+        found = [address(value, width, name)
+                 for name, value in zip(names, (sum_g, sum_gc, sum_gg))]
+        backward = _abi.Backward(**{name: where for name, (where, _) in zip(names, found)})
+        self._done(library().sr_put_backward(self._pointer, site, ctypes.byref(backward)))
+
+    @_call()
+    def put_rows(self, site, rows):
+        """Valid rows that the vectors of this step are taken over; put_forward says it too."""
+        self._width(site)
+        self._done(library().sr_put_rows(self._pointer, site, _integer(rows, "rows")))
+
+    @_call()
+    def put_vector(self, site, name, values):
+        """A statistic of /vectors by its name, [width]."""
+        width, number = self._width(site), library().sr_vector_id(encoded(name, "name"))
+        if number < 0:
+            raise Error(f"{self._path}: no vector '{name:.80}'", "usage",
+                        _nearest(name, _names("sr_vector_name")))
+        where, keep = address(values, width, name)
+        self._done(library().sr_put_vector(self._pointer, site, number, where))
+        del keep
+
+    @_call()
+    def put_scalar(self, site, which, value):
+        """A statistic of /scalars by its name, or a declared one by name or id."""
+        self._width(site)
+        number = which if isinstance(which, int) else self._scalar_id(which)
+        self._done(library().sr_put_scalar(self._pointer, site, number, _real(value, which)))
+
+    def _scalar_id(self, name):
+        if name in self._declared:
+            return self._declared[name]
+        number = library().sr_scalar_id(encoded(name, "name"))
+        if number >= 0:
+            return number
+        raise Error(f"{self._path}: no scalar '{name:.80}'", "usage",
+                    _nearest(name, [*self._declared, *_names("sr_scalar_name")]))
+
+    @_call()
+    def put_step_scalar(self, which, value):
+        """A number that declare_scalar(scope="step") made, by its id or name."""
+        number = which if isinstance(which, int) else self._declared.get(which)
+        if number is None:
+            raise Error(f"{self._path}: no scalar '{which!s:.80}' was declared", "usage",
+                        _nearest(str(which), list(self._declared)))
+        self._done(library().sr_put_step_scalar(self._pointer, number, _real(value, which)))
+
+    @_call()
+    def end_step(self, update, tokens, epoch=_NAN, loss=_NAN, lr=_NAN, grad_norm=_NAN):
+        """Ends the step; its row goes to the file with one of the next flushes."""
+        row = _abi.Step(update=_integer(update, "update"), tokens=_integer(tokens, "tokens"),
+                        epoch=_real(epoch, "epoch"), loss=_real(loss, "loss"),
+                        lr=_real(lr, "lr"), grad_norm=_real(grad_norm, "grad_norm"))
+        self._done(library().sr_end_step(self._pointer, ctypes.byref(row)))
+
+    # -- beside the steps ---------------------------------------------------------------------
+
+    @_call()
+    def evaluate(self, /, step, epoch=_NAN, **metrics):
+        """One row of /evals: metrics by the names of add_metric; those left out are NaN."""
+        values = [(encoded(name, "metric"), _real(value, name)) for name, value in metrics.items()]
+        for name in metrics:
+            if name not in self._metrics:
+                raise Error(f"{self._path}: no metric '{name:.80}' was declared", "usage",
+                            f"declared: {', '.join(sorted(self._metrics)) or 'none'}")
+        self._done(library().sr_begin_eval(self._pointer, _integer(step, "step"),
+                                           _real(epoch, "epoch")))
+        for name, value in values:
+            self._done(library().sr_put_metric(self._pointer, name, value))
+        self._done(library().sr_end_eval(self._pointer))
+
+    @_call()
+    def flush(self):
+        """What waits goes into the file, and the running values: where you save a checkpoint."""
+        status = library().sr_flush(self._pointer)
+        if library().sr_failed(self._pointer):
+            self._done(status)
+
+    @_call()
+    def copy_rows(self, path, up_to_step=-1):
+        """Takes over the rows of another run file with step <= up_to_step (< 0: all).
+
+        Before the first step, with the same sites. A dict: steps, vectors, evals (copied),
+        lost_steps, lost_vectors, lost_evals (unreadable), running_step (that running values go
+        on from, -1: they start anew).
+        """
+        result = _abi.Recovery()
+        last = _integer(up_to_step, "up_to_step")
+        self._done(library().sr_copy_rows(self._pointer, path_bytes(path), last, last,
+                                          ctypes.byref(result)))
+        return {name: getattr(result, name) for name, _ in _abi.Recovery._fields_[1:]}
+
+    # -- the end ------------------------------------------------------------------------------
+
+    @property
+    def failure(self):
+        """The first failure, one line, or None."""
+        if self._error is None and self._pointer and self._pid == os.getpid():
+            with locked():
+                why = library().sr_failed(self._pointer)
+                self._error = error_of(why.contents) if why else None
+        return str(self._error) if self._error else None
+
+    def close(self, status="complete", reason=""):
+        """Writes what is left, and PATH.part becomes PATH. Closing again does nothing.
+
+        status: "complete", "diverged", "interrupted" or "failed". Raises the first failure of the
+        recorder's life.
+        """
+        if self._pid == os.getpid() and self._pointer:
+            self._close(status, reason)
+
+    @_call()
+    def _close(self, status, reason):
+        finish = _abi.Finish(status=encoded(status, "status"),
+                             reason=encoded(_shortened(reason), "reason"))
+        why = _abi.Failure()
+        if library().sr_close(self._handle.release(), ctypes.byref(finish), ctypes.byref(why)):
+            raise error_of(why)
+
+    def abandon(self):
+        """Ends without finishing: PATH.part stays as a crash would leave it."""
+        if self._pid == os.getpid() and self._pointer:
+            with locked():
+                library().sr_abandon(self._handle.release())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, exception, trace):
+        if kind is None:
+            self.close()
+            return
+        stopped = issubclass(kind, (KeyboardInterrupt, SystemExit, GeneratorExit))
+        try:
+            self.close("interrupted" if stopped else "failed",
+                       f"{kind.__name__}: {exception}")
+        except Error as error:
+            warnings.warn(f"{self._path} could not be closed: {error}", RuntimeWarning,
+                          stacklevel=2)
+
+
+def _names(function):
+    """All names that sr_vector_name or sr_scalar_name knows."""
+    names, ask = [], getattr(library(), function)
+    while True:
+        name = ask(len(names))
+        if not name:
+            return names
+        names.append(decoded(name))
