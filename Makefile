@@ -242,6 +242,12 @@ demo: ## install what is missing, build, train both demo models, draw fig2 and f
 	$(Q)sh sample_runs/demo.sh build/release/bin
 .PHONY: demo
 
+# A wheel that holds for every processor and Python: only what finds and calls the library.
+wheel: ## the Python package as build/wheel/statrec-VERSION-py3-none-any.whl, for pip install
+	@command -v python3 >/dev/null || { echo 'make wheel: no python3' >&2; exit 1; }
+	$(Q)python3 -B python/wheel_backend.py build/wheel
+.PHONY: wheel
+
 lint: ## clang-format, clang and shellcheck over all files; tools that are missing are named
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
 .PHONY: lint
