@@ -181,9 +181,11 @@ check-installed:
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
+	$(Q)sh tests/run_python.sh build/release
 check-all: check ## everything of check, and the same tests under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
 	$(Q)sh tests/run_cli.sh build/asan
+	$(Q)sh tests/run_python.sh build/asan
 # For every submission: the rooms whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick

@@ -6,6 +6,9 @@
 
 Importing it loads neither libstatrec nor any other package; they are loaded at first use.
 """
+import sys
+import types
+
 from ._file import File, check, open
 from ._library import Error
 from ._plot import plot, table
@@ -20,3 +23,15 @@ def watch(*arguments, **options):
     """Records a PyTorch model; see statrec.watch in docs/python.md."""
     from .watch import watch as begin
     return begin(*arguments, **options)
+
+
+class _Package(types.ModuleType):
+    """This module. The import system binds a submodule to its name in the package, also that of
+    watch.py; statrec.watch stays the function."""
+
+    def __setattr__(self, name, value):
+        if not (name == "watch" and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

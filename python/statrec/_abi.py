@@ -14,6 +14,7 @@ BETTER = {"less": -1, "": 0, "more": 1}  # sr_better
 SCOPES = ("site", "step")  # sr_scope
 REPEATS = ("last", "merge")  # sr_repeat
 SPECTRA = ("input", "gradient")  # sr_spectrum
+FINALS = ("tid_mean", "tid_var")  # sr_final
 
 
 class Struct(ctypes.Structure):
@@ -157,5 +158,6 @@ PROTOTYPES = {
     "sr_run_singular_values": (c_int, [_RUN, c_char_p, c_int64, _TO(c_int64), c_void_p, _WHY]),
     "sr_run_spectrum": (c_int, [_RUN, c_int, c_int64, c_int64, _TO(c_int64), _TO(c_int64),
                                 c_void_p, _WHY]),
+    "sr_run_final": (c_int, [_RUN, _TO(c_int64), c_void_p, _WHY]),
     "sr_run_check_all": (c_int, [c_char_p, TELL, c_void_p, _WHY]),
 }

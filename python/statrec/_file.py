@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from . import _abi, _arrays, _frames
 from ._columns import Column, Statistic
 from ._library import (Error, Handle, NameMissing, copy_of, decoded, encoded, error_of, library,
-                       locked, path_bytes)
+                       locked, path_bytes, recorded_here)
 
+_COLUMNS = 32  # of /final, at most
 _STEP_INTS = ("step", "update", "tokens")  # the columns of /steps that are whole numbers
 
 
@@ -142,18 +143,27 @@ class File:
     def reopen(self):
         """Opens the same path again: what a growing file got since is there. Returns self.
 
-        PATH.part becomes PATH when its run ends, so open a growing file as PATH. When it fails, all
-        stays as it was. Arrays and Sites read before are copies and stay as they are.
+        PATH.part becomes PATH when its run ends, so open a growing file as PATH. Arrays read before
+        are copies and stay; a Column has the new rows. HDF5 keeps what it knows of a file while any
+        File of it is open in the process: of several, close the others first. When opening fails
+        the file is closed.
         """
+        self.close()
         why = _abi.Failure()
         with locked():
             pointer = library().sr_run_open(path_bytes(self._path), ctypes.byref(why))
         if not pointer:
-            raise error_of(why)
-        self.close()
+            raise self._not_opened(error_of(why))
         self._handle = Handle(self, pointer, self._path, _forgotten)
         self._sites = self._about = None
         return self
+
+    def _not_opened(self, error):
+        if not recorded_here(self._path):
+            return error
+        return Error(f"{os.fsdecode(self._path)}: a recorder of this process writes it, and HDF5 "
+                     "does not open a file twice in two ways", "state",
+                     "read it in another process, or when the recorder is closed")
 
     def close(self):
         """Closes the file; closing it again does nothing."""
@@ -168,7 +178,7 @@ class File:
         self.close()
 
     def __repr__(self):
-        if not self._handle.pointer:
+        if not (self._handle and self._handle.pointer):
             return f"<statrec.File of {self._path}, closed>"
         info = self.info
         return f"<statrec.File of {info['path']}, {info['status']}, {info['steps']} steps>"
@@ -185,7 +195,7 @@ class File:
 
     @property
     def _pointer(self):
-        if not self._handle.pointer:
+        if not (self._handle and self._handle.pointer):
             raise Error(f"{os.fsdecode(self._path)}: the file is closed", "state")
         return self._handle.pointer
 
@@ -230,7 +240,7 @@ class File:
         status: "running" (or its program died), "complete", "diverged", "interrupted", "failed",
         "damaged".
         """
-        if self._about is None:
+        if self._pointer and self._about is None:
             with locked():
                 struct = copy_of(self._call("sr_run_get_info"), _abi.RunInfo)
                 self._about = {name: _plain(getattr(struct, name))
@@ -246,7 +256,7 @@ class File:
     @property
     def sites(self):
         """Site by name (or number), in the order of the forward pass."""
-        if self._sites is None:
+        if self._pointer and self._sites is None:
             structs = self._several(
                 lambda i: copy_of(self._call("sr_run_get_site", i), _abi.RunSite))
             sites = [_site(i, struct) for i, struct in enumerate(structs)]
@@ -410,6 +420,23 @@ class File:
                            _element(steps, i), _element(rows, i), where + 8 * i * site.width)
         values = _arrays.read(fill, "d", (count, site.width))
         return Spectrum(step=_integers(steps, count), rows=_integers(rows, count), values=values)
+
+    @property
+    def final(self):
+        """dict of a pass over the training batches after training: batches, and tid_mean, tid_var
+        [S]; None of a run that made none."""
+        batches, sites = ctypes.c_int64(-1), self.info["sites"]
+
+        def fill(where):
+            # More columns than have a name here, for a library that has more of them.
+            columns = (ctypes.c_void_p * _COLUMNS)(*(where + 8 * i * sites
+                                                     for i in range(_COLUMNS)))
+            self._read("sr_run_final", ctypes.byref(batches), columns)
+        values = _arrays.read(fill, "d", (_COLUMNS, sites))
+        if batches.value < 0:
+            return None
+        return {"batches": batches.value,
+                **{name: values[i] for i, name in enumerate(_abi.FINALS)}}
 
     # -- other libraries ----------------------------------------------------------------------
 

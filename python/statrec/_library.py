@@ -1,11 +1,12 @@
 """libstatrec: found, loaded and checked at first use; its failures as statrec.Error.
 
 It is loaded RTLD_LOCAL: with RTLD_GLOBAL its HDF5 would serve the calls of any other HDF5 in the
-process, as the one inside h5py, and break it. HDF5 is one for the whole process and no two threads
-may be in it: every call into the library is made holding `locked()`.
+process, as the one inside h5py, and break it. No two threads may be in one HDF5: every call into the
+library is made holding `locked()`.
 """
 import ctypes
 import os
+import sys
 import threading
 import weakref
 
@@ -42,8 +43,11 @@ _lock = threading.RLock()
 
 
 def locked():
-    """The lock that serialises calls into the library."""
-    return _lock
+    """The lock that serialises calls into the library: that of h5py where it is imported.
+
+    A distribution's h5py and libstatrec use one HDF5, so that both must wait for each other.
+    """
+    return getattr(sys.modules.get("h5py._objects"), "phil", None) or _lock
 
 
 def _forget_lock():
@@ -183,6 +187,16 @@ def copy_of(pointer, kind):
 
 # -- handles ----------------------------------------------------------------------------------
 
+_handles = weakref.WeakSet()  # of recorders
+
+
+def recorded_here(path):
+    """Whether a recorder of this process writes the file that this path means."""
+    names = {os.path.realpath(os.fsdecode(path) + ending) for ending in ("", ".part")}
+    return any(handle.pointer and handle.own and os.path.realpath(handle.path + ".part") in names
+               for handle in _handles)
+
+
 class Handle:
     """What the library handed out, given back once: by release(), or when the owner is forgotten.
 
@@ -193,6 +207,11 @@ class Handle:
     def __init__(self, owner, pointer, path, give_back):
         self.pointer, self.path, self.pid = pointer, path, os.getpid()
         weakref.finalize(owner, self._forgotten, give_back)
+
+    def records(self):
+        """The same handle, remembered as that of a recorder."""
+        _handles.add(self)
+        return self
 
     @property
     def own(self):

@@ -101,7 +101,7 @@ def _call(otherwise=None):
     """
     def wrap(method):
         @functools.wraps(method)
-        def guarded(self, *args, **kwargs):
+        def guarded(self, /, *args, **kwargs):
             if self._pid != os.getpid():
                 return otherwise
             try:
@@ -156,7 +156,7 @@ class Recorder:
                                           ctypes.byref(why))
         if not pointer:
             raise error_of(why)
-        self._handle = Handle(self, pointer, self._path, _forgotten)
+        self._handle = Handle(self, pointer, self._path, _forgotten).records()
 
     def __repr__(self):
         return f"<statrec.Recorder of {self._path}, {'open' if self._pointer else 'closed'}>"

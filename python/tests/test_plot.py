@@ -1,0 +1,154 @@
+"""plot and table: the programs found, called and understood."""
+import os
+import stat
+import unittest
+import warnings
+from unittest import mock
+
+import statrec
+from statrec import _plot
+from support import SAMPLES, InDirectory, module
+
+CV, NLP = (os.path.join(SAMPLES, name) for name in ("cv_bn.h5", "nlp_bn.h5"))
+
+
+def program(name, script):
+    """An executable shell script of this name in the current directory."""
+    with open(name, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + script)
+    os.chmod(name, stat.S_IRWXU)
+
+
+def has_gnuplot():
+    """Whether figures can be drawn here."""
+    import shutil
+    return shutil.which("gnuplot") is not None and shutil.which(
+        "statplot", path=os.environ.get("STATREC_BIN")) is not None
+
+
+drawing = unittest.skipUnless(has_gnuplot(), "no gnuplot")
+
+
+class Flags(unittest.TestCase):
+    def test_forms(self):
+        self.assertEqual(
+            _plot._flags(dict(form="relative", log=True, linear=False, max_x=3, smooth=0,
+                              labels=["a", "b, c"], site=("first", "last"), title=None,
+                              yrange="-1:1")),
+            ["--form=relative", "--log", "--no-linear", "--max-x=3", "--smooth=0",
+             "--labels=a,b\\, c", "--site=first,last", "--yrange=-1:1"])
+
+
+class Programs(InDirectory):
+    """What is called, with scripts in the place of statrec's programs."""
+
+    def setUp(self):
+        super().setUp()
+        change = mock.patch.dict(os.environ, STATREC_BIN=self.directory)
+        change.start()
+        self.addCleanup(change.stop)
+
+    def test_arguments(self):
+        program("statplot", 'printf "%s\\n" "$@" >arguments; : >out.svg\n')
+        drawn = statrec.plot("fig2", "a b.h5", b"c.h5", output="out.svg", form="relative")
+        with open("arguments", encoding="utf-8") as file:
+            self.assertEqual(file.read().splitlines(),
+                             ["fig2", "a b.h5", "c.h5", "-o", "out.svg", "--form=relative"])
+        self.assertEqual((drawn, drawn.messages), ("out.svg", []))
+
+    def test_open_file_for_a_path(self):
+        program("statplot", 'echo "$2" >arguments\n')
+        with statrec.open(NLP) as run:
+            statrec.plot("layers", run, output="out.pdf")
+        with open("arguments", encoding="utf-8") as file:
+            self.assertEqual(file.read(), NLP + "\n")
+
+    def test_warnings(self):
+        program("statplot", "echo 'statplot: warning: not comparable' >&2\n")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            drawn = statrec.plot("fig2", output="out.svg")
+        self.assertEqual([str(one.message) for one in told], ["statplot: not comparable"])
+        self.assertEqual(told[0].filename, __file__)
+        self.assertEqual(drawn.messages, ["not comparable"])
+
+    def test_failure(self):
+        program("stat-gap", "echo 'stat-gap: warning: w' >&2; echo 'stat-gap: no metric' >&2\n"
+                            "echo 'stat-gap: hint: declared: f1' >&2; exit 2\n")
+        error = self.fails("usage", "^stat-gap: no metric .declared: f1.$", statrec.table,
+                           "stat-gap", "a.h5")
+        self.assertEqual((error.text, error.hint), ("stat-gap: no metric", "declared: f1"))
+        program("stat-gap", "exit 1\n")
+        self.fails("io", "stat-gap: exit status 1", statrec.table, "stat-gap")
+
+    def test_table(self):
+        program("stat-gap", "echo \"{\\\"arguments\\\": \\\"$*\\\", \\\"x\\\": [1, null]}\"\n")
+        self.assertEqual(statrec.table("stat-gap", "a.h5", metric="f1"),
+                         {"arguments": "a.h5 --format=json --metric=f1", "x": [1, None]})
+        self.assertEqual(statrec.table("stat-gap", "a.h5", format="tsv"),
+                         '{"arguments": "a.h5 --format=tsv", "x": [1, null]}\n')
+
+    def test_missing_program(self):
+        error = self.fails("io", f"no program statplot in {self.directory}", statrec.plot, "fig2")
+        self.assertIn("STATREC_BIN", error.hint)
+
+    def test_path_is_last(self):
+        program("stat-here", "echo '{}'\n")
+        with mock.patch.dict(os.environ, PATH=self.directory + os.pathsep + os.environ["PATH"]):
+            del os.environ["STATREC_BIN"]
+            self.assertEqual(statrec.table("stat-here"), {})
+            self.fails("io", "no program stat-there in .*bin, the PATH", statrec.table,
+                       "stat-there")
+
+    def test_beside_the_library(self):
+        os.makedirs("lib")
+        os.makedirs("bin")
+        program("bin/stat-here", "echo '{}'\n")
+        with mock.patch.object(_plot, "path_of",
+                               lambda library: os.path.join(self.directory, "lib", "x.so")):
+            del os.environ["STATREC_BIN"]
+            self.assertEqual(statrec.table("stat-here"), {})
+
+    def test_file_of_nobody(self):
+        program("statplot", 'echo "<svg/>" >"$3"\n')
+        first, second = statrec.plot("fig2"), statrec.plot("/x/own.gp")
+        self.assertNotEqual(first, second)
+        self.assertTrue(os.path.basename(second).startswith("own-"))
+        self.assertEqual(first._repr_svg_(), "<svg/>\n")
+        self.assertIsNone(first._repr_png_())
+        self.assertEqual(os.listdir(), ["statplot"])
+
+    def test_other_pictures(self):
+        program("statplot", 'printf PNG >"$3"\n')
+        drawn = statrec.plot("fig2", output="out.png")
+        self.assertEqual(drawn._repr_png_(), b"PNG")
+        self.assertIsNone(drawn._repr_svg_())
+
+
+@drawing
+class Drawn(InDirectory):
+    def test_figure(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            drawn = statrec.plot("fig2", CV, NLP, output="fig2.svg", form="relative", log=True)
+        self.assertEqual(drawn, "fig2.svg")
+        self.assertIn("<svg", drawn._repr_svg_())
+        self.assertTrue(any("not comparable" in str(one.message) for one in told))
+
+    def test_no_figure(self):
+        error = self.fails("usage", "no figure or table 'fig99'|fig99", statrec.plot, "fig99", CV)
+        self.assertEqual(os.listdir(), [])
+        self.assertIn("statplot", error.text)
+
+    def test_table(self):
+        found = statrec.table("stat-scalar", NLP, stat="tid_mean", site="first")
+        self.assertEqual(found["program"], "stat-scalar")
+        names = [column["name"] for column in found["columns"]]
+        self.assertEqual(len(found["rows"][0]), len(names))
+
+    @unittest.skipIf(module("IPython") is None, "no IPython")
+    def test_notebook(self):
+        from IPython.core.formatters import SVGFormatter
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertIn("<svg", SVGFormatter()(statrec.plot("fig2", CV, NLP)))

@@ -1,0 +1,30 @@
+#!/bin/sh
+# usage: run_python.sh BUILDDIR [TEST...]
+# Runs python/tests with the library and programs of BUILDDIR, by $STATREC_PYTHON, or else by the first python3
+# that has h5py, or any. Tests that want a package which is missing are skipped and counted; so is everything
+# where there is no python3.
+[ $# -ge 1 ] || { echo "usage: run_python.sh BUILDDIR [TEST...]" >&2; exit 2; }
+TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
+BUILD=$(cd "$1" && pwd -P) || exit 1
+shift
+
+find_python() {
+    for python in ${STATREC_PYTHON:-python3 /usr/bin/python3}; do
+        "$python" -c "import sys; assert sys.version_info >= (3, 9); $1" 2>/dev/null && return
+    done
+    return 1
+}
+find_python 'import h5py' || find_python '' || { echo "python: skipped: no python3 of 3.9 or newer"; exit 0; }
+
+# The sanitizer must come first in the process, and calls Python's own arena a leak.
+if [ -n "$(nm -D "$BUILD/lib/libstatrec.so" 2>/dev/null | grep __asan_init)" ]; then
+    STATREC_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
+    ASAN_OPTIONS=detect_leaks=0
+    export STATREC_PRELOAD ASAN_OPTIONS
+fi
+STATREC_LIBRARY=$BUILD/lib/libstatrec.so STATREC_BIN=$BUILD/bin
+PYTHONPATH=$TOP/python PYTHONDONTWRITEBYTECODE=1
+export STATREC_LIBRARY STATREC_BIN PYTHONPATH PYTHONDONTWRITEBYTECODE
+[ -z "$STATREC_PRELOAD" ] || LD_PRELOAD=$STATREC_PRELOAD
+[ -z "$LD_PRELOAD" ] || export LD_PRELOAD
+exec timeout 600 "$python" "$TOP/python/tests/run.py" "$@"
