@@ -208,8 +208,9 @@ class Forked(InDirectory):
 
     def test_lock_that_another_thread_held(self):
         result = python("""
-            import os, threading, statrec, support
-                        support.record("run.h5", 1)
+            import os, threading, support
+            from statrec import _library
+            support.record("run.h5", 1)
             held, release = threading.Event(), threading.Event()
             def hold():
                 with _library.locked():
