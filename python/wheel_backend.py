@@ -2,8 +2,8 @@
 """Makes the wheel of this package: usage: wheel_backend.py DIRECTORY
 
 A wheel of pure Python is a zip archive with three files about it, so that this needs neither
-setuptools nor the network. pip calls the same functions (PEP 517, PEP 660). The same sources give the
-same bytes.
+setuptools nor the network. pip calls the same functions (PEP 517, PEP 660). The same sources give
+the same bytes.
 """
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""statrec.open("run.h5"): a run file, finished or still growing, as arrays by site and statistic."""
+"""statrec.open("run.h5"): a run file, finished or growing, as arrays by site and statistic."""
 import ctypes
 import difflib
 import os

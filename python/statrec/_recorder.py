@@ -9,8 +9,8 @@
             recorder.end_step(update=step, tokens=rows, loss=loss)
 
 Arrays have [width of the site] doubles: any object with the buffer protocol (array.array, NumPy,
-memoryview), a ctypes array, a sequence of numbers, or an int, the address of contiguous doubles that
-stay alive during the call (tensor.data_ptr()).
+memoryview), a ctypes array, a sequence of numbers, or an int, the address of contiguous doubles
+that stay alive during the call (tensor.data_ptr()).
 """
 import ctypes
 import difflib
