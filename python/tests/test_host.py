@@ -208,8 +208,9 @@ class Forked(InDirectory):
 
     def test_lock_that_another_thread_held(self):
         result = python("""
-            import os, threading, support
+            import os, threading, warnings, support
             from statrec import _library
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork with threads
             support.record("run.h5", 1)
             held, release = threading.Event(), threading.Event()
             def hold():
