@@ -297,9 +297,9 @@ class Several(InDirectory):
 FULL = """
     import resource, signal, support, statrec
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
     recorder, _ = support.begin("run.h5", flush_steps=1, quiet={quiet}, vectors_every=1)
-    for step in range(1, 20001):
+    for step in range(1, 5001):
         support.put(recorder, step)
     print(step, recorder.failure)
     recorder.close()
@@ -312,7 +312,7 @@ class Disk(InDirectory):
         result = python(FULL.format(quiet=True))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         first, second = result.stdout.splitlines()
-        self.assertRegex(first, "^20000 run.h5.*File too large")
+        self.assertRegex(first, "^5000 run.h5.*File too large")
         self.assertEqual(second, "goes on")
         self.assertEqual(os.listdir(), ["run.h5.part"])
         self.assertGreater(statrec.open("run.h5").info["steps"], 10)

@@ -120,9 +120,11 @@ class RoundTrip(InDirectory):
         self.assertEqual(list(run.scalar("ratio", site)), [0.5, 1.0])
         self.assertEqual(list(run.steps["entropy"]), [2.5, 5.0])
         self.assertIn("ratio", run.scalars)
-        self.assertEqual([vars(one) for one in run.declared.values()], [
+        self.assertEqual([vars(run.declared[name]) for name in ("ratio", "entropy")], [
             dict(name="ratio", unit="1", definition="update by weight", scope="site"),
             dict(name="entropy", unit="nats", definition="of attention", scope="step")])
+        self.assertEqual(run.definition("ratio"), "update by weight")
+        self.assertEqual(run.definition("entropy"), "of attention")
 
     def test_evaluations(self):
         recorder, _ = begin("run.h5")
