@@ -141,8 +141,8 @@ unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b
  * differences: why, and what is better. */
 bool sr_comparable(const char *statistic, unsigned differences, char *text, size_t size);
 
-/* i-th name of a group ("scalars", "vectors", "evals", "embeddings"), NULL past the end. Valid
- * until close. */
+/* i-th name of a group ("scalars", "vectors", "evals", "steps", "embeddings"), NULL past the end.
+ * Valid until close. */
 const char *sr_run_name(const sr_runfile *f, const char *group, int i);
 /* The `definition` attribute of "scalars/dist_mu"; "" when there is none. Valid until close. */
 const char *sr_run_definition(const sr_runfile *f, const char *dataset);

@@ -6,7 +6,8 @@
 
 #include "reader.h"
 
-const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "evals", "embeddings"};
+const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "evals", "steps",
+                                                       "embeddings"};
 
 /* -- damage ---------------------------------------------------------------------------------- */
 

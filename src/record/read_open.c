@@ -388,15 +388,28 @@ static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
     return reader_forgive(f, &own, why);
 }
 
+static sr_status add_declared(sr_runfile *f, int group, sr_scope scope, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < f->declared_count && status == SR_OK; i++)
+        if (f->declared[i].shown.scope == scope)
+            status = add_name(f, group, f->declared[i].name, why);
+    return status;
+}
+
+static sr_status list_steps(sr_runfile *f, int group, sr_failure *why) {
+    sr_status status = add_columns(f, group, run_step_ints, RUN_STEP_INTS, why);
+    if (status == SR_OK) status = add_columns(f, group, run_step_reals, RUN_STEP_REALS, why);
+    return status == SR_OK ? add_declared(f, group, SR_PER_STEP, why) : status;
+}
+
 static sr_status read_names(sr_runfile *f, sr_failure *why) {
     sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
-    for (int i = 0; i < f->declared_count && status == SR_OK; i++)
-        if (f->declared[i].shown.scope == SR_PER_SITE)
-            status = add_name(f, 0, f->declared[i].name, why);
+    if (status == SR_OK) status = add_declared(f, 0, SR_PER_SITE, why);
     if (status == SR_OK) status = add_columns(f, 1, run_vectors, SR_VECTOR_COUNT, why);
     if (status == SR_OK) status = add_columns(f, 2, &run_eval_epoch, 1, why);
     for (int i = 0; i < f->metrics && status == SR_OK; i++)
         status = add_name(f, 2, f->metric[i].name, why);
+    if (status == SR_OK) status = list_steps(f, 3, why);
     return status == SR_OK ? list_embeddings(f, why) : status;
 }
 

@@ -8,7 +8,7 @@
 #include "statrec/runfile.h"
 #include "writer.h"
 
-enum { READER_GROUPS = 4 };
+enum { READER_GROUPS = 5 };
 extern const char *const reader_group_names[READER_GROUPS];
 
 /* A `definition` attribute read once. */

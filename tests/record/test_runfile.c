@@ -91,6 +91,9 @@ static void test_sites_and_names(void **state) {
     assert_string_equal(sr_run_name(f, "embeddings", 0), "shared");
     assert_null(sr_run_name(f, "embeddings", 1));
     assert_null(sr_run_name(f, "nothing", 0));
+    assert_string_equal(sr_run_name(f, "steps", 0), "step");
+    assert_string_equal(sr_run_name(f, "steps", 6), "grad_norm");
+    assert_string_equal(sr_run_name(f, "steps", 7), "seconds");
     sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
     check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
     assert_int_equal(e.records, 10);
