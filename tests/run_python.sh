@@ -17,7 +17,7 @@ find_python() {
 find_python 'import h5py' || find_python '' || { echo "python: skipped: no python3 of 3.9 or newer"; exit 0; }
 
 # The sanitizer must come first in the process, and calls Python's own arena a leak.
-if [ -n "$(nm -D "$BUILD/lib/libstatrec.so" 2>/dev/null | grep __asan_init)" ]; then
+if nm -D "$BUILD/lib/libstatrec.so" 2>/dev/null | grep -q __asan_init; then
     STATREC_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
     ASAN_OPTIONS=detect_leaks=0
     export STATREC_PRELOAD ASAN_OPTIONS

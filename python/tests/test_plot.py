@@ -19,14 +19,14 @@ def program(name, script):
     os.chmod(name, stat.S_IRWXU)
 
 
-def has_gnuplot():
+def can_draw():
     """Whether figures can be drawn here."""
     import shutil
     return shutil.which("gnuplot") is not None and shutil.which(
         "statplot", path=os.environ.get("STATREC_BIN")) is not None
 
 
-drawing = unittest.skipUnless(has_gnuplot(), "no gnuplot")
+drawing = unittest.skipUnless(can_draw(), "no statplot or no gnuplot")
 
 
 class Flags(unittest.TestCase):
