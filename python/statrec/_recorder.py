@@ -354,9 +354,12 @@ class Recorder:
                             f"declared: {', '.join(sorted(self._metrics)) or 'none'}")
         self._done(library().sr_begin_eval(self._pointer, _integer(step, "step"),
                                            _real(epoch, "epoch")))
-        for name, value in values:
-            self._done(library().sr_put_metric(self._pointer, name, value))
-        self._done(library().sr_end_eval(self._pointer))
+        try:
+            for name, value in values:
+                self._done(library().sr_put_metric(self._pointer, name, value))
+        finally:  # also after a Ctrl-C that the host survives
+            status = library().sr_end_eval(self._pointer)
+        self._done(status)
 
     @_call()
     def flush(self):

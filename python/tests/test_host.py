@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from unittest import mock
 
 import statrec
 from support import WIDTH, InDirectory, begin, needs_fork, put, python, record, rows
@@ -341,6 +342,16 @@ class Disk(InDirectory):
 
 
 class Interrupted(InDirectory):
+    def test_inside_an_evaluation(self):
+        recorder, _ = begin("run.h5")
+        recorder.add_metric("f1")
+        put(recorder, 1)
+        with mock.patch.object(recorder, "_done", side_effect=[None, KeyboardInterrupt]):
+            self.assertRaises(KeyboardInterrupt, recorder.evaluate, 1, f1=1)
+        recorder.evaluate(1, f1=2)
+        recorder.close()
+        self.assertEqual(len(statrec.open("run.h5").evals["f1"]), 2)
+
     def test_signal(self):
         script = ("import support, time\nwith support.begin('run.h5')[0] as r:\n"
                   "    support.put(r, 1); print('ready', flush=True); time.sleep(60)\n")
