@@ -4,10 +4,13 @@ import os
 import pickle
 import shutil
 import subprocess
+import threading
+import time
 import unittest
+from unittest import mock
 
 import statrec
-from statrec import _abi, _library
+from statrec import _abi, _file, _library
 from support import (PACKAGE, TOP, InDirectory, compiled, needs_compiler, python, wants)
 
 LIBRARY = os.environ["STATREC_LIBRARY"]
@@ -234,6 +237,37 @@ class BesideH5py(InDirectory):
                 self.assertEqual(result.stdout, "45.0 True [[1.0, 1.0, 1.0]] []\n")
                 for name in os.listdir():
                     os.unlink(name)
+
+
+class Lock(unittest.TestCase):
+    def test_calls_wait_for_each_other(self):
+        """No two threads are in the library at a time: HDF5 may be built without locks."""
+        inside, most = [], []
+
+        def check(*_):
+            inside.append(None)
+            time.sleep(0.02)
+            most.append(len(inside))
+            inside.pop()
+            return 0
+        counted = mock.Mock(sr_run_check_all=check)
+        with mock.patch.object(_file, "library", lambda: counted):
+            threads = [threading.Thread(target=statrec.check, args=("x.h5",)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(most, [1, 1, 1, 1])
+
+    @wants("h5py")
+    def test_that_of_h5py(self):
+        result = python("""
+            from statrec import _library
+            before = _library.locked()
+            import h5py
+            print(before is _library._lock, _library.locked() is h5py._objects.phil)
+        """)
+        self.assertEqual((result.stdout, result.stderr), ("True True\n", ""))
 
 
 class Watch(InDirectory):
