@@ -370,8 +370,8 @@ class File:
     @property
     def evals(self):
         """Columns [E] by name: step, epoch, and every metric; float64."""
-        names = [*dict.fromkeys(["step", "epoch", *self.metrics, *self._names("evals")])]
-        return self._columns("evals", names, lambda name: ("sr_run_eval", "d"))
+        return self._columns("evals", ["step", *self._names("evals")],
+                             lambda name: ("sr_run_eval", "d"))
 
     @staticmethod
     def _step_reader(name):

@@ -364,9 +364,7 @@ class Recorder:
     @_call()
     def flush(self):
         """What waits goes into the file, and the running values: where you save a checkpoint."""
-        status = library().sr_flush(self._pointer)
-        if library().sr_failed(self._pointer):
-            self._done(status)
+        self._done(library().sr_flush(self._pointer))
 
     @_call()
     def copy_rows(self, path, up_to_step=-1):
