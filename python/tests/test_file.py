@@ -99,8 +99,8 @@ class Sample(unittest.TestCase):
 
     def test_metrics(self):
         metric = self.run_file.metrics["valid_loss"]
-        self.assertEqual((metric.name, metric.unit, metric.better),
-                         ("valid_loss", "nats per token or image", "less"))
+        self.assertEqual((metric.name, metric.better), ("valid_loss", "less"))
+        self.assertTrue(metric.unit.startswith("nats per token"))
         self.assertIn("loss", metric.definition)
         self.assertEqual(self.run_file.metrics["valid_accuracy"].better, "more")
         self.assertEqual(len(self.run_file.declared), 0)
@@ -110,9 +110,10 @@ class Sample(unittest.TestCase):
         self.assertEqual(list(run.steps)[:7],
                          ["step", "update", "tokens", "epoch", "loss", "lr", "grad_norm"])
         self.assertEqual(list(run.steps["step"]), list(range(1, 241)))
-        self.assertAlmostEqual(float(run.steps["loss"][0]), 8.874351249181206, places=12)
+        self.assertEqual(len(run.steps["loss"]), 240)
         self.assertEqual(list(run.steps.lazy("step")[2:4]), [3, 4])
-        self.assertEqual(list(run.evals["step"]), [60, 120, 180, 186, 240])
+        self.assertEqual(len(run.evals["step"]), run.info["evals"])
+        self.assertEqual(run.evals["step"][-1], 240)
         self.assertIn("valid_loss", list(run.evals))
         self.assertEqual(list(run.vector_steps), [120, 240])
 
@@ -123,11 +124,7 @@ class Sample(unittest.TestCase):
     def test_final(self):
         final = self.run_file.final
         self.assertGreater(final["batches"], 0)
-        self.assertEqual(len(final["tid_mean"]), 7)
-        table = 6.46190798 / 100  # stat-gap's of encoder.2.norm2, both parts, in percent
-        self.assertAlmostEqual((float(final["tid_mean"][5]) + float(final["tid_var"][5])),
-                               11.1735364 / 100, places=8)
-        self.assertAlmostEqual(float(final["tid_mean"][5]), table, places=8)
+        self.assertEqual((len(final["tid_mean"]), len(final["tid_var"])), (7, 7))
 
     def test_closed(self):
         with statrec.open(BN) as run:
@@ -174,6 +171,15 @@ class BesideH5py(unittest.TestCase):
                             for group in ("scalars", "vectors", "steps", "evals")}
                 with statrec.open(path) as run:
                     self.same(run, told)
+
+    def test_final(self):
+        import h5py
+        with h5py.File(BN) as file:
+            told = {name: file["final"][name][()] for name in file["final"]}
+        with statrec.open(BN) as run:
+            self.assertEqual(run.final["batches"], told["batches"])
+            for name in ("tid_mean", "tid_var"):
+                self.assertEqual(run.final[name].tolist(), told[name].tolist())
 
     def test_spectra_and_embeddings(self):
         import h5py
@@ -429,7 +435,7 @@ class Frames(InDirectory):
         with statrec.open(BN) as run:
             self.assertEqual(list(run.steps.frame()["loss"]), list(run.steps["loss"]))
             evals = run.evals.frame()
-            self.assertEqual((evals.index.name, len(evals)), ("step", 5))
+            self.assertEqual((evals.index.name, len(evals)), ("step", run.info["evals"]))
 
     @wants("numpy", "xarray")
     def test_dataset(self):
