@@ -1,0 +1,149 @@
+"""Passes of a step on their way to the recorder: one copy from the device, then addresses.
+
+A HostPass is a row of a site's sums in a tensor of doubles on the CPU, [7, W] for the W features of
+all passes of a step: mean, variance, mean square, sum g, sum g (x - mean), sum g^2, gain.
+"""
+import torch
+
+from . import _sums
+
+MEAN, VARIANCE, MEAN_SQUARE, SUM_G, SUM_GC, SUM_GG, GAMMA = range(7)
+
+
+class HostPass:
+    """Sums of one pass. block [7, W]: columns start to start + width are this pass's."""
+    __slots__ = ("site", "rows", "samples", "padded", "block", "start", "width", "has_gamma")
+
+    def __init__(self, site, counts, block, start, width, has_gamma):
+        self.site, self.block, self.start, self.width = site, block, start, width
+        self.rows, self.samples, self.padded = counts
+        self.has_gamma = has_gamma
+
+    def __getitem__(self, row):
+        return self.block[row, self.start:self.start + self.width]
+
+    def address(self, row):
+        """Of width contiguous doubles."""
+        return self.block.data_ptr() + 8 * (row * self.block.shape[1] + self.start)
+
+
+def fetch(tensors):
+    """The tensors as contiguous doubles on the CPU; one copy for each device that they are on."""
+    found, waiting = [None] * len(tensors), {}
+    for place, tensor in enumerate(tensors):
+        if tensor.device.type == "cpu":
+            found[place] = tensor.detach().double().contiguous()
+        else:
+            waiting.setdefault(tensor.device, []).append(place)
+    for device, places in waiting.items():
+        parts = [tensors[place].detach().to(_sums.wide(device)).reshape(-1) for place in places]
+        copied = torch.cat(parts).cpu().double()
+        for place, part in zip(places, copied.split([part.numel() for part in parts])):
+            found[place] = part.view(tensors[place].shape)
+    return found
+
+
+# -- on the device ----------------------------------------------------------------------------
+
+def _width(caught):
+    return caught.tensors[0].shape[-1]
+
+
+def _column(passes, row):
+    device = passes[0].tensors[0].device
+    return torch.cat([caught.tensors[row] for caught in passes]).to(_sums.wide(device))
+
+
+def _gains(passes):
+    return torch.cat([caught.tensors[0].new_ones(_width(caught)) if caught.gamma is None
+                      else caught.gamma for caught in passes]).to(_sums.wide(passes[0].tensors[0].device))
+
+
+def _of_nodes(passes):
+    """[6, W] of passes whose node gave 1/sqrt(variance + eps) and sum g xhat."""
+    mean, inverse, sum_g, sum_gx, sum_gg = (_column(passes, row) for row in range(5))
+    eps = torch.cat([inverse.new_full((_width(caught),), caught.site.eps) for caught in passes])
+    variance = (inverse.pow(-2) - eps).clamp_(min=0)
+    return torch.stack([mean, variance, variance + mean * mean, sum_g, sum_gx / inverse, sum_gg])
+
+
+def _of_sums(passes):
+    mean, variance, sum_g, sum_gc, sum_gg = (_column(passes, row) for row in range(5))
+    return torch.stack([mean, variance, variance + mean * mean, sum_g, sum_gc, sum_gg])
+
+
+def _of_leaves(passes):
+    """[6, W] of added passes (_taps._leaf_rows), merged: n mean^2 - (n mean)^2/n in double."""
+    rows = torch.cat([caught.tensors[0] for caught in passes], 1)
+    n = rows[0].clamp(min=1)
+    mean = rows[3] / n
+    variance = rows[4] / n + (rows[5] / n - mean * mean).clamp(min=0)
+    sum_gc = rows[7] + rows[8] - mean * rows[6]
+    return torch.stack([mean, variance, variance + mean * mean, rows[6], sum_gc, rows[9]])
+
+
+_KINDS = (("batch_norm", _of_nodes), ("sums", _of_sums), ("leaf", _of_leaves))
+
+
+def _groups(passes):
+    """(passes, block [7, W] on their device), by device and kind."""
+    sorted_out = {}
+    for caught in passes:
+        sorted_out.setdefault((caught.tensors[0].device, caught.kind), []).append(caught)
+    for (_, kind), group in sorted_out.items():
+        block = torch.cat([dict(_KINDS)[kind](group), _gains(group)[None]])
+        yield group, block
+
+
+def _leaf_counts(passes):
+    return [caught.tensors[0][:3, 0] for caught in passes if caught.kind == "leaf"]
+
+
+# -- on the host ------------------------------------------------------------------------------
+
+def to_host(passes, others=(), scale=1.0):
+    """HostPasses in the order of passes, and the tensors of others, all in one copy per device.
+
+    scale: what the loss was multiplied by; the sums of g are divided by it.
+    """
+    groups = list(_groups(passes))
+    ordered = [caught for group, _ in groups for caught in group]
+    counted = _leaf_counts(ordered)
+    got = fetch([block for _, block in groups] + counted + list(others))
+    blocks, counts = got[:len(groups)], iter(got[len(groups):len(groups) + len(counted)])
+    hosts = {}
+    for (group, _), block in zip(groups, blocks):
+        if scale != 1.0:
+            block[SUM_G:SUM_GG] /= scale
+            block[SUM_GG] /= scale * scale
+        hosts.update(zip(map(id, group), _cut(group, block, counts)))
+    return [hosts[id(caught)] for caught in passes], got[len(groups) + len(counted):]
+
+
+def _cut(group, block, counts):
+    start = 0
+    for caught in group:
+        told = caught.rows, caught.samples, caught.padded
+        if caught.kind == "leaf":
+            rows, samples, total = (int(round(count)) for count in next(counts).tolist())
+            told = rows, samples, total - rows
+        yield HostPass(caught.site, told, block, start, _width(caught), caught.gamma is not None)
+        start += _width(caught)
+
+
+def merged(passes):
+    """One pass of several with rows, as if their rows had been one batch (Chan et al. 1979)."""
+    if len(passes) == 1:
+        return passes[0]
+    rows = sum(one.rows for one in passes)
+    block = torch.empty(7, passes[0].width, dtype=torch.float64)
+    mean = block[MEAN] = sum(one.rows * one[MEAN] for one in passes) / rows
+    block[VARIANCE] = sum(one.rows * (one[VARIANCE] + (one[MEAN] - mean) ** 2)
+                          for one in passes) / rows
+    block[MEAN_SQUARE] = block[VARIANCE] + mean * mean
+    block[SUM_G] = sum(one[SUM_G] for one in passes)
+    block[SUM_GC] = sum(one[SUM_GC] + (one[MEAN] - mean) * one[SUM_G] for one in passes)
+    block[SUM_GG] = sum(one[SUM_GG] for one in passes)
+    block[GAMMA] = passes[-1][GAMMA]
+    counts = rows, sum(one.samples for one in passes), sum(one.padded for one in passes)
+    return HostPass(passes[0].site, counts, block, 0, passes[0].width, passes[-1].has_gamma)

@@ -1,0 +1,98 @@
+"""Statistics of several processes (torch.distributed): one all_gather for each step.
+
+Each rank merges its own passes of a step; what rank 0 writes is one pass of every rank. With
+DistributedDataParallel the loss that is minimised is the mean over ranks, so the sums of g are divided
+by the number of ranks: they are those of one process with all rows and the mean loss.
+"""
+import torch
+import torch.distributed as dist
+
+from . import _passes
+
+_COUNTS = 3  # rows, samples, padded
+_SUMS = 6    # rows of a block that are sent; the gain is rank 0's
+
+
+class Alone:
+    """One process, or rank 0 for itself."""
+    merge, writes, told = False, True, ""
+
+    def __init__(self, told="", writes=True):
+        self.told, self.writes = told, writes
+
+
+class Merging:
+    """Gathers the passes of all ranks. widths: of the sites, the same on all ranks."""
+    merge = True
+
+    def __init__(self, group=None):
+        self.group = group
+        self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
+        self.told, self.writes = f"all of {self.world}", self.rank == 0
+
+    def _device(self):
+        nccl = "nccl" in str(dist.get_backend(self.group))
+        return torch.device("cuda", torch.cuda.current_device()) if nccl else torch.device("cpu")
+
+    def _packed(self, sites, passes, sound):
+        """[1 + sum over sites of (3 + 6 width)] doubles; the first says that nothing failed."""
+        by_site = {}
+        for one in passes:
+            if one.rows > 0:
+                by_site.setdefault(id(one.site), []).append(one)
+        parts = [torch.tensor([float(sound)], dtype=torch.float64)]
+        for site, width in sites:
+            parts.append(self._site_part(by_site.get(id(site)), width))
+        return torch.cat(parts)
+
+    @staticmethod
+    def _site_part(passes, width):
+        part = torch.zeros(_COUNTS + _SUMS * width, dtype=torch.float64)
+        if passes:
+            one = _passes.merged(passes)
+            part[:_COUNTS] = torch.tensor([one.rows, one.samples, one.padded], dtype=torch.float64)
+            part[_COUNTS:] = torch.cat([one[row] for row in range(_SUMS)])
+        return part
+
+    def gather(self, sites, passes, sound):
+        """HostPasses of all ranks, and whether all are sound. sites: [(site, width)]."""
+        mine = self._packed(sites, passes, sound).to(self._device())
+        everyone = [torch.empty_like(mine) for _ in range(self.world)]
+        dist.all_gather(everyone, mine, group=self.group)
+        if not self.writes:
+            return [], all(bool(one[0] == 1) for one in everyone)
+        gains = {id(one.site): one for one in passes}
+        everyone = [one.cpu() for one in everyone]
+        found = [one for flat in everyone for one in self._unpacked(flat, sites, gains)]
+        return found, all(bool(flat[0] == 1) for flat in everyone)
+
+    def _unpacked(self, flat, sites, gains):
+        start = 1
+        for site, width in sites:
+            counts = [int(count) for count in flat[start:start + _COUNTS].tolist()]
+            start += _COUNTS
+            if counts[0] > 0:
+                yield self._pass(flat[start:start + _SUMS * width], site, width, counts, gains)
+            start += _SUMS * width
+
+    def _pass(self, sums, site, width, counts, gains):
+        block = torch.ones(_passes.GAMMA + 1, width, dtype=torch.float64)
+        block[:_SUMS] = sums.view(_SUMS, width)
+        block[_passes.SUM_G:_passes.SUM_GG] /= self.world
+        block[_passes.SUM_GG] /= self.world ** 2
+        gain = gains.get(id(site))
+        if gain is not None:
+            block[_passes.GAMMA] = gain[_passes.GAMMA]
+        return _passes.HostPass(site, counts, block, 0, width, gain is not None and gain.has_gamma)
+
+
+def choose(ranks, has_sync, group=None):
+    """What `ranks` of watch() means here: "merge", "own", or None for what fits the sites."""
+    if ranks not in (None, "merge", "own"):
+        raise ValueError(f'ranks: "merge" or "own" is wanted, got {ranks!r:.80}')
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size(group) == 1:
+        return Alone()
+    if ranks == "merge" or ranks is None and has_sync:
+        return Merging(group)
+    world = dist.get_world_size(group)
+    return Alone(f"rank 0 of {world}", dist.get_rank(group) == 0)

@@ -1,0 +1,445 @@
+"""Taps: what a forward pass and its backward pass leave of a site.
+
+A forward hook takes the moments of the module's input x, and asks for the gradient g of the output.
+Three ways, none of which changes a number of the host's:
+
+node      a hook of the autograd node that made the output: sees g whatever is done in place to the
+          output later on. BatchNorm2d and 3d of contiguous tensors: the node's own mean, 1/s, sum g
+          and sum g xhat are taken, nothing is computed twice.
+through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
+          node's hook would hold x alive. There the output goes through an autograd.Function that
+          saves x as any operation does and marks the output dirty, so that in-place operations
+          behind it still work.
+compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the gradient
+          of a leaf [10, width] to the leaf's hook.
+
+In all three a forward pass is recorded when its backward pass arrives; one without is forgotten.
+"""
+import itertools
+import math
+import time
+import warnings
+import weakref
+
+import torch
+
+from . import _sums
+
+_BATCH_NORM_NODES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0",
+                     "MiopenBatchNormBackward0")
+_LEAF_ROWS = 10
+
+
+class Shared:
+    """What the taps of one run have in common: whether they record, and what went wrong."""
+
+    def __init__(self, repeat):
+        self.on, self.repeat, self.failure = True, repeat, None
+        self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
+
+    def fail(self, error):
+        self.on = False
+        self.failure = self.failure or error.with_traceback(None)  # its frames hold tensors
+
+
+class Pass:
+    """A forward and backward pass of a site. kind: what `tensors` are, [width] each.
+
+    "sums": mean, variance, sum g, sum g (x - mean), sum g^2. "batch_norm": mean,
+    1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width], see _leaf_rows.
+    """
+    __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial")
+
+    def __init__(self, site, kind, tensors, counts, gamma, serial):
+        self.site, self.kind, self.tensors, self.gamma = site, kind, tensors, gamma
+        self.rows, self.samples, self.padded = counts
+        self.serial = serial
+
+
+class Mask:
+    """Rows that count: valid [N], [N, L] or as many dimensions as rows have; True is valid."""
+
+    def __init__(self, valid):
+        self.valid = valid.detach().to(torch.bool)
+        self._index = {}
+
+    def fitted(self, rows_shape):
+        """valid for rows of this shape; None: it does not speak of them. ValueError: no fit."""
+        valid, shape = self.valid, tuple(rows_shape)
+        if valid.shape == shape:
+            return valid
+        if len(shape) == 1 and valid.numel() == shape[0]:
+            return valid.reshape(-1)
+        if valid.dim() < len(shape) and shape[:valid.dim()] == valid.shape:
+            return valid.reshape(*valid.shape, *[1] * (len(shape) - valid.dim())).expand(shape)
+        if valid.dim() > len(shape) and valid.shape[:len(shape)] == shape:
+            return None
+        raise ValueError(f"the mask {list(valid.shape)} fits no rows {list(shape)}")
+
+    def index(self, rows_shape):
+        """Flat numbers of the valid rows, or None."""
+        key = tuple(rows_shape)
+        if key not in self._index:
+            valid = self.fitted(key)
+            self._index[key] = (None if valid is None
+                                else valid.reshape(-1).nonzero().squeeze(1))
+        return self._index[key]
+
+
+def _nothing(*_):
+    """What a copied or pickled tap is: a hook that does nothing."""
+
+
+def _no_tap():
+    return _nothing
+
+
+def _saving_hooks():
+    """Whether tensors that are saved for backward go through hooks now, or None: cannot be told."""
+    ask = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    return True if ask is None else ask(False) is not None
+
+
+def _plain_batch_norm(site, module):
+    """Whether the parameters' gradients are the sums (weight or bias frozen: they are not made)."""
+    return (site.own_running and type(module).__name__ in ("BatchNorm1d", "BatchNorm2d",
+                                                           "BatchNorm3d")
+            and module.affine and module.weight.requires_grad and module.bias.requires_grad)
+
+
+class Tap:
+    """The forward hook of a site, and the passes that it has caught since the last step."""
+
+    def __init__(self, site, shared):
+        self.site, self.shared = site, shared
+        self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
+        self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
+        self.observed, self.width, self.leaf = site.family == "none", site.width, None
+        self.module = weakref.ref(site.module)
+        self.fast = _plain_batch_norm(site, site.module)
+        site.module = None  # the model must not be held by its own hooks
+        self.handle = self.module().register_forward_hook(self)
+
+    def __reduce__(self):
+        return _no_tap, ()
+
+    def detach(self):
+        self.handle.remove()
+        self.passes.clear()
+        self.leaf = self.mask = self.valid = None
+
+    def set_mask(self, mask):
+        self.mask, self.valid = mask, None if mask is None else mask.valid
+
+    def prepare(self, device):
+        """Makes the leaf that a compiled graph hands its sums to."""
+        if self.width is None:
+            return
+        self.leaf = torch.zeros(_LEAF_ROWS, self.width, dtype=_sums.wide(device), device=device,
+                                requires_grad=True)
+        here = weakref.ref(self)
+        self.leaf.register_post_accumulate_grad_hook(lambda leaf: _leaf_arrived(here(), leaf))
+
+    # -- forward ------------------------------------------------------------------------------
+
+    def __call__(self, module, args, output):
+        if not module.training or not torch.is_grad_enabled():
+            return None
+        if torch.compiler.is_compiling():
+            return self._compiled(args, output) if self.shared.on else None
+        start = time.perf_counter()
+        try:
+            return self._eager(module, args, output)
+        except Exception as error:  # the host's training goes on
+            self.shared.fail(error)
+            return None
+        finally:
+            self.shared.seconds += time.perf_counter() - start
+
+    def _input(self, args, output):
+        x = output if self.at_output else args[0] if args else None
+        if not torch.is_tensor(x) or not torch.is_tensor(output) or x.shape != output.shape:
+            self.misfit = "its input is no tensor of its output's shape"
+            return None
+        if x.dim() < 2 or not x.is_floating_point():
+            self.misfit = "its input has no rows of floating-point numbers"
+            return None
+        return x
+
+    def _shapes(self, x):
+        """Shape of the rows, and features."""
+        if self.first:
+            return (x.shape[0], *x.shape[2:]), x.shape[1]
+        return x.shape[:-self.trailing], math.prod(x.shape[-self.trailing:])
+
+    def _eager(self, module, args, output):
+        x = self._input(args, output)
+        if x is None:
+            return None
+        rows_shape, width = self._shapes(x)
+        if self.order is None:
+            self.order, self.width = next(self.shared.order), self.width or width
+        if not self.shared.on or output.grad_fn is None:
+            return None
+        if width != self.width:
+            self.misfit = f"its width changed from {self.width} to {width}"
+            return None
+        return self._tapped(module, x.detach(), output, rows_shape)
+
+    def _tapped(self, module, x, output, rows_shape):
+        try:
+            index = None if self.mask is None else self.mask.index(rows_shape)
+        except ValueError as error:
+            self.misfit = str(error)
+            return None
+        layout = _sums.Layout(x, self.width, self.first, index)
+        if layout.rows == 0:
+            return None
+        catch = _Catch(self, module, x, layout)
+        if not self.observed and _saving_hooks():
+            return _Through.apply(output, x, catch)
+        catch.listen(output, self.fast and layout.planes)
+        return None
+
+    def _compiled(self, args, output):
+        x = self._input(args, output)
+        if x is None or not output.requires_grad:
+            return None
+        rows_shape, width = self._shapes(x)
+        if self.leaf is None or width != self.width or self.leaf.device != x.device:
+            self.misfit = "its width or device is not the one that watch() saw"
+            return None
+        valid = None
+        if self.valid is not None:
+            valid = _fitted(self.valid, rows_shape)
+            if valid is None:
+                self.misfit = "the mask fits no rows of it"
+                return None
+        form = (self.first, self.trailing)
+        if self.observed:
+            return _CompiledCopy.apply(output, x, self.leaf, valid, form)
+        return _Compiled.apply(output, x, self.leaf, valid, form)
+
+    # -- backward -----------------------------------------------------------------------------
+
+    def arrived(self, caught):
+        """A backward pass came: of "last" the pass counts whose forward was the last one."""
+        if self.shared.repeat == "last" and self.passes:
+            if self.passes[0].serial > caught.serial:
+                return
+            self.passes.clear()
+        self.passes.append(caught)
+
+
+class _Catch:
+    """A forward pass that waits for its backward pass."""
+
+    def __init__(self, tap, module, x, layout):
+        shared = tap.shared
+        shared.serial += 1
+        self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
+        self.version = x._version
+        weight = getattr(module, "weight", None) if not tap.observed else None
+        self.gamma = None if weight is None else weight.detach().reshape(-1).clone()
+        samples = x.shape[0] if tap.first and x.dim() > 2 else 0
+        total = x.numel() // tap.width
+        self.counts = layout.rows, samples, total - layout.rows
+        self.mean = self.variance = self.node_sums = None
+
+    def measure(self):
+        self.mean, self.variance = _sums.moments(self.layout(self.x))
+
+    def listen(self, output, fast):
+        """Waits at the node that made the output."""
+        node, self.output = output.grad_fn, output.output_nr
+        if fast and node.name() in _BATCH_NORM_NODES and self.output == 0:
+            moments = node._saved_result1, node._saved_result2
+            if moments[0].dtype not in (torch.float16, torch.bfloat16):
+                self.node_sums, self.x = moments, None
+                node.register_hook(self.after)
+                return
+        self.measure()
+        node.register_prehook(self.before)
+
+    def before(self, grads):
+        """Prehook of the node: g is there, x still is as it was."""
+        g, x, self.x = grads[self.output], self.x, None
+        if g is None or x is None:
+            return
+        self._guarded(lambda: self.take(g, x))
+
+    def after(self, inputs, grads):
+        """Hook of a batch norm's node: the gradients of weight and bias are the sums."""
+        moments, self.node_sums = self.node_sums, None
+        if moments is None or len(inputs) < 3 or inputs[1] is None or inputs[2] is None:
+            return
+        self._guarded(lambda: self._take_node(moments, inputs, grads[0]))
+
+    def _guarded(self, work):
+        shared = self.tap.shared
+        if not shared.on:
+            return
+        start = time.perf_counter()
+        try:
+            with torch.no_grad():
+                work()
+        except Exception as error:
+            shared.fail(error)
+        shared.seconds += time.perf_counter() - start
+
+    def take(self, g, x):
+        if x._version != self.version:
+            self.tap.misfit = "its input was overwritten before the backward pass"
+            return
+        sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean)
+        self._arrived("sums", (self.mean, self.variance, *sums))
+
+    def _take_node(self, moments, inputs, g):
+        squares = _sums.squares(self.layout(g.detach()))
+        self._arrived("batch_norm", (*moments, inputs[2].detach(), inputs[1].detach(), squares))
+
+    def _arrived(self, kind, tensors):
+        tap = self.tap
+        tap.arrived(Pass(tap.site, kind, tensors, self.counts, self.gamma, self.serial))
+
+
+class _Through(torch.autograd.Function):
+    """y as it is; x is saved as operations save theirs, so checkpointing forgets and remakes it."""
+
+    @staticmethod
+    def forward(ctx, y, x, catch):
+        catch.measure()
+        catch.x, ctx.catch = None, catch
+        ctx.save_for_backward(x)
+        ctx.mark_dirty(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        catch, ctx.catch = ctx.catch, None
+        if catch is not None:
+            catch.version = x._version  # checked when it was unpacked
+            catch._guarded(lambda: catch.take(g, x.detach()))
+        return g, None, None
+
+
+# -- within torch.compile -----------------------------------------------------------------------
+
+def _fitted(valid, rows_shape):
+    """Mask.fitted for a traced graph: None where there is no fit."""
+    if len(rows_shape) == 1 and valid.dim() != 1:
+        return valid.reshape(-1) if valid.numel() == rows_shape[0] else None
+    if valid.dim() > len(rows_shape) or tuple(rows_shape[:valid.dim()]) != tuple(valid.shape):
+        return None
+    more = len(rows_shape) - valid.dim()
+    return valid.reshape(*valid.shape, *[1] * more).expand(rows_shape)
+
+
+def _flat(x, form):
+    """Dimensions that rows are in, and the shape that a vector of features has beside x."""
+    first, trailing = form
+    if first:
+        return [0, *range(2, x.dim())], [1, -1] + [1] * (x.dim() - 2)
+    return list(range(x.dim() - trailing)), list(x.shape[x.dim() - trailing:])
+
+
+def _plain_moments(x, valid, form):
+    """Rows, mean and biased variance, the last two as x is shaped."""
+    dims, _ = _flat(x, form)
+    if valid is None:
+        variance, mean = torch.var_mean(x, dims, correction=0, keepdim=True)
+        return None, mean, variance
+    rows = valid.sum()
+    mean = torch.where(valid, x, 0).sum(dims, keepdim=True) / rows.clamp(min=1)
+    centred = torch.where(valid, x - mean, 0)
+    return rows, mean, centred.square().sum(dims, keepdim=True) / rows.clamp(min=1)
+
+
+def _spread(valid, x, form):
+    """valid [rows] with a dimension of one for each of the features' dimensions."""
+    if valid is None:
+        return None
+    return valid.unsqueeze(1) if form[0] else valid.reshape(*valid.shape, *[1] * form[1])
+
+
+def _leaf_rows(g, x, mean, variance, rows, samples, form, dtype):
+    """The sums of a pass as rows that may be added to those of other passes, [10, width].
+
+    rows n, samples, all rows, n mean, n variance, n mean^2, sum g, sum g (x - mean),
+    mean sum g, sum g^2.
+    """
+    dims, _ = _flat(x, form)
+    total = math.prod(x.shape[d] for d in dims)
+    sums = [(s.sum(dims)).reshape(-1).to(dtype) for s in (g, g * (x - mean), g * g)]
+    mean, variance = mean.reshape(-1).to(dtype), variance.reshape(-1).to(dtype)
+    one = torch.ones_like(mean)
+    n = one * (total if rows is None else rows)
+    return torch.stack([n, one * samples, one * total, n * mean, n * variance, n * mean * mean,
+                        sums[0], sums[1], mean * sums[0], sums[2]])
+
+
+def _compiled_forward(ctx, x, leaf, valid, form):
+    x = _sums.upcast(x.detach())
+    valid = _spread(valid, x, form)
+    rows, mean, variance = _plain_moments(x, valid, form)
+    ctx.form, ctx.dtype = form, leaf.dtype
+    ctx.masked = valid is not None
+    ctx.save_for_backward(x, mean, variance, *(() if valid is None else (valid, rows)))
+
+
+def _compiled_backward(ctx, g):
+    x, mean, variance, *more = ctx.saved_tensors
+    wide = _sums.upcast(g.detach())
+    if ctx.masked:
+        wide, x = torch.where(more[0], wide, 0), torch.where(more[0], x, 0)
+    samples = x.shape[0] if ctx.form[0] and x.dim() > 2 else 0
+    return _leaf_rows(wide, x, mean, variance, more[1] if ctx.masked else None, samples, ctx.form,
+                      ctx.dtype)
+
+
+class _Compiled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y, x, leaf, valid, form):
+        _compiled_forward(ctx, x, leaf, valid, form)
+        ctx.mark_dirty(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, _compiled_backward(ctx, g), None, None
+
+
+class _CompiledCopy(torch.autograd.Function):
+    """The same for an output that may be its module's input, or is saved by the host."""
+
+    @staticmethod
+    def forward(ctx, y, x, leaf, valid, form):
+        _compiled_forward(ctx, x, leaf, valid, form)
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, _compiled_backward(ctx, g), None, None
+
+
+def _leaf_arrived(tap, leaf):
+    """The leaf's gradient is a pass, or the sum of those of one backward call."""
+    sums, leaf.grad = leaf.grad, None
+    module = None if tap is None else tap.module()
+    if module is None or not tap.shared.on:
+        return
+    weight = None if tap.observed else getattr(module, "weight", None)
+    gamma = None if weight is None else weight.detach().reshape(-1).clone()
+    tap.shared.serial += 1
+    tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
+
+
+def warn_misfits(taps, told):
+    """One warning for each site whose tensors could not be recorded; told: names warned of."""
+    for tap in taps:
+        if tap.misfit is not None and tap.site.name not in told:
+            told.add(tap.site.name)
+            warnings.warn(f"statrec: {tap.site.name} is not recorded: {tap.misfit}",
+                          RuntimeWarning, stacklevel=4)
+        tap.misfit = None

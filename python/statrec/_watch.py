@@ -1,0 +1,461 @@
+"""statrec.watch: records the normalization sites of a PyTorch model from its own training loop.
+
+    run = statrec.watch(model, "run.h5", sites="*norm*")
+    for batch in loader:
+        loss = ...
+        loss.backward()
+        run.step(loss=loss, lr=lr, tokens=n)
+    run.close()
+
+What is recorded: docs/python-watch.md. How it is tapped: _taps.py.
+"""
+import atexit
+import math
+import os
+import sys
+import time
+import warnings
+import weakref
+
+import torch
+from torch import nn
+
+from . import _passes, _ranks, _sites, _taps
+
+_NAN = math.nan
+_open = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
+
+
+def _close_all():
+    for run in list(_open):
+        run._end("interrupted", "the interpreter ended before close()")
+
+
+def _forked():
+    for run in list(_open):
+        run._shared.on = False
+
+
+_at_exit = []
+
+
+def _register():
+    """Once, behind the first recorder: what is registered last ends first."""
+    if not _at_exit:
+        _at_exit.append(atexit.register(_close_all))
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forked)
+
+
+def _recorder(path, **options):
+    from ._recorder import Recorder
+    return Recorder(path, **options)
+
+
+def _number(value):
+    """A float of a number or of a tensor with one element; nan of None."""
+    return _NAN if value is None else float(value)
+
+
+class Watch:
+    """A run that is being recorded; made by statrec.watch, a context manager.
+
+    path: of the file. model: a torch.nn.Module, in its final place (after .to(device), before
+    torch.compile; a DistributedDataParallel may be given). sites: globs over names, types or
+    modules; None: every normalization module. observe: the same for modules in whose place BN is
+    observed; observe_output: behind which.
+
+    alpha: weight of the OLD running value where the module has no running statistics. eps: of
+    observed modules. repeat: what several backward passes in a step are, "last" or "merge". ranks:
+    "merge" or "own" with torch.distributed (None: merge if there is a SyncBatchNorm). every: record
+    the sites in steps that it divides (and rows of /steps always). vectors=False: scalars only.
+    on_error: "warn" goes on without recording, "raise" stops the training. kind: a word, or a
+    function of a site's name. start: steps already made. Further options are those of
+    statrec.Recorder.
+    """
+
+    def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
+                 eps=1e-5, repeat="last", ranks=None, process_group=None, every=1, on_error="warn",
+                 kind=None, start=0, recorder=_recorder, **options):
+        self._closed = True  # until all is there
+        _check(model, repeat, every, on_error)
+        found = _sites.find_sites(model, sites, observe, observe_output, alpha, eps, kind)
+        sync = any(isinstance(site.module, nn.SyncBatchNorm) for site in found)
+        self._ranks = _ranks.choose(ranks, sync, process_group)
+        self.path, self._pid = os.fspath(path), os.getpid()
+        self._repeat = "merge" if self._ranks.merge else repeat
+        self._every, self._on_error, self._number = every, on_error, start
+        self._resume = bool(options.get("resume"))
+        self._numbers, self._gathered, self._scalars = {}, None, {}
+        self._told, self.failure, self._seconds = set(), None, 0.0
+        self._declared = self._diverged = self._parted = False
+        self._make_recorder(recorder, options, model)
+        self._make_taps(model, found, repeat)
+        self._closed = False
+        _open.add(self)
+        _register()
+
+    def _make_recorder(self, recorder, options, model):
+        self._recorder = None
+        if self._ranks.writes:
+            told = dict(program=os.path.basename(sys.argv[0] or "python"),
+                        model=type(model).__name__, loss_reduction="mean",
+                        threads=torch.get_num_threads(), seed=torch.initial_seed() % 2 ** 64,
+                        ranks=self._ranks.told)
+            self._recorder = recorder(self.path, **{**told, **options})
+
+    def _make_taps(self, model, found, repeat):
+        self._shared = _taps.Shared(repeat)
+        self._shared.on = self._ranks.writes or self._ranks.merge
+        self._taps = []
+        if not self._shared.on:
+            return
+        if _sites.is_compiled(model):
+            warnings.warn("statrec: the model is compiled already: call watch() before "
+                          "torch.compile, or nothing is recorded of parts that have run",
+                          RuntimeWarning, stacklevel=4)
+        tensors = [*model.parameters(), *model.buffers()]
+        device = tensors[0].device if tensors else torch.device("cpu")
+        for site in found:
+            near = next(iter(site.module.parameters(recurse=False)), None)
+            self._taps.append(_taps.Tap(site, self._shared))
+            self._taps[-1].prepare(device if near is None else near.device)
+        self._keep_running()
+
+    # -- before the first step ----------------------------------------------------------------
+
+    def scalar(self, name, unit, definition, scope="step"):
+        """Declares a number of yours, for step(name=...): one a step, or {site: number}."""
+        if scope not in ("step", "site"):
+            raise ValueError(f'scope: "step" or "site" is wanted, got {scope!r:.80}')
+        if name in _STEP_ARGUMENTS:
+            raise ValueError(f"scalar: step() has an argument {name} of its own")
+        number = self._recorder.declare_scalar(name, unit, definition, scope) if self._live else -1
+        self._scalars[name] = (scope, number)
+
+    def metric(self, name, unit="", definition="", better=0):
+        """Declares a number of evaluations, for evaluate(name=...); better: "more" or "less"."""
+        if self._live:
+            self._recorder.add_metric(name, unit, definition, better)
+
+    def mask(self, valid, sites=None):
+        """Rows that count in the forward passes up to the next step() or mask().
+
+        valid: True or 1 for rows that count, [N], [N, L] or as the rows of the sites are, or None
+        for all of them. sites: a glob, where sites have masks of their own.
+        """
+        if not self._listening:
+            return
+        mask = None if valid is None else _taps.Mask(torch.as_tensor(valid))
+        for tap in self._taps:
+            if sites is None or _sites._matches(tap.site.name, None, sites):
+                tap.set_mask(mask)
+
+    # -- a step -------------------------------------------------------------------------------
+
+    def step(self, loss=None, lr=None, tokens=0, epoch=None, grad_norm=None, update=None, *,
+             step=None, scaler=None, grad_scale=1.0, **scalars):
+        """Ends a step: behind loss.backward(), once for each update, before scaler.update().
+
+        loss, grad_norm: numbers or tensors of one element. update: number of the update, by itself
+        that of the step. scaler: a GradScaler, or grad_scale what the loss was multiplied by.
+        Declared scalars by their names.
+        """
+        self._check_scalars(scalars)
+        if not self._listening:
+            self._farewell()
+            return
+        start, before = time.perf_counter(), self._recorder_seconds()
+        self._number = self._number + 1 if step is None else int(step)
+        scale = scaler.get_scale() if scaler is not None else float(grad_scale)
+        row = dict(update=update, tokens=tokens, epoch=epoch, lr=lr)
+        try:
+            self._step(row, [loss, grad_norm], scale, scalars)
+        except Exception as error:
+            self._fail(error)
+            return
+        spent = time.perf_counter() - start - (self._recorder_seconds() - before)
+        self._seconds += max(0.0, spent)
+
+    def _step(self, row, numbers, scale, scalars):
+        passes = [caught for tap in self._taps for caught in tap.passes]
+        self._warn(passes)
+        hosts, told, running = self._fetched(passes, numbers, scale)
+        if self._gathered is None:
+            self._settle()
+        hosts = self._from_ranks(hosts)
+        if self._shared.failure is not None:
+            raise self._shared.failure
+        row["loss"], row["grad_norm"] = told
+        self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
+        if self._recorder is not None:
+            self._write(hosts, running, row, scalars)
+        self._next()
+
+    def _from_ranks(self, hosts):
+        """The passes of all ranks on rank 0; all of them stop when one of them has failed."""
+        if not self._ranks.merge:
+            return hosts
+        hosts, sound = self._ranks.gather(self._gathered, hosts, self._shared.failure is None)
+        if not sound:
+            self._parted = True
+            self._shared.fail(RuntimeError("another rank stopped recording"))
+        return hosts
+
+    def _farewell(self):
+        """Tells the other ranks, which wait for this one, that it failed after the last gather."""
+        if self.failure is not None and self._ranks.merge and not self._parted:
+            self._parted = True
+            self._ranks.gather(self._gathered, [], False)
+
+    def _fetched(self, passes, numbers, scale):
+        """HostPasses, the numbers as floats, running statistics [2, width] by site."""
+        tensors = [value.detach().reshape(()) for value in numbers if torch.is_tensor(value)]
+        kept = self._running if passes else {}
+        try:
+            hosts, got = _passes.to_host(passes, [*tensors, *kept.values()], scale)
+        except Exception as error:  # the other ranks must hear of it
+            self._shared.fail(error)
+            return [], [_NAN] * len(numbers), {}
+        values = iter(got[:len(tensors)])
+        numbers = [float(next(values)) if torch.is_tensor(value) else _number(value)
+                   for value in numbers]
+        return hosts, numbers, dict(zip(kept, got[len(tensors):]))
+
+    def _next(self):
+        """Everything as it has to be before the next forward pass."""
+        for tap in self._taps:
+            tap.passes.clear()
+            tap.set_mask(None)
+        self._shared.on = (self._number + 1) % self._every == 0
+        self._keep_running()
+
+    def _keep_running(self):
+        """Running statistics of the modules' own, from before the next step."""
+        self._running = {}
+        for tap in self._taps:
+            module = tap.module() if tap.site.own_running else None
+            if module is not None and module.running_mean is not None:
+                self._running[tap.site] = torch.stack(
+                    [module.running_mean.detach(), module.running_var.detach()])
+
+    # -- to the file --------------------------------------------------------------------------
+
+    def _settle(self):
+        """The sites that have a width; it stays as it is now."""
+        for tap in self._taps:
+            if tap.width is None:
+                tap.misfit = "it had no forward pass before the first step, its width is not known"
+                _taps.warn_misfits([tap], self._told)
+        self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
+
+    def _declare(self):
+        """Sites, in the order of the first forward pass."""
+        seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
+        seen.sort(key=lambda tap: last if tap.order is None else tap.order)
+        for depth, tap in enumerate(seen):
+            tap.site.width = tap.width
+            self._numbers[tap.site] = self._recorder.add_site(
+                **tap.site.declaration(depth, self._repeat))
+        self._declared = True
+        if self._resume:
+            self._recorder.copy_rows(self.path, self._number - 1)
+
+    def _write(self, hosts, running, row, scalars):
+        recorder = self._recorder
+        if not self._declared:
+            self._declare()
+        recorder.add_seconds(self._seconds + self._shared.seconds)
+        self._seconds = self._shared.seconds = 0.0
+        recorder.begin_step(self._number)
+        for one in hosts:
+            if one.site in self._numbers and one.rows > 0:
+                self._put(self._numbers[one.site], one)
+        self._put_running({one.site for one in hosts}, running)
+        self._put_scalars(scalars)
+        update = self._number if row["update"] is None else row["update"]
+        recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
+                          **{name: _number(row[name])
+                             for name in ("epoch", "loss", "lr", "grad_norm")})
+
+    def _put(self, number, one):
+        at = one.address
+        self._recorder.put_forward(number, one.rows, at(_passes.MEAN), at(_passes.VARIANCE),
+                                   at(_passes.MEAN_SQUARE),
+                                   at(_passes.GAMMA) if one.has_gamma else None,
+                                   one.samples, one.padded)
+        self._recorder.put_backward(number, at(_passes.SUM_G), at(_passes.SUM_GC),
+                                    at(_passes.SUM_GG))
+
+    def _put_running(self, sites, running):
+        for site, values in running.items():
+            if site in sites and site in self._numbers:
+                number, width = self._numbers[site], values.shape[1]
+                self._recorder.put_vector(number, "mu", values.data_ptr())
+                self._recorder.put_vector(number, "sigma2", values.data_ptr() + 8 * width)
+
+    def _put_scalars(self, scalars):
+        named = {site.name: number for site, number in self._numbers.items()}
+        for name, value in scalars.items():
+            scope, which = self._scalars[name]
+            if scope == "step":
+                self._recorder.put_step_scalar(which, _number(value))
+                continue
+            for site, one in value.items():
+                if site not in named:
+                    raise ValueError(f"{name}: no site {site!r:.80}")
+                self._recorder.put_scalar(named[site], which, _number(one))
+
+    def _check_scalars(self, scalars):
+        for name, value in scalars.items():
+            if name not in self._scalars:
+                raise TypeError(f"step: no scalar {name!r:.80} was declared with run.scalar()")
+            if (self._scalars[name][0] == "site") != isinstance(value, dict):
+                raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
+
+    def evaluate(self, epoch=None, **metrics):
+        """A row of /evals, behind the last step; metrics as declared by metric()."""
+        if not self._live:
+            return
+        try:
+            self._recorder.evaluate(self._number, _number(epoch),
+                                    **{name: _number(value) for name, value in metrics.items()})
+        except Exception as error:
+            self._fail(error)
+
+    def flush(self):
+        """What waits goes into the file: call it where you save a checkpoint."""
+        if self._live:
+            try:
+                self._recorder.flush()
+            except Exception as error:
+                self._fail(error)
+
+    def plot(self, figure, *files, **options):
+        """statplot's figure of this run, and of further files."""
+        from ._plot import plot
+        self.flush()
+        path = self.path if self._closed else self.path + ".part"
+        return plot(figure, path, *files, **options)
+
+    # -- state --------------------------------------------------------------------------------
+
+    @property
+    def sites(self):
+        """Names of the sites."""
+        return [tap.site.name for tap in self._taps]
+
+    @property
+    def steps(self):
+        """Number of the last step."""
+        return self._number
+
+    @property
+    def recorder(self):
+        """The Recorder, on rank 0."""
+        return self._recorder
+
+    @property
+    def _live(self):
+        return self._listening and self._recorder is not None
+
+    @property
+    def _listening(self):
+        """Whether this process records: not closed, not failed, not a forked child."""
+        return not self._closed and self.failure is None and self._pid == os.getpid()
+
+    def _recorder_seconds(self):
+        return self._recorder.own_seconds if self._recorder is not None else 0.0
+
+    def _warn(self, passes):
+        _taps.warn_misfits(self._taps, self._told)
+        if not passes and self._shared.on and self._taps and "" not in self._told:
+            self._told.add("")
+            warnings.warn("statrec: no backward pass of any site was seen before this step(): is the "
+                          "model in training mode, and was it compiled after watch()?",
+                          RuntimeWarning, stacklevel=4)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def _fail(self, error):
+        """The recorder cannot go on; the training can."""
+        self.failure = f"{type(error).__name__}: {error}"
+        self.detach()
+        try:
+            if self._recorder is not None:
+                self._recorder.close("failed", self.failure)
+        except Exception:  # it is the failure that is told below
+            pass
+        if self._on_error == "raise":
+            raise error
+        warnings.warn(f"statrec: {self.path} is not recorded any further: {self.failure}",
+                      RuntimeWarning, stacklevel=4)
+
+    def detach(self):
+        """Takes the hooks off the model. close() does it too."""
+        self._shared.on = False
+        for tap in self._taps:
+            tap.detach()
+        self._running = {}
+
+    def close(self, status=None, reason=""):
+        """Ends the file. status: "complete" ("diverged" where the last loss is not finite),
+        "interrupted" or "failed"."""
+        if status is None:
+            status = "diverged" if self._diverged else "complete"
+        self._end(status, reason)
+
+    def _end(self, status, reason):
+        if self._closed or self._pid != os.getpid():
+            return
+        self._closed = True
+        _open.discard(self)
+        if self._recorder is None or self.failure is not None:
+            self.detach()
+            return
+        try:
+            if not self._declared:
+                self._declare()
+            self.detach()
+            self._recorder.close(status, reason)
+        except Exception as error:
+            self._fail(error)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.close()
+        elif issubclass(kind, Exception):
+            self._end("failed", f"{kind.__name__}: {error}")
+        else:
+            self._end("interrupted", f"{kind.__name__}: {error}")
+
+    def __del__(self):
+        if not getattr(self, "_closed", True):
+            self._end("interrupted", "the run was dropped without close()")
+
+    def __repr__(self):
+        state = "failed" if self.failure else "closed" if self._closed else "open"
+        return f"<statrec.watch of {len(self._taps)} sites, {self.path}, step {self._number}, {state}>"
+
+
+_STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
+                   "grad_scale")
+
+
+def _check(model, repeat, every, on_error):
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
+    if repeat not in ("last", "merge"):
+        raise ValueError(f'repeat: "last" or "merge" is wanted, got {repeat!r:.80}')
+    if on_error not in ("warn", "raise"):
+        raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
+    if not isinstance(every, int) or every < 1:
+        raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
+
+
+def watch(model, path, **options):
+    """Records the normalization sites of a model; see Watch for the options."""
+    return Watch(model, path, **options)
