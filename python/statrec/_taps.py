@@ -238,7 +238,7 @@ class _Catch:
         shared = tap.shared
         shared.serial += 1
         self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
-        self.version = x._version
+        self.version, self.shape = x._version, x.shape
         weight = getattr(module, "weight", None) if not tap.observed else None
         self.gamma = None if weight is None else weight.detach().reshape(-1).clone()
         samples = x.shape[0] if tap.first and x.dim() > 2 else 0
@@ -251,7 +251,8 @@ class _Catch:
 
     def listen(self, output, fast):
         """Waits at the node that made the output."""
-        node, self.output = output.grad_fn, output.output_nr
+        source = self._source(output)
+        node, self.output = source.grad_fn, source.output_nr
         if fast and node.name() in _BATCH_NORM_NODES and self.output == 0:
             moments = node._saved_result1, node._saved_result2
             if moments[0].dtype not in (torch.float16, torch.bfloat16):
@@ -261,12 +262,20 @@ class _Catch:
         self.measure()
         node.register_prehook(self.before)
 
+    def _source(self, output):
+        """The tensor whose node stays: what is done in place to a view replaces the view's node."""
+        base = output._base if output._is_view() and not self.tap.observed else None
+        whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
+                 and base.is_contiguous() and output.is_contiguous())
+        self.shape = output.shape
+        return base if whole else output
+
     def before(self, grads):
         """Prehook of the node: g is there, x still is as it was."""
         g, x, self.x = grads[self.output], self.x, None
         if g is None or x is None:
             return
-        self._guarded(lambda: self.take(g, x))
+        self._guarded(lambda: self.take(g.reshape(self.shape), x))
 
     def after(self, inputs, grads):
         """Hook of a batch norm's node: the gradients of weight and bias are the sums."""

@@ -1,0 +1,333 @@
+"""statrec.watch: the sums of every kind of module are those of plain float64 code."""
+import unittest
+
+import watch_help as help_
+from watch_help import WatchCase, fake_watch, reference
+
+import torch
+from torch import nn
+
+# name, module, shape of its input, features first, dimensions of the features
+KINDS = [
+    ("bn1d", lambda: nn.BatchNorm1d(6), (37, 6), True, 1),
+    ("bn1d rows of many blocks", lambda: nn.BatchNorm1d(6), (1501, 6), True, 1),
+    ("bn1d ncl", lambda: nn.BatchNorm1d(6), (7, 6, 11), True, 1),
+    ("bn2d", lambda: nn.BatchNorm2d(6), (5, 6, 4, 3), True, 1),
+    ("bn2d without gain", lambda: nn.BatchNorm2d(6, affine=False), (5, 6, 4, 3), True, 1),
+    ("bn2d cumulative", lambda: nn.BatchNorm2d(6, momentum=None), (5, 6, 4, 3), True, 1),
+    ("bn2d no running", lambda: nn.BatchNorm2d(6, track_running_stats=False), (5, 6, 4, 3), True,
+     1),
+    ("bn3d", lambda: nn.BatchNorm3d(4), (3, 4, 2, 3, 5), True, 1),
+    ("ln", lambda: nn.LayerNorm(6), (5, 9, 6), False, 1),
+    ("ln rows of many blocks", lambda: nn.LayerNorm(6), (19, 67, 6), False, 1),
+    ("ln without gain", lambda: nn.LayerNorm(6, elementwise_affine=False), (5, 9, 6), False, 1),
+    ("ln of three dimensions", lambda: nn.LayerNorm((3, 4, 5)), (8, 3, 4, 5), False, 3),
+    ("groupnorm", lambda: nn.GroupNorm(3, 6), (5, 6, 4, 3), True, 1),
+    ("groupnorm rows", lambda: nn.GroupNorm(3, 6), (37, 6), True, 1),
+    ("instancenorm", lambda: nn.InstanceNorm2d(6, affine=True), (5, 6, 4, 3), True, 1),
+    ("rmsnorm", lambda: nn.RMSNorm(6), (5, 9, 6), False, 1),
+]
+
+
+class Between(nn.Module):
+    """scale -> norm -> tanh: x and the gradient behind the norm can be had without hooks."""
+
+    def __init__(self, norm, offset=0.0, inplace=False):
+        super().__init__()
+        self.norm, self.offset, self.inplace = norm, offset, inplace
+        self.scale = nn.Parameter(torch.tensor(1.7))
+        with torch.no_grad():
+            for parameter in norm.parameters():
+                parameter.uniform_(0.5, 1.5)
+
+    def before(self, batch):
+        return self.scale * batch + self.offset
+
+    def after(self, y, weight):
+        y = y.relu_() if self.inplace else y.relu()
+        return (y * weight).mean()
+
+    def forward(self, batch, weight):
+        return self.after(self.norm(self.before(batch)), weight)
+
+
+def truth(model, batch, weight):
+    """x of the norm and the gradient of the loss with respect to its output."""
+    state = help_.weights(model)
+    x = model.before(batch).detach()
+    y = model.norm(x).detach().requires_grad_()
+    g, = torch.autograd.grad((y.relu() * weight).mean(), y)
+    model.load_state_dict(state)
+    return x, g
+
+
+class Statistics(WatchCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def one(self, make, shape, first, trailing, **more):
+        model = Between(make(), inplace=more.pop("inplace", False), offset=more.pop("offset", 0.0))
+        batch, weight = torch.randn(shape), torch.randn(shape)
+        batch = more.pop("form", lambda t: t)(batch)
+        x, g = truth(model, batch, weight)
+        with fake_watch(model) as run:
+            valid = more.pop("valid", None)
+            if valid is not None:
+                run.mask(valid)
+            model(batch, weight).backward()
+            run.step(loss=1.0)
+        one, = run.recorder.passes("norm")
+        center = torch.tensor(one["mean"], dtype=torch.float64) if model.offset else None
+        self.close_to(one, reference(x, g, first, trailing, more.pop("rows", valid), center),
+                      more.pop("tolerance", 2e-6))
+        return run, model, one
+
+    def test_every_kind(self):
+        for name, make, shape, first, trailing in KINDS:
+            with self.subTest(name):
+                self.one(make, shape, first, trailing)
+
+    def test_inplace_relu_behind(self):
+        for name, make, shape, first, trailing in KINDS:
+            with self.subTest(name):
+                self.one(make, shape, first, trailing, inplace=True)
+
+    def test_mask(self):
+        for name, make, shape, first, trailing in KINDS:
+            with self.subTest(name):
+                inside = (shape[0], *shape[2:]) if first else shape[:len(shape) - trailing]
+                valid = torch.rand(inside) < 0.6
+                run, _, one = self.one(make, shape, first, trailing, valid=valid)
+                self.assertEqual(one["padded"], int((~valid).sum()))
+
+    def test_mask_of_samples(self):
+        valid = torch.tensor([True, False, True, True, False])
+        rows = valid.reshape(5, 1, 1).expand(5, 4, 3)
+        self.one(lambda: nn.BatchNorm2d(6), (5, 6, 4, 3), True, 1, valid=valid, rows=rows)
+
+    def test_mask_of_gathered_rows(self):
+        valid = torch.rand(4, 9) < 0.5
+        self.one(lambda: nn.BatchNorm1d(6), (36, 6), True, 1, valid=valid)
+
+    def test_padding_may_be_nan(self):
+        """What is in padded rows is not looked at."""
+        model = Between(nn.LayerNorm(6))
+        batch, weight = torch.randn(4, 5, 6), torch.randn(4, 5, 6)
+        valid = torch.rand(4, 5) < 0.5
+        x, g = truth(model, batch, weight)
+        batch[~valid] = float("nan")
+        with fake_watch(model) as run:
+            run.mask(valid)
+            model(batch, weight).backward()
+            run.step()
+        self.close_to(run.recorder.passes("norm")[0], reference(x, g, valid=valid))
+
+    def test_memory_formats(self):
+        """Transposed and channels-last inputs, gradients of another layout than the input."""
+        last = (lambda t: t.contiguous(memory_format=torch.channels_last))
+        turned = (lambda t: t.transpose(1, 2).contiguous().transpose(1, 2))
+        strided = (lambda t: torch.stack([t, t], -1)[..., 0])
+        for make, shape, form in [
+                (lambda: nn.BatchNorm2d(6), (5, 6, 4, 3), last),
+                (lambda: nn.GroupNorm(2, 6), (5, 6, 4, 3), last),
+                (lambda: nn.BatchNorm1d(6), (5, 6, 40), turned),
+                (lambda: nn.BatchNorm2d(6), (5, 6, 4, 3), strided)]:
+            self.one(make, shape, True, 1, form=form)
+        self.one(lambda: nn.LayerNorm(6), (5, 9, 6), False, 1, form=strided)
+
+    def test_large_mean(self):
+        """mean 1e4, deviation 1.7: mean(x^2) - mean(x)^2 in float32 would be noise."""
+        for name, make, shape, first, trailing in KINDS:
+            if "bn2d" in name or "blocks" in name or name == "groupnorm":
+                with self.subTest(name):
+                    self.one(make, shape, first, trailing, offset=1e4, tolerance=2e-4)
+
+    def test_many_rows(self):
+        """Float32 sums over rows one after the other would be off by 3e-5."""
+        self.one(lambda: nn.LayerNorm(3), (100003, 3), False, 1)
+        self.one(lambda: nn.GroupNorm(1, 3), (11, 3, 9000), True, 1)
+
+    def test_double(self):
+        model = Between(nn.LayerNorm(6)).double()
+        batch, weight = (torch.randn(40, 6, dtype=torch.float64) for _ in range(2))
+        x, g = truth(model, batch, weight)
+        with fake_watch(model) as run:
+            model(batch, weight).backward()
+            run.step()
+        self.close_to(run.recorder.passes("norm")[0], reference(x, g), 1e-13)
+
+    def test_batch_norm_takes_what_its_node_has(self):
+        """Frozen gain: the node makes no sums, the tap does; both agree with the reference."""
+        for frozen in (False, True):
+            def make(frozen=frozen):
+                norm = nn.BatchNorm2d(6)
+                norm.bias.requires_grad_(not frozen)
+                return norm
+            self.one(make, (5, 6, 4, 3), True, 1)
+
+    def test_description(self):
+        run, model, one = self.one(lambda: nn.BatchNorm2d(6, eps=1e-3, momentum=0.05),
+                                   (5, 6, 4, 3), True, 1)
+        site, = run.recorder.sites
+        self.assertEqual((site["norm"], site["family"], site["observed"], site["kind"]),
+                         ("bn", "sigma", False, "conv"))
+        self.assertEqual((site["eps"], site["alpha"], site["width"]), (1e-3, 0.95, 6))
+        self.assertEqual(one["gamma"], model.norm.weight.double().tolist())
+        self.assertEqual((one["samples"], one["padded"]), (5, 0))
+        run, _, one = self.one(lambda: nn.LayerNorm((2, 3), elementwise_affine=False),
+                               (5, 2, 3), False, 2, )
+        site, = run.recorder.sites
+        self.assertEqual((site["norm"], site["family"], site["observed"], site["alpha"]),
+                         ("ln-simple", "row", True, 0.9))
+        self.assertIsNone(one["gamma"])
+
+    def test_running_statistics(self):
+        """Those from before the forward pass of the step, as the module keeps them (unbiased)."""
+        norm = nn.BatchNorm1d(3)
+        model = nn.Sequential(norm, nn.Linear(3, 1))
+        before = []
+        with fake_watch(model) as run:
+            for _ in range(3):
+                before.append((norm.running_mean.tolist(), norm.running_var.tolist()))
+                for _ in range(2):  # two forward passes: it is the state before the first
+                    model(torch.randn(8, 3)).sum().backward()
+                run.step()
+        for step, (mu, sigma2) in zip(run.recorder.steps, before):
+            self.assertEqual(step["vectors"]["0", "mu"], mu)
+            self.assertEqual(step["vectors"]["0", "sigma2"], sigma2)
+
+    def test_cumulative_average_has_no_alpha(self):
+        run, _, _ = self.one(lambda: nn.BatchNorm2d(6, momentum=None), (5, 6, 4, 3), True, 1)
+        alpha = run.recorder.sites[0]["alpha"]
+        self.assertNotEqual(alpha, alpha)
+        self.assertEqual(run.recorder.steps[0]["vectors"]["norm", "sigma2"], [1.0] * 6)
+
+    def test_without_running_statistics_the_recorder_has_its_own(self):
+        run, _, _ = self.one(lambda: nn.BatchNorm2d(6, track_running_stats=False), (5, 6, 4, 3),
+                             True, 1)
+        self.assertEqual(run.recorder.sites[0]["alpha"], 0.9)
+        self.assertEqual(run.recorder.steps[0]["vectors"], {})
+
+
+class Observed(WatchCase):
+    def setUp(self):
+        torch.manual_seed(2)
+
+    def test_in_place_of_a_module(self):
+        """Identity between sigmoid (which saves its output) and an in-place operation."""
+        first, here, last = nn.Linear(5, 6), nn.Identity(), nn.Linear(6, 1)
+        model = nn.Sequential(first, nn.Sigmoid(), here, last)
+        batch = torch.randn(40, 5)
+        x = first(batch).sigmoid().detach().requires_grad_()
+        g, = torch.autograd.grad(last(x).square().sum(), x)
+        with fake_watch(model, sites=[], observe="2") as run:
+            model(batch).square().sum().backward()
+            run.step()
+        site, = run.recorder.sites
+        self.assertEqual((site["family"], site["observed"], site["width"]), ("none", True, 6))
+        self.close_to(run.recorder.passes("2")[0], reference(x, g))
+
+    def test_behind_a_module(self):
+        model = nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 1))
+        batch = torch.randn(40, 5)
+        x = model[0](batch).detach().requires_grad_()
+        g, = torch.autograd.grad(model[2](x.tanh()).square().sum(), x)
+        with fake_watch(model, sites=[], observe_output="0") as run:
+            model(batch).square().sum().backward()
+            run.step()
+        self.close_to(run.recorder.passes("0")[0], reference(x, g))
+
+    def test_own_normalization(self):
+        class Centre(nn.Module):
+            def forward(self, x):
+                return x - x.mean(-1, keepdim=True)
+        model = nn.Sequential(nn.Linear(5, 6), Centre(), nn.Linear(6, 1))
+        batch = torch.randn(40, 5)
+        x = model[0](batch).detach()
+        y = model[1](x).requires_grad_()
+        g, = torch.autograd.grad(model[2](y).square().sum(), y)
+        with fake_watch(model, sites=[], observe=Centre, eps=1e-3) as run:
+            model(batch).square().sum().backward()
+            run.step()
+        self.close_to(run.recorder.passes("1")[0], reference(x, g))
+        self.assertEqual(run.recorder.sites[0]["eps"], 1e-3)
+
+    def test_overwritten_input_is_told(self):
+        class Late(nn.Module):
+            def forward(self, x):
+                return x * 2
+        model = nn.Sequential(nn.Linear(3, 4), Late())
+        with fake_watch(model, sites=[], observe=Late) as run:
+            x = model[0](torch.randn(5, 3))
+            y = model[1](x)
+            x.add_(1)
+            y.sum().backward()
+            with self.assertWarnsRegex(RuntimeWarning, "overwritten"):
+                run.step()
+            self.assertEqual(run.recorder.passes("1"), [])
+
+    def test_in_place_module_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "observe_output"):
+            fake_watch(nn.Sequential(nn.ReLU(inplace=True)), sites=[], observe=nn.ReLU)
+
+
+class Precision(WatchCase):
+    def setUp(self):
+        torch.manual_seed(3)
+
+    def test_autocast(self):
+        """bfloat16 inputs and gradients are summed in float32."""
+        for make in (lambda: nn.LayerNorm(16), lambda: nn.RMSNorm(16), lambda: nn.BatchNorm1d(16)):
+            first, norm, last = nn.Linear(8, 16), make(), nn.Linear(16, 4)
+            model, batch = nn.Sequential(first, norm, nn.ReLU(), last), torch.randn(300, 8)
+            with torch.autocast("cpu", torch.bfloat16):
+                x = first(batch).detach()
+                y = nn.Sequential(norm)(x).detach().requires_grad_()
+                g, = torch.autograd.grad(last(y.relu()).float().square().sum(), y)
+            with fake_watch(model) as run:
+                with torch.autocast("cpu", torch.bfloat16):
+                    loss = model(batch).float().square().sum()
+                loss.backward()
+                run.step()
+            self.assertEqual(x.dtype, torch.bfloat16)
+            self.close_to(run.recorder.passes("1")[0], reference(x, g))
+
+    def test_bfloat16_model(self):
+        for norm, shape in ((nn.BatchNorm2d(6), (5, 6, 4, 3)), (nn.GroupNorm(2, 6), (5, 6, 4, 3)),
+                            (nn.LayerNorm(6), (50, 6))):
+            model = Between(norm).bfloat16()
+            batch, weight = torch.randn(shape).bfloat16(), torch.randn(shape).bfloat16()
+            x, g = truth(model, batch, weight)
+            with fake_watch(model) as run:
+                model(batch, weight).backward()
+                run.step()
+            first = not isinstance(norm, nn.LayerNorm)
+            self.close_to(run.recorder.passes("norm")[0], reference(x, g, first))
+
+    def test_grad_scale(self):
+        class Scaler:
+            def get_scale(self):
+                return 1024.0
+        model = Between(nn.LayerNorm(6))
+        batch, weight = torch.randn(30, 6), torch.randn(30, 6)
+        x, g = truth(model, batch, weight)
+        for told in (dict(scaler=Scaler()), dict(grad_scale=1024)):
+            with fake_watch(model) as run:
+                (model(batch, weight) * 1024).backward()
+                run.step(**told)
+            self.close_to(run.recorder.passes("norm")[0], reference(x, g))
+
+    def test_kernels_and_plain_sums_agree(self):
+        from statrec import _sums
+        for shape in ((1501, 7), (5, 7, 33)):
+            x, g = torch.randn(shape), torch.randn(shape)
+            mean, variance = _sums.moments(x)
+            other = _sums._plain_moments(x, 0 if len(shape) == 2 else (0, 2))
+            self.assertTrue(torch.allclose(mean, other[0], atol=1e-6))
+            self.assertTrue(torch.allclose(variance, other[1], rtol=1e-5))
+            for a, b in zip(_sums.gradient_sums(g, x, mean), _sums._plain_sums(g, x, mean.float())):
+                self.assertTrue(torch.allclose(a, b, rtol=1e-4, atol=1e-4))
+
+
+if __name__ == "__main__":
+    unittest.main()
