@@ -73,7 +73,7 @@ def _of_sums(passes):
 
 
 def _of_leaves(passes):
-    """[6, W] of added passes (_taps._leaf_rows), merged: n mean^2 - (n mean)^2/n in double."""
+    """[6, W] of added passes (_traced.leaf_rows), merged: n mean^2 - (n mean)^2/n in double."""
     rows = torch.cat([caught.tensors[0] for caught in passes], 1)
     n = rows[0].clamp(min=1)
     mean = rows[3] / n

@@ -18,16 +18,15 @@ In all three a forward pass is recorded when its backward pass arrives; one with
 import itertools
 import math
 import time
-import warnings
 import weakref
 
 import torch
 
-from . import _sums
+from . import _sums, _traced
+from ._say import warn
 
 _BATCH_NORM_NODES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0",
                      "MiopenBatchNormBackward0")
-_LEAF_ROWS = 10
 
 
 class Shared:
@@ -46,7 +45,7 @@ class Pass:
     """A forward and backward pass of a site. kind: what `tensors` are, [width] each.
 
     "sums": mean, variance, sum g, sum g (x - mean), sum g^2. "batch_norm": mean,
-    1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width], see _leaf_rows.
+    1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width], see _traced.leaf_rows.
     """
     __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial")
 
@@ -115,6 +114,7 @@ class Tap:
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
+        self.device = None
         self.module = weakref.ref(site.module)
         self.fast = _plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -132,10 +132,11 @@ class Tap:
         self.mask, self.valid = mask, None if mask is None else mask.valid
 
     def prepare(self, device):
-        """Makes the leaf that a compiled graph hands its sums to."""
-        if self.width is None:
+        """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
+        here = self.leaf is not None and self.leaf.device == device
+        if self.width is None or device is None or here:
             return
-        self.leaf = torch.zeros(_LEAF_ROWS, self.width, dtype=_sums.wide(device), device=device,
+        self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device), device=device,
                                 requires_grad=True)
         here = weakref.ref(self)
         self.leaf.register_post_accumulate_grad_hook(lambda leaf: _leaf_arrived(here(), leaf))
@@ -179,6 +180,7 @@ class Tap:
         rows_shape, width = self._shapes(x)
         if self.order is None:
             self.order, self.width = next(self.shared.order), self.width or width
+        self.device = x.device
         if not self.shared.on or output.grad_fn is None:
             return None
         if width != self.width:
@@ -211,14 +213,14 @@ class Tap:
             return None
         valid = None
         if self.valid is not None:
-            valid = _fitted(self.valid, rows_shape)
+            valid = _traced.fitted(self.valid, rows_shape)
             if valid is None:
                 self.misfit = "the mask fits no rows of it"
                 return None
         form = (self.first, self.trailing)
         if self.observed:
-            return _CompiledCopy.apply(output, x, self.leaf, valid, form)
-        return _Compiled.apply(output, x, self.leaf, valid, form)
+            return _traced.ThroughCopy.apply(output, x.detach(), self.leaf, valid, form)
+        return _traced.Through.apply(output, x, self.leaf, valid, form)
 
     # -- backward -----------------------------------------------------------------------------
 
@@ -333,105 +335,6 @@ class _Through(torch.autograd.Function):
         return g, None, None
 
 
-# -- within torch.compile -----------------------------------------------------------------------
-
-def _fitted(valid, rows_shape):
-    """Mask.fitted for a traced graph: None where there is no fit."""
-    if len(rows_shape) == 1 and valid.dim() != 1:
-        return valid.reshape(-1) if valid.numel() == rows_shape[0] else None
-    if valid.dim() > len(rows_shape) or tuple(rows_shape[:valid.dim()]) != tuple(valid.shape):
-        return None
-    more = len(rows_shape) - valid.dim()
-    return valid.reshape(*valid.shape, *[1] * more).expand(rows_shape)
-
-
-def _flat(x, form):
-    """Dimensions that rows are in, and the shape that a vector of features has beside x."""
-    first, trailing = form
-    if first:
-        return [0, *range(2, x.dim())], [1, -1] + [1] * (x.dim() - 2)
-    return list(range(x.dim() - trailing)), list(x.shape[x.dim() - trailing:])
-
-
-def _plain_moments(x, valid, form):
-    """Rows, mean and biased variance, the last two as x is shaped."""
-    dims, _ = _flat(x, form)
-    if valid is None:
-        variance, mean = torch.var_mean(x, dims, correction=0, keepdim=True)
-        return None, mean, variance
-    rows = valid.sum()
-    mean = torch.where(valid, x, 0).sum(dims, keepdim=True) / rows.clamp(min=1)
-    centred = torch.where(valid, x - mean, 0)
-    return rows, mean, centred.square().sum(dims, keepdim=True) / rows.clamp(min=1)
-
-
-def _spread(valid, x, form):
-    """valid [rows] with a dimension of one for each of the features' dimensions."""
-    if valid is None:
-        return None
-    return valid.unsqueeze(1) if form[0] else valid.reshape(*valid.shape, *[1] * form[1])
-
-
-def _leaf_rows(g, x, mean, variance, rows, samples, form, dtype):
-    """The sums of a pass as rows that may be added to those of other passes, [10, width].
-
-    rows n, samples, all rows, n mean, n variance, n mean^2, sum g, sum g (x - mean),
-    mean sum g, sum g^2.
-    """
-    dims, _ = _flat(x, form)
-    total = math.prod(x.shape[d] for d in dims)
-    sums = [(s.sum(dims)).reshape(-1).to(dtype) for s in (g, g * (x - mean), g * g)]
-    mean, variance = mean.reshape(-1).to(dtype), variance.reshape(-1).to(dtype)
-    one = torch.ones_like(mean)
-    n = one * (total if rows is None else rows)
-    return torch.stack([n, one * samples, one * total, n * mean, n * variance, n * mean * mean,
-                        sums[0], sums[1], mean * sums[0], sums[2]])
-
-
-def _compiled_forward(ctx, x, leaf, valid, form):
-    x = _sums.upcast(x.detach())
-    valid = _spread(valid, x, form)
-    rows, mean, variance = _plain_moments(x, valid, form)
-    ctx.form, ctx.dtype = form, leaf.dtype
-    ctx.masked = valid is not None
-    ctx.save_for_backward(x, mean, variance, *(() if valid is None else (valid, rows)))
-
-
-def _compiled_backward(ctx, g):
-    x, mean, variance, *more = ctx.saved_tensors
-    wide = _sums.upcast(g.detach())
-    if ctx.masked:
-        wide, x = torch.where(more[0], wide, 0), torch.where(more[0], x, 0)
-    samples = x.shape[0] if ctx.form[0] and x.dim() > 2 else 0
-    return _leaf_rows(wide, x, mean, variance, more[1] if ctx.masked else None, samples, ctx.form,
-                      ctx.dtype)
-
-
-class _Compiled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, y, x, leaf, valid, form):
-        _compiled_forward(ctx, x, leaf, valid, form)
-        ctx.mark_dirty(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None, _compiled_backward(ctx, g), None, None
-
-
-class _CompiledCopy(torch.autograd.Function):
-    """The same for an output that may be its module's input, or is saved by the host."""
-
-    @staticmethod
-    def forward(ctx, y, x, leaf, valid, form):
-        _compiled_forward(ctx, x, leaf, valid, form)
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None, _compiled_backward(ctx, g), None, None
-
-
 def _leaf_arrived(tap, leaf):
     """The leaf's gradient is a pass, or the sum of those of one backward call."""
     sums, leaf.grad = leaf.grad, None
@@ -449,6 +352,5 @@ def warn_misfits(taps, told):
     for tap in taps:
         if tap.misfit is not None and tap.site.name not in told:
             told.add(tap.site.name)
-            warnings.warn(f"statrec: {tap.site.name} is not recorded: {tap.misfit}",
-                          RuntimeWarning, stacklevel=4)
+            warn(f"{tap.site.name} is not recorded: {tap.misfit}")
         tap.misfit = None

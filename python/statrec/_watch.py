@@ -14,13 +14,13 @@ import math
 import os
 import sys
 import time
-import warnings
 import weakref
 
 import torch
 from torch import nn
 
 from . import _passes, _ranks, _sites, _taps
+from ._say import warn
 
 _NAN = math.nan
 _open = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
@@ -106,14 +106,13 @@ class Watch:
 
     def _make_taps(self, model, found, repeat):
         self._shared = _taps.Shared(repeat)
-        self._shared.on = self._ranks.writes or self._ranks.merge
         self._taps = []
-        if not self._shared.on:
+        if not (self._ranks.writes or self._ranks.merge):
             return
+        self._shared.on = (self._number + 1) % self._every == 0
         if _sites.is_compiled(model):
-            warnings.warn("statrec: the model is compiled already: call watch() before "
-                          "torch.compile, or nothing is recorded of parts that have run",
-                          RuntimeWarning, stacklevel=4)
+            warn("the model is compiled already: call watch() before torch.compile, or nothing is "
+                 "recorded of parts that have run")
         tensors = [*model.parameters(), *model.buffers()]
         device = tensors[0].device if tensors else torch.device("cpu")
         for site in found:
@@ -227,6 +226,7 @@ class Watch:
         for tap in self._taps:
             tap.passes.clear()
             tap.set_mask(None)
+            tap.prepare(tap.device)
         self._shared.on = (self._number + 1) % self._every == 0
         self._keep_running()
 
@@ -369,11 +369,12 @@ class Watch:
 
     def _warn(self, passes):
         _taps.warn_misfits(self._taps, self._told)
-        if not passes and self._shared.on and self._taps and "" not in self._told:
+        if passes or self._told:
+            return
+        if self._shared.on and self._taps:
             self._told.add("")
-            warnings.warn("statrec: no backward pass of any site was seen before this step(): is the "
-                          "model in training mode, and was it compiled after watch()?",
-                          RuntimeWarning, stacklevel=4)
+            warn("no backward pass of any site was seen before this step(): is the model in "
+                 "training mode, and was it compiled after watch()?")
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -388,8 +389,7 @@ class Watch:
             pass
         if self._on_error == "raise":
             raise error
-        warnings.warn(f"statrec: {self.path} is not recorded any further: {self.failure}",
-                      RuntimeWarning, stacklevel=4)
+        warn(f"{self.path} is not recorded any further: {self.failure}")
 
     def detach(self):
         """Takes the hooks off the model. close() does it too."""

@@ -1,0 +1,201 @@
+"""statrec.watch with DistributedDataParallel: two processes on the CPU (gloo)."""
+import os
+import pickle
+import socket
+import tempfile
+import traceback
+import unittest
+import warnings
+
+import watch_help as help_
+from fake_recorder import FakeRecorder
+from watch_help import WatchCase, fake_watch, merged
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+
+WORLD = 2
+
+
+def model_of(norm=nn.BatchNorm1d):
+    torch.manual_seed(9)
+    return nn.Sequential(nn.Linear(5, 8), norm(8), nn.ReLU(inplace=True), nn.Linear(8, 1))
+
+
+def batches(steps=3):
+    """[steps, WORLD, rows, 5]"""
+    return torch.randn(steps, WORLD, 12, 5, generator=torch.Generator().manual_seed(10))
+
+
+def train(model, rank, run, uses=1):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        for part in batch[rank].chunk(uses):
+            loss = model(part).square().mean() / uses
+            loss.backward()
+        if run is not None:
+            run.step(loss=loss, tokens=12)
+        optimizer.step()
+
+
+def told(run):
+    recorder = run.recorder
+    return None if recorder is None else dict(
+        steps=recorder.steps, sites=recorder.sites, options=recorder.options,
+        status=recorder.status)
+
+
+def work_train(rank, options):
+    """A run of plain DistributedDataParallel; what the recorder has, and the weights."""
+    norm, uses = options.pop("norm", nn.BatchNorm1d), options.pop("uses", 1)
+    model = nn.parallel.DistributedDataParallel(model_of(norm))
+    run = None if options.pop("plain", False) else fake_watch(model, **options)
+    train(model, rank, run, uses)
+    if run is None:
+        return dict(run=None, weights=help_.weights(model))
+    run.close()
+    return dict(run=told(run), weights=help_.weights(model))
+
+
+def work_failure(rank, options):
+    """Rank 0's disk is full in step 2; nobody waits for anybody afterwards."""
+    model = nn.parallel.DistributedDataParallel(model_of())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        run = fake_watch(model, ranks="merge",
+                         recorder=lambda path, **o: FakeRecorder(path, 2, **o))
+        if rank == options.get("tap_fails", -1):
+            run._shared.fail(RuntimeError("a tap failed"))
+        train(model, rank, run)
+        run.close()
+    return dict(run=told(run), failure=run.failure, weights=help_.weights(model),
+                warnings=[str(one.message) for one in said if "statrec" in str(one.message)])
+
+
+JOBS = {
+    "plain": (work_train, dict(plain=True)),
+    "plain ln": (work_train, dict(plain=True, norm=nn.LayerNorm)),
+    "merge": (work_train, dict(ranks="merge")),
+    "merge ln": (work_train, dict(ranks="merge", norm=nn.LayerNorm)),
+    "merge of uses": (work_train, dict(ranks="merge", repeat="merge", uses=3, norm=nn.LayerNorm)),
+    "own": (work_train, dict(ranks="own")),
+    "default": (work_train, dict()),
+    "recorder fails": (work_failure, dict()),
+    "tap fails": (work_failure, dict(tap_fails=1)),
+}
+
+
+def _process(rank, port, where):
+    """All jobs, one after the other: starting two processes takes longer than what they do."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=WORLD)
+    results = {}
+    try:
+        for name, (work, options) in JOBS.items():
+            results[name] = work(rank, dict(options))
+    except Exception:
+        results["error"] = f"rank {rank}, {name}: {traceback.format_exc()}"
+    with open(os.path.join(where, str(rank)), "wb") as file:
+        pickle.dump(results, file)
+    if "error" not in results:
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+def all_jobs():
+    """What the jobs return in each of two processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    results = []
+    with tempfile.TemporaryDirectory() as where:
+        mp.spawn(_process, (port, where), nprocs=WORLD)
+        for rank in range(WORLD):
+            with open(os.path.join(where, str(rank)), "rb") as file:
+                results.append(pickle.load(file))
+    return results
+
+
+def alone(norm=nn.LayerNorm):
+    """The same training in one process; the model has no statistics over the batch."""
+    model = model_of(norm)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with fake_watch(model) as run:
+        for batch in batches():
+            optimizer.zero_grad()
+            model(batch.reshape(-1, 5)).square().mean().backward()
+            run.step()
+            optimizer.step()
+    return run.recorder
+
+
+@unittest.skipUnless(dist.is_available() and dist.is_gloo_available(), "torch without gloo")
+class Ranks(WatchCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.results = all_jobs()
+        errors = [result["error"] for result in cls.results if "error" in result]
+        if errors:
+            raise AssertionError("\n".join(errors))
+
+    def job(self, name):
+        return [result[name] for result in self.results]
+
+    def one_process(self, run):
+        want = alone()
+        self.assertEqual(len(run["steps"]), 3)
+        for step, other in zip(run["steps"], want.steps):
+            self.assertEqual([one["rows"] for one in step["passes"]], [12, 12])
+            one, = other["passes"]
+            self.close_to(merged(step["passes"]),
+                          {name: torch.tensor(value, dtype=torch.float64)
+                           if isinstance(value, list) else value for name, value in one.items()},
+                          1e-5)
+
+    def test_merge_is_one_process(self):
+        """Two ranks with half of the rows each: the sums of one process with all rows."""
+        first, second = self.job("merge ln")
+        self.assertIsNone(second["run"])
+        self.assertEqual(first["run"]["options"]["ranks"], "all of 2")
+        self.assertEqual(first["run"]["sites"][0]["repeat"], "merge")
+        self.assertEqual(first["run"]["sites"][0]["name"], "1")
+        self.one_process(first["run"])
+
+    def test_merge_of_accumulated_passes(self):
+        first, _ = self.job("merge of uses")
+        self.one_process(first["run"])
+
+    def test_own(self):
+        """Rank 0's rows alone, said in the file; the others have neither file nor hooks."""
+        for name in ("own", "default"):
+            first, second = self.job(name)
+            self.assertIsNone(second["run"])
+            self.assertEqual(first["run"]["options"]["ranks"], "rank 0 of 2")
+            step = first["run"]["steps"][0]
+            self.assertEqual([one["rows"] for one in step["passes"]], [12])
+            x = model_of()[0](batches()[0, 0]).detach().double()
+            got = torch.tensor(step["passes"][0]["mean"], dtype=torch.float64)
+            self.assertTrue(torch.allclose(got, x.mean(0), rtol=1e-5, atol=1e-6))
+
+    def test_weights_are_the_same_bits(self):
+        for plain, names in (("plain", ("merge", "own")), ("plain ln", ("merge ln",))):
+            for name in names:
+                for a, b in zip(self.job(plain), self.job(name)):
+                    self.assertTrue(help_.same(a["weights"], b["weights"]), name)
+
+    def test_failure_on_one_rank(self):
+        """The recorder of rank 0, or a tap of rank 1: all stop, none waits, training goes on."""
+        for name, told in (("recorder fails", ("no space", "another rank")),
+                           ("tap fails", ("another rank", "a tap failed"))):
+            for rank, (plain, result) in enumerate(zip(self.job("plain"), self.job(name))):
+                self.assertEqual(len(result["warnings"]), 1, result["warnings"])
+                self.assertIn(told[rank], result["failure"])
+                self.assertTrue(help_.same(plain["weights"], result["weights"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
