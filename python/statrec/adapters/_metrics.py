@@ -1,0 +1,14 @@
+"""Metrics of evaluations, as callbacks are told of them."""
+
+
+def declare(run, metrics):
+    """metrics: {name: (unit, definition, better)} or names alone."""
+    known = metrics if isinstance(metrics, dict) else {name: ("", "", 0) for name in metrics}
+    for name, (unit, definition, better) in known.items():
+        run.metric(name, unit, definition, better)
+    return frozenset(known)
+
+
+def chosen(declared, values):
+    """Those of values that were declared, as floats."""
+    return {name: float(values[name]) for name in values if name in declared}

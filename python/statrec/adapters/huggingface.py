@@ -1,0 +1,88 @@
+"""A callback for transformers.Trainer.
+
+    from statrec.adapters.huggingface import callback
+    trainer = Trainer(..., callbacks=[callback("run.h5", sites="*norm*", metrics=["eval_loss"])])
+
+A row is one update; micro-batches of an update are merged (repeat="merge") unless told otherwise.
+The trainer tells a callback the loss, the learning rate and the norm of the gradients where it logs:
+with logging_steps=1 they are in each row, else in the rows of logged updates, and the loss is then
+the mean since the log before.
+"""
+from . import _metrics
+
+_LOGGED = {"loss": "loss", "learning_rate": "lr", "grad_norm": "grad_norm", "epoch": "epoch"}
+
+
+class _Run:
+    """What happens at each event; the callback hands over."""
+
+    def __init__(self, path, metrics, options):
+        self.path, self.metrics, self.options = path, metrics, options
+        self.run, self.declared, self.waiting = None, frozenset(), None
+
+    def begin(self, args, state, model):
+        from .._watch import watch
+        options = {"repeat": "merge", "start": state.global_step,
+                   "planned_steps": max(0, state.max_steps), **self.options}
+        self.run = watch(model, self.path, **options)
+        self.declared = _metrics.declare(self.run, self.metrics)
+
+    def step_ended(self, state):
+        """The row waits for what is logged of it."""
+        self.settle()
+        self.waiting = {"update": state.global_step, "epoch": state.epoch}
+
+    def logged(self, logs):
+        if self.waiting is not None:
+            self.waiting.update({mine: logs[name] for name, mine in _LOGGED.items()
+                                 if isinstance(logs.get(name), (int, float))})
+
+    def settle(self):
+        if self.waiting is not None:
+            row, self.waiting = self.waiting, None
+            self.run.step(step=row["update"], **row)
+
+    def evaluated(self, state, metrics):
+        self.settle()
+        values = _metrics.chosen(self.declared, metrics or {})
+        if values:
+            self.run.evaluate(epoch=state.epoch, **values)
+
+    def end(self, **how):
+        if self.run is not None:
+            self.settle()
+            self.run.close(**how)
+
+
+def callback(path, metrics=(), **options):
+    """A TrainerCallback that records to path. metrics: names that trainer.evaluate() gives, or
+    {name: (unit, definition, better)}; options as of statrec.watch."""
+    from transformers import TrainerCallback
+
+    class StatrecCallback(TrainerCallback):
+        """One row for each update; see statrec.adapters.huggingface."""
+        recording = _Run(path, metrics, options)
+
+        def on_train_begin(self, args, state, control, model=None, **_):
+            self.recording.begin(args, state, model)
+
+        def on_step_begin(self, args, state, control, **_):
+            self.recording.settle()
+
+        def on_step_end(self, args, state, control, **_):
+            self.recording.step_ended(state)
+
+        def on_log(self, args, state, control, logs=None, **_):
+            self.recording.logged(logs or {})
+
+        def on_evaluate(self, args, state, control, metrics=None, **_):
+            self.recording.evaluated(state, metrics)
+
+        def on_save(self, args, state, control, **_):
+            self.recording.settle()
+            self.recording.run.flush()
+
+        def on_train_end(self, args, state, control, **_):
+            self.recording.end()
+
+    return StatrecCallback()
