@@ -114,7 +114,7 @@ class Tap:
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
-        self.device = None
+        self.device, self.stored = None, []
         self.module = weakref.ref(site.module)
         self.fast = _plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -224,13 +224,39 @@ class Tap:
 
     # -- backward -----------------------------------------------------------------------------
 
+    def gain(self):
+        """The weight [width] of the module, or None. The same as in the forward pass: autograd
+        refuses a backward pass after it has changed."""
+        module = None if self.observed else self.module()
+        weight = getattr(module, "weight", None)
+        return None if weight is None else weight.detach().reshape(-1)
+
+    def kept(self, tensors, gamma):
+        """The five sums and the gain, safe from later steps.
+
+        On the CPU they are copied to rows that are made once: small tensors that live on among the
+        freed activations keep their memory from being used again, which costs more than all sums.
+        """
+        if tensors[0].device.type != "cpu":
+            return tensors, None if gamma is None else gamma.clone()
+        place = 0 if self.shared.repeat == "last" else len(self.passes)
+        while len(self.stored) <= place:
+            self.stored.append(torch.empty(6, self.width, dtype=torch.float64).unbind())
+        rows = self.stored[place]
+        for row, tensor in zip(rows, tensors):
+            row.copy_(tensor)
+        return rows[:5], None if gamma is None else rows[5].copy_(gamma)
+
     def arrived(self, caught):
-        """A backward pass came: of "last" the pass counts whose forward was the last one."""
-        if self.shared.repeat == "last" and self.passes:
-            if self.passes[0].serial > caught.serial:
-                return
+        """A backward pass came."""
+        if self.shared.repeat == "last":
             self.passes.clear()
         self.passes.append(caught)
+
+    def outdone(self, serial):
+        """Of "last" the pass counts whose forward was the last one: not that of this number."""
+        return (self.shared.repeat == "last" and bool(self.passes)
+                and self.passes[0].serial > serial)
 
 
 class _Catch:
@@ -241,8 +267,6 @@ class _Catch:
         shared.serial += 1
         self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
         self.version, self.shape = x._version, x.shape
-        weight = getattr(module, "weight", None) if not tap.observed else None
-        self.gamma = None if weight is None else weight.detach().reshape(-1).clone()
         samples = x.shape[0] if tap.first and x.dim() > 2 else 0
         total = x.numel() // tap.width
         self.counts = layout.rows, samples, total - layout.rows
@@ -288,7 +312,7 @@ class _Catch:
 
     def _guarded(self, work):
         shared = self.tap.shared
-        if not shared.on:
+        if not shared.on or self.tap.outdone(self.serial):
             return
         start = time.perf_counter()
         try:
@@ -311,7 +335,8 @@ class _Catch:
 
     def _arrived(self, kind, tensors):
         tap = self.tap
-        tap.arrived(Pass(tap.site, kind, tensors, self.counts, self.gamma, self.serial))
+        kept, gamma = tap.kept(tensors, tap.gain())
+        tap.arrived(Pass(tap.site, kind, kept, self.counts, gamma, self.serial))
 
 
 class _Through(torch.autograd.Function):
@@ -338,11 +363,10 @@ class _Through(torch.autograd.Function):
 def _leaf_arrived(tap, leaf):
     """The leaf's gradient is a pass, or the sum of those of one backward call."""
     sums, leaf.grad = leaf.grad, None
-    module = None if tap is None else tap.module()
-    if module is None or not tap.shared.on:
+    if tap is None or not tap.shared.on:
         return
-    weight = None if tap.observed else getattr(module, "weight", None)
-    gamma = None if weight is None else weight.detach().reshape(-1).clone()
+    gamma = tap.gain()
+    gamma = None if gamma is None else gamma.clone()
     tap.shared.serial += 1
     tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
 

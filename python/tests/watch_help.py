@@ -11,7 +11,7 @@ except ImportError:
     raise unittest.SkipTest("torch is not installed") from None
 
 from fake_recorder import FakeRecorder  # noqa: E402
-from statrec._watch import watch  # noqa: E402
+from statrec.watch import watch  # noqa: E402
 
 torch.set_num_threads(1)
 

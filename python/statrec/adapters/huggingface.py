@@ -21,7 +21,7 @@ class _Run:
         self.run, self.declared, self.waiting = None, frozenset(), None
 
     def begin(self, args, state, model):
-        from .._watch import watch
+        from ..watch import watch
         options = {"repeat": "merge", "start": state.global_step,
                    "planned_steps": max(0, state.max_steps), **self.options}
         self.run = watch(model, self.path, **options)

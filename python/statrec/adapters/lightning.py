@@ -30,7 +30,7 @@ class _Run:
         self.rate, self.scale = None, 1.0
 
     def begin(self, trainer, module):
-        from .._watch import watch
+        from ..watch import watch
         planned = getattr(trainer, "estimated_stepping_batches", 0)
         planned = int(planned) if 0 < planned < float("inf") else 0
         self.seen = trainer.global_step
