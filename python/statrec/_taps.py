@@ -270,7 +270,7 @@ class _Catch:
         samples = x.shape[0] if tap.first and x.dim() > 2 else 0
         total = x.numel() // tap.width
         self.counts = layout.rows, samples, total - layout.rows
-        self.mean = self.variance = self.node_sums = None
+        self.mean = self.variance = self.node_sums = self.squares = None
 
     def measure(self):
         self.mean, self.variance = _sums.moments(self.layout(self.x))
@@ -283,6 +283,7 @@ class _Catch:
             moments = node._saved_result1, node._saved_result2
             if moments[0].dtype not in (torch.float16, torch.bfloat16):
                 self.node_sums, self.x = moments, None
+                node.register_prehook(self.square)
                 node.register_hook(self.after)
                 return
         self.measure()
@@ -303,12 +304,22 @@ class _Catch:
             return
         self._guarded(lambda: self.take(g.reshape(self.shape), x))
 
+    def square(self, grads):
+        """Prehook of a batch norm's node: g is read while it still is in the cache."""
+        if self.node_sums is not None and grads[0] is not None:
+            self._guarded(lambda: self._take_squares(grads[0]))
+
+    def _take_squares(self, g):
+        self.squares = _sums.squares(self.layout(g.detach()))
+
     def after(self, inputs, grads):
         """Hook of a batch norm's node: the gradients of weight and bias are the sums."""
         moments, self.node_sums = self.node_sums, None
-        if moments is None or len(inputs) < 3 or inputs[1] is None or inputs[2] is None:
+        squares, self.squares = self.squares, None
+        if moments is None or squares is None or inputs[1] is None or inputs[2] is None:
             return
-        self._guarded(lambda: self._take_node(moments, inputs, grads[0]))
+        self._guarded(lambda: self._arrived("batch_norm", (*moments, inputs[2].detach(),
+                                                           inputs[1].detach(), squares)))
 
     def _guarded(self, work):
         shared = self.tap.shared
@@ -328,10 +339,6 @@ class _Catch:
             return
         sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean)
         self._arrived("sums", (self.mean, self.variance, *sums))
-
-    def _take_node(self, moments, inputs, g):
-        squares = _sums.squares(self.layout(g.detach()))
-        self._arrived("batch_norm", (*moments, inputs[2].detach(), inputs[1].detach(), squares))
 
     def _arrived(self, kind, tensors):
         tap = self.tap
