@@ -6,6 +6,9 @@ Three ways, none of which changes a number of the host's:
 node      a hook of the autograd node that made the output: sees g whatever is done in place to the
           output later on. BatchNorm2d and 3d of contiguous tensors: the node's own mean, 1/s, sum g
           and sum g xhat are taken, nothing is computed twice.
+          (The change of the running buffers gives the mean too, but only to 8e-6 of the deviation
+          where the mean is 10 deviations, and 9e-5 where it is 100; the node's is right to 5e-7 and
+          3e-6. And it is that of one forward pass only when there was one. It is not used.)
 through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
           node's hook would hold x alive. There the output goes through an autograd.Function that
           saves x as any operation does and marks the output dirty, so that in-place operations

@@ -116,6 +116,27 @@ class Traced(WatchCase):
         for got, true in zip(one["variance"], want["variance"].tolist()):
             self.assertAlmostEqual(got / true, 1, delta=2e-4)
 
+    def test_uses_of_a_shared_module(self):
+        """One backward call adds the leaf's gradients: the uses are merged."""
+        class Twice(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm, self.linear = nn.LayerNorm(6), nn.Linear(6, 6)
+
+            def forward(self, x):
+                return self.norm(self.linear(self.norm(x)).relu() + 3)
+        model, batch = Twice(), torch.randn(20, 6)
+        one = model.norm(batch).detach().requires_grad_()
+        between = model.linear(one).relu() + 3
+        two = model.norm(between)
+        g = torch.autograd.grad(two.square().mean() + two[0].sum(), [one, two])
+        with fake_watch(model, repeat="merge") as run:
+            out = self.compiled(model)(batch)
+            (out.square().mean() + out[0].sum()).backward()
+            run.step()
+        got, = run.recorder.passes("norm")
+        self.close_to(got, reference(torch.cat([batch, between]), torch.cat(g)), 5e-6)
+
     def test_checkpoint_within(self):
         batch = torch.randn(12, 5)
         model, x, g = truth(nn.LayerNorm(8), batch)

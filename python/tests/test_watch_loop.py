@@ -181,6 +181,17 @@ class Passes(WatchCase):
             run.step()
         self.close_to(run.recorder.passes("4")[0], reference(*parts(model, 4, batch)))
 
+    def test_offloaded_input_that_was_made_in_place(self):
+        """The version of the tensor that comes back is another one than that of x."""
+        model, batch = nn.Sequential(*mlp()[:1], nn.ReLU(inplace=True), *mlp()[4:]), torch.randn(9, 5)
+        want = reference(*parts(model, 2, batch))
+        with fake_watch(model) as run:
+            with torch.autograd.graph.save_on_cpu():
+                loss = model(batch).square().mean()
+            loss.backward()
+            run.step()
+        self.close_to(run.recorder.passes("2")[0], want)
+
     def test_evaluation_is_not_recorded(self):
         model = mlp(nn.BatchNorm1d)
         with fake_watch(model, repeat="merge") as run:

@@ -28,8 +28,7 @@ class _Run:
         self.declared = _metrics.declare(self.run, self.metrics)
 
     def step_ended(self, state):
-        """The row waits for what is logged of it."""
-        self.settle()
+        """The row waits for what is logged of it, up to the next step, evaluation or end."""
         self.waiting = {"update": state.global_step, "epoch": state.epoch}
 
     def logged(self, logs):

@@ -1,0 +1,47 @@
+"""The examples of docs/python-watch.md run as they are printed."""
+import os
+import re
+import types
+import unittest
+
+from watch_help import fake_watch
+
+import torch
+from torch import nn
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs",
+                    "python-watch.md")
+
+
+class Docs(unittest.TestCase):
+    def setUp(self):
+        with open(PAGE, encoding="utf-8") as page:
+            self.blocks = re.findall(r"^```python\n(.*?)^```$", page.read(),
+                                     re.MULTILINE | re.DOTALL)
+        model = nn.ModuleDict({"in": nn.Linear(5, 4), "norm": nn.LayerNorm(4)})
+        model.forward = lambda batch: model["norm"](model["in"](batch))
+        self.runs = []
+        self.names = dict(
+            model=model, batch=torch.randn(6, 5), loader=torch.randn(3, 6, 5),
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            statrec=types.SimpleNamespace(watch=self.watch))
+
+    def watch(self, model, path, sites=None, **options):
+        self.runs.append(fake_watch(model, **({"sites": sites} if sites else {}), **options))
+        return self.runs[-1]
+
+    def test_blocks(self):
+        self.assertEqual(len(self.blocks), 4)
+        for text in self.blocks:
+            exec(compile(text, "docs/python-watch.md", "exec"), self.names)
+        loop, context, numbers = [run.recorder for run in self.runs]
+        self.assertEqual([len(recorder.steps) for recorder in (loop, context, numbers)], [3, 0, 1])
+        self.assertEqual([recorder.status for recorder in (loop, context, numbers)],
+                         ["complete"] * 3)
+        self.assertEqual(context.options["planned_steps"], 1000)
+        self.assertEqual(numbers.steps[0]["scalars"], {("norm", 1002): 2.5})
+        self.assertEqual(numbers.evals[0]["accuracy"], 71.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
