@@ -55,8 +55,10 @@ def _column(passes, row):
 
 
 def _gains(passes):
-    return torch.cat([caught.tensors[0].new_ones(_width(caught)) if caught.gamma is None
-                      else caught.gamma for caught in passes]).to(_sums.wide(passes[0].tensors[0].device))
+    like = passes[0].tensors[0]
+    gains = [like.new_ones(_width(caught)) if caught.gamma is None else caught.gamma
+             for caught in passes]
+    return torch.cat(gains).to(_sums.wide(like.device))
 
 
 def _of_nodes(passes):

@@ -1,8 +1,8 @@
 """Statistics of several processes (torch.distributed): one all_gather for each step.
 
 Each rank merges its own passes of a step; what rank 0 writes is one pass of every rank. With
-DistributedDataParallel the loss that is minimised is the mean over ranks, so the sums of g are divided
-by the number of ranks: they are those of one process with all rows and the mean loss.
+DistributedDataParallel the loss that is minimised is the mean over ranks, so the sums of g are
+divided by the number of ranks: they are those of one process with all rows and the mean loss.
 """
 import torch
 import torch.distributed as dist

@@ -82,17 +82,19 @@ def _chosen(named, wishes, what):
             raise TypeError(f"{what}: a glob, a type or a module is wanted, got {wish!r:.80}")
         if not any(_matches(name, module, wish) for name, module in named):
             names = ", ".join(name for name, _ in named[:8]) + (", ..." if len(named) > 8 else "")
-            raise ValueError(f"{what}: no module matches {wish!r:.80}; there are: {names or 'none'}")
+            raise ValueError(f"{what}: no module matches {wish!r:.80}; "
+                             f"there are: {names or 'none'}")
     return [(name, module) for name, module in named
             if any(_matches(name, module, wish) for wish in wishes)]
 
 
-def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, eps=1e-5, kind=None):
+def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, eps=1e-5,
+               kind=None):
     """The sites of a model, in the order of named_modules().
 
     sites: globs, types or modules among the normalizations; None: all of them. observe,
-    observe_output: the same among all modules. alpha, eps: of sites that have none. kind: a word for
-    all sites, or a function of the name.
+    observe_output: the same among all modules. alpha, eps: of sites that have none. kind: a word
+    for all sites, or a function of the name.
     """
     named = [(plain_name(name), module) for name, module in model.named_modules()]
     norms = [pair for pair in named if isinstance(pair[1], NORMALIZATIONS)]

@@ -1,7 +1,7 @@
 """Statistics of tensors over rows, taken where the tensors are.
 
-The sums behind sr_forward and sr_backward (statrec/record.h): mean and biased variance of x, and the
-sums of g, g (x - mean) and g^2, per feature. Variances are of centred values; float16 and bfloat16
+The sums behind sr_forward and sr_backward (statrec/record.h): mean and biased variance of x, and
+the sums of g, g (x - mean) and g^2, per feature. Variances are of centred values; float16 and bfloat16
 are summed as float32. Large tensors are read once or twice, in torch's fused batch norm kernels
 where those are exact enough:
 
@@ -124,7 +124,7 @@ def _tail_moments(tail):
 
 
 def _merged(parts, rows):
-    """(rows of each, means [K, d], variances [K, d]) of disjoint parts as one (Chan et al. 1979)."""
+    """(rows of each, means [K, d], variances [K, d]) of parts as one (Chan et al. 1979)."""
     mean = sum(n * m.sum(0) for n, m, _ in parts) / rows
     variance = sum(n * (v + (m - mean).square_()).sum(0) for n, m, v in parts) / rows
     return mean, variance

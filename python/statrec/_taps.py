@@ -13,8 +13,8 @@ through   within hooks for saved tensors (activation checkpointing without reent
           node's hook would hold x alive. There the output goes through an autograd.Function that
           saves x as any operation does and marks the output dirty, so that in-place operations
           behind it still work.
-compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the gradient
-          of a leaf [10, width] to the leaf's hook.
+compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the
+          gradient of a leaf [10, width] to the leaf's hook.
 
 In all three a forward pass is recorded when its backward pass arrives; one without is forgotten.
 """
@@ -48,7 +48,8 @@ class Pass:
     """A forward and backward pass of a site. kind: what `tensors` are, [width] each.
 
     "sums": mean, variance, sum g, sum g (x - mean), sum g^2. "batch_norm": mean,
-    1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width], see _traced.leaf_rows.
+    1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width] of
+    _traced.leaf_rows.
     """
     __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial")
 
@@ -139,8 +140,8 @@ class Tap:
         here = self.leaf is not None and self.leaf.device == device
         if self.width is None or device is None or here:
             return
-        self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device), device=device,
-                                requires_grad=True)
+        self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device),
+                                device=device, requires_grad=True)
         here = weakref.ref(self)
         self.leaf.register_post_accumulate_grad_hook(lambda leaf: _leaf_arrived(here(), leaf))
 

@@ -438,7 +438,8 @@ class Watch:
 
     def __repr__(self):
         state = "failed" if self.failure else "closed" if self._closed else "open"
-        return f"<statrec.watch of {len(self._taps)} sites, {self.path}, step {self._number}, {state}>"
+        return (f"<statrec.watch of {len(self._taps)} sites, {self.path}, step {self._number}, "
+                f"{state}>")
 
 
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",

@@ -1,4 +1,4 @@
-"""statrec.watch with the library: what is in the file, and what becomes of training when it breaks."""
+"""statrec.watch with the library: what is in the file, and training goes on when it breaks."""
 import os
 import shutil
 import tempfile

@@ -183,7 +183,8 @@ class Passes(WatchCase):
 
     def test_offloaded_input_that_was_made_in_place(self):
         """The version of the tensor that comes back is another one than that of x."""
-        model, batch = nn.Sequential(*mlp()[:1], nn.ReLU(inplace=True), *mlp()[4:]), torch.randn(9, 5)
+        model = nn.Sequential(*mlp()[:1], nn.ReLU(inplace=True), *mlp()[4:])
+        batch = torch.randn(9, 5)
         want = reference(*parts(model, 2, batch))
         with fake_watch(model) as run:
             with torch.autograd.graph.save_on_cpu():
@@ -480,7 +481,7 @@ class Failures(WatchCase):
             train(plain, data)
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                with fake_watch(model, recorder=lambda path, **o: FakeRecorder(path, 2, **o)) as run:
+                with fake_watch(model, recorder=lambda p, **o: FakeRecorder(p, 2, **o)) as run:
                     train(model, data, run)
                     run.mask(torch.ones(3))
                     run.evaluate(accuracy=1)

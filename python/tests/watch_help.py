@@ -1,4 +1,4 @@
-"""Plain references for the tests of statrec.watch. Skips whoever imports it where torch is absent."""
+"""Plain references for the tests of statrec.watch. Without torch, whoever imports it is skipped."""
 import os
 import sys
 import unittest
@@ -37,9 +37,10 @@ def reference(x, g, first=False, trailing=1, valid=None, center=None):
     """What a pass must be, in float64. center: sum_gc about it instead of the mean."""
     x, g = (rows_of(t, first, trailing, valid) for t in (x, g))
     mean = x.sum(0) / x.shape[0]
+    centred = x - (mean if center is None else center)
     return dict(rows=x.shape[0], mean=mean, variance=((x - mean) ** 2).sum(0) / x.shape[0],
                 mean_square=(x ** 2).sum(0) / x.shape[0], sum_g=g.sum(0),
-                sum_gc=(g * (x - (mean if center is None else center))).sum(0), sum_gg=(g ** 2).sum(0))
+                sum_gc=(g * centred).sum(0), sum_gg=(g ** 2).sum(0))
 
 
 def joined(parts):

@@ -4,9 +4,9 @@
     trainer = Trainer(..., callbacks=[callback("run.h5", sites="*norm*", metrics=["eval_loss"])])
 
 A row is one update; micro-batches of an update are merged (repeat="merge") unless told otherwise.
-The trainer tells a callback the loss, the learning rate and the norm of the gradients where it logs:
-with logging_steps=1 they are in each row, else in the rows of logged updates, and the loss is then
-the mean since the log before.
+The trainer tells a callback the loss, the learning rate and the norm of the gradients where it
+logs: with logging_steps=1 they are in each row, else in the rows of logged updates, and the loss is
+then the mean since the log before.
 """
 from . import _metrics
 
