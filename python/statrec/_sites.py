@@ -57,7 +57,8 @@ def _fitting(name, taken):
 
 def is_compiled(model):
     """Whether torch.compile made the model or a part of it."""
-    return any(hasattr(module, "_orig_mod") or module._compiled_call_impl is not None
+    return any(hasattr(module, "_orig_mod")
+               or getattr(module, "_compiled_call_impl", None) is not None
                for module in model.modules())
 
 

@@ -1,9 +1,9 @@
 """Statistics of tensors over rows, taken where the tensors are.
 
 The sums behind sr_forward and sr_backward (statrec/record.h): mean and biased variance of x, and
-the sums of g, g (x - mean) and g^2, per feature. Variances are of centred values; float16 and bfloat16
-are summed as float32. Large tensors are read once or twice, in torch's fused batch norm kernels
-where those are exact enough:
+the sums of g, g (x - mean) and g^2, per feature. Variances are of centred values; float16 and
+bfloat16 are summed as float32. Large tensors are read once or twice, in torch's fused batch norm
+kernels where those are exact enough:
 
 rows [R, d]     on the CPU those kernels add up R rows one after the other in float32 (3e-5 of the
                 variance at R = 100,000, mean 0). They are therefore given blocks of some 256 rows,

@@ -79,13 +79,13 @@ class Mask:
             return None
         raise ValueError(f"the mask {list(valid.shape)} fits no rows {list(shape)}")
 
-    def index(self, rows_shape):
-        """Flat numbers of the valid rows, or None."""
-        key = tuple(rows_shape)
+    def index(self, rows_shape, device):
+        """Flat numbers of the valid rows, on the device, or None."""
+        key = (tuple(rows_shape), device)
         if key not in self._index:
-            valid = self.fitted(key)
+            valid = self.fitted(key[0])
             self._index[key] = (None if valid is None
-                                else valid.reshape(-1).nonzero().squeeze(1))
+                                else valid.to(device).reshape(-1).nonzero().squeeze(1))
         return self._index[key]
 
 
@@ -134,6 +134,8 @@ class Tap:
 
     def set_mask(self, mask):
         self.mask, self.valid = mask, None if mask is None else mask.valid
+        if mask is not None and self.leaf is not None:
+            self.valid = mask.valid.to(self.leaf.device)
 
     def prepare(self, device):
         """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
@@ -194,7 +196,7 @@ class Tap:
 
     def _tapped(self, module, x, output, rows_shape):
         try:
-            index = None if self.mask is None else self.mask.index(rows_shape)
+            index = None if self.mask is None else self.mask.index(rows_shape, x.device)
         except ValueError as error:
             self.misfit = str(error)
             return None

@@ -314,6 +314,14 @@ class Names(WatchCase):
             fake_watch(nn.Linear(3, 3))
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
+    def test_synchronised(self):
+        """It runs on devices alone; here is what it would be described as."""
+        from statrec._sites import find_sites
+        site, = find_sites(nn.Sequential(nn.SyncBatchNorm(3, momentum=0.2)))
+        told = site.declaration(0, "last")
+        self.assertEqual((told["norm"], told["family"], told["observed"], told["alpha"]),
+                         ("bn", "sigma", False, 0.8))
+
     def test_long_names(self):
         inner = nn.ModuleDict({"x" * 80: nn.LayerNorm(3), "y" + "x" * 79: nn.LayerNorm(3)})
         with fake_watch(inner) as run:
