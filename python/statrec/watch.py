@@ -381,6 +381,7 @@ class Watch:
     def _fail(self, error):
         """The recorder cannot go on; the training can."""
         self.failure = f"{type(error).__name__}: {error}"
+        self._shared.failure = None  # its traceback would hold this run
         self.detach()
         try:
             if self._recorder is not None:

@@ -391,10 +391,10 @@ class NoTrace(WatchCase):
         gc.disable()
         try:
             model = mlp()
-            run, here = fake_watch(model), weakref.ref(model)
+            run, here = fake_watch(model), [weakref.ref(model), weakref.ref(model[1])]
             train(model, torch.randn(2, 6, 5), run)
             del model
-            self.assertIsNone(here())
+            self.assertEqual([ref() for ref in here], [None, None])
             run.close()
         finally:
             gc.enable()
@@ -519,6 +519,29 @@ class Failures(WatchCase):
         finally:
             _sums.moments = kept
         self.assertIn("ZeroDivisionError", run.failure)
+
+    def test_a_failure_holds_nothing(self):
+        """Neither the tensors of the hook that failed nor the run, before and after step()."""
+        from statrec import _sums
+        model, kept = mlp(), _sums.moments
+        run, here = fake_watch(model), []
+        gc.collect()
+        gc.disable()
+        try:
+            def fail(x):
+                here.append(weakref.ref(x))
+                raise MemoryError("full")
+            _sums.moments = fail
+            model(torch.randn(3, 5)).sum().backward()
+            self.assertEqual([ref() for ref in here], [None])
+            with self.assertWarnsRegex(RuntimeWarning, "MemoryError: full"):
+                run.step()
+            here = [weakref.ref(run), weakref.ref(model), weakref.ref(run._shared)]
+            del run, model
+            self.assertEqual([ref() for ref in here], [None] * 3)
+        finally:
+            _sums.moments = kept
+            gc.enable()
 
     def test_status(self):
         for error, status in ((ValueError("bad batch"), "failed"),
