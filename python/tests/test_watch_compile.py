@@ -88,8 +88,18 @@ class Traced(WatchCase):
         model = model_of(nn.LayerNorm(8))
         with fake_watch(model) as run:
             run.mask(torch.zeros(6, 7))
-            self.step(run, self.compiled(model), torch.randn(6, 7, 5))
-        self.assertEqual(run.recorder.passes("1"), [])
+            compiled = self.compiled(model)
+            self.step(run, compiled, torch.randn(6, 7, 5))
+            losses = []
+            for valid in (torch.zeros(6, 7), torch.ones(6, 7)):  # two uses, one backward call
+                run.mask(valid)
+                losses.append(compiled(torch.randn(6, 7, 5)).square().mean())
+            sum(losses).backward()
+            run.step()
+        self.assertEqual(run.recorder.passes("1", 0), [])
+        one, = run.recorder.passes("1", 1)
+        self.assertEqual((one["rows"], one["padded"]), (42, 42))
+        self.assertTrue(all(abs(value) < 1e3 for value in one["mean"] + one["variance"]))
 
     def test_accumulation_and_other_shapes(self):
         """Two backward calls are two passes; a new batch size is traced again."""

@@ -187,7 +187,7 @@ class Passes(WatchCase):
         batch = torch.randn(9, 5)
         want = reference(*parts(model, 2, batch))
         with fake_watch(model) as run:
-            with torch.autograd.graph.save_on_cpu():
+            with torch.autograd.graph.saved_tensors_hooks(torch.clone, torch.clone):
                 loss = model(batch).square().mean()
             loss.backward()
             run.step()
@@ -410,6 +410,23 @@ class NoTrace(WatchCase):
             loss.backward()
             self.assertIsNone(gone[0]())
 
+    def test_checkpointing_still_forgets(self):
+        """The norm's input is gone after the forward pass, although its gradient sums need it."""
+        seen = []
+
+        class Look(nn.Module):
+            def forward(self, x):
+                x = x * 2
+                seen.append(weakref.ref(x.untyped_storage()))
+                return x
+        model = nn.Sequential(nn.Linear(4, 4), Look(), nn.LayerNorm(4), nn.Linear(4, 4))
+        with fake_watch(model) as run:
+            loss = checkpoint(model, torch.randn(3, 4), use_reentrant=False).square().sum()
+            self.assertIsNone(seen[0]())
+            loss.backward()
+            run.step()
+        self.assertEqual(len(run.recorder.passes("2")), 1)
+
     def test_copies_do_not_record(self):
         model = mlp()
         with fake_watch(model, repeat="merge") as run:
@@ -602,6 +619,7 @@ class Failures(WatchCase):
                 def __getitem__(self, i):
                     model(torch.randn(3, 5)).sum().backward()
                     run.step(loss=1.0)
+                    run.close()
                     return torch.randn(5)
             for batch in DataLoader(Data(), batch_size=4, num_workers=2):
                 model(batch).sum().backward()
