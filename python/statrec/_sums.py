@@ -140,8 +140,11 @@ def _plane_moments(x):
 
 # -- backward ---------------------------------------------------------------------------------
 
-def gradient_sums(g, x, mean):
-    """sum g, sum g (x - mean), sum g^2 [d] in double; g and x as Layout makes them."""
+def gradient_sums(g, x, mean, norms=True):
+    """sum g, sum g (x - mean), sum g^2 [d] in double; g and x as Layout makes them.
+
+    Without norms sum g^2 may be missing (zeros): it is another pass over g.
+    """
     center = mean.to(x.dtype)
     if g.dtype != x.dtype:
         g = g.to(x.dtype)
@@ -149,9 +152,9 @@ def gradient_sums(g, x, mean):
         sums = _plain_sums(g, x, center)
     elif x.dim() == 3:
         sum_gc, sum_g = _fused(g, x, center)
-        sums = sum_g.double(), sum_gc.double(), squares(g)
+        sums = sum_g.double(), sum_gc.double(), squares(g) if norms else mean.new_zeros(mean.shape)
     else:
-        sums = _row_sums(g, x, center)
+        sums = _row_sums(g, x, center, norms)
     sum_g, sum_gc, sum_gg = sums
     return sum_g, sum_gc + (center.to(mean.dtype) - mean) * sum_g, sum_gg
 
@@ -162,19 +165,21 @@ def _plain_sums(g, x, center):
     return tuple(s.to(wide(x.device)) for s in sums)
 
 
-def _row_sums(g, x, center):
+def _row_sums(g, x, center, norms):
     g_head, g_tail, count = _blocks(g)
     x_head, x_tail, _ = _blocks(x)
-    sums = _block_sums(g_head, x_head, center.repeat(count), count)
+    sums = _block_sums(g_head, x_head, center.repeat(count), count, norms)
     if not g_tail.shape[0]:
         return sums
-    return [a + b for a, b in zip(sums, _block_sums(g_tail, x_tail, center, 1))]
+    return [a + b for a, b in zip(sums, _block_sums(g_tail, x_tail, center, 1, norms))]
 
 
-def _block_sums(g, x, center, count):
+def _block_sums(g, x, center, count, norms):
     sum_gc, sum_g = _fused(g, x, center)
-    mean, variance = torch.batch_norm_update_stats(g, None, None, 0.0)
-    sum_gg = (variance.double() + mean.double().square_()) * g.shape[0]
+    sum_gg = torch.zeros_like(sum_g)
+    if norms:
+        mean, variance = torch.batch_norm_update_stats(g, None, None, 0.0)
+        sum_gg = (variance.double() + mean.double().square_()) * g.shape[0]
     return [s.double().view(count, -1).sum(0) for s in (sum_g, sum_gc, sum_gg)]
 
 

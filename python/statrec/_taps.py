@@ -35,8 +35,8 @@ _BATCH_NORM_NODES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0",
 class Shared:
     """What the taps of one run have in common: whether they record, and what went wrong."""
 
-    def __init__(self, repeat):
-        self.on, self.repeat, self.failure = True, repeat, None
+    def __init__(self, repeat, norms=True):
+        self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
     def fail(self, error):
@@ -316,7 +316,10 @@ class _Catch:
             self._guarded(lambda: self._take_squares(grads[0]))
 
     def _take_squares(self, g):
-        self.squares = _sums.squares(self.layout(g.detach()))
+        if self.tap.shared.norms:
+            self.squares = _sums.squares(self.layout(g.detach()))
+        else:
+            self.squares = g.new_zeros(self.tap.width)
 
     def after(self, inputs, grads):
         """Hook of a batch norm's node: the gradients of weight and bias are the sums."""
@@ -343,7 +346,8 @@ class _Catch:
         if x._version != self.version:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
-        sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean)
+        sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean,
+                                   self.tap.shared.norms)
         self._arrived("sums", (self.mean, self.variance, *sums))
 
     def _arrived(self, kind, tensors):

@@ -69,6 +69,7 @@ class Watch:
     observed modules. repeat: what several backward passes in a step are, "last" or "merge". ranks:
     "merge" or "own" with torch.distributed (None: merge if there is a SyncBatchNorm). every: record
     the sites in steps that it divides (and rows of /steps always). vectors=False: scalars only.
+    gradient_norms=False: without dx_norm, direct_norm and those of bn, which cost a pass over g.
     on_error: "warn" goes on without recording, "raise" stops the training. kind: a word, or a
     function of a site's name. start: steps already made. Further options are those of
     statrec.Recorder.
@@ -76,7 +77,7 @@ class Watch:
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
                  eps=1e-5, repeat="last", ranks=None, process_group=None, every=1, on_error="warn",
-                 kind=None, start=0, recorder=_recorder, **options):
+                 gradient_norms=True, kind=None, start=0, recorder=_recorder, **options):
         self._closed = True  # until all is there
         _check(model, repeat, every, on_error)
         found = _sites.find_sites(model, sites, observe, observe_output, alpha, eps, kind)
@@ -90,7 +91,8 @@ class Watch:
         self._told, self.failure, self._seconds = set(), None, 0.0
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._make_taps(model, found, repeat)
+        self._shared = _taps.Shared(repeat, gradient_norms)
+        self._make_taps(model, found)
         self._closed = False
         _open.add(self)
         _register()
@@ -104,8 +106,7 @@ class Watch:
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})
 
-    def _make_taps(self, model, found, repeat):
-        self._shared = _taps.Shared(repeat)
+    def _make_taps(self, model, found):
         self._taps = []
         if not (self._ranks.writes or self._ranks.merge):
             return
@@ -285,7 +286,7 @@ class Watch:
                                    at(_passes.GAMMA) if one.has_gamma else None,
                                    one.samples, one.padded)
         self._recorder.put_backward(number, at(_passes.SUM_G), at(_passes.SUM_GC),
-                                    at(_passes.SUM_GG))
+                                    at(_passes.SUM_GG) if self._shared.norms else None)
 
     def _put_running(self, sites, running):
         for site, values in running.items():

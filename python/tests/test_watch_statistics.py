@@ -165,6 +165,20 @@ class Statistics(WatchCase):
                 return norm
             self.one(make, (5, 6, 4, 3), True, 1)
 
+    def test_without_gradient_norms(self):
+        for norm, shape in ((nn.BatchNorm2d(6), (5, 6, 4, 3)), (nn.GroupNorm(2, 6), (5, 6, 4, 3)),
+                            (nn.LayerNorm(6), (1501, 6))):
+            model = Between(norm)
+            batch, weight = torch.randn(shape), torch.randn(shape)
+            x, g = truth(model, batch, weight)
+            with fake_watch(model, gradient_norms=False) as run:
+                model(batch, weight).backward()
+                run.step()
+            one, = run.recorder.passes("norm")
+            self.assertIsNone(one["sum_gg"])
+            want = reference(x, g, not isinstance(norm, nn.LayerNorm))
+            self.close_to({**one, "sum_gg": want["sum_gg"]}, want)
+
     def test_description(self):
         run, model, one = self.one(lambda: nn.BatchNorm2d(6, eps=1e-3, momentum=0.05),
                                    (5, 6, 4, 3), True, 1)
