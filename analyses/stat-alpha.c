@@ -232,7 +232,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     int64_t startup = -1;
     sr_status status = read_alphas(s->alpha, &alpha, why);
     if (status == SR_OK) status = read_startup(s->startup, &startup, why);
-    if (status == SR_OK) status = choice_set_statistics(&c, stats, STATS, s->stat, why);
+    if (status == SR_OK) status = choice_set_statistics(&c, stats, STATS, NULL, s->stat, why);
     if (status == SR_OK) status = table_head_begin(&head, &table, "stat-alpha", command, set, why);
     if (status != SR_OK) return status;
     note_spacing(set, &table);

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "statnet/compare_sample.h"
+#include "statnet/hash.h"
 
 typedef struct settings {
     option_text site, stat, match, groups, startup, phase;
@@ -41,6 +42,8 @@ static const option rows[] = {
                 "g_sigma2_share,g_psi2_share",
                 "statistics separated by commas: any name below /scalars, or a form of one",
                 .value = "STAT,..."),
+                "statistics separated by commas: any name below /scalars, those that the runs "
+                "declare too, or a form of one"),
     CHOICE_OPTION("Choice", "match", AT(match), "name", "name|depth|first|last",
                   "which sites of two runs belong together"),
     CHOICE_OPTION("Choice", "groups", AT(groups), "seed", "seed|none",
@@ -112,13 +115,23 @@ static bool stands(const comparison *p, const site_choice *at, int stat) {
     return !end || at == partner(p, NULL, 0, stat);
 }
 
+/* A ratio of numbers in different units means nothing. */
+static bool same_unit(const comparison *p, int run, int stat) {
+    const own_statistic *own = p->c->own[stat];
+    if (!own) return true;
+    const char *name = own->stat.name;
+    const sr_run_declared *a = declared_named(p->set->run[0], name, SR_PER_SITE);
+    const sr_run_declared *b = declared_named(p->set->run[run], name, SR_PER_SITE);
+    return a && b && strcmp(a->unit, b->unit) == 0;
+}
+
 /* The site that belongs to `first` in the next run of the group from *run on, which moves behind it;
  * NULL past the last. */
 static const site_choice *next_member(const comparison *p, const site_choice *first, int group,
                                       int stat, int *run) {
     while (*run < p->set->count) {
         const int at = (*run)++;
-        if (p->groups->of[at] != group) continue;
+        if (p->groups->of[at] != group || !same_unit(p, at, stat)) continue;
         const site_choice *found = at == first->run ? first : partner(p, first, at, stat);
         if (found) return found;
     }
@@ -142,13 +155,21 @@ static rng stream(const comparison *p, const site_choice *at, int64_t number) {
     return rng_split(&site, (uint64_t)number);
 }
 
+/* Which stream a statistic has; a number of the runs' own: by its name. */
+static int64_t stream_number(const comparison *p, const statistic *stat, bool joined) {
+    for (int i = 0; i < p->c->statistics; i++)
+        if (p->c->own[i] && &p->c->own[i]->stat == stat)
+            return (int64_t)((hash_bytes(stat->name, strlen(stat->name)) >> 2) * 2 + joined);
+    return (joined ? RECORDED_STATISTICS : 0) + (stat - recorded_statistics);
+}
+
 /* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
 static sr_status read_sample(const comparison *p, const site_choice *at, const statistic *stat,
                              sample *x, sr_failure *why) {
     const series of = {p->set->run[at->run], at->site, stat, FROM_SCALARS};
     const sample_plan plan = {p->s->after, p->s->resamples, p->s->block};
     return sample_make(x, &plan, &of, &p->window[at->run],
-                       stream(p, at, stat - recorded_statistics), why);
+                       stream(p, at, stream_number(p, stat, false)), why);
 }
 
 static sr_status join_samples(const comparison *p, const statistic *stat, const sample *one,
@@ -165,7 +186,7 @@ static sr_status join_samples(const comparison *p, const statistic *stat, const 
     if (!enough) return SR_OK;
     g->drawn = malloc((size_t)(BOOTSTRAP_TAILS * p->s->resamples) * sizeof *g->drawn);
     if (!g->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    const rng random = stream(p, g->at, RECORDED_STATISTICS + (stat - recorded_statistics));
+    const rng random = stream(p, g->at, stream_number(p, stat, true));
     bootstrap_runs(drawn, g->runs, random, p->s->resamples, g->drawn);
     return SR_OK;
 }
@@ -367,6 +388,13 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
     sr_fail(why, SR_FORMAT, "%s and the other run%s have no statistic at a common site",
             p->set->path[0], p->set->count > 2 ? "s" : "");
+    for (int i = 0; i < p->c->statistics; i++)
+        for (int r = 1; p->c->own[i] && r < p->set->count; r++)
+            if (!same_unit(p, r, i)) {
+                sr_hint(why, "the runs do not declare %s alike: `statrec info` tells their units",
+                        p->c->wanted[i]->name);
+                return SR_FORMAT;
+            }
     if (strcmp(p->s->match, "name") == 0)
         sr_hint(why, "--match depth, first or last compares sites of different names");
     return SR_FORMAT;
@@ -404,6 +432,7 @@ static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **
         status = windows_make(windows, p->set, p->s->startup, p->s->phase, p->table, why);
     p->window = *windows;
     if (status != SR_OK) return status;
+    choice_note_own(c, p->set, true, p->table);
     comparable_warn(c, p->set, p->table);
     const int64_t pairs = count_pairs(p);
     note_method(p, pairs, p->table);
@@ -420,10 +449,13 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     step_window *windows = NULL;
     if (set->count < 2) return sr_fail(why, SR_USAGE, "a comparison needs two runs or more");
     sr_status status =
-        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, s->stat, why);
+        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, set, s->stat, why);
     if (status == SR_OK)
         status = table_head_begin(&head, &table, "stat-compare", command, set, why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK) {
+        choice_free(&c);
+        return status;
+    }
     comparison p = {s, set, &c, &groups, NULL, &table};
     status = prepare(&p, &c, &groups, &windows, why);
     if (status == SR_OK)

@@ -1,4 +1,5 @@
-/* Training and validation curves: the columns of /steps, or of /evals, with epoch and percent.
+/* Training and validation curves: the columns of /steps, those that the runs declare too, or of /evals,
+ * with epoch and percent.
  *
  *     percent = 100 * step / last step of the run
  *
@@ -17,6 +18,7 @@ typedef struct settings {
     bool evals;
     int64_t buckets;
     option_text metric, phase;
+    option_text metric, stat;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -27,6 +29,10 @@ static const option rows[] = {
                 "with --evals: only these metrics, names separated by commas, a column for each "
                 "whether a run declares it or not; default: all that the runs declare",
                 .value = "METRIC"),
+                "whether a run declares it or not; default: all that the runs declare"),
+    TEXT_OPTION("Output", "stat", AT(stat), "",
+                "without --evals: beside step and epoch only these columns, names separated by "
+                "commas; default: all"),
     INT_OPTION(
         "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
         "of each of so many parts of the epochs only the smallest, the median and the largest "
@@ -39,14 +45,15 @@ typedef struct column {
     const char *name, *definition;
     bool whole;
     const sr_run_metric *metric; /* NULL: none */
+    const sr_run_declared *own;  /* a number per step that the runs declare; NULL: the format's */
 } column;
 
-#define WHOLE(name, definition)      {#name, definition, true, NULL},
-#define REAL(name, unit, definition) {#name, definition, false, NULL},
+#define WHOLE(name, definition)      {#name, definition, true, NULL, NULL},
+#define REAL(name, unit, definition) {#name, definition, false, NULL, NULL},
 static const column step_column[] = {SR_STEP_INTS(WHOLE) SR_STEP_REALS(REAL)};
 static const column eval_column[] = {
-    {"step", "step after which the evaluation was made", true, NULL},
-    {"epoch", "passes over the training data at this evaluation", false, NULL}};
+    {"step", "step after which the evaluation was made", true, NULL, NULL},
+    {"epoch", "passes over the training data at this evaluation", false, NULL, NULL}};
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
     EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* and those of metrics */
@@ -76,17 +83,32 @@ static sr_status read_eval(const sr_runfile *run, const char *name, int64_t firs
     return SR_OK;
 }
 
-static const group steps = {step_column, STEP_COLUMNS, step_rows, sr_run_step_reals};
+static const column *format_column(const char *name) {
+    for (int i = 0; i < STEP_COLUMNS; i++)
+        if (strcmp(step_column[i].name, name) == 0) return &step_column[i];
+    return NULL;
+}
+
+static sr_status read_step(const sr_runfile *run, const char *name, int64_t first, int64_t count,
+                           double *value, sr_failure *why) {
+    if (format_column(name) || declared_named(run, name, SR_PER_STEP))
+        return sr_run_step_reals(run, name, first, count, value, why);
+    for (int64_t i = 0; i < count; i++) value[i] = NAN;
+    return SR_OK;
+}
 
 static void print_help(const void *self) {
     (void)self;
     printf(
         "usage: stat-curve RUN.h5... [--evals [--metric NAME[,NAME...]]] [--buckets N]\n"
         "                  [--phase PHASE]\n\n"
+        "usage: stat-curve RUN.h5... [--stat NAME[,NAME...]] [--buckets N]\n"
+        "       stat-curve RUN.h5... --evals [--metric NAME[,NAME...]] [--buckets N]\n\n"
         "Training curves (one row per step), or with --evals validation curves.\n"
         "Writes a tab-separated table with its definitions in `#` lines.\n\nColumns per step:\n");
     for (int i = 0; i < STEP_COLUMNS; i++)
         printf("  %-16s %s\n", step_column[i].name, step_column[i].definition);
+    printf("  and the numbers per step that the runs declare: statrec info lists them\n");
     printf("\nColumns per evaluation:\n");
     for (int i = 0; i < EVAL_COLUMNS; i++)
         printf("  %-16s %s\n", eval_column[i].name, eval_column[i].definition);
@@ -95,16 +117,16 @@ static void print_help(const void *self) {
     options_help(options, stdout);
 }
 
-/* -- columns of metrics ---------------------------------------------------------------------- */
+/* -- columns --------------------------------------------------------------------------------- */
 
-/* The columns of evaluations: of all metrics that the runs declare, or of the chosen ones. */
-typedef struct eval_columns {
+/* Those of a table: of all that the runs have, or of the chosen ones. */
+typedef struct column_list {
     column *column; /* [columns] */
     int columns;
     char *names; /* chosen ones, cut at their commas */
-} eval_columns;
+} column_list;
 
-static sr_status add_column(eval_columns *e, column c, sr_failure *why) {
+static sr_status add_column(column_list *e, column c, sr_failure *why) {
     for (int i = 0; i < e->columns; i++)
         if (strcmp(e->column[i].name, c.name) == 0) return SR_OK;
     column *grown = realloc(e->column, (size_t)(e->columns + 1) * sizeof *grown);
@@ -114,16 +136,16 @@ static sr_status add_column(eval_columns *e, column c, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status add_declared(eval_columns *e, const run_set *set, sr_failure *why) {
+static sr_status add_declared(column_list *e, const run_set *set, sr_failure *why) {
     const sr_run_metric *m;
     sr_status status = SR_OK;
     for (int r = 0; r < set->count; r++)
         for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
-            status = add_column(e, (column){m->name, m->definition, false, m}, why);
+            status = add_column(e, (column){m->name, m->definition, false, m, NULL}, why);
     return status;
 }
 
-static sr_status add_chosen(eval_columns *e, const run_set *set, const char *words,
+static sr_status add_chosen(column_list *e, const run_set *set, const char *words,
                             sr_failure *why) {
     sr_status status = SR_OK;
     e->names = malloc(strlen(words) + 1);
@@ -134,15 +156,15 @@ static sr_status add_chosen(eval_columns *e, const run_set *set, const char *wor
         const sr_run_metric *m = metric_find(set, at, strlen(at));
         if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
         const char *definition = m ? m->definition : "declared by no run";
-        status = add_column(e, (column){at, definition, false, m}, why);
+        status = add_column(e, (column){at, definition, false, m, NULL}, why);
     }
     return status;
 }
 
-static sr_status eval_columns_make(eval_columns *e, const run_set *set, const char *words,
+static sr_status eval_columns_make(column_list *e, const run_set *set, const char *words,
                                    sr_failure *why) {
     sr_status status = SR_OK;
-    *e = (eval_columns){.columns = 0};
+    *e = (column_list){.columns = 0};
     for (int i = 0; i < EVAL_COLUMNS && status == SR_OK; i++)
         status = add_column(e, eval_column[i], why);
     if (status == SR_OK)
@@ -153,7 +175,59 @@ static sr_status eval_columns_make(eval_columns *e, const run_set *set, const ch
     return status;
 }
 
-static void eval_columns_free(eval_columns *e) {
+static sr_status refuse_step(const run_set *set, const char *name, sr_failure *why) {
+    enum { SHOWN = 32 };
+    const char *own[SHOWN];
+    char text[512];
+    size_t used = 0;
+    if (declared_find(set, name, SR_PER_SITE)) {
+        sr_fail(why, SR_USAGE, "--stat: '%.80s' is a number per site, not per step", name);
+        sr_hint(why, "stat-scalar prints it");
+        return SR_USAGE;
+    }
+    const int count = declared_list(set, SR_PER_STEP, own, SHOWN);
+    for (int i = 0; i < STEP_COLUMNS + count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
+                                 i < STEP_COLUMNS ? step_column[i].name : own[i - STEP_COLUMNS]);
+    return sr_fail(why, SR_USAGE, "--stat: no column '%.80s' of steps; there are %s", name, text);
+}
+
+static sr_status add_step(column_list *e, const run_set *set, const char *name, sr_failure *why) {
+    const column *format = format_column(name);
+    if (format) return add_column(e, *format, why);
+    const sr_run_declared *own = declared_find(set, name, SR_PER_STEP);
+    if (!own) return refuse_step(set, name, why);
+    return add_column(e, (column){own->name, own->definition, false, NULL, own}, why);
+}
+
+static sr_status add_all_steps(column_list *e, const run_set *set, sr_failure *why) {
+    const char *own[TSV_COLUMNS];
+    const int count = declared_list(set, SR_PER_STEP, own, TSV_COLUMNS);
+    sr_status status = SR_OK;
+    for (int i = 0; i < STEP_COLUMNS && status == SR_OK; i++)
+        status = add_column(e, step_column[i], why);
+    for (int i = 0; i < count && status == SR_OK; i++) status = add_step(e, set, own[i], why);
+    return status;
+}
+
+static sr_status step_columns_make(column_list *e, const run_set *set, const char *words,
+                                   sr_failure *why) {
+    *e = (column_list){.names = malloc(strlen(words) + 1)};
+    if (!e->names) return sr_fail(why, SR_MEMORY, "out of memory");
+    strcpy(e->names, words);
+    sr_status status = *words ? add_step(e, set, "step", why) : add_all_steps(e, set, why);
+    if (status == SR_OK) status = add_step(e, set, "epoch", why);
+    for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
+        if ((end = strchr(at, ','))) *end++ = 0;
+        status = add_step(e, set, at, why);
+    }
+    if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
+        status = sr_fail(why, SR_USAGE, "%d columns are too many for one table: --stat chooses",
+                         2 + e->columns);
+    return status;
+}
+
+static void column_list_free(column_list *e) {
     free(e->column);
     free(e->names);
 }
@@ -167,9 +241,12 @@ static void declare_columns(const group *g, tsv *table) {
         const column *c = &g->column[i];
         const char *direction = c->metric ? metric_direction(c->metric) : "";
         char text[2 * SR_DEFINITION_SIZE];
+        if (c->own)
+            declared_text(c->own, text);
+        else
         snprintf(text, sizeof text, "%s%s%s%s%s%s", c->definition, c->metric ? " (" : "",
-                 c->metric ? c->metric->unit : "", c->metric ? ")" : "", *direction ? "; " : "",
-                 direction);
+                     c->metric ? c->metric->unit : "", c->metric ? ")" : "",
+                     *direction ? "; " : "", direction);
         tsv_column(table, c->name, text);
     }
     tsv_header(table);
@@ -328,6 +405,22 @@ static sr_status check_rows(const settings *s, const group *g, const run_set *se
 }
 
 static void note_group(const settings *s, const group *g, const run_set *set, tsv *table) {
+static void note_column(const column *c, const run_set *set, tsv *table) {
+    if (c->metric) metric_warn(set, c->name, strlen(c->name), table);
+    if (!c->own) return;
+    declared_warn(set, c->name, SR_PER_STEP, table);
+    for (int r = 0; r < set->count; r++)
+        if (!declared_named(set->run[r], c->name, SR_PER_STEP))
+            tsv_note(table, "note", "%s does not declare %s", set->path[r], c->name);
+}
+
+static sr_status print_group(const settings *s, const group *g, const run_set *set,
+                             const char *command, sr_failure *why) {
+    tsv table;
+    table_head head;
+    sr_status status = check_rows(g, set, why);
+    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-curve", command, set, why);
+    if (status != SR_OK) return status;
     if (s->buckets)
         tsv_note(
             table, "note",
@@ -353,6 +446,7 @@ static sr_status print_group(const settings *s, const group *g, const run_set *s
         for (int r = 0; r < set->count && window; r++)
             window_describe(&window[r], set->path[r], &table);
         note_group(s, g, set, &table);
+    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], set, &table);
         status = table_head_print(&head, &table, why);
     }
     if (status == SR_OK) {
@@ -368,12 +462,15 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     const settings *s = self;
     if (!s->evals && s->metric[0])
         return sr_fail(why, SR_USAGE, "--metric '%s' goes with --evals only", s->metric);
-    if (!s->evals) return print_group(s, &steps, set, command, why);
-    eval_columns e;
-    sr_status status = eval_columns_make(&e, set, s->metric, why);
-    const group evals = {e.column, e.columns, eval_rows, read_eval};
-    if (status == SR_OK) status = print_group(s, &evals, set, command, why);
-    eval_columns_free(&e);
+    if (s->evals && s->stat[0])
+        return sr_fail(why, SR_USAGE, "--stat '%s' does not go with --evals", s->stat);
+    column_list e;
+    sr_status status = s->evals ? eval_columns_make(&e, set, s->metric, why)
+                                : step_columns_make(&e, set, s->stat, why);
+    const group g = {e.column, e.columns, s->evals ? eval_rows : step_rows,
+                     s->evals ? read_eval : read_step};
+    if (status == SR_OK) status = print_group(s, &g, set, command, why);
+    column_list_free(&e);
     return status;
 }
 

@@ -36,6 +36,8 @@ static const option rows[] = {
         .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
                 "statistics separated by commas: any name below /scalars", .value = "STAT,..."),
+                "statistics separated by commas: any name below /scalars, those that the "
+                "runs declare too"),
     REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",
                 "an outlier is further from the median, on either side, than this many median "
                 "absolute deviations"),
@@ -57,6 +59,7 @@ static void print_help(const void *self) {
     for (int i = 0; i < RECORDED_STATISTICS; i++)
         printf("  %-16s %s\n", recorded_statistics[i].name,
                statistic_definition(&recorded_statistics[i]));
+    printf("  and the numbers per site that the runs declare: statrec info lists them\n");
     printf("\n");
     options_help(options, stdout);
 }
@@ -266,14 +269,18 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     choice c = {0};
     step_window *windows = NULL;
     sr_status status =
-        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, s->stat, why);
+        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, set, s->stat, why);
     if (status == SR_OK)
         status = table_head_begin(&head, &table, "stat-outlier", command, set, why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK) {
+        choice_free(&c);
+        return status;
+    }
     tsv_note(&table, "k", "%g median absolute deviations, on either side of the median", s->k);
     if (s->parts > 1)
         tsv_note(&table, "parts", "%lld equal parts of the steps below", (long long)s->parts);
     status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
+    if (status == SR_OK) choice_note_own(&c, set, true, &table);
     if (status == SR_OK) comparable_warn(&c, set, &table);
     if (status == SR_OK) status = windows_make(&windows, set, s->startup, s->phase, &table, why);
     if (status == SR_OK)

@@ -1,4 +1,5 @@
-/* Any recorded scalar of format.h, or a form of one (analysis_forms.c), by its own name. For the ones with an analysis of their own
+/* Any recorded scalar of format.h, a form of one (analysis_forms.c), or a number per site that the run's
+ * program declared, by its own name. For the ones with an analysis of their own
  * (stat-distance, stat-gradnorm, stat-tid, stat-lngrad), that one also says where the formula is
  * from.
  */
@@ -7,7 +8,7 @@
 int main(int argc, char **argv) {
     const analysis a = {
         .program = "stat-scalar",
-        .does = "Any recorded scalar, per site.",
+        .does = "Any recorded scalar, per site, those that the runs declare too (statrec info lists them).",
         .stat = recorded_statistics,
         .statistics = RECORDED_STATISTICS,
         .default_stat = "rows,nonfinite",

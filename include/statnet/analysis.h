@@ -100,6 +100,28 @@ extern const char *const vector_names[SR_VECTOR_COUNT];
 sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t count,
                        double *const *value, sr_failure *why);
 
+/* -- numbers of the runs' own: analysis_declared.c -------------------------------------------- */
+
+/* What the program of a run declared of this name (sr_declare_scalar); NULL when it did not. And what
+ * the first of the runs that has it did. */
+const sr_run_declared *declared_named(const sr_runfile *run, const char *name, sr_scope scope);
+const sr_run_declared *declared_find(const run_set *set, const char *name, sr_scope scope);
+/* Their names, each once, in the order of the runs; how many of the `most` there are. */
+int declared_list(const run_set *set, sr_scope scope, const char **names, int most);
+enum { DECLARED_TEXT = SR_DEFINITION_SIZE + SR_NAME_SIZE + 8 };
+/* "definition (unit)" */
+void declared_text(const sr_run_declared *d, char text[DECLARED_TEXT]);
+/* A `# warning:` line when runs declare one name with different units, a `# note:` line for each that
+ * defines it otherwise than the first. */
+void declared_warn(const run_set *set, const char *name, sr_scope scope, tsv *table);
+
+/* A statistic that is a number of the runs' own, one per site. */
+typedef struct own_statistic {
+    statistic stat;
+    const sr_run_declared *of; /* as the first run with it declares it */
+    char definition[DECLARED_TEXT];
+} own_statistic;
+
 /* -- choice of sites ------------------------------------------------------------------------- */
 
 /* One site of one run, and which of the wanted statistics it has. */
@@ -111,14 +133,19 @@ typedef struct site_choice {
 
 typedef struct choice {
     const statistic *wanted[ANALYSIS_STATISTICS];
+    own_statistic *own[ANALYSIS_STATISTICS]; /* of wanted[i], which is in it; NULL: the format's */
     int statistics;
     site_choice *site; /* [sites], runs in their order, sites in forward order */
     int64_t sites;
 } choice;
 
-/* words: comma-separated `word`s of stats[count]. */
-sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const char *words,
-                                sr_failure *why);
+/* words: comma-separated `word`s of stats[count], or numbers per site that a run of the set declares
+ * (NULL: none). */
+sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const run_set *set,
+                                const char *words, sr_failure *why);
+/* What must be said of the numbers among them that runs declare: declared_warn, and where a run has a
+ * number of its own under the name of another statistic. define: a `# statistic:` line of each too. */
+void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table);
 /* A site that "last-bn" may mean: batch statistics, and no final norm of a stack (NAME.final), which
  * the models of the RBN paper do not have as BN. */
 bool choice_is_bn_layer(const sr_run_site *site);

@@ -192,12 +192,14 @@ class Recorder:
 
     @_call(-1)
     def add_site(self, name, norm="", kind="", family="sigma", *, width, depth=0, eps,
-                 alpha=_NAN, layer_scale=0, repeat="last", observed=False):
+                 alpha=_NAN, layer_scale=0, repeat="last", observed=False, axis=None, uses=None,
+                 constants=None):
         """Number of a new site of `width` features. alpha weighs the OLD running value.
 
         family: "sigma", "psi", "pn", "row", "own" or "none". repeat: what several forward passes
         in one step are, "last" or "merge". observed: the batch statistics are those of an
-        observer, not what the method uses.
+        observer, not what the method uses. axis ("batch", "row", "sample", "-"), uses ("mu,sigma2")
+        and constants: as in /sites; what is left out follows from the family.
         """
         number = library().sr_family_find(encoded(family, "family"))
         if library().sr_family_name(number) != family.encode():
@@ -207,7 +209,10 @@ class Recorder:
             family=number, width=_integer(width, "width", 32), depth=_integer(depth, "depth", 32),
             eps=_real(eps, "eps"), alpha=_real(alpha, "alpha"),
             layer_scale=_integer(layer_scale, "layer_scale", 32),
-            repeat=_abi.REPEATS.index(_choice(repeat, _abi.REPEATS, "repeat")))
+            repeat=_abi.REPEATS.index(_choice(repeat, _abi.REPEATS, "repeat")),
+            **{field: encoded(text, field)
+               for field, text in (("axis", axis), ("uses", uses), ("constants", constants))
+               if text is not None})
         added = self._numbered(library().sr_add_site(self._pointer, ctypes.byref(site)))
         self._widths.append(site.width)
         if observed:

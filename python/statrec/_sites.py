@@ -23,6 +23,7 @@ class Site:
     def __init__(self, name, module):
         self.name, self.module = name, module
         self.norm, self.family, self.kind = "none", "none", ""
+        self.axis = self.uses = None  # what follows from the family
         self.width, self.eps, self.alpha = None, 1e-5, math.nan
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
@@ -31,7 +32,7 @@ class Site:
         """Arguments of Recorder.add_site."""
         return dict(name=self.name, norm=self.norm, kind=self.kind, family=self.family,
                     width=self.width, depth=depth, eps=self.eps, alpha=self.alpha,
-                    repeat=repeat, observed=self.observed)
+                    repeat=repeat, observed=self.observed, axis=self.axis, uses=self.uses)
 
 
 # -- names ------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ def _batch(site, module):
 def _sample(site, module):
     grouped = isinstance(module, nn.GroupNorm)
     site.norm, site.family = "groupnorm" if grouped else "instancenorm", "row"
+    site.axis, site.uses = "sample", "mu,sigma2"
     site.width = module.num_channels if grouped else module.num_features
     site.eps, site.first = module.eps, True
 
@@ -163,6 +165,6 @@ def _row(site, module):
     site.width = math.prod(module.normalized_shape)
     site.eps = torch.finfo(torch.float32).eps if module.eps is None else module.eps
     if isinstance(module, nn.LayerNorm):
-        site.norm = "ln" if module.elementwise_affine else "ln-simple"
+        site.norm, site.uses = "ln" if module.elementwise_affine else "ln-simple", "mu,sigma2"
     else:
-        site.norm = "rmsnorm"
+        site.norm, site.uses = "rmsnorm", "psi2"

@@ -24,44 +24,99 @@ static const statistic *statistic_find(const statistic *stats, int count, const 
     return NULL;
 }
 
-enum { FEW = 12 }; /* names that fit into a message */
+enum { FEW = 12, DECLARED = 32 }; /* names that fit into a message */
 
-static sr_status unknown_statistic(const statistic *stats, int count, const char *word,
-                                   sr_failure *why) {
-    char known[1024] = "";
-    if (count > FEW) {
-        const char *names[ANALYSIS_STATISTICS], *nearest;
-        for (int i = 0; i < count; i++) names[i] = stats[i].word;
-        nearest = tool_nearest(word, names, count);
-        sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'", word);
-        sr_hint(why, "%s%s%s--help lists all %d", nearest ? "did you mean '" : "",
-                nearest ? nearest : "", nearest ? "'? " : "", count);
-        return SR_USAGE;
-    }
+/* "a, b" */
+static void list_names(const char *const *names, int count, char *text, size_t size) {
+    text[0] = 0;
     for (int i = 0; i < count; i++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", stats[i].word);
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
     }
-    return sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'; known: %s", word, known);
 }
 
-sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const char *words,
-                                sr_failure *why) {
+static sr_status unknown_statistic(const statistic *stats, int count, const run_set *set,
+                                   const char *word, sr_failure *why) {
+    const char *names[ANALYSIS_STATISTICS + DECLARED];
+    char known[1024], own[256];
+    for (int i = 0; i < count; i++) names[i] = stats[i].word;
+    list_names(names, count, known, sizeof known);
+    const int more = set ? declared_list(set, SR_PER_SITE, names + count, DECLARED) : 0;
+    list_names(names + count, more, own, sizeof own);
+    if (count <= FEW)
+        return sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'; known: %s", word, known);
+    if (set && declared_find(set, word, SR_PER_STEP)) {
+        sr_fail(why, SR_USAGE, "--stat: '%s' is a number per step, not per site", word);
+        sr_hint(why, "stat-curve prints it");
+        return SR_USAGE;
+    }
+    const char *nearest = tool_nearest(word, names, count + more);
+    sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'", word);
+    sr_hint(why, "%s%s%s--help lists all %d%s%s", nearest ? "did you mean '" : "",
+            nearest ? nearest : "", nearest ? "'? " : "", count,
+            more ? "; declared by these runs: " : "", own);
+    return SR_USAGE;
+}
+
+static bool is_wanted(const choice *c, const char *name) {
+    for (int i = 0; i < c->statistics; i++)
+        if (strcmp(c->wanted[i]->name, name) == 0) return true;
+    return false;
+}
+
+static own_statistic *own_make(const sr_run_declared *d, sr_failure *why) {
+    own_statistic *own = calloc(1, sizeof *own);
+    if (!own) {
+        sr_fail(why, SR_MEMORY, "out of memory");
+        return NULL;
+    }
+    declared_text(d, own->definition);
+    own->of = d;
+    own->stat = (statistic){d->name, d->name, own->definition, 0, NULL, NULL};
+    return own;
+}
+
+static sr_status add_statistic(choice *c, const statistic *stats, int count, const run_set *set,
+                               const char *word, sr_failure *why) {
+    const statistic *stat = statistic_find(stats, count, word);
+    const sr_run_declared *d = stat || !set ? NULL : declared_find(set, word, SR_PER_SITE);
+    if (!stat && !d) return unknown_statistic(stats, count, set, word, why);
+    if (is_wanted(c, stat ? stat->name : d->name)) return SR_OK;
+    if (c->statistics == ANALYSIS_STATISTICS)
+        return sr_fail(why, SR_USAGE, "--stat: more than %d statistics", ANALYSIS_STATISTICS);
+    own_statistic *own = d ? own_make(d, why) : NULL;
+    if (d && !own) return SR_MEMORY;
+    c->own[c->statistics] = own;
+    c->wanted[c->statistics++] = own ? &own->stat : stat;
+    return SR_OK;
+}
+
+sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const run_set *set,
+                                const char *words, sr_failure *why) {
     option_text text;
     snprintf(text, sizeof text, "%s", words);
     char *list = text, *word;
+    sr_status status = SR_OK;
     c->statistics = 0;
-    while ((word = next_word(&list))) {
-        const statistic *stat = statistic_find(stats, count, word);
-        if (!stat) return unknown_statistic(stats, count, word, why);
-        bool seen = false;
-        for (int i = 0; i < c->statistics; i++) seen = seen || c->wanted[i] == stat;
-        if (seen) continue;
-        if (c->statistics == ANALYSIS_STATISTICS)
-            return sr_fail(why, SR_USAGE, "--stat: more than %d statistics", ANALYSIS_STATISTICS);
-        c->wanted[c->statistics++] = stat;
+    while (status == SR_OK && (word = next_word(&list)))
+        status = add_statistic(c, stats, count, set, word, why);
+    if (status != SR_OK) choice_free(c);
+    return status;
+}
+
+void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        const char *name = c->wanted[i]->name;
+        if (c->own[i]) {
+            if (define) tsv_note(table, "statistic", "%s: %s", name, c->own[i]->definition);
+            declared_warn(set, name, SR_PER_SITE, table);
+            continue;
+        }
+        for (int r = 0; r < set->count; r++)
+            if (declared_named(set->run[r], name, SR_PER_SITE))
+                tsv_note(table, "warning", "%s declares a %s of its own; this is another: %s",
+                         set->path[r], name, statistic_definition(c->wanted[i]));
     }
-    return SR_OK;
 }
 
 /* -- sites ----------------------------------------------------------------------------------- */
@@ -173,6 +228,7 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         int64_t sites = 0;
         const sr_run_site *example = NULL, *site;
+        if (c->own[i]) continue; /* its program says what it is */
         for (int64_t k = 0; (site = sr_run_get_site(s->set->run[s->run], k)); k++) {
             if (!s->matched[k] || !s->recorded[i][k]) continue;
             if (!sr_run_only_observed(site, c->wanted[i]->name)) continue;
@@ -250,4 +306,6 @@ void choice_free(choice *c) {
     free(c->site);
     c->site = NULL;
     c->sites = 0;
+    for (int i = 0; i < c->statistics; i++) free(c->own[i]);
+    c->statistics = 0;
 }

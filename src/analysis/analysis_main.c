@@ -183,6 +183,7 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     for (int r = 0; r < set->count; r++) {
         for (int i = 0; i < c->statistics; i++) {
             char dataset[96];
+            if (c->own[i]) continue; /* declared_warn tells */
             snprintf(dataset, sizeof dataset, "scalars/%s", c->wanted[i]->name);
             const char *theirs = sr_run_definition(set->run[r], dataset);
             if (!theirs[0] || strcmp(theirs, statistic_definition(c->wanted[i])) == 0) continue;
@@ -200,6 +201,7 @@ static const char *startup_wanted(const settings *s) {
 static sr_status prepare(const statistics_program *p, step_table *j, choice *chosen,
                          step_window **windows, sr_failure *why) {
     if (j->source == FROM_SCALARS) note_other_definitions(chosen, j->set, j->table);
+    choice_note_own(chosen, j->set, false, j->table);
     tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
     sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
     if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(chosen->wanted[0]->name))
@@ -264,10 +266,15 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
                        : s->final  ? "--final"
                                    : p->a->program);
     if (s->final) return print_final(p, form.stat != p->a->stat, set, command, why);
-    sr_status status = choice_set_statistics(&chosen, form.stat, p->a->statistics, s->stat, why);
+    const run_set *own = form.stat == recorded_statistics ? set : NULL;
+    sr_status status =
+        choice_set_statistics(&chosen, form.stat, p->a->statistics, own, s->stat, why);
     if (status != SR_OK) return status;
     status = table_head_begin(&head, &table, p->a->program, command, set, why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK) {
+        choice_free(&chosen);
+        return status;
+    }
     status = prepare(p, &j, &chosen, &windows, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);

@@ -43,6 +43,7 @@ static int print_help(void) {
         "  sites [S]                  names, as bytes\n"
         "  steps/NAME [T]             step, update, tokens, epoch, loss, lr, grad_norm, seconds\n"
         "  scalars/NAME [T, S]        NaN where a site has none\n"
+        "                             both: what the program declared too\n"
         "  vectors/step [V]\n"
         "  vectors/NAME/SITE [V, d]   of sites that have any\n"
         "  evals/NAME [E]             with evals/step\n"
@@ -137,6 +138,13 @@ static sr_status export_steps(exporter *e, sr_failure *why) {
     if (status == SR_OK) status = add_column(e, "steps", #name, NPZ_FLOAT64, rows, number, why);
     SR_STEP_INTS(WHOLE)
     SR_STEP_REALS(REAL)
+    const sr_run_declared *d;
+    for (int64_t i = 0; status == SR_OK && (d = sr_run_get_declared(e->run, i)); i++) {
+        if (d->scope != SR_PER_STEP) continue;
+        status = sr_run_step_reals(e->run, d->name, 0, rows, number, why);
+        if (status == SR_OK)
+            status = add_column(e, "steps", d->name, NPZ_FLOAT64, rows, number, why);
+    }
     free(whole), free(number);
     return status;
 }

@@ -136,6 +136,7 @@ static void print_origin(const sr_runfile *f) {
     print_text("host", info->host);
     print_text("git", info->git);
     print_text("parent", info->parent);
+    print_text("ranks", info->ranks);
     print_text("created", info->created);
     print_text("finished", info->finished);
     if (!isnan(info->wall_seconds)) {
@@ -373,6 +374,7 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
     print_evals(f, &part), print_damage(f, &part, why);
     print_sites(f);
     print_names(f, "scalars", sr_run_has_scalar);
+    info_print_declared(f);
     print_names(f, "vectors", sr_run_has_vector);
     print_names(f, "embeddings", NULL);
     print_spectra(f, &part), print_damage(f, &part, why);
@@ -397,6 +399,7 @@ static void note_run(const sr_runfile *f, tsv *table) {
                  {"host", info->host},
                  {"git", info->git},
                  {"parent", info->parent},
+                 {"ranks", info->ranks},
                  {"created", info->created},
                  {"finished", info->finished},
                  {"weights", info->weights_digest}};
@@ -406,6 +409,7 @@ static void note_run(const sr_runfile *f, tsv *table) {
     tsv_note(table, "rows", "%lld steps, %lld vectors, %lld evaluations, %lld spectra",
              (long long)info->steps, (long long)info->vectors, (long long)info->evals,
              (long long)info->spectra);
+    info_note_declared(f, table);
 }
 
 static void print_site_table(const sr_runfile *f, tsv *table) {

@@ -1,9 +1,11 @@
 /* writing.h -- what cmd_info.c has from its neighbours: whether somebody still writes a run file
- * (cmd_follow.c), and what a checkpoint says (cmd_info_checkpoint.c). */
+ * (cmd_follow.c), what its program declared (cmd_info_declared.c), and what a checkpoint says
+ * (cmd_info_checkpoint.c). */
 #ifndef CLI_WRITING_H
 #define CLI_WRITING_H
 
 #include "statnet/tool.h"
+#include "statnet/tsv.h"
 #include "statrec/runfile.h"
 
 typedef enum {
@@ -16,6 +18,10 @@ typedef enum {
 writer_state writing_look(const sr_run_info *info, long *pid, double *idle);
 /* Prints a line when rows arrive, until the run ends or its writer is gone. */
 int writing_follow(const tool *t, const char *path);
+
+/* A line for each number that the program of the run declared; the same as notes of a table. */
+void info_print_declared(const sr_runfile *f);
+void info_note_declared(const sr_runfile *f, tsv *table);
 
 /* Prints what a checkpoint says of itself; with the options of its run. */
 sr_status checkpoint_info(const char *path, bool options, sr_failure *why);

@@ -23,6 +23,8 @@ typedef struct comparability {
     const char *reason;
 } comparability;
 
+#define SCALAR_NAME(name, ...) #name,
+
 #define BATCH    (SR_DEPENDS_ROWS | SR_DEPENDS_BATCHES)
 #define RUNNING  (BATCH | SR_DEPENDS_ALPHA)
 #define SUM      (SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS)
@@ -52,11 +54,21 @@ static const comparability rows[] = {
     {"direct_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
 };
 
+/* Behind forms stand the names of format.h; tid_total is the sum of two. What a host calls g_ something
+ * is none of these. */
+static bool is_known(const char *name, size_t length) {
+    static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) return true;
+    return false;
+}
+
 static bool fits(const comparability *c, const char *name) {
     const size_t begin = strlen(c->begin), end = strlen(c->end), length = strlen(name);
     const bool open = begin > 0 && c->begin[begin - 1] == '_';
     return (open ? length >= begin + end : length == begin + end) &&
-           strncmp(name, c->begin, begin) == 0 && strcmp(name + length - end, c->end) == 0;
+           strncmp(name, c->begin, begin) == 0 && strcmp(name + length - end, c->end) == 0 &&
+           is_known(name, length - end);
 }
 
 unsigned sr_depends(const char *statistic, sr_instead *instead) {
