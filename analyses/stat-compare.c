@@ -385,6 +385,17 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
     note_cover(p, pairs, t);
 }
 
+/* Of runs that declare a number, but in another unit than the first. */
+static void note_units(const comparison *p) {
+    for (int i = 0; i < p->c->statistics; i++)
+        for (int r = 1; r < p->set->count; r++)
+            if (declared_named(p->set->run[0], p->c->wanted[i]->name, SR_PER_SITE) &&
+                declared_named(p->set->run[r], p->c->wanted[i]->name, SR_PER_SITE) &&
+                !same_unit(p, r, i))
+                tsv_note(p->table, "note", "%s: %s is in another unit than in %s: not compared",
+                         p->set->path[r], p->c->wanted[i]->name, p->set->path[0]);
+}
+
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
     sr_fail(why, SR_FORMAT, "%s and the other run%s have no statistic at a common site",
             p->set->path[0], p->set->count > 2 ? "s" : "");
@@ -433,6 +444,7 @@ static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **
     p->window = *windows;
     if (status != SR_OK) return status;
     choice_note_own(c, p->set, true, p->table);
+    note_units(p);
     comparable_warn(c, p->set, p->table);
     const int64_t pairs = count_pairs(p);
     note_method(p, pairs, p->table);

@@ -177,7 +177,7 @@ static sr_status eval_columns_make(column_list *e, const run_set *set, const cha
 
 static sr_status refuse_step(const run_set *set, const char *name, sr_failure *why) {
     enum { SHOWN = 32 };
-    const char *own[SHOWN];
+    const char *names[STEP_COLUMNS + SHOWN];
     char text[512];
     size_t used = 0;
     if (declared_find(set, name, SR_PER_SITE)) {
@@ -185,18 +185,26 @@ static sr_status refuse_step(const run_set *set, const char *name, sr_failure *w
         sr_hint(why, "stat-scalar prints it");
         return SR_USAGE;
     }
-    const int count = declared_list(set, SR_PER_STEP, own, SHOWN);
-    for (int i = 0; i < STEP_COLUMNS + count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
-                                 i < STEP_COLUMNS ? step_column[i].name : own[i - STEP_COLUMNS]);
-    return sr_fail(why, SR_USAGE, "--stat: no column '%.80s' of steps; there are %s", name, text);
+    for (int i = 0; i < STEP_COLUMNS; i++) names[i] = step_column[i].name;
+    const int count =
+        STEP_COLUMNS + declared_list(set, SR_PER_STEP, names + STEP_COLUMNS, SHOWN);
+    const char *nearest = tool_nearest(name, names, count);
+    for (int i = 0; i < count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", names[i]);
+    sr_fail(why, SR_USAGE, "--stat: no column '%.80s' of steps; there are %s", name, text);
+    if (nearest) sr_hint(why, "did you mean '%s'?", nearest);
+    return SR_USAGE;
 }
 
-static sr_status add_step(column_list *e, const run_set *set, const char *name, sr_failure *why) {
+/* missing: whether a name that no run has makes a column without values. */
+static sr_status add_step(column_list *e, const run_set *set, const char *name, bool missing,
+                          sr_failure *why) {
     const column *format = format_column(name);
     if (format) return add_column(e, *format, why);
     const sr_run_declared *own = declared_find(set, name, SR_PER_STEP);
-    if (!own) return refuse_step(set, name, why);
+    if (!own && !missing) return refuse_step(set, name, why);
+    if (!own)
+        return add_column(e, (column){name, "declared by no run", false, NULL, NULL}, why);
     return add_column(e, (column){own->name, own->definition, false, NULL, own}, why);
 }
 
@@ -206,20 +214,34 @@ static sr_status add_all_steps(column_list *e, const run_set *set, sr_failure *w
     sr_status status = SR_OK;
     for (int i = 0; i < STEP_COLUMNS && status == SR_OK; i++)
         status = add_column(e, step_column[i], why);
-    for (int i = 0; i < count && status == SR_OK; i++) status = add_step(e, set, own[i], why);
+    for (int i = 0; i < count && status == SR_OK; i++) status = add_step(e, set, own[i], false, why);
     return status;
 }
 
+static bool has_step(const run_set *set, const char *words) {
+    char name[SR_NAME_SIZE];
+    for (const char *at = words; *at; at += *at == ',') {
+        const size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (format_column(name) || declared_find(set, name, SR_PER_STEP)) return true;
+        at += length;
+    }
+    return false;
+}
+
+/* Of several words one must be a column; the others are columns without values, as of metrics. */
 static sr_status step_columns_make(column_list *e, const run_set *set, const char *words,
                                    sr_failure *why) {
     *e = (column_list){.names = malloc(strlen(words) + 1)};
     if (!e->names) return sr_fail(why, SR_MEMORY, "out of memory");
     strcpy(e->names, words);
-    sr_status status = *words ? add_step(e, set, "step", why) : add_all_steps(e, set, why);
-    if (status == SR_OK) status = add_step(e, set, "epoch", why);
+    const bool any = has_step(set, words);
+    sr_status status = *words ? add_column(e, *format_column("step"), why)
+                              : add_all_steps(e, set, why);
+    if (status == SR_OK) status = add_column(e, *format_column("epoch"), why);
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
-        status = add_step(e, set, at, why);
+        status = add_step(e, set, at, any, why);
     }
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
         status = sr_fail(why, SR_USAGE, "%d columns are too many for one table: --stat chooses",

@@ -11,7 +11,7 @@
 #: curves d by site x percent y {stat} buckets 50
 # A panel per name of a site, in the order of the forward pass, many on a higher page (--site chooses); a line per run:
 # median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for
-# all sites. --stat NAME draws any recorded scalar; runs without it are left out.
+# all sites. --stat NAME draws any recorded scalar, also one that the runs declare; runs without it are left out.
 # The table `all` fails when no run has it.
 
 most_panels = 120
@@ -46,12 +46,14 @@ set title noenhanced font ',7' offset 0,-0.75
 band(k) = sprintf('d index %d using d_x:d_y1_low:d_y1_high with filledcurves linetype %d fillstyle transparent solid %g noborder, ', k - 1, d_run[k], runs > 3 ? 0.15 : 0.28)
 line(k) = sprintf('d index %d using d_x:d_y1 with lines linetype %d, ', k - 1, d_run[k])
 
+# A number that the runs declare may have any sign.
+signed = stat_own && d_y1_least <= 0
 set multiplot
 do for [i=1:panels] {
     c = 1 + (i - 1) % columns
     r = 1 + int((i - 1) / columns)
     eval panel(c, columns, r, rows)
-    if (d_y1_positive < d_y1_largest || d_y1_least > 0) { eval log_y(d_y1_positive, d_y1_largest) } else { eval linear_y(d_y1_least, d_y1_largest) }
+    if (!signed && (d_y1_positive < d_y1_largest || d_y1_least > 0)) { eval log_y(d_y1_positive, d_y1_largest) } else { eval linear_y(d_y1_least, d_y1_largest) }
     if (c > 1) { set ytics autofreq; set format y '' }
     set format x (i + columns > panels ? '%g' : '')
     unset xlabel

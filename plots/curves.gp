@@ -7,17 +7,31 @@
 #: table t stat-curve {run} --buckets {buckets} --phase {steps}
 #: curves t x epoch y loss buckets 100
 #: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss,valid_accuracy
+#: controls x y scale smooth
+#: stat loss
+#: table each stat-curve {run} --stat step,{stat} --buckets 1
+#: table all stat-curve {runs} --stat {stat} --buckets 1
+#: table t stat-curve {run} --stat step,{stat} --buckets {buckets}
+#: curves t x epoch y {stat} buckets 100
+#: table? v stat-curve {run} --evals --metric valid_loss,valid_accuracy
 #: curves v x epoch y valid_loss,valid_accuracy
-# Any runs side by side; `converge` shows how LN variants differ (AdaNorm figures 1-3). Training loss: median and range of each 1/100 of training. Validation loss in running statistics, as the
+# Any runs side by side; `converge` shows how LN variants differ (AdaNorm figures 1-3). Training loss: median and range of each 1/100 of training; --stat NAME draws another column of the steps
+# in its place, also one that the runs declare, without validation losses. Runs without it are left out. The table `all` fails when none has it, `each` tells which run cannot be read. Validation loss in running statistics, as the
 # run measured it; where no run has any, the training loss takes the whole width.
 
-panels = v_valid_loss_finite > 0 ? 2 : 1
-legend_count = t_curves
+panels = stat eq 'loss' && v_valid_loss_finite > 0 ? 2 : 1
+array drawn[t_curves]
 do for [k=1:t_curves] {
-    legend_text[k] = run_label[t_run[k]]
-    legend_type[k] = t_run[k]
+    eval span(sprintf('t index %d', k - 1), 't_y1')
+    if (span_count > 0) {
+        legend_count = legend_count + 1
+        drawn[legend_count] = k
+        legend_text[legend_count] = run_label[t_run[k]]
+        legend_type[legend_count] = t_run[k]
+    }
 }
-band = t_curves > 3 ? 0.15 : 0.28
+lines = legend_count
+band = lines > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
 set xlabel 'epoch' offset 0,0.7
 
@@ -32,11 +46,11 @@ if (v_curves > 0) {
 eval epoch_x(first, last, 8)
 set multiplot
 eval panel(1, panels, 1, 1)
-eval linear_y(t_loss_least, t_loss_largest)
-set ylabel 'training loss (nats)' offset 0.2,0
-plot for [k=1:t_curves] t index k-1 using t_x:t_loss_low:t_loss_high \
-         with filledcurves linetype t_run[k] fillstyle transparent solid band noborder, \
-     for [k=1:t_curves] t index k-1 using t_x:t_loss with lines linetype t_run[k]
+eval linear_y(t_y1_least, t_y1_largest)
+set ylabel (stat eq 'loss' ? 'training loss (nats)' : stat_name(stat)) noenhanced offset 0.2,0
+plot for [i=1:lines] t index drawn[i]-1 using t_x:t_y1_low:t_y1_high \
+         with filledcurves linetype t_run[drawn[i]] fillstyle transparent solid band noborder, \
+     for [i=1:lines] t index drawn[i]-1 using t_x:t_y1 with lines linetype t_run[drawn[i]]
 if (panels == 2) {
     eval panel(2, panels, 1, 1)
     eval linear_y(v_valid_loss_least, v_valid_loss_largest)

@@ -8,7 +8,7 @@
 #: table d stat-scalar {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 100
 # Left: median of each 1/100 of training; right: largest value, so no outlier is lost. One colour scale.
-# --stat NAME draws any recorded scalar, --site GLOB some of the sites. Sites from top to bottom in the
+# --stat NAME draws any recorded scalar, also one that the run declares, --site GLOB some of the sites. Sites from top to bottom in the
 # order of the forward pass.
 
 array name[d_curves]
@@ -24,9 +24,12 @@ gap_x = 0.32
 legend_height = 0.28
 observed = strstrt(run_full[1], '(observed)') > 0 ? ' (observed)' : ''
 
-eval span_of('d', 'd_y1', '(column(d_y1) > 0 ? column(d_y1) : NaN)')
+# A number that the runs declare may have any sign: colours are linear then.
+signed = stat_own && d_y1_least <= 0 && figure_scale ne 'log'
+if (signed) { figure_scale = 'linear' }
+eval span_of('d', 'd_y1', signed ? 'column(d_y1)' : '(column(d_y1) > 0 ? column(d_y1) : NaN)')
 if (span_count == 0) { eval refuse('--stat '.stat.' has no value above 0 here') }
-eval log_cb(span_low, d_y1_largest)
+eval signed ? linear_cb(d_y1_least, d_y1_largest) : log_cb(span_low, d_y1_largest)
 set xlabel 'training (%)' offset 0,0.7
 eval percent_x(25)
 unset grid

@@ -62,7 +62,7 @@ panel(c, cs, r, rs) = (too_small(cs, rs) ? refuse('--size leaves no room for the
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
 
 # eval refuse(text): statplot ends with this text when there is nothing to draw.
-refuse(text) = sprintf("printerr '%s'; exit status 1", text)
+refuse(text) = (refused = text, 'printerr refused; exit status 1')
 
 # Metrics as readers know them: "validation loss (nats)"; with the direction behind: "validation perplexity ↓".
 short_unit(u) = u[1:4] eq 'nats' ? ' (nats)' : u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
@@ -81,7 +81,10 @@ stat_name(s) = s eq 'tid_mean' ? 'mean TID' : s eq 'tid_var' ? 'variance TID' : 
     s eq 'dist_psi2' ? 'distance of ψ²' : s eq 'dist_psi' ? 'distance of ψ' : \
     s eq 'g_mu' ? 'gradient through μ' : s eq 'g_sigma2' ? 'gradient through σ²' : s eq 'g_psi2' ? 'gradient through ψ²' : \
     s eq 'row_grad_mean' ? 'mean of dx' : s eq 'row_grad_var' ? 'variance of dx' : s eq 'rows' ? 'rows of the batch' : \
-    s eq 'nonfinite' ? 'values not finite' : s
+    s eq 'nonfinite' ? 'values not finite' : s eq 'lr' ? 'learning rate' : s eq 'grad_norm' ? 'gradient norm' : \
+    s eq stat && stat_own ? cut(s.own_unit(stat_unit), 34) : s
+# What the runs declare is called what they call it, with its unit.
+own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 
 # Long labels lose their middle: what tells two runs apart is mostly at the end.
 cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
@@ -185,8 +188,9 @@ dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend
     log_tics('x', low / 1.1, high * 1.1)
 
 # -- heat maps ---------------------------------------------------------------------------------
-# eval log_cb(low, high): colours by the logarithm, labelled like log_y.
+# eval log_cb(low, high): colours by the logarithm, labelled like log_y. linear_cb(low, high): where figure_scale is linear.
 log_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low / 1.01, high * 1.01)
+linear_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low - room(low, high), high + room(low, high))
 cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: logarithmic colours begin above 0; --linear draws others') : \
     user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \
     sprintf('unset logscale cb; set format cb "%%h"; set cbrange [%.6g:%.6g]; set cbtics autofreq; set cbtics scale 0.4 offset -0.8,0 %.6g', \

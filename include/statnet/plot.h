@@ -12,7 +12,8 @@
 
 enum {
     PLOT_PATH = 1024,
-    PLOT_NAME = 32,
+    PLOT_NAME = 64, /* as SR_NAME_SIZE */
+    PLOT_COLUMNS = 256,
     PLOT_TABLES = 12,
     PLOT_WORDS = 24,
     PLOT_KEYS = 4,
@@ -34,6 +35,7 @@ typedef struct plot_table {
     int words;
     bool curves; /* has a `curves` line */
     plot_name key[PLOT_KEYS], x, y[PLOT_VALUES];
+    bool open[PLOT_VALUES]; /* y[i] is the user's word */
     int keys, values, buckets;
     int smooth; /* running medians over so many buckets; 0: none */
 } plot_table;
@@ -56,6 +58,8 @@ typedef struct plot_template {
     double width, height;      /* inches */
     /* values of {site}, {stat} and {metric}, "" when the figure takes none */
     char site[256], stat[256], metric[256];
+    bool stat_own;       /* the runs declare the statistic (plot_own.c) */
+    char stat_unit[160]; /* and its unit, else "" */
     bool takes_control[PLOT_CONTROLS];
     bool
         one_task; /* its axes are not for runs of several models and data sets: a report has one each */
@@ -167,7 +171,7 @@ typedef struct plot_tsv {
     char *header, *line;
     size_t header_size, line_size;
     int64_t at; /* line number */
-    char *column[64], *cell[64];
+    char *column[PLOT_COLUMNS], *cell[PLOT_COLUMNS];
     int columns;
 } plot_tsv;
 
@@ -195,7 +199,7 @@ typedef struct plot_data {
     int curves;
     int finite[PLOT_VALUES]; /* curves with a finite value of y[i] */
     double least[PLOT_VALUES], positive[PLOT_VALUES], largest[PLOT_VALUES]; /* finite; or NaN */
-    char *column[64]; /* of the data file of a table without a `curves` line */
+    char *column[PLOT_COLUMNS]; /* of the data file of a table without a `curves` line */
     int columns;
 } plot_data;
 
@@ -242,6 +246,13 @@ void plot_labels_free(plot_labels *l);
  * statistics that their method does not use. given: the labels are the user's, and stay. */
 sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
                            sr_failure *why);
+
+/* -- plot_own.c: numbers that the runs declare ------------------------------------------------- */
+
+/* Whether a run declares a statistic, and in which unit; several as "s or percent". */
+bool plot_own_unit(const char *stat, char **paths, int runs, char *unit, size_t size);
+/* Whether a statistic is a column of steps, of the format or declared by a run. */
+bool plot_is_of_steps(const char *stat, char **paths, int runs);
 
 /* -- plot_comparable.c ----------------------------------------------------------------------- */
 

@@ -45,7 +45,7 @@ void declared_warn(const run_set *set, const char *name, sr_scope scope, tsv *ta
         if (strcmp(d->definition, first->definition) != 0)
             tsv_note(table, "note", "%s defines %s as: %s", set->path[r], name, d->definition);
         if (warned || strcmp(d->unit, first->unit) == 0) continue;
-        tsv_note(table, "warning", "%s: in %s in %s, in %s in %s", name, first->unit,
+        tsv_note(table, "warning", "%s: its unit is '%s' in %s and '%s' in %s", name, first->unit,
                  set->path[of], d->unit, set->path[r]);
         warned = true;
     }

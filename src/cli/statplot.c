@@ -44,6 +44,7 @@ static const option rows[] = {
                 .value = "SITE,..."),
     TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
                 "statistic; default: the figure's", .value = "STAT"),
+                "statistic, or a number that the runs declare; default: the figure's"),
     TEXT_OPTION("Content of figures that leave it open", "metric", AT(metric), "",
                 "name below /evals; default: the figure's", .value = "METRIC"),
     TEXT_OPTION(AXES, "xrange", AT(xrange), "", "FROM:TO, the ends of the x axes"),

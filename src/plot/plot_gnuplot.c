@@ -96,17 +96,19 @@ static bool is_identifier(const char *text) {
 }
 
 /* Columns of (low, median, high) of one value, which begin at `column`. */
-static void write_value(FILE *out, const char *table, const char *value, int column) {
+static void write_value(FILE *out, const char *table, const char *value, int column, int finite) {
     fprintf(out, "%s_%s_low = %d\n", table, value, column);
     fprintf(out, "%s_%s = %d\n", table, value, column + 1);
     fprintf(out, "%s_%s_high = %d\n", table, value, column + 2);
+    fprintf(out, "%s_%s_finite = %d\n", table, value, finite);
 }
 
-/* For the ends of axes; 1 where there is no such value, so that they stay usable. */
+/* A word of the user's is not written by its name: it might be that of another variable, or none.
+ * For the ends of axes; 1 where there is no such value, so that they stay usable. */
 static void write_end(FILE *out, const plot_table *t, int i, const char *which, double value) {
     if (isnan(value)) value = 1;
-    fprintf(out, "%s_%s_%s = %.9g\n%s_y%d_%s = %.9g\n", t->name, t->y[i], which, value, t->name,
-            i + 1, which, value);
+    if (!t->open[i]) fprintf(out, "%s_%s_%s = %.9g\n", t->name, t->y[i], which, value);
+    fprintf(out, "%s_y%d_%s = %.9g\n", t->name, i + 1, which, value);
 }
 
 static void write_columns(const plot_data *d, FILE *out) {
@@ -122,9 +124,8 @@ static void write_columns(const plot_data *d, FILE *out) {
     for (int i = 0; i < t->values; i++) {
         char number[16];
         snprintf(number, sizeof number, "y%d", i + 1);
-        write_value(out, t->name, t->y[i], 3 * i + 2);
-        write_value(out, t->name, number, 3 * i + 2);
-        fprintf(out, "%s_%s_finite = %d\n", t->name, t->y[i], d->finite[i]);
+        if (!t->open[i]) write_value(out, t->name, t->y[i], 3 * i + 2, d->finite[i]);
+        write_value(out, t->name, number, 3 * i + 2, d->finite[i]);
         write_end(out, t, i, "least", d->least[i]);
         write_end(out, t, i, "positive", d->positive[i]);
         write_end(out, t, i, "largest", d->largest[i]);
@@ -174,6 +175,8 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     write_text(out, "shared", job->labels->shared);
     write_text(out, "site", job->template->site);
     write_text(out, "stat", job->template->stat);
+    fprintf(out, "stat_own = %d\n", job->template->stat_own);
+    write_text(out, "stat_unit", job->template->stat_unit);
     write_text(out, "metric", job->template->metric);
     for (int i = 0; i < job->template->words; i++)
         write_text(out, job->template->word[i].name, job->template->word[i].value);

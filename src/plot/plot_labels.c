@@ -84,10 +84,10 @@ static bool distinct(const plot_labels *l) {
 
 static void label_by_parts(plot_labels *l, const label_parts *p) {
     for (int part = 0; part < PARTS; part++) {
-        const bool seed = part == SEED, other = differs(p, l->runs, part);
+        const bool seed = part == SEED, other = differs(p, l->runs, part), alike = !distinct(l);
         for (int i = 0; i < l->runs; i++) {
             append(l->full[i], sizeof l->full[i], p[i].text[part]);
-            if (seed ? other && !distinct(l) : other || l->runs == 1)
+            if (seed ? other && alike : other || l->runs == 1)
                 append(l->label[i], sizeof l->label[i], p[i].text[part]);
         }
         if (!seed && !other) append(l->shared, sizeof l->shared, p[0].text[part]);

@@ -29,6 +29,15 @@ static const char *statistic_of(const plot_table *table, int run) {
     return here ? statistic : "";
 }
 
+/* The first normalization speaks for the run, as in its label. */
+static bool only_observed(const sr_runfile *f, const char *statistic) {
+    const sr_run_site *site = sr_run_main_site(f);
+    const sr_run_declared *d;
+    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
+        if (strcmp(d->name, statistic) == 0) return false; /* its program says what it is */
+    return site && statistic[0] && sr_run_only_observed(site, statistic);
+}
+
 static void append(char text[128]) {
     const size_t used = strlen(text);
     snprintf(text + used, 128 - used, " (observed)");

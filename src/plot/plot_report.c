@@ -29,10 +29,14 @@ static void waiting_remove(waiting *w, int first, int count) {
     w->count -= count;
 }
 
-/* The figure takes what it can of the choice. */
-static plot_choice choice_for(const plot_template *t, plot_choice c) {
+/* The figure takes what it can of the choice: of steps or of sites, as its own statistic is. */
+static plot_choice choice_for(const report *r, const plot_template *t, plot_choice c) {
+    char **paths = r->request->path;
+    const int runs = r->request->runs;
     if (!t->site[0]) c.site = "";
-    if (!t->stat[0]) c.stat = "";
+    if (!t->stat[0] || (c.stat[0] && plot_is_of_steps(c.stat, paths, runs) !=
+                                         plot_is_of_steps(t->stat, paths, runs)))
+        c.stat = "";
     if (!t->metric[0]) c.metric = "";
     if (!t->prints) c.published = false, c.published_tables = "";
     int words = 0;
@@ -86,7 +90,7 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.warnings = (plot_warnings){write_warning, r->page};
         request.output = output;
         request.labels = labels;
-        request.choice = choice_for(t, r->request->choice);
+        request.choice = choice_for(r, t, r->request->choice);
         request.controls = controls_for(t, r->request->controls);
         status = plot_figure(t, &request, why);
     }

@@ -282,6 +282,15 @@ static sr_status choose(plot_template *t, const char *option, const char *given,
     return SR_OK;
 }
 
+/* Any name that a run may declare: gnuplot sees such a column by its number. */
+static bool is_column(const char *text, bool open) {
+    return open ? text[0] && strlen(text) < PLOT_NAME && !strchr(text, ',') : is_name(text);
+}
+
+static bool is_open(const char *column) {
+    return strcmp(column, "{stat}") == 0 || strcmp(column, "{metric}") == 0;
+}
+
 /* The user's word in the place of a column. */
 static sr_status choose_column(const plot_template *t, plot_name column, sr_failure *why) {
     char filled[2 * PLOT_PATH];
@@ -289,10 +298,19 @@ static sr_status choose_column(const plot_template *t, plot_name column, sr_fail
                        : strcmp(column, "{metric}") == 0 ? "metric"
                                                          : "column";
     if (!strchr(column, '{')) return SR_OK;
-    if (!plot_words_fill(t, column, filled, sizeof filled) || !is_name(filled))
+    if (!plot_words_fill(t, column, filled, sizeof filled) || !is_column(filled, is_open(column)))
         return sr_fail(why, SR_USAGE, "figure %s takes one %s, not '%.80s'", t->name, what, filled);
-    snprintf(column, PLOT_NAME, "%.31s", filled);
+    snprintf(column, PLOT_NAME, "%.63s", filled);
     return SR_OK;
+}
+
+static sr_status choose_columns(const plot_template *t, plot_table *table, sr_failure *why) {
+    sr_status status = choose_column(t, table->x, why);
+    for (int k = 0; k < table->values && status == SR_OK; k++) {
+        table->open[k] = is_open(table->y[k]);
+        status = choose_column(t, table->y[k], why);
+    }
+    return status;
 }
 
 /* The papers' metrics are those of the validation or the test set; of no task unless one is named:
@@ -301,7 +319,7 @@ static void name_metrics(plot_template *t) {
     const char *metric = strncmp(t->metric, "valid_", 6) == 0 ? t->metric + 6 : t->metric;
     if (strcmp(metric, "leading") == 0) metric = "ppl";
     for (int i = 0; i < t->prints; i++)
-        if (strcmp(t->print[i], "{metric}") == 0) snprintf(t->print[i], PLOT_NAME, "%.31s", metric);
+        if (strcmp(t->print[i], "{metric}") == 0) snprintf(t->print[i], PLOT_NAME, "%.63s", metric);
 }
 
 static sr_status choose_published(plot_template *t, const plot_choice *c, sr_failure *why) {

@@ -5,7 +5,7 @@
 
 #include "statnet/plot.h"
 
-enum { COLUMNS = sizeof((plot_tsv *)0)->column / sizeof((plot_tsv *)0)->column[0] };
+enum { COLUMNS = PLOT_COLUMNS };
 
 static int split(char *line, char *cell[COLUMNS]) {
     int count = 0;
