@@ -265,12 +265,12 @@ static void test_export(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),          cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_outliers),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_one_declares),     cmocka_unit_test(test_units),
-        cmocka_unit_test(test_same_intervals),   cmocka_unit_test(test_comparable),
-        cmocka_unit_test(test_observed),         cmocka_unit_test(test_name_of_a_form),
-        cmocka_unit_test(test_columns_of_steps), cmocka_unit_test(test_info),
+        cmocka_unit_test(test_summary),           cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_outliers),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_one_declares),      cmocka_unit_test(test_units),
+        cmocka_unit_test(test_same_intervals),    cmocka_unit_test(test_comparable),
+        cmocka_unit_test(test_observed),          cmocka_unit_test(test_name_of_a_form),
+        cmocka_unit_test(test_columns_of_steps),  cmocka_unit_test(test_info),
         cmocka_unit_test(test_check_and_recover), cmocka_unit_test(test_export)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -1,0 +1,145 @@
+/* Numbers that a program declares, in figures: drawn by name, labelled with their unit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../declared_run.h"
+#include "../programs.h"
+
+static int write_runs(void **state) {
+    (void)state;
+    write_declared_run(&(declared_run){.path = "a.h5",
+                                       .unit = "mm",
+                                       .another = "it's \"odd\" %d",
+                                       .scale = 1,
+                                       .seed = 1,
+                                       .width = 2});
+    write_declared_run(&(declared_run){
+        .path = "b.h5", .unit = "mm", .another = "key", .scale = 2, .seed = 2, .width = 2});
+    write_declared_run(&(declared_run){.path = "m.h5",
+                                       .unit = "m",
+                                       .another = "of its own: every_head and layer as long as "
+                                                  "names may be",
+                                       .scale = 0.001,
+                                       .seed = 3,
+                                       .width = 2});
+    write_declared_run(&(declared_run){.path = "none.h5", .seed = 4, .width = 2});
+    return 0;
+}
+
+static void check_says(const char *text, const char *what) {
+    if (!strstr(text, what)) fail_msg("no '%s' in:\n%.2000s", what, text);
+}
+
+static void check_silent(const char *text, const char *what) {
+    if (strstr(text, what)) fail_msg("'%s' in the figure", what);
+}
+
+/* The figure as SVG, after its warnings. */
+static program_result draw(const char *arguments, const char *warnings) {
+    program_result r = program_run("statplot %s -o x.svg && cat x.svg", arguments);
+    if (r.status != 0) fail_msg("statplot %s: exit %d: %s", arguments, r.status, r.err);
+    assert_string_equal(r.err, warnings);
+    return r;
+}
+
+static void test_layers(void **state) {
+    (void)state;
+    program_result r = draw("layers a.h5 --stat g_clip", "");
+    check_says(r.out, ">g_clip (mm): median<");
+    check_says(r.out, ">g_clip (mm): largest<");
+    check_says(r.out, ">stem<");
+    program_free(&r);
+    r = draw("layers a.h5 --stat net-cosine", "");
+    check_says(r.out, ">net-cosine: median<"); /* of unit 1 */
+    check_says(r.out, ">-0.5<");               /* colours of both signs */
+    check_silent(r.out, ">stem<");
+    program_free(&r);
+    r = draw("layers b.h5 --stat key", ""); /* a variable of every figure is called so */
+    check_says(r.out, ">key (metres): median<");
+    check_says(r.out, ">top<");
+    program_free(&r);
+    r = draw("layers a.h5 --stat \"it's \\\"odd\\\" %d\"", "");
+    check_says(r.out, ">it's \"odd\" %d (metres): median<");
+    program_free(&r);
+    r = draw("layers m.h5 --stat 'of its own: every_head and layer as long as names may be'", "");
+    check_says(r.out, ">of its own:… names may be (metres): median<");
+    program_free(&r);
+}
+
+static void test_compare(void **state) {
+    (void)state;
+    program_result r = draw("compare a.h5 none.h5 b.h5 --stat g_clip", "");
+    check_says(r.out, ">g_clip (mm)<");
+    check_says(r.out, ">seed 1<");
+    check_says(r.out, ">seed 2<");
+    check_silent(r.out, ">seed 4<");
+    program_free(&r);
+    r = draw("compare a.h5 m.h5 --stat g_clip",
+             "statplot: warning: g_clip: its unit is 'mm' in a.h5 and 'm' in m.h5\n");
+    check_says(r.out, ">g_clip (mm or m)<");
+    program_free(&r);
+    r = draw("compare a.h5 b.h5 --stat net-cosine", "");
+    check_says(r.out, ">-0.5<");
+    program_free(&r);
+}
+
+static void test_curves(void **state) {
+    (void)state;
+    program_result r = draw("curves none.h5 a.h5 b.h5 --stat clip_share", "");
+    check_says(r.out, ">clip_share (%)<");
+    check_says(r.out, ">seed 2<");
+    check_silent(r.out, ">seed 4<");
+    check_silent(r.out, "loss");
+    program_free(&r);
+    r = draw("curves none.h5 a.h5 --stat grad_norm", "");
+    check_says(r.out, ">gradient norm<");
+    check_says(r.out, ">seed 4<");
+    program_free(&r);
+    r = draw("curves none.h5 a.h5", "");
+    check_says(r.out, ">training loss (nats)<");
+    program_free(&r);
+}
+
+static void check_refused(const char *arguments, const char *first, const char *then) {
+    program_result r = program_run("statplot %s -o y.svg", arguments);
+    if (r.status == 0) fail_msg("statplot %s draws something", arguments);
+    check_says(r.err, first);
+    check_says(r.err, then);
+    program_free(&r);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_refused("layers a.h5 --stat g_clop", "unknown statistic 'g_clop'",
+                  "did you mean 'g_clip'?");
+    check_refused("compare none.h5 a.h5 --stat g_clop", "unknown statistic 'g_clop'",
+                  "declared by these runs: g_clip, net-cosine");
+    check_refused("curves none.h5 a.h5 --stat clip_shar", "no column 'clip_shar' of steps",
+                  "did you mean 'clip_share'?");
+    check_refused("layers a.h5 --stat g_clip,net-cosine", "takes one statistic", "");
+    check_refused("layers a.h5 --stat clip_share", "per step, not per site", "");
+}
+
+/* A report gives --stat to the figures that it is for. */
+static void test_report(void **state) {
+    (void)state;
+    program_result r = program_run("statplot report a.h5 b.h5 --stat clip_share -o steps && "
+                                   "cat steps/*.svg steps/*/*.svg 2>/dev/null; true");
+    check_says(r.out, ">clip_share (%)<");
+    program_free(&r);
+    r = program_run("statplot report a.h5 b.h5 --stat g_clip -o sites && "
+                    "cat sites/*.svg sites/*/*.svg 2>/dev/null; true");
+    check_says(r.out, ">g_clip (mm): median<");
+    check_says(r.out, ">training loss (nats)<");
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layers), cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_curves), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_report)};
+    if (!have_gnuplot()) return 0;
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
