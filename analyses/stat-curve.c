@@ -186,8 +186,7 @@ static sr_status refuse_step(const run_set *set, const char *name, sr_failure *w
         return SR_USAGE;
     }
     for (int i = 0; i < STEP_COLUMNS; i++) names[i] = step_column[i].name;
-    const int count =
-        STEP_COLUMNS + declared_list(set, SR_PER_STEP, names + STEP_COLUMNS, SHOWN);
+    const int count = STEP_COLUMNS + declared_list(set, SR_PER_STEP, names + STEP_COLUMNS, SHOWN);
     const char *nearest = tool_nearest(name, names, count);
     for (int i = 0; i < count && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", names[i]);
@@ -203,8 +202,7 @@ static sr_status add_step(column_list *e, const run_set *set, const char *name, 
     if (format) return add_column(e, *format, why);
     const sr_run_declared *own = declared_find(set, name, SR_PER_STEP);
     if (!own && !missing) return refuse_step(set, name, why);
-    if (!own)
-        return add_column(e, (column){name, "declared by no run", false, NULL, NULL}, why);
+    if (!own) return add_column(e, (column){name, "declared by no run", false, NULL, NULL}, why);
     return add_column(e, (column){own->name, own->definition, false, NULL, own}, why);
 }
 
@@ -214,7 +212,8 @@ static sr_status add_all_steps(column_list *e, const run_set *set, sr_failure *w
     sr_status status = SR_OK;
     for (int i = 0; i < STEP_COLUMNS && status == SR_OK; i++)
         status = add_column(e, step_column[i], why);
-    for (int i = 0; i < count && status == SR_OK; i++) status = add_step(e, set, own[i], false, why);
+    for (int i = 0; i < count && status == SR_OK; i++)
+        status = add_step(e, set, own[i], false, why);
     return status;
 }
 
@@ -236,8 +235,8 @@ static sr_status step_columns_make(column_list *e, const run_set *set, const cha
     if (!e->names) return sr_fail(why, SR_MEMORY, "out of memory");
     strcpy(e->names, words);
     const bool any = has_step(set, words);
-    sr_status status = *words ? add_column(e, *format_column("step"), why)
-                              : add_all_steps(e, set, why);
+    sr_status status =
+        *words ? add_column(e, *format_column("step"), why) : add_all_steps(e, set, why);
     if (status == SR_OK) status = add_column(e, *format_column("epoch"), why);
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
@@ -267,8 +266,8 @@ static void declare_columns(const group *g, tsv *table) {
             declared_text(c->own, text);
         else
         snprintf(text, sizeof text, "%s%s%s%s%s%s", c->definition, c->metric ? " (" : "",
-                     c->metric ? c->metric->unit : "", c->metric ? ")" : "",
-                     *direction ? "; " : "", direction);
+                     c->metric ? c->metric->unit : "", c->metric ? ")" : "", *direction ? "; " : "",
+                     direction);
         tsv_column(table, c->name, text);
     }
     tsv_header(table);

@@ -330,8 +330,7 @@ static const listing listings[] = {
      {NAME(12), {"description", "summary, metrics of an evaluation", 0, ""}}},
     {"stats",
      list_stats,
-     "what a run file holds: group and definition of every name; what its program declared "
-     "besides, statrec info tells",
+     "what a run file holds: group and definition of every name",
      {NAME(17),
       {"group", "of the run file", -8, " "},
       {"definition", "and unit in brackets", 0, ""}}},

@@ -99,8 +99,7 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
     if (status == SR_OK) status = check_runs(t, r->runs, why);
     if (status == SR_OK)
-        t->stat_own =
-            plot_own_unit(t->stat, r->path, r->runs, t->stat_unit, sizeof t->stat_unit);
+        t->stat_own = plot_own_unit(t->stat, r->path, r->runs, t->stat_unit, sizeof t->stat_unit);
     if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
     if (status == SR_OK) status = plot_labels_mark(&labels, t, r->path, r->labels[0] != 0, why);
     if (status == SR_OK) status = plot_scratch_create(directory, why);

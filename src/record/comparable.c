@@ -25,10 +25,10 @@ typedef struct comparability {
 
 #define SCALAR_NAME(name, ...) #name,
 
-#define BATCH    (SR_DEPENDS_ROWS | SR_DEPENDS_BATCHES)
-#define RUNNING  (BATCH | SR_DEPENDS_ALPHA)
-#define SUM      (SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS)
-#define SAMPLING "holds sampling noise, which falls with the root of the rows that are independent"
+#define BATCH                  (SR_DEPENDS_ROWS | SR_DEPENDS_BATCHES)
+#define RUNNING                (BATCH | SR_DEPENDS_ALPHA)
+#define SUM                    (SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS)
+#define SAMPLING               "holds sampling noise, which falls with the root of the rows that are independent"
 
 static const comparability rows[] = {
     {"dist_", "_excess", RUNNING, NULL,
