@@ -36,7 +36,7 @@ static numbers declare(sr_recorder *r, const declared_run *run) {
 static void put(sr_recorder *r, const declared_run *run, const numbers *n, int step) {
     for (int i = 0; i < 2; i++) {
         sr_put_scalar(r, i, n->clip, run->scale * (i + 1) * step);
-        if (i == 1) sr_put_scalar(r, i, n->cosine, step % 2 ? 1 : -1);
+        if (i == 1) sr_put_scalar(r, i, n->cosine, (step % 2 ? 1 : -1) * (step > 20 ? 0.5 : 1));
         if (run->another) sr_put_scalar(r, i, n->another, 5);
     }
     sr_put_step_scalar(r, n->share, run->scale * step);
