@@ -201,8 +201,12 @@ static sr_status add_step(column_list *e, const run_set *set, const char *name, 
     const column *format = format_column(name);
     if (format) return add_column(e, *format, why);
     const sr_run_declared *own = declared_find(set, name, SR_PER_STEP);
+    const bool site = !own && declared_find(set, name, SR_PER_SITE);
     if (!own && !missing) return refuse_step(set, name, why);
-    if (!own) return add_column(e, (column){name, "declared by no run", false, NULL, NULL}, why);
+    if (!own)
+        return add_column(
+            e, (column){name, site ? "a number per site" : "declared by no run", false, NULL, NULL},
+            why);
     return add_column(e, (column){own->name, own->definition, false, NULL, own}, why);
 }
 
@@ -240,6 +244,7 @@ static sr_status step_columns_make(column_list *e, const run_set *set, const cha
     if (status == SR_OK) status = add_column(e, *format_column("epoch"), why);
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
+        if (!*at) return sr_fail(why, SR_USAGE, "--stat: an empty name in '%s'", words);
         status = add_step(e, set, at, any, why);
     }
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)

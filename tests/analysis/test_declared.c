@@ -94,6 +94,7 @@ static void test_refusals(void **state) {
                   "no column 'clip_shar' of steps; there are step, update, tokens, epoch, loss, "
                   "lr, grad_norm, seconds, clip_share",
                   "did you mean 'clip_share'?");
+    check_refused("stat-curve a.h5 --stat loss,,lr", 2, "an empty name in 'loss,,lr'", "");
     check_refused("stat-curve a.h5 --evals --stat loss", 2, "does not go with --evals", "");
 }
 
@@ -198,6 +199,9 @@ static void test_columns_of_steps(void **state) {
     r = run_well("stat-curve a.h5 --stat clip_share,lr --buckets 2");
     assert_null(table_cell(r.out, 0, "loss"));
     check_cell(&r, 0, "clip_share", 1), check_cell(&r, 5, "clip_share", 40);
+    program_free(&r);
+    r = run_well("stat-curve a.h5 --stat loss,g_clip");
+    check_says(r.out, "# column g_clip: a number per site\n");
     program_free(&r);
     r = run_well("stat-curve none.h5 --stat loss,clip_share");
     check_says(r.out, "# column clip_share: declared by no run\n");

@@ -67,6 +67,17 @@ static void test_layers(void **state) {
     program_free(&r);
 }
 
+/* What a program measures itself is not the observer's. */
+static void test_observed(void **state) {
+    (void)state;
+    write_declared_run(&(declared_run){
+        .path = "seen.h5", .unit = "mm", .scale = 1, .seed = 1, .width = 2, .observed = 1});
+    program_result r = draw("layers seen.h5 --stat g_clip", "");
+    check_says(r.out, ">g_clip (mm): median<");
+    check_silent(r.out, "observed");
+    program_free(&r);
+}
+
 static void test_compare(void **state) {
     (void)state;
     program_result r = draw("compare a.h5 none.h5 b.h5 --stat g_clip", "");
@@ -139,9 +150,9 @@ static void test_report(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers), cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_curves), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_report)};
+        cmocka_unit_test(test_layers),   cmocka_unit_test(test_observed),
+        cmocka_unit_test(test_compare),  cmocka_unit_test(test_curves),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_report)};
     if (!have_gnuplot()) return 0;
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
