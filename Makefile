@@ -217,11 +217,12 @@ check-vectors: $(VECTOR_TESTS) ## VECTORS=DIR: check every vector file of DIR
 	$(Q)sh tests/check_vectors.sh '$(VECTORS)' $(VECTOR_TESTS)
 .PHONY: check-vectors
 
-check-torch: ## step PyTorch beside both number types, from our weights and from its own (wants python3 with torch)
-	$(Q)$(MAKE) --no-print-directory MODE=release build/release/bin/statrec
+check-torch: ## PyTorch beside both number types, and what watches it (wants python3 with torch: tests/install_torch.sh)
+	$(Q)$(MAKE) --no-print-directory MODE=release build/release/bin/statrec build/release/lib/libstatrec.so
 	$(Q)$(MAKE) --no-print-directory MODE=double build/double/bin/statrec
-	$(Q)sh tests/run_cli.sh build/release train_dump_torch weights_torch
-	$(Q)sh tests/run_cli.sh build/double train_dump_torch weights_torch
+	$(Q)sh tests/run_cli.sh build/release train_dump_torch weights_torch watch_torch_records
+	$(Q)sh tests/run_cli.sh build/double train_dump_torch weights_torch watch_torch_records
+	$(Q)sh tests/run_python.sh build/release watch
 .PHONY: check-torch
 
 # -- bench, demo, install ----------------------------------------------------------------------

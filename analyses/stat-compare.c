@@ -40,10 +40,9 @@ static const option rows[] = {
     TEXT_OPTION("Choice", "stat", AT(stat),
                 "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,g_mu_share,"
                 "g_sigma2_share,g_psi2_share",
-                "statistics separated by commas: any name below /scalars, or a form of one",
-                .value = "STAT,..."),
                 "statistics separated by commas: any name below /scalars, those that the runs "
-                "declare too, or a form of one"),
+                "declare too, or a form of one",
+                .value = "STAT,..."),
     CHOICE_OPTION("Choice", "match", AT(match), "name", "name|depth|first|last",
                   "which sites of two runs belong together"),
     CHOICE_OPTION("Choice", "groups", AT(groups), "seed", "seed|none",

@@ -17,8 +17,7 @@
 typedef struct settings {
     bool evals;
     int64_t buckets;
-    option_text metric, phase;
-    option_text metric, stat;
+    option_text metric, stat, phase;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -29,10 +28,10 @@ static const option rows[] = {
                 "with --evals: only these metrics, names separated by commas, a column for each "
                 "whether a run declares it or not; default: all that the runs declare",
                 .value = "METRIC"),
-                "whether a run declares it or not; default: all that the runs declare"),
     TEXT_OPTION("Output", "stat", AT(stat), "",
                 "without --evals: beside step and epoch only these columns, names separated by "
-                "commas; default: all"),
+                "commas; default: all",
+                .value = "STAT,..."),
     INT_OPTION(
         "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
         "of each of so many parts of the epochs only the smallest, the median and the largest "
@@ -100,10 +99,9 @@ static sr_status read_step(const sr_runfile *run, const char *name, int64_t firs
 static void print_help(const void *self) {
     (void)self;
     printf(
-        "usage: stat-curve RUN.h5... [--evals [--metric NAME[,NAME...]]] [--buckets N]\n"
+        "usage: stat-curve RUN.h5... [--stat NAME[,NAME...]] [--buckets N] [--phase PHASE]\n"
+        "       stat-curve RUN.h5... --evals [--metric NAME[,NAME...]] [--buckets N]\n"
         "                  [--phase PHASE]\n\n"
-        "usage: stat-curve RUN.h5... [--stat NAME[,NAME...]] [--buckets N]\n"
-        "       stat-curve RUN.h5... --evals [--metric NAME[,NAME...]] [--buckets N]\n\n"
         "Training curves (one row per step), or with --evals validation curves.\n"
         "Writes a tab-separated table with its definitions in `#` lines.\n\nColumns per step:\n");
     for (int i = 0; i < STEP_COLUMNS; i++)
@@ -270,7 +268,7 @@ static void declare_columns(const group *g, tsv *table) {
         if (c->own)
             declared_text(c->own, text);
         else
-        snprintf(text, sizeof text, "%s%s%s%s%s%s", c->definition, c->metric ? " (" : "",
+            snprintf(text, sizeof text, "%s%s%s%s%s%s", c->definition, c->metric ? " (" : "",
                      c->metric ? c->metric->unit : "", c->metric ? ")" : "", *direction ? "; " : "",
                      direction);
         tsv_column(table, c->name, text);
@@ -430,7 +428,6 @@ static sr_status check_rows(const settings *s, const group *g, const run_set *se
                    window ? s->phase : "");
 }
 
-static void note_group(const settings *s, const group *g, const run_set *set, tsv *table) {
 static void note_column(const column *c, const run_set *set, tsv *table) {
     if (c->metric) metric_warn(set, c->name, strlen(c->name), table);
     if (!c->own) return;
@@ -440,22 +437,14 @@ static void note_column(const column *c, const run_set *set, tsv *table) {
             tsv_note(table, "note", "%s does not declare %s", set->path[r], c->name);
 }
 
-static sr_status print_group(const settings *s, const group *g, const run_set *set,
-                             const char *command, sr_failure *why) {
-    tsv table;
-    table_head head;
-    sr_status status = check_rows(g, set, why);
-    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-curve", command, set, why);
-    if (status != SR_OK) return status;
+static void note_group(const settings *s, const group *g, const run_set *set, tsv *table) {
     if (s->buckets)
         tsv_note(
             table, "note",
             "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
             "largest value",
             (long long)s->buckets);
-    for (int i = 0; i < g->columns; i++)
-        if (g->column[i].metric)
-            metric_warn(set, g->column[i].name, strlen(g->column[i].name), table);
+    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], set, table);
 }
 
 /* No start-up is left out: losses have nothing to do with running values. */
@@ -472,7 +461,6 @@ static sr_status print_group(const settings *s, const group *g, const run_set *s
         for (int r = 0; r < set->count && window; r++)
             window_describe(&window[r], set->path[r], &table);
         note_group(s, g, set, &table);
-    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], set, &table);
         status = table_head_print(&head, &table, why);
     }
     if (status == SR_OK) {

@@ -35,9 +35,9 @@ static const option rows[] = {
         "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
         .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
-                "statistics separated by commas: any name below /scalars", .value = "STAT,..."),
                 "statistics separated by commas: any name below /scalars, those that the "
-                "runs declare too"),
+                "runs declare too",
+                .value = "STAT,..."),
     REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",
                 "an outlier is further from the median, on either side, than this many median "
                 "absolute deviations"),

@@ -4,16 +4,12 @@
 #: size 6.75 2.3
 #: tasks one
 #: controls x y scale smooth steps
-#: table t stat-curve {run} --buckets {buckets} --phase {steps}
-#: curves t x epoch y loss buckets 100
-#: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss,valid_accuracy
-#: controls x y scale smooth
 #: stat loss
-#: table each stat-curve {run} --stat step,{stat} --buckets 1
-#: table all stat-curve {runs} --stat {stat} --buckets 1
-#: table t stat-curve {run} --stat step,{stat} --buckets {buckets}
+#: table each stat-curve {run} --stat step,{stat} --buckets 1 --phase {steps}
+#: table all stat-curve {runs} --stat {stat} --buckets 1 --phase {steps}
+#: table t stat-curve {run} --stat step,{stat} --buckets {buckets} --phase {steps}
 #: curves t x epoch y {stat} buckets 100
-#: table? v stat-curve {run} --evals --metric valid_loss,valid_accuracy
+#: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss,valid_accuracy
 #: curves v x epoch y valid_loss,valid_accuracy
 # Any runs side by side; `converge` shows how LN variants differ (AdaNorm figures 1-3). Training loss: median and range of each 1/100 of training; --stat NAME draws another column of the steps
 # in its place, also one that the runs declare, without validation losses. Runs without it are left out. The table `all` fails when none has it, `each` tells which run cannot be read. Validation loss in running statistics, as the

@@ -29,13 +29,12 @@ static const char *statistic_of(const plot_table *table, int run) {
     return here ? statistic : "";
 }
 
-/* The first normalization speaks for the run, as in its label. */
-static bool only_observed(const sr_runfile *f, const char *statistic) {
-    const sr_run_site *site = sr_run_main_site(f);
+/* What a host declares itself it says itself. */
+static bool is_declared(const sr_runfile *f, const char *statistic) {
     const sr_run_declared *d;
     for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
-        if (strcmp(d->name, statistic) == 0) return false; /* its program says what it is */
-    return site && statistic[0] && sr_run_only_observed(site, statistic);
+        if (strcmp(d->name, statistic) == 0) return true;
+    return false;
 }
 
 static void append(char text[128]) {
@@ -53,7 +52,8 @@ sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths,
         bool observed = false;
         for (int k = 0; k < t->tables && site && !observed; k++) {
             const char *statistic = statistic_of(&t->table[k], i + 1);
-            observed = statistic[0] && sr_run_only_observed(site, statistic);
+            observed =
+                statistic[0] && !is_declared(f, statistic) && sr_run_only_observed(site, statistic);
         }
         sr_run_close(f);
         if (!observed) continue;

@@ -304,15 +304,6 @@ static sr_status choose_column(const plot_template *t, plot_name column, sr_fail
     return SR_OK;
 }
 
-static sr_status choose_columns(const plot_template *t, plot_table *table, sr_failure *why) {
-    sr_status status = choose_column(t, table->x, why);
-    for (int k = 0; k < table->values && status == SR_OK; k++) {
-        table->open[k] = is_open(table->y[k]);
-        status = choose_column(t, table->y[k], why);
-    }
-    return status;
-}
-
 /* The papers' metrics are those of the validation or the test set; of no task unless one is named:
  * perplexity. */
 static void name_metrics(plot_template *t) {
@@ -345,8 +336,10 @@ sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failur
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         plot_table *table = &t->table[i];
         status = choose_column(t, table->x, why);
-        for (int k = 0; k < table->values && status == SR_OK; k++)
+        for (int k = 0; k < table->values && status == SR_OK; k++) {
+            table->open[k] = is_open(table->y[k]);
             status = choose_column(t, table->y[k], why);
+        }
     }
     return status;
 }
