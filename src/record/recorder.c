@@ -121,7 +121,7 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
         sr_fail(why, SR_MEMORY, "%s: %zu bytes for a recorder", path, sizeof *r);
         return NULL;
     }
-    r->step = r->eval_step = -1;
+    r->step = r->ended = r->eval_step = -1;
     r->owner = getpid();
     r->clock_start = r->clock_flush = recorder_clock();
     sr_status status = take_options(r, options, why);
@@ -408,7 +408,7 @@ static void end_row(sr_recorder *r, const sr_step *row) {
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
     pacing_end_step(r);
     writer_end_step(&r->writer, ints, reals);
-    r->in_step = false, r->unflushed++;
+    r->in_step = false, r->ended = r->step, r->unflushed++;
 }
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {

@@ -50,6 +50,7 @@ struct sr_recorder {
     bool started; /* declared, in SWMR */
     bool in_step, keeps_vectors;
     int64_t step;      /* current or last, -1 before the first */
+    int64_t ended;     /* last one that this recorder ended, not copied; -1: none */
     int64_t eval_step; /* of the evaluation begun last, -1 before the first */
     double eval_epoch;
     bool in_eval;

@@ -47,6 +47,7 @@ typedef struct run_declared {
 typedef struct running_rows {
     h5_id step_set, set[RUN_RUNNING];
     int64_t written; /* rows; from SR_RUNNING_KEPT on the oldest one is written over */
+    int64_t last;    /* step of the row written last; -1: none */
 } running_rows;
 
 /* The row of /spectra of the current step; not counted as waiting, it goes out with its step. */
