@@ -387,10 +387,10 @@ static sr_status flush(sr_recorder *r) {
 }
 
 sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || !r->started) return recorder_check(r);
-    const double began = recorder_clock();
-    if (recorder_is_alien(r) || running_put(r) != SR_OK || flush(r) != SR_OK)
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
         return recorder_check(r);
+    const double began = recorder_clock();
+    if (running_put(r) != SR_OK || flush(r) != SR_OK) return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
     return SR_OK;
 }
