@@ -171,7 +171,7 @@ static h5_id declare_statistic(declaration *d, const run_column *c, int64_t colu
 /* Scalars of the host's: their names, in order, are an attribute of /host. */
 static void declare_own(declaration *d, const char *list, sr_scope scope, int64_t columns,
                         const int64_t chunk[2]) {
-    char names[SR_DECLARED_MAX * (SR_NAME_SIZE + 1)] = "", *end = names;
+    char names[RUN_DECLARED_MAX * (SR_NAME_SIZE + 1)] = "", *end = names;
     for (int i = 0; i < d->w->declared_count; i++) {
         run_declared *own = &d->w->declared[i];
         if (own->scope != scope) continue;
@@ -324,7 +324,7 @@ static const char *const root_scale[][2] = {
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
                        (int)SR_METRICS_MAX + 1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT +
-                       (int)SR_DECLARED_MAX + 16 <=
+                       (int)RUN_DECLARED_MAX + 16 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 

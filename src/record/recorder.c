@@ -13,12 +13,6 @@
 
 /* -- small things ---------------------------------------------------------------------------- */
 
-double recorder_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double now_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -37,10 +31,6 @@ static char *copy_text(const char *text) {
     char *copy = calloc(size, 1);
     if (copy && text) memcpy(copy, text, size);
     return copy;
-}
-
-const sr_failure *sr_failed(const sr_recorder *r) {
-    return r && r->failure.status != SR_OK ? &r->failure : NULL;
 }
 
 /* -- create ---------------------------------------------------------------------------------- */
@@ -328,7 +318,8 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
 /* -- steps ----------------------------------------------------------------------------------- */
 
 sr_status recorder_start(sr_recorder *r) {
-    if (r->started || r->failure.status != SR_OK) return recorder_check(r);
+    const double began = recorder_clock();
+    if (r->failure.status != SR_OK || recorder_is_alien(r) || r->started) return recorder_check(r);
     r->every = r->least_every = sr_vectors_every(r);
     pacing_declare(r);
     if (r->failure.status != SR_OK) return recorder_check(r);
@@ -339,6 +330,7 @@ sr_status recorder_start(sr_recorder *r) {
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
     r->clock_flush = recorder_clock();
+    r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
 }
 
@@ -357,7 +349,6 @@ static void widen_spacing(sr_recorder *r) {
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
-    const double began = recorder_clock();
     if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
     if (r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: step %lld begun inside step %lld", r->path,
@@ -366,6 +357,7 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
     if (recorder_start(r) != SR_OK) return recorder_check(r);
+    const double began = recorder_clock();
     pacing_begin_step(r);
     widen_spacing(r);
     r->keeps_vectors = r->every > 0 && step % r->every == 0;

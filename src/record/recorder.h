@@ -23,9 +23,9 @@ typedef struct site_state {
 
 /* What recording took since the spacing of vectors was looked at last (pacing.c). */
 typedef struct pacing {
-    double since, own; /* clock and own seconds then */
+    double since, own; /* clock and own seconds then; 0: not yet */
     int64_t steps, rows;
-    double step_own;                  /* own seconds when the step began */
+    double step_own;                  /* own seconds when the last row was done */
     int seconds_scalar, every_scalar; /* ids of the two columns */
 } pacing;
 
@@ -88,6 +88,9 @@ double recorder_clock(void);
 void pacing_declare(sr_recorder *r);
 void pacing_begin_step(sr_recorder *r);
 void pacing_end_step(sr_recorder *r);
+/* Whether one of those columns is called this; whether the options ask for them. */
+bool pacing_has_column(const char *name);
+bool pacing_is_wanted(const sr_options *o);
 
 /* running.c: a row of /running with the values as they are now, where any site has some. */
 sr_status running_put(sr_recorder *r);
@@ -105,6 +108,10 @@ bool recorder_too_late(sr_recorder *r, const char *call);
 /* Whether a metric or scalar may be called this, with such texts. */
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition);
+
+/* declared.c: sr_declare_scalar of any name that is free. */
+int recorder_declare_scalar(sr_recorder *r, const char *name, const char *unit,
+                            const char *definition, sr_scope scope);
 
 /* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of the site. */
 sr_status raw_end_step(sr_recorder *r, int site);
