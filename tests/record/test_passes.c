@@ -39,31 +39,31 @@ typedef struct example {
 
 static const example examples[] = {
     {"F0B0", "0", SR_REPEAT_MERGE},
-    {"F0B0F1B1F2B2", "012", SR_REPEAT_MERGE},        /* micro-batches */
-    {"f0b0f1b1f2b2", "012", SR_REPEAT_MERGE},        /* the host's sums */
-    {"F0b0f1b1F2B2", "012", SR_REPEAT_MERGE},        /* mixed */
-    {"F0F1B1B0", "01", SR_REPEAT_MERGE},             /* a shared module */
-    {"F0F1F2B2B1B0", "012", SR_REPEAT_MERGE},        /* thrice */
-    {"F0F0B0", "0", SR_REPEAT_MERGE},                /* checkpointed */
-    {"F0F0B0F1F1B1", "01", SR_REPEAT_MERGE},         /* in accumulation */
-    {"F0F1F1B1F0B0", "01", SR_REPEAT_MERGE},         /* a shared module, checkpointed */
-    {"F0F1F2", "2", SR_REPEAT_MERGE},                /* no backward pass: the last one */
-    {"F0B0F1", "0", SR_REPEAT_MERGE},                /* an evaluation behind it */
-    {"F3B3F0B0F1B1", "01", SR_REPEAT_MERGE},         /* nothing but padding at first */
-    {"F0B0F3B3F1B1", "01", SR_REPEAT_MERGE},         /* and in between */
-    {"F0B0F1B1F3B3", "01", SR_REPEAT_MERGE},         /* and last */
-    {"F0B0F4B4F1B1", "01", SR_REPEAT_MERGE},         /* no rows, no data */
-    {"F0B0F1B1B1B0", "01", SR_REPEAT_MERGE},         /* backward passes too many */
-    {"F0B0", "0", SR_REPEAT_LAST},                   /* one pass */
-    {"F0B0F1B1", "1", SR_REPEAT_LAST},               /* the last one counts */
-    {"F1F0B0", "0", SR_REPEAT_LAST},                 /* the last one before it */
-    {"F0F0B0", "0", SR_REPEAT_LAST},                 /* checkpointed */
-    {"F0F0B0F1F1B1", "1", SR_REPEAT_LAST},           /* in accumulation */
-    {"F0F1B1B0", "1", SR_REPEAT_LAST},               /* a shared module: its last use */
-    {"F0F1", "1", SR_REPEAT_LAST},                   /* no backward pass */
-    {"F0B0F1", "0", SR_REPEAT_LAST},                 /* an evaluation behind it */
-    {"F4B4F2B2", "2", SR_REPEAT_LAST},               /* no rows at first */
-    {"f0b0f2b2", "2", SR_REPEAT_LAST},               /* sums */
+    {"F0B0F1B1F2B2", "012", SR_REPEAT_MERGE}, /* micro-batches */
+    {"f0b0f1b1f2b2", "012", SR_REPEAT_MERGE}, /* the host's sums */
+    {"F0b0f1b1F2B2", "012", SR_REPEAT_MERGE}, /* mixed */
+    {"F0F1B1B0", "01", SR_REPEAT_MERGE},      /* a shared module */
+    {"F0F1F2B2B1B0", "012", SR_REPEAT_MERGE}, /* thrice */
+    {"F0F0B0", "0", SR_REPEAT_MERGE},         /* checkpointed */
+    {"F0F0B0F1F1B1", "01", SR_REPEAT_MERGE},  /* in accumulation */
+    {"F0F1F1B1F0B0", "01", SR_REPEAT_MERGE},  /* a shared module, checkpointed */
+    {"F0F1F2", "2", SR_REPEAT_MERGE},         /* no backward pass: the last one */
+    {"F0B0F1", "0", SR_REPEAT_MERGE},         /* an evaluation behind it */
+    {"F3B3F0B0F1B1", "01", SR_REPEAT_MERGE},  /* nothing but padding at first */
+    {"F0B0F3B3F1B1", "01", SR_REPEAT_MERGE},  /* and in between */
+    {"F0B0F1B1F3B3", "01", SR_REPEAT_MERGE},  /* and last */
+    {"F0B0F4B4F1B1", "01", SR_REPEAT_MERGE},  /* no rows, no data */
+    {"F0B0F1B1B1B0", "01", SR_REPEAT_MERGE},  /* backward passes too many */
+    {"F0B0", "0", SR_REPEAT_LAST},            /* one pass */
+    {"F0B0F1B1", "1", SR_REPEAT_LAST},        /* the last one counts */
+    {"F1F0B0", "0", SR_REPEAT_LAST},          /* the last one before it */
+    {"F0F0B0", "0", SR_REPEAT_LAST},          /* checkpointed */
+    {"F0F0B0F1F1B1", "1", SR_REPEAT_LAST},    /* in accumulation */
+    {"F0F1B1B0", "1", SR_REPEAT_LAST},        /* a shared module: its last use */
+    {"F0F1", "1", SR_REPEAT_LAST},            /* no backward pass */
+    {"F0B0F1", "0", SR_REPEAT_LAST},          /* an evaluation behind it */
+    {"F4B4F2B2", "2", SR_REPEAT_LAST},        /* no rows at first */
+    {"f0b0f2b2", "2", SR_REPEAT_LAST},        /* sums */
 };
 
 /* One pass over the rows of the pieces that count. */
@@ -85,7 +85,8 @@ static void check_example(const example *e, const script_case *base, const char 
     const bool backward = strpbrk(e->script, "Bb") != NULL;
     one_pass(&c, e->counts, backward, &want);
     /* passes without rows are passes */
-    const bool merged = e->repeat == SR_REPEAT_MERGE && strlen(e->counts) + (e->script[1] == '3') > 1;
+    const bool merged =
+        e->repeat == SR_REPEAT_MERGE && strlen(e->counts) + (e->script[1] == '3') > 1;
     compare(label, &got, &want, merged);
 }
 
@@ -181,8 +182,8 @@ static void test_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families),      cmocka_unit_test(test_elements_and_layouts),
-        cmocka_unit_test(test_large_means),   cmocka_unit_test(test_without_alpha),
+        cmocka_unit_test(test_families),    cmocka_unit_test(test_elements_and_layouts),
+        cmocka_unit_test(test_large_means), cmocka_unit_test(test_without_alpha),
         cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
