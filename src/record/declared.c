@@ -45,11 +45,20 @@ static bool is_taken(const sr_recorder *r, const char *name) {
            find(run_step_reals, RUN_STEP_REALS, name) >= 0;
 }
 
+/* Columns that pacing.c fills. */
+static bool is_of_recorder(const char *name) {
+    return name && (strcmp(name, RECORDER_SECONDS) == 0 || strcmp(name, RECORDER_EVERY) == 0);
+}
+
+bool recorder_is_paced(const sr_options *o) {
+    return o->overhead > 0 && o->vectors && o->vectors_every == -1;
+}
+
 /* All but those of pacing.c, which have places of their own. */
 static int count_of_host(const sr_recorder *r) {
     int count = 0;
     for (int i = 0; i < r->writer.declared_count; i++)
-        count += !pacing_has_column(r->writer.declared[i].name);
+        count += !is_of_recorder(r->writer.declared[i].name);
     return count;
 }
 
@@ -62,7 +71,7 @@ static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit
         return sr_fail(why, SR_USAGE, "%s: scalar %s: there is one of this name", r->path, name);
     if (scope != SR_PER_SITE && scope != SR_PER_STEP)
         return sr_fail(why, SR_USAGE, "%s: scalar %s: scope %d", r->path, name, (int)scope);
-    if (pacing_has_column(name) || count_of_host(r) < SR_DECLARED_MAX) return SR_OK;
+    if (is_of_recorder(name) || count_of_host(r) < SR_DECLARED_MAX) return SR_OK;
     return sr_fail(why, SR_USAGE, "%s: scalar %s: %d are declared already", r->path, name,
                    SR_DECLARED_MAX);
 }
@@ -84,7 +93,7 @@ int recorder_declare_scalar(sr_recorder *r, const char *name, const char *unit,
 
 int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const char *definition,
                       sr_scope scope) {
-    if (!r || !pacing_has_column(name) || !pacing_is_wanted(&r->options))
+    if (!r || !is_of_recorder(name) || !recorder_is_paced(&r->options))
         return recorder_declare_scalar(r, name, unit, definition, scope);
     sr_fail(&r->failure, SR_USAGE, "%s: scalar %s: options.overhead has one of this name", r->path,
             name);

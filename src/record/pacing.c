@@ -7,17 +7,10 @@
  * halves, not below the one that the size of the file asks for. Scalars are recorded in every step.
  */
 #include <string.h>
-#include <time.h>
 
 #include "recorder.h"
 
 enum { PACE_STEPS = 32, PACE_ROWS = 4, PACE_MOST = 4096 };
-
-double recorder_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 double sr_own_seconds(const sr_recorder *r) {
     return r ? r->own_seconds : 0;
@@ -28,17 +21,7 @@ void sr_add_seconds(sr_recorder *r, double seconds) {
 }
 
 static bool is_paced(const sr_recorder *r) {
-    return pacing_is_wanted(&r->options) && r->sites > 0;
-}
-
-static const char seconds_name[] = "recorder_seconds", every_name[] = "vectors_every";
-
-bool pacing_has_column(const char *name) {
-    return name && (strcmp(name, seconds_name) == 0 || strcmp(name, every_name) == 0);
-}
-
-bool pacing_is_wanted(const sr_options *o) {
-    return o->overhead > 0 && o->vectors && o->vectors_every == -1;
+    return recorder_is_paced(&r->options) && r->sites > 0;
 }
 
 /* Copied rows may have brought it along. */
@@ -56,9 +39,9 @@ static int declare(sr_recorder *r, const char *name, const char *unit, const cha
 void pacing_declare(sr_recorder *r) {
     if (!is_paced(r)) return;
     r->pace.seconds_scalar =
-        declare(r, seconds_name, "s", "time that recording took from the row before on");
+        declare(r, RECORDER_SECONDS, "s", "time that recording took from the row before on");
     r->pace.every_scalar =
-        declare(r, every_name, "1", "vectors were recorded in steps divisible by it");
+        declare(r, RECORDER_EVERY, "1", "vectors were recorded in steps divisible by it");
 }
 
 void pacing_begin_step(sr_recorder *r) {

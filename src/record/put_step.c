@@ -120,8 +120,6 @@ static sr_status store_scalars(sr_recorder *r, int64_t site, const double *scala
 }
 
 sr_status putting_end(sr_recorder *r) {
-    for (int64_t i = 0; i < r->sites; i++)
-        if (raw_end_step(r, (int)i) != SR_OK) return recorder_check(r);
     if (!r->options.scalars) return SR_OK;
     for (int64_t i = 0; i < r->sites; i++) {
         const site_state *s = &r->state[i];

@@ -167,7 +167,7 @@ static ending begin_ending(sr_recorder *r, int site, raw_state *raw) {
                     .sum_gx = raw->work + 3 * at->width};
 }
 
-sr_status raw_end_step(sr_recorder *r, int site) {
+static sr_status end_site(sr_recorder *r, int site) {
     raw_state *raw = &r->state[site].raw;
     raw_total *t = &raw->total;
     if (!raw_finish_passes(raw, r->site[site].width)) return recorder_check(r);
@@ -185,4 +185,10 @@ sr_status raw_end_step(sr_recorder *r, int site) {
     advance(raw->sigma2, t->variance, e.alpha, e.width);
     advance(raw->psi2, t->square, e.alpha, e.width);
     return recorder_check(r);
+}
+
+sr_status raw_end_step(sr_recorder *r) {
+    for (int64_t i = 0; i < r->sites; i++)
+        if (end_site(r, (int)i) != SR_OK) return recorder_check(r);
+    return SR_OK;
 }

@@ -410,7 +410,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     if (!r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_step outside a step", r->path);
     if (struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
-        putting_end(r) != SR_OK)
+        raw_end_step(r) != SR_OK || putting_end(r) != SR_OK)
         return recorder_check(r);
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);

@@ -88,9 +88,6 @@ double recorder_clock(void);
 void pacing_declare(sr_recorder *r);
 void pacing_begin_step(sr_recorder *r);
 void pacing_end_step(sr_recorder *r);
-/* Whether one of those columns is called this; whether the options ask for them. */
-bool pacing_has_column(const char *name);
-bool pacing_is_wanted(const sr_options *o);
 
 /* running.c: a row of /running with the values as they are now, where any site has some. */
 sr_status running_put(sr_recorder *r);
@@ -109,12 +106,16 @@ bool recorder_too_late(sr_recorder *r, const char *call);
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition);
 
-/* declared.c: sr_declare_scalar of any name that is free. */
+/* declared.c: whether the options ask for columns of what recording takes; and sr_declare_scalar of any
+ * name that is free, theirs too. */
+#define RECORDER_SECONDS "recorder_seconds"
+#define RECORDER_EVERY   "vectors_every"
+bool recorder_is_paced(const sr_options *o);
 int recorder_declare_scalar(sr_recorder *r, const char *name, const char *unit,
                             const char *definition, sr_scope scope);
 
-/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of the site. */
-sr_status raw_end_step(sr_recorder *r, int site);
+/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of the sites. */
+sr_status raw_end_step(sr_recorder *r);
 
 /* sr_put_vector for sites of any family. */
 sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);

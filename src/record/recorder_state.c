@@ -1,12 +1,19 @@
 /* recorder_state.c -- what every call into the recorder asks first: may it go on, and at which site.
  */
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recorder.h"
 
 sr_status recorder_check(const sr_recorder *r) {
     return r ? r->failure.status : SR_STATE;
+}
+
+double recorder_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 const sr_failure *sr_failed(const sr_recorder *r) {

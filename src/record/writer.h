@@ -113,7 +113,6 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
 run_declared *writer_add_declared(run_writer *w, sr_failure *why);
 /* The i-th one's value in the row being filled. */
 sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why);
-run_column writer_declared_column(const run_declared *d);
 
 /* Its waiting values are NaN. NULL when memory is short. */
 run_metric *writer_add_metric(run_writer *w, sr_failure *why);
