@@ -436,7 +436,7 @@ static sr_status copy_run(copier *c) {
 
 sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                              int64_t embeddings_up_to, sr_recovery *result, copy_losses *losses) {
-    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
     if (r->started)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
     copier c = {

@@ -78,10 +78,11 @@ static sr_status read_list(sr_runfile *f, const char *attribute, sr_scope scope,
     enum { SIZE = RUN_DECLARED_MAX * (SR_NAME_SIZE + 1) };
     char *names = calloc(1, SIZE);
     sr_failure own = {0};
+    int taken = 0;
     if (!names) return sr_fail(why, SR_MEMORY, "%s: names of scalars", f->path);
     reader_line(f, "/host", attribute, true, names, SIZE, &own);
-    for (char *at = names; *at && (own.status == SR_OK || own.status == SR_FORMAT);
-         at += *at == '\n') {
+    for (char *at = names; *at && taken <= RUN_DECLARED_MAX && own.status != SR_MEMORY;
+         at += *at == '\n', taken++) {
         const size_t length = strcspn(at, "\n");
         take_name(f, at, length, scope, &own);
         at += length;
