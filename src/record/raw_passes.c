@@ -85,7 +85,8 @@ static void merge_forward(raw_total *t, const raw_pass *p, int64_t width) {
         memcpy(t->gain, p->gain, (size_t)width * sizeof *t->gain);
     }
     t->rows += p->rows, t->padded += p->padded;
-    t->samples = t->samples < 0 || p->samples <= 0 ? -1 : t->samples + p->samples;
+    const bool known = p->samples > 0 || p->rows + p->padded == 0;
+    t->samples = t->samples < 0 || !known ? -1 : t->samples + p->samples;
 }
 
 static void merge_backward(raw_total *t, const raw_pass *p, const sr_backward *dy, int64_t width) {

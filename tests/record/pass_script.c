@@ -1,6 +1,7 @@
 #include "pass_script.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,32 +138,47 @@ void script_call(sr_recorder *r, int site, const script_case *c, int64_t step, c
 
 /* -- runs ------------------------------------------------------------------------------------ */
 
-void script_run(const char *path, const script_case *c, script_record *to) {
+static void add_sites(sr_recorder *r, const script_case *c, int count) {
+    char name[16];
+    assert_true(count <= SCRIPT_CASES);
+    for (int i = 0; i < count; i++) {
+        sr_site site = c[i].site;
+        snprintf(name, sizeof name, "site%d", i);
+        site.name = name, site.depth = i;
+        assert_int_equal(sr_add_site(r, &site), i);
+        if (c[i].observed) sr_set_observed(r, i);
+    }
+}
+
+void script_run(const char *path, const script_case *c, int count, script_record *to) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.force = true, o.overhead = 0, o.vectors_every = 1;
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
-    const int site = sr_add_site(r, &c->site);
-    if (c->observed) sr_set_observed(r, site);
+    add_sites(r, c, count);
     for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
         sr_begin_step(r, step);
-        for (const char *call = c->script; *call; call += 2) script_call(r, site, c, step, call);
+        for (int i = 0; i < count; i++)
+            for (const char *call = c[i].script; *call; call += 2)
+                script_call(r, i, &c[i], step, call);
         sr_end_step(r, &SR_INIT(sr_step, .update = step));
     }
     check_ok(sr_close(r, &SR_INIT(sr_finish, "complete", "", ""), &why), &why);
-    script_read(path, to);
+    script_read(path, count, to);
 }
 
-void script_read(const char *path, script_record *to) {
+void script_read(const char *path, int count, script_record *to) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
-        check_ok(sr_run_vector(f, sr_vector_name(v), 0, 0, SCRIPT_STEPS, to->vector[v], &why),
-                 &why);
+        for (int i = 0; i < count; i++)
+            check_ok(sr_run_vector(f, sr_vector_name(v), i, 0, SCRIPT_STEPS, to[i].vector[v], &why),
+                     &why);
     for (int s = 0; s < SR_SCALAR_COUNT; s++)
-        check_ok(sr_run_scalar(f, sr_scalar_name(s), 0, 0, SCRIPT_STEPS, to->scalar[s], &why),
-                 &why);
+        for (int i = 0; i < count; i++)
+            check_ok(sr_run_scalar(f, sr_scalar_name(s), i, 0, SCRIPT_STEPS, to[i].scalar[s], &why),
+                     &why);
     sr_run_close(f);
 }

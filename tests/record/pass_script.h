@@ -7,7 +7,7 @@
 #include "statrec/record.h"
 #include "statrec/runfile.h"
 
-enum { SCRIPT_WIDTH = 5, SCRIPT_STEPS = 3, SCRIPT_PIECES = 5 };
+enum { SCRIPT_WIDTH = 5, SCRIPT_STEPS = 3, SCRIPT_PIECES = 5, SCRIPT_CASES = 64 };
 
 typedef struct script_case {
     sr_site site;
@@ -28,8 +28,8 @@ typedef struct script_record {
 
 /* One call of a script in a step that has begun. */
 void script_call(sr_recorder *r, int site, const script_case *c, int64_t step, const char *call);
-/* Makes a run of SCRIPT_STEPS steps at `path` and reads it. */
-void script_run(const char *path, const script_case *c, script_record *to);
-void script_read(const char *path, script_record *to);
+/* Makes a run of SCRIPT_STEPS steps at `path`, a site for each of `count` cases, and reads it. */
+void script_run(const char *path, const script_case *c, int count, script_record *to);
+void script_read(const char *path, int count, script_record *to);
 
 #endif

@@ -166,7 +166,7 @@ static void run_put(const script_case *c, uint32_t vectors, bool before, script_
         check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
     }
     check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
-    script_read(sample_path("put.h5"), to);
+    script_read(sample_path("put.h5"), 1, to);
 }
 
 static void expect_host(const script_record *got, uint32_t vectors) {
@@ -197,7 +197,10 @@ static void test_host_wins(void **state) {
         for (int k = 0; k < SCRIPT_WIDTH; k++)
             sum += pow((double)got.vector[SR_psi2_B][k] - other(SR_psi2, k), 2);
         assert_true(fabs(dist - sqrt(sum) / SCRIPT_WIDTH) < 1e-5 * dist);
-        /* of another gain dx and the direct gradient follow; at PN from nu 0 on they are one */
+        /* dx follows from nu, which is 0 in the first step, or the host's */
+        assert_true(plain.scalar[SR_SCALAR_dx_norm][0] == plain.scalar[SR_SCALAR_direct_norm][0]);
+        assert_true(got.scalar[SR_SCALAR_dx_norm][0] > 1.1F * got.scalar[SR_SCALAR_direct_norm][0]);
+        /* and both of them from the gain */
         c.site.family = SR_FAMILY_SIGMA;
         run_put(&c, 1u << SR_gamma, before, &got);
         run_put(&c, 0, before, &plain);
@@ -225,7 +228,7 @@ static void test_host_scalars(void **state) {
             check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
         }
         check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
-        script_read(sample_path("put.h5"), &got);
+        script_read(sample_path("put.h5"), 1, &got);
         assert_true(got.scalar[SR_SCALAR_rows][1] == 77 && got.scalar[SR_SCALAR_samples][1] == 9);
         assert_true(got.scalar[SR_SCALAR_padded][1] == 8 && got.scalar[SR_SCALAR_dx_norm][1] == 7);
         assert_true(got.scalar[SR_SCALAR_g_mu][1] == 6);
@@ -247,11 +250,39 @@ static void test_without_squares(void **state) {
             sr_end_step(r, &SR_INIT(sr_step, .update = 1));
         }
         check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
-        script_read(sample_path("put.h5"), &got);
+        script_read(sample_path("put.h5"), 1, &got);
         assert_true(isnan(got.scalar[SR_SCALAR_dx_norm][0]) == !squares);
         assert_true(isnan(got.scalar[SR_SCALAR_direct_norm][0]) == !squares);
         assert_true(got.vector[SR_sum_g][0] == 1 && got.vector[SR_gamma][0] == 1);
         assert_true(got.scalar[SR_SCALAR_samples][0] == 2 && got.scalar[SR_SCALAR_padded][0] == 1);
+    }
+}
+
+/* Samples of a step are those of all passes, or not known; a pass without any row has none. */
+static void test_samples(void **state) {
+    (void)state;
+    static const int64_t cases[][5] = {/* samples, padded of two passes, the sum */
+                                       {3, 1, 4, 1, 7}, {3, 1, 0, 1, 0}, {0, 1, 4, 1, 0},
+                                       {3, 1, 0, 0, 3}, {0, 0, 4, 1, 4}, {0, 0, 0, 0, 0}};
+    static script_record got;
+    static const double one[SCRIPT_WIDTH] = {1, 1, 1, 1, 1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sr_failure why = {0};
+        sr_site site = base.site;
+        site.repeat = SR_REPEAT_MERGE;
+        sr_recorder *r = create("put.h5", &site);
+        for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+            sr_begin_step(r, step);
+            for (int p = 0; p < 2; p++) {
+                sr_put_forward(r, 0, &SR_INIT(sr_forward, 0, cases[i][2 * p], cases[i][2 * p + 1]));
+                sr_put_backward(r, 0, &SR_INIT(sr_backward, one, one, one));
+            }
+            sr_end_step(r, &SR_INIT(sr_step, .update = 1));
+        }
+        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        script_read(sample_path("put.h5"), 1, &got);
+        const float samples = got.scalar[SR_SCALAR_samples][1];
+        assert_true(cases[i][4] ? samples == (float)cases[i][4] : isnan(samples));
     }
 }
 
@@ -275,7 +306,7 @@ static void test_nan_batch(void **state) {
             check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
         }
         check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
-        script_read(sample_path("nan.h5"), bad ? &got : &plain);
+        script_read(sample_path("nan.h5"), 1, bad ? &got : &plain);
     }
     for (int i = 0; i < SCRIPT_STEPS * SCRIPT_WIDTH; i++) {
         const bool lost = i % SCRIPT_WIDTH == 2 && i / SCRIPT_WIDTH == 1;
@@ -337,7 +368,8 @@ int main(void) {
         cmocka_unit_test(test_order),        cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_host_wins),
         cmocka_unit_test(test_host_scalars), cmocka_unit_test(test_without_squares),
-        cmocka_unit_test(test_nan_batch),    cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_nan_batch),    cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../check.h"
 #include "sample_run.h"
@@ -234,7 +235,9 @@ static void test_newer(void **state) {
         const size_t size = inputs[kind].size;
         room given = {{0}}, as = {{0}};
         memcpy(&given, inputs[kind].whole, size), memcpy(&as, inputs[kind].whole, size);
-        for (size_t more = 1; more <= 24; more++) {
+        static const size_t longer[] = {1, 7, 8, 24};
+        for (int i = 0; i < 4; i++) {
+            const size_t more = longer[i];
             given.size = size + more;
             if (more % 8 == 0) expect_same((input)kind, &given, &as, size + more);
             given.byte[size + more - 1] = 1;
@@ -404,6 +407,7 @@ static void test_names(void **state) {
 }
 
 int main(void) {
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many small files */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_older),        cmocka_unit_test(test_newer),
         cmocka_unit_test(test_without_size), cmocka_unit_test(test_outputs),
