@@ -94,16 +94,20 @@ static void test_widens_and_narrows(void **state) {
     put_steps(r, 65, 96, 1000, 0);
     assert_int_equal(sr_vectors_every(r), 8);
     put_steps(r, 97, 127, 1000, 0);
-    assert_int_equal(sr_vectors_every(r), 8); /* the fourth row is in step 128 */
+    assert_int_equal(sr_vectors_every(r), 8);
     put_steps(r, 128, 128, 1000, 0);
     assert_int_equal(sr_vectors_every(r), 16);
-    put_steps(r, 129, 400, 0, 1000); /* takes next to nothing now */
+    put_steps(r, 129, 191, 1000, 0);
+    assert_int_equal(sr_vectors_every(r), 16); /* the fourth row is in step 192 */
+    put_steps(r, 192, 192, 1000, 0);
+    assert_int_equal(sr_vectors_every(r), 32);
+    put_steps(r, 193, 600, 0, 1000); /* takes next to nothing now */
     assert_int_equal(sr_vectors_every(r), 1);
     check_ok(sr_close(r, &complete, &why), &why);
     check_ok(sr_run_check(path, &why), &why);
     read_columns(path, &c);
     assert_true(c.every[31] == 1 && c.every[32] == 2 && c.every[127] == 8 && c.every[128] == 16);
-    assert_true(c.seconds[5] >= 1000 && c.seconds[5] < 1001 && c.seconds[200] < 1);
+    assert_true(c.seconds[5] >= 1000 && c.seconds[5] < 1001 && c.seconds[300] < 1);
 }
 
 /* Never more often than the size of the file allows; never wider than 4096. */
@@ -255,8 +259,8 @@ static void child_exits(sr_recorder *r, int which) {
 
 /* An evaluation that began before the fork. */
 static void child_ends_eval(sr_recorder *r, int which) {
-    (void)which;
-    if (sr_put_metric(r, "valid_nll", 1) != SR_STATE || sr_end_eval(r) != SR_STATE) _exit(1);
+    const sr_status status = which ? sr_put_metric(r, "valid_nll", 1) : sr_end_eval(r);
+    if (status != SR_STATE) _exit(1);
     exit(0);
 }
 
@@ -300,7 +304,7 @@ static void test_fork(void **state) {
     for (int which = 0; which < 12; which++) with_child(child_closes, r, which);
     with_child(child_abandons, r, 0), with_child(child_exits, r, 0);
     sr_begin_eval(r, 50, 25);
-    with_child(child_ends_eval, r, 0);
+    with_child(child_ends_eval, r, 0), with_child(child_ends_eval, r, 1);
     sr_put_metric(r, "valid_nll", 50), sr_put_metric(r, "span f1", 50.2);
     check_ok(sr_end_eval(r), sr_failed(r));
     char *is = bytes_of(part, &after);
