@@ -27,6 +27,19 @@ done
 [ $bad -eq 0 ] || exit 1
 echo "symbols: in training only src/observe calls the recorder"
 
+# what the library shows of itself is what the headers promise, all of it with their prefix
+lib=$1/lib/libstatrec.so
+if [ -f "$lib" ]; then
+    nm -D --defined-only "$lib" | awk '{ print $3 }' | names >"$work/shown"
+    cat "$top"/include/statrec/*.h | tr -d '\n' | grep -o 'sr_[a-z0-9_]* *([^()]*\(([^()]*)[^()]*\)*) *[;_]' |
+        sed 's/[ (].*//; /_fn$/d' | names >"$work/promised"
+    grep -v '^sr_' "$work/shown" && { echo "symbols: $lib shows names without sr_"; bad=1; }
+    missing=$(comm -13 "$work/shown" "$work/promised" | tr '\n' ' ')
+    [ -z "$missing" ] || { echo "symbols: $lib lacks $missing"; bad=1; }
+    [ $bad -eq 0 ] || exit 1
+    echo "symbols: libstatrec.so shows $(wc -l <"$work/shown") names, all of them sr_*"
+fi
+
 # edges "user definer" between object files
 for path in "$top"/src/*/*.c; do
     room=$(basename "$(dirname "$path")") file=$(basename "$path" .c)

@@ -156,8 +156,8 @@ sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, cons
 
 /* Declares a number of the host's own, one per step or one per site and step: gradient norm of a layer,
  * entropy of its attention. Its id, for sr_put_scalar and sr_put_step_scalar, or -1. name, unit and
- * definition as in sr_add_metric, and no column of /steps or /scalars already; at most
- * SR_DECLARED_MAX. Before the first step. */
+ * definition as in sr_add_metric, and no column of /steps or /scalars already, those of
+ * options.overhead among them; at most SR_DECLARED_MAX. Before the first step. */
 int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const char *definition,
                       sr_scope scope);
 
@@ -208,12 +208,14 @@ sr_family sr_family_find(const char *name);
  * x is what the layer normalises, gamma [channels] its gain, NULL: ones. Of x nothing is copied: it
  * must stay unchanged until sr_observe_backward with the gradient of the layer's output, of the same
  * shape. A backward pass belongs to the last forward pass that still lacks one; one more is of no
- * consequence. What several passes of a step mean, sr_site.repeat says. sr_end_step makes mu_B,
+ * consequence. At a merging site up to 4096 forward passes may lack one. What several passes of a step
+ * mean, sr_site.repeat says. sr_end_step makes mu_B,
  * sigma2_B, psi2_B, gamma, sum_g and sum_gx of it; without any backward pass the last forward pass
  * counts.
  *
  * The recorder keeps running statistics with the site's alpha (none when it is NaN), one update a
  * step; a host that has its own puts them (sr_put_vector: mu, sigma2, psi2, nu), in the same step.
+ * Whatever else it puts stands in the file too: gamma, rows, scalars.
  *
  * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps);
  * PN x / sqrt(psi2 + eps), psi2 from before the update. dx_norm and direct_norm are left out where
@@ -238,7 +240,7 @@ sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *x);
 sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *dy);
 
 /* Seconds that the recorder has taken so far; and more of them, that the host spent for it outside
- * (options.overhead). */
+ * (options.overhead). A row's recorder_seconds are those from the row before on. */
 double sr_own_seconds(const sr_recorder *r);
 void sr_add_seconds(sr_recorder *r, double seconds);
 

@@ -11,12 +11,19 @@ const char *sr_version(void) {
     return STATREC_VERSION;
 }
 
+/* A name or a line of a file may bring anything along. */
+static void keep_one_line(char *text) {
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f) *text = '?';
+}
+
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
     if (!why || why->status != SR_OK) return status;
     va_list args;
     va_start(args, format);
     vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
+    keep_one_line(why->text);
     why->status = status;
     return status;
 }

@@ -23,7 +23,7 @@ typedef struct copier {
     int64_t *step_int[RUN_STEP_INTS]; /* [STEP_BATCH] */
     double *step_real[RUN_STEP_REALS];
     float *scalar[SR_SCALAR_COUNT]; /* [STEP_BATCH, S]; NULL where the file has none */
-    void *own[SR_DECLARED_MAX];     /* of scalars of the host's: the same, or double [STEP_BATCH] */
+    void *own[RUN_DECLARED_MAX];    /* of scalars of the host's: the same, or double [STEP_BATCH] */
 
     int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
     int64_t *vector_step;                                /* [vector_capacity] */
@@ -68,7 +68,7 @@ static void copier_free(copier *c) {
     for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
-    for (int i = 0; i < SR_DECLARED_MAX; i++) free(c->own[i]);
+    for (int i = 0; i < RUN_DECLARED_MAX; i++) free(c->own[i]);
     free(c->vector_step);
     sr_run_close(c->f);
 }
@@ -389,7 +389,8 @@ static sr_status declare_own(const copier *c) {
         const run_declared *to = NULL;
         for (int k = 0; k < r->writer.declared_count; k++)
             if (strcmp(r->writer.declared[k].name, from->name) == 0) to = &r->writer.declared[k];
-        if (!to && sr_declare_scalar(r, from->name, from->unit, from->definition, from->scope) < 0)
+        if (!to &&
+            recorder_declare_scalar(r, from->name, from->unit, from->definition, from->scope) < 0)
             return recorder_check(r);
         if (to && (to->scope != from->scope || strcmp(to->unit, from->unit) != 0))
             return sr_fail(&r->failure, SR_USAGE,
@@ -435,7 +436,7 @@ static sr_status copy_run(copier *c) {
 
 sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                              int64_t embeddings_up_to, sr_recovery *result, copy_losses *losses) {
-    if (!r || r->failure.status != SR_OK) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
     if (r->started)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
     copier c = {

@@ -168,14 +168,20 @@ static h5_id declare_statistic(declaration *d, const run_column *c, int64_t colu
     return set;
 }
 
+static run_column own_column(const run_declared *d) {
+    const bool site = d->scope == SR_PER_SITE;
+    return (run_column){site ? "scalars" : "steps", d->name, d->unit, d->definition,
+                        site ? H5_FLOAT32 : H5_FLOAT64};
+}
+
 /* Scalars of the host's: their names, in order, are an attribute of /host. */
 static void declare_own(declaration *d, const char *list, sr_scope scope, int64_t columns,
                         const int64_t chunk[2]) {
-    char names[SR_DECLARED_MAX * (SR_NAME_SIZE + 1)] = "", *end = names;
+    char names[RUN_DECLARED_MAX * (SR_NAME_SIZE + 1)] = "", *end = names;
     for (int i = 0; i < d->w->declared_count; i++) {
         run_declared *own = &d->w->declared[i];
         if (own->scope != scope) continue;
-        const run_column c = writer_declared_column(own);
+        const run_column c = own_column(own);
         own->set = declare_column(d, &c, scope == SR_PER_SITE ? 2 : 1, columns, chunk);
         end += sprintf(end, "%s%s", end == names ? "" : "\n", own->name);
     }
@@ -324,7 +330,7 @@ static const char *const root_scale[][2] = {
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
                        (int)SR_METRICS_MAX + 1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT +
-                       (int)SR_DECLARED_MAX + 16 <=
+                       (int)RUN_DECLARED_MAX + 16 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -366,7 +372,7 @@ static void attach_all(scale_list *s, const run_writer *w) {
         attach_one(s, "evals", w->metric[i].name, "/evals/step", NULL);
     if (l->scalars) attach(s, run_scalars, SR_SCALAR_COUNT, "/step", "/site");
     for (int i = 0; i < w->declared_count; i++) {
-        const run_column c = writer_declared_column(&w->declared[i]);
+        const run_column c = own_column(&w->declared[i]);
         const bool site = w->declared[i].scope == SR_PER_SITE;
         if (w->declared[i].set) attach(s, &c, 1, "/step", site ? "/site" : NULL);
     }

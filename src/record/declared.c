@@ -45,6 +45,23 @@ static bool is_taken(const sr_recorder *r, const char *name) {
            find(run_step_reals, RUN_STEP_REALS, name) >= 0;
 }
 
+/* Columns that pacing.c fills. */
+static bool is_of_recorder(const char *name) {
+    return name && (strcmp(name, RECORDER_SECONDS) == 0 || strcmp(name, RECORDER_EVERY) == 0);
+}
+
+bool recorder_is_paced(const sr_options *o) {
+    return o->overhead > 0 && o->vectors && o->vectors_every == -1;
+}
+
+/* All but those of pacing.c, which have places of their own. */
+static int count_of_host(const sr_recorder *r) {
+    int count = 0;
+    for (int i = 0; i < r->writer.declared_count; i++)
+        count += !is_of_recorder(r->writer.declared[i].name);
+    return count;
+}
+
 static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit,
                               const char *definition, sr_scope scope) {
     sr_failure *why = &r->failure;
@@ -54,13 +71,13 @@ static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit
         return sr_fail(why, SR_USAGE, "%s: scalar %s: there is one of this name", r->path, name);
     if (scope != SR_PER_SITE && scope != SR_PER_STEP)
         return sr_fail(why, SR_USAGE, "%s: scalar %s: scope %d", r->path, name, (int)scope);
-    if (r->writer.declared_count < SR_DECLARED_MAX) return SR_OK;
+    if (is_of_recorder(name) || count_of_host(r) < SR_DECLARED_MAX) return SR_OK;
     return sr_fail(why, SR_USAGE, "%s: scalar %s: %d are declared already", r->path, name,
                    SR_DECLARED_MAX);
 }
 
-int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const char *definition,
-                      sr_scope scope) {
+int recorder_declare_scalar(sr_recorder *r, const char *name, const char *unit,
+                            const char *definition, sr_scope scope) {
     if (!r || recorder_too_late(r, "sr_declare_scalar")) return -1;
     if (!unit) unit = "";
     if (!definition) definition = "";
@@ -72,4 +89,13 @@ int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const 
     snprintf(d->unit, sizeof d->unit, "%s", unit);
     snprintf(d->definition, sizeof d->definition, "%s", definition);
     return SR_SCALAR_COUNT + r->writer.declared_count - 1;
+}
+
+int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const char *definition,
+                      sr_scope scope) {
+    if (!r || !is_of_recorder(name) || !recorder_is_paced(&r->options))
+        return recorder_declare_scalar(r, name, unit, definition, scope);
+    sr_fail(&r->failure, SR_USAGE, "%s: scalar %s: options.overhead has one of this name", r->path,
+            name);
+    return -1;
 }

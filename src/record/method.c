@@ -19,7 +19,7 @@ const char *sr_family_name(sr_family family) {
 
 sr_family sr_family_find(const char *name) {
     int i = 0;
-    while (i < SR_FAMILY_COUNT && strcmp(family_names[i], name) != 0) i++;
+    while (i < SR_FAMILY_COUNT && !(name && strcmp(family_names[i], name) == 0)) i++;
     return (sr_family)i;
 }
 

@@ -85,7 +85,8 @@ static void merge_forward(raw_total *t, const raw_pass *p, int64_t width) {
         memcpy(t->gain, p->gain, (size_t)width * sizeof *t->gain);
     }
     t->rows += p->rows, t->padded += p->padded;
-    t->samples = t->samples < 0 || p->samples <= 0 ? -1 : t->samples + p->samples;
+    const bool known = p->samples > 0 || p->rows + p->padded == 0;
+    t->samples = t->samples < 0 || !known ? -1 : t->samples + p->samples;
 }
 
 static void merge_backward(raw_total *t, const raw_pass *p, const sr_backward *dy, int64_t width) {
@@ -158,7 +159,7 @@ sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const
         return recorder_check(r);
     raw_pass *p = push_pass(r, site);
     if (!p) return recorder_check(r);
-    p->x = t;
+    p->x = t, p->of_sums = false;
     p->rows = sr_moments(&t, p->mean, p->variance, p->square);
     p->samples = t.samples > 0 || t.inner == 1 ? t.samples : t.outer;
     p->padded = t.outer * t.inner - p->rows;
@@ -182,7 +183,7 @@ sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *from) {
     raw_pass *p = push_pass(r, site);
     if (!p) return recorder_check(r);
     const int64_t width = r->site[site].width;
-    p->x = (sr_tensor){0};
+    p->x = (sr_tensor){0}, p->of_sums = true;
     p->rows = f.rows, p->samples = f.samples, p->padded = f.padded;
     for (int64_t k = 0; k < width && f.rows > 0; k++) {
         p->mean[k] = f.mean[k], p->variance[k] = f.variance[k], p->square[k] = f.mean_square[k];
@@ -224,10 +225,10 @@ sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     const raw_pass *p = top_pass(r, site, "sr_observe_backward");
     if (!p) return recorder_check(r);
     const int64_t width = g.channels;
-    if (!p->x.data || p->x.outer != g.outer || p->x.inner != g.inner)
+    if (p->of_sums || p->x.outer != g.outer || p->x.inner != g.inner)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_observe_backward: %s at site %s in step %lld",
                        r->path,
-                       p->x.data ? "shape of dy is not that of x" : "the forward pass was sums",
+                       p->of_sums ? "the forward pass was sums" : "shape of dy is not that of x",
                        r->site[site].name, (long long)r->step);
     double *sums = malloc(3 * (size_t)width * sizeof *sums);
     if (!sums) return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sums", r->path, (long long)width);

@@ -11,7 +11,8 @@
 /* A forward pass that has no backward pass yet. */
 typedef struct raw_pass {
     int64_t rows, samples, padded;
-    sr_tensor x;                             /* data NULL: the host made the sums */
+    sr_tensor x;
+    bool of_sums;                            /* the host made the sums: x is nothing */
     double *mean, *variance, *square, *gain; /* one block */
 } raw_pass;
 

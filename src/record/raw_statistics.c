@@ -154,7 +154,7 @@ static ending begin_ending(sr_recorder *r, int site, raw_state *raw) {
                     .mean = t->mean,
                     .variance = t->variance,
                     .square = t->square,
-                    .gain = t->gain,
+                    .gain = put_or(r, site, SR_gamma, t->gain),
                     .mu = put_or(r, site, SR_mu, raw->mu),
                     .sigma2 = put_or(r, site, SR_sigma2, raw->sigma2),
                     .psi2 = put_or(r, site, SR_psi2, raw->psi2),
@@ -167,12 +167,12 @@ static ending begin_ending(sr_recorder *r, int site, raw_state *raw) {
                     .sum_gx = raw->work + 3 * at->width};
 }
 
-static sr_status end_step(sr_recorder *r, int site) {
+static sr_status end_site(sr_recorder *r, int site) {
     raw_state *raw = &r->state[site].raw;
     raw_total *t = &raw->total;
     if (!raw_finish_passes(raw, r->site[site].width)) return recorder_check(r);
     const ending e = begin_ending(r, site, raw);
-    r->state[site].rows = t->rows;
+    if (r->state[site].rows < 0) r->state[site].rows = t->rows;
     put_counts(&e, t);
     if (t->rows == 0) return recorder_check(r);
     prepare_xhat(&e);
@@ -187,8 +187,8 @@ static sr_status end_step(sr_recorder *r, int site) {
     return recorder_check(r);
 }
 
-sr_status raw_end_steps(sr_recorder *r) {
+sr_status raw_end_step(sr_recorder *r) {
     for (int64_t i = 0; i < r->sites; i++)
-        if (end_step(r, (int)i) != SR_OK) return recorder_check(r);
+        if (end_site(r, (int)i) != SR_OK) return recorder_check(r);
     return SR_OK;
 }

@@ -23,8 +23,20 @@ sr_status reader_line(const sr_runfile *f, const char *object, const char *attri
     return status;
 }
 
-static bool is_name(const char *name, size_t length) {
-    return length > 0 && length < SR_NAME_SIZE && *name != '.' && !memchr(name, '/', length);
+static bool is_among(const run_column *c, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(c[i].name, name) == 0) return true;
+    return false;
+}
+
+/* Whether sr_declare_scalar would have taken it, after those before it. */
+static bool is_free(const sr_runfile *f, const char *name) {
+    for (int i = 0; i < f->declared_count; i++)
+        if (strcmp(f->declared[i].name, name) == 0) return false;
+    return *name && *name != '.' && !strchr(name, '/') && strcmp(name, "epoch") != 0 &&
+           !is_among(run_scalars, SR_SCALAR_COUNT, name) &&
+           !is_among(run_step_ints, RUN_STEP_INTS, name) &&
+           !is_among(run_step_reals, RUN_STEP_REALS, name);
 }
 
 static sr_status read_texts(const sr_runfile *f, reader_declared *d, sr_failure *why) {
@@ -44,13 +56,15 @@ static sr_status read_texts(const sr_runfile *f, reader_declared *d, sr_failure 
 static sr_status take_name(sr_runfile *f, const char *name, size_t length, sr_scope scope,
                            sr_failure *why) {
     const bool site = scope == SR_PER_SITE;
-    if (f->declared_count == SR_DECLARED_MAX || !is_name(name, length))
+    char taken[SR_NAME_SIZE] = "";
+    if (length < sizeof taken) memcpy(taken, name, length);
+    if (f->declared_count == RUN_DECLARED_MAX || !is_free(f, taken))
         return sr_fail(why, SR_FORMAT, "%s: /host: '%.*s' is no name, or one of more than %d",
                        f->path, (int)(length < SR_NAME_SIZE ? length : SR_NAME_SIZE), name,
-                       SR_DECLARED_MAX);
+                       RUN_DECLARED_MAX);
     reader_declared *d = &f->declared[f->declared_count];
     *d = (reader_declared){0};
-    memcpy(d->name, name, length);
+    memcpy(d->name, taken, sizeof taken);
     d->column = (run_column){site ? "scalars" : "steps", d->name, d->unit, d->definition,
                              site ? H5_FLOAT32 : H5_FLOAT64};
     d->shown = SR_INIT(sr_run_declared, d->name, d->unit, d->definition, scope);
@@ -59,13 +73,16 @@ static sr_status take_name(sr_runfile *f, const char *name, size_t length, sr_sc
     return reader_forgive(f, &own, why);
 }
 
+/* A name that is none is told once; the others are read. */
 static sr_status read_list(sr_runfile *f, const char *attribute, sr_scope scope, sr_failure *why) {
-    enum { SIZE = SR_DECLARED_MAX * (SR_NAME_SIZE + 1) };
+    enum { SIZE = RUN_DECLARED_MAX * (SR_NAME_SIZE + 1) };
     char *names = calloc(1, SIZE);
     sr_failure own = {0};
+    int taken = 0;
     if (!names) return sr_fail(why, SR_MEMORY, "%s: names of scalars", f->path);
     reader_line(f, "/host", attribute, true, names, SIZE, &own);
-    for (char *at = names; *at && own.status == SR_OK; at += *at == '\n') {
+    for (char *at = names; *at && taken <= RUN_DECLARED_MAX && own.status != SR_MEMORY;
+         at += *at == '\n', taken++) {
         const size_t length = strcspn(at, "\n");
         take_name(f, at, length, scope, &own);
         at += length;
@@ -86,7 +103,7 @@ static sr_status read_ranks(sr_runfile *f, sr_failure *why) {
 sr_status reader_list_declared(sr_runfile *f, sr_failure *why) {
     sr_status status = read_ranks(f, why);
     if (status != SR_OK || !h5_has(f->file, "/host")) return status;
-    f->declared = calloc(SR_DECLARED_MAX, sizeof *f->declared);
+    f->declared = calloc(RUN_DECLARED_MAX, sizeof *f->declared);
     if (!f->declared) return sr_fail(why, SR_MEMORY, "%s: scalars of the host", f->path);
     if (h5_has(f->file, "/scalars/rows")) status = read_list(f, "scalars", SR_PER_SITE, why);
     return status == SR_OK ? read_list(f, "steps", SR_PER_STEP, why) : status;

@@ -33,10 +33,6 @@ static char *copy_text(const char *text) {
     return copy;
 }
 
-const sr_failure *sr_failed(const sr_recorder *r) {
-    return r && r->failure.status != SR_OK ? &r->failure : NULL;
-}
-
 /* -- create ---------------------------------------------------------------------------------- */
 
 static void free_recorder(sr_recorder *r) {
@@ -117,7 +113,7 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
         sr_fail(why, SR_MEMORY, "%s: %zu bytes for a recorder", path, sizeof *r);
         return NULL;
     }
-    r->step = r->eval_step = -1;
+    r->step = r->ended = r->eval_step = -1;
     r->owner = getpid();
     r->clock_start = r->clock_flush = recorder_clock();
     sr_status status = take_options(r, options, why);
@@ -324,7 +320,8 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
 /* -- steps ----------------------------------------------------------------------------------- */
 
 sr_status recorder_start(sr_recorder *r) {
-    if (r->started || r->failure.status != SR_OK) return recorder_check(r);
+    const double began = recorder_clock();
+    if (r->failure.status != SR_OK || recorder_is_alien(r) || r->started) return recorder_check(r);
     r->every = r->least_every = sr_vectors_every(r);
     pacing_declare(r);
     if (r->failure.status != SR_OK) return recorder_check(r);
@@ -335,6 +332,7 @@ sr_status recorder_start(sr_recorder *r) {
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
     r->clock_flush = recorder_clock();
+    r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
 }
 
@@ -353,7 +351,6 @@ static void widen_spacing(sr_recorder *r) {
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
-    const double began = recorder_clock();
     if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
     if (r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: step %lld begun inside step %lld", r->path,
@@ -362,6 +359,7 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
     if (recorder_start(r) != SR_OK) return recorder_check(r);
+    const double began = recorder_clock();
     pacing_begin_step(r);
     widen_spacing(r);
     r->keeps_vectors = r->every > 0 && step % r->every == 0;
@@ -383,10 +381,10 @@ static sr_status flush(sr_recorder *r) {
 }
 
 sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || !r->started) return recorder_check(r);
-    const double began = recorder_clock();
-    if (recorder_is_alien(r) || running_put(r) != SR_OK || flush(r) != SR_OK)
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
         return recorder_check(r);
+    const double began = recorder_clock();
+    if (running_put(r) != SR_OK || flush(r) != SR_OK) return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
     return SR_OK;
 }
@@ -404,7 +402,7 @@ static void end_row(sr_recorder *r, const sr_step *row) {
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
     pacing_end_step(r);
     writer_end_step(&r->writer, ints, reals);
-    r->in_step = false, r->unflushed++;
+    r->in_step = false, r->ended = r->step, r->unflushed++;
 }
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
@@ -414,7 +412,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     if (!r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_step outside a step", r->path);
     if (struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
-        raw_end_steps(r) != SR_OK || putting_end(r) != SR_OK)
+        raw_end_step(r) != SR_OK || putting_end(r) != SR_OK)
         return recorder_check(r);
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);

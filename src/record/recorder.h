@@ -23,9 +23,9 @@ typedef struct site_state {
 
 /* What recording took since the spacing of vectors was looked at last (pacing.c). */
 typedef struct pacing {
-    double since, own; /* clock and own seconds then */
+    double since, own; /* clock and own seconds then; 0: not yet */
     int64_t steps, rows;
-    double step_own;                  /* own seconds when the step began */
+    double step_own;                  /* own seconds when the last row was done */
     int seconds_scalar, every_scalar; /* ids of the two columns */
 } pacing;
 
@@ -50,6 +50,7 @@ struct sr_recorder {
     bool started; /* declared, in SWMR */
     bool in_step, keeps_vectors;
     int64_t step;      /* current or last, -1 before the first */
+    int64_t ended;     /* last one that this recorder ended, not copied; -1: none */
     int64_t eval_step; /* of the evaluation begun last, -1 before the first */
     double eval_epoch;
     bool in_eval;
@@ -105,8 +106,16 @@ bool recorder_too_late(sr_recorder *r, const char *call);
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition);
 
-/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of each site. */
-sr_status raw_end_steps(sr_recorder *r);
+/* declared.c: whether the options ask for columns of what recording takes; and sr_declare_scalar of any
+ * name that is free, theirs too. */
+#define RECORDER_SECONDS "recorder_seconds"
+#define RECORDER_EVERY   "vectors_every"
+bool recorder_is_paced(const sr_options *o);
+int recorder_declare_scalar(sr_recorder *r, const char *name, const char *unit,
+                            const char *definition, sr_scope scope);
+
+/* raw_statistics.c: what the passes of the step add up to, as vectors and scalars of the sites. */
+sr_status raw_end_step(sr_recorder *r);
 
 /* sr_put_vector for sites of any family. */
 sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);

@@ -16,6 +16,10 @@ sr_status recorder_check(const sr_recorder *r) {
     return r ? r->failure.status : SR_STATE;
 }
 
+const sr_failure *sr_failed(const sr_recorder *r) {
+    return r && r->failure.status != SR_OK ? &r->failure : NULL;
+}
+
 bool recorder_is_alien(sr_recorder *r) {
     if (getpid() == r->owner) return false;
     sr_fail(&r->failure, SR_STATE, "%s: belongs to process %lld, this is %lld", r->path,
@@ -25,7 +29,7 @@ bool recorder_is_alien(sr_recorder *r) {
 }
 
 bool recorder_too_late(sr_recorder *r, const char *call) {
-    if (r->failure.status != SR_OK) return true;
+    if (r->failure.status != SR_OK || recorder_is_alien(r)) return true;
     if (!r->started) return false;
     sr_fail(&r->failure, SR_STATE, "%s: %s after the first step", r->path, call);
     return true;
@@ -56,7 +60,7 @@ sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *nam
 }
 
 site_state *recorder_site(sr_recorder *r, int site, const char *call) {
-    if (!r || r->failure.status != SR_OK) return NULL;
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return NULL;
     if (!r->in_step) {
         sr_fail(&r->failure, SR_STATE, "%s: %s outside a step", r->path, call);
     } else if (site < 0 || site >= r->sites) {

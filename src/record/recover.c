@@ -112,7 +112,8 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
     }
     losses_free(&losses);
     sr_run_close(f);
-    if (result) struct_give(result, &count, sizeof count, "sr_recovery", why);
+    if (result && struct_give(result, &count, sizeof count, "sr_recovery", why) != SR_OK)
+        status = why->status;
     return status;
 }
 

@@ -27,7 +27,9 @@ static void gather(const sr_recorder *r, int which, double *row) {
 }
 
 sr_status running_put(sr_recorder *r) {
-    if (!r->writer.layout.running || r->step < 0 || !any_runs(r)) return recorder_check(r);
+    const running_rows *rows = &r->writer.running;
+    if (!r->writer.layout.running || r->ended < 0 || r->ended == rows->last || !any_runs(r))
+        return recorder_check(r);
     double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
     const double *row[RUN_RUNNING];
     if (!all)
@@ -37,7 +39,7 @@ sr_status running_put(sr_recorder *r) {
         gather(r, i, all + i * r->width);
         row[i] = all + i * r->width;
     }
-    sr_status status = writer_put_running(&r->writer, r->step, row, &r->failure);
+    sr_status status = writer_put_running(&r->writer, r->ended, row, &r->failure);
     free(all);
     return status;
 }
@@ -66,11 +68,19 @@ static bool read_row(const sr_runfile *f, int64_t at, double *all, copy_losses *
     return whole;
 }
 
+/* Whether the row has values of a site: those of one that was never observed are all NaN. */
+static bool has_site(const sr_recorder *r, int64_t site, const double *all) {
+    for (int v = 0; v < RUN_RUNNING; v++)
+        for (int64_t k = 0; k < r->site[site].width; k++)
+            if (!isnan(all[v * r->width + r->site[site].offset + k])) return true;
+    return false;
+}
+
 /* Sites whose values are not in the row begin anew. */
 static sr_status take_row(sr_recorder *r, const double *all) {
     for (int64_t i = 0; i < r->sites; i++) {
         const sr_run_site *s = &r->site[i];
-        if (isnan(s->alpha) || isnan(all[s->offset])) continue;
+        if (isnan(s->alpha) || !has_site(r, i, all)) continue;
         if (raw_reserve(r, (int)i) != SR_OK) return recorder_check(r);
         for (int v = 0; v < RUN_RUNNING; v++)
             memcpy(value_of(&r->state[i].raw, v), all + v * r->width + s->offset,
@@ -86,7 +96,6 @@ static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64
     if (!read_row(f, at, all, losses)) return SR_OK;
     for (int i = 0; i < RUN_RUNNING; i++) row[i] = all + i * r->width;
     if (writer_put_running(&r->writer, step, row, &r->failure) != SR_OK) return recorder_check(r);
-    if (step <= *last) return SR_OK;
     *last = step;
     return take_row(r, all);
 }
@@ -106,6 +115,14 @@ static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT], co
     return read_rows(f, &run_running_step, &rows, step, losses) ? count : 0;
 }
 
+/* The row of the first step after `after`; -1: none. Rows are in no order. */
+static int64_t next_row(const int64_t *step, int64_t count, int64_t after) {
+    int64_t next = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (step[i] > after && (next < 0 || step[i] < step[next])) next = i;
+    return next;
+}
+
 sr_status running_copy(sr_recorder *r, const sr_runfile *f, int64_t up_to, int64_t *step,
                        copy_losses *losses) {
     int64_t of_row[SR_RUNNING_KEPT];
@@ -114,9 +131,10 @@ sr_status running_copy(sr_recorder *r, const sr_runfile *f, int64_t up_to, int64
     if (count == 0) return SR_OK;
     double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
     if (!all) return sr_fail(&r->failure, SR_MEMORY, "%s: running values", r->path);
-    for (int64_t i = 0; i < count && r->failure.status == SR_OK; i++)
-        if (of_row[i] >= 0 && (up_to < 0 || of_row[i] <= up_to))
-            copy_row(r, f, i, of_row[i], all, step, losses);
+    for (int64_t done = -1, at; (at = next_row(of_row, count, done)) >= 0; done = of_row[at])
+        if ((up_to >= 0 && of_row[at] > up_to) ||
+            copy_row(r, f, at, of_row[at], all, step, losses) != SR_OK)
+            break;
     free(all);
     return recorder_check(r);
 }

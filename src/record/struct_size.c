@@ -3,11 +3,21 @@
 
 #include <string.h>
 
+/* A size that nobody filled in may be anything; no version of a struct comes near this one. */
+enum { SIZE_MOST = 1 << 16 };
+
+static sr_status check_size(const void *from, const char *name, size_t *size, sr_failure *why) {
+    *size = 0;
+    if (!from) return sr_fail(why, SR_USAGE, "%s: NULL", name);
+    memcpy(size, from, sizeof *size);
+    if (*size >= sizeof *size && *size <= SIZE_MOST) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s: its size is not filled in: %zu", name, *size);
+}
+
 sr_status struct_take(void *to, size_t size, const void *from, const char *name, sr_failure *why) {
-    size_t given = 0;
-    if (from) memcpy(&given, from, sizeof given);
-    if (given < sizeof given)
-        return sr_fail(why, SR_USAGE, "%s: %s", name, from ? "its size is not filled in" : "NULL");
+    size_t given;
+    sr_status status = check_size(from, name, &given, why);
+    if (status != SR_OK) return status;
     const unsigned char *bytes = from;
     for (size_t i = size; i < given; i++)
         if (bytes[i] != 0)
@@ -22,8 +32,8 @@ sr_status struct_take(void *to, size_t size, const void *from, const char *name,
 
 sr_status struct_give(void *to, const void *ours, size_t size, const char *name, sr_failure *why) {
     size_t given;
-    memcpy(&given, to, sizeof given);
-    if (given < sizeof given) return sr_fail(why, SR_USAGE, "%s: its size is not filled in", name);
+    sr_status status = check_size(to, name, &given, why);
+    if (status != SR_OK) return status;
     memcpy(to, ours, given < size ? given : size);
     memcpy(to, &given, sizeof given);
     return SR_OK;

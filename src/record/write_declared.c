@@ -18,12 +18,6 @@ run_declared *writer_add_declared(run_writer *w, sr_failure *why) {
     return d;
 }
 
-run_column writer_declared_column(const run_declared *d) {
-    const bool site = d->scope == SR_PER_SITE;
-    return (run_column){site ? "scalars" : "steps", d->name, d->unit, d->definition,
-                        site ? H5_FLOAT32 : H5_FLOAT64};
-}
-
 /* A scalar that is not recorded, because scalars are not, has no dataset. */
 sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why) {
     run_declared *d = &w->declared[i];

@@ -24,6 +24,6 @@ sr_status writer_put_running(run_writer *w, int64_t step, const double *const va
     }
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = write_step(w, row, step, why);
-    if (status == SR_OK) r->written++;
+    if (status == SR_OK) r->written++, r->last = step;
     return writer_keep(w, status);
 }

@@ -23,7 +23,7 @@ sr_status writer_keep(run_writer *w, sr_status status) {
 }
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
-    *w = (run_writer){.path = path, .evals.capacity = EVAL_CAPACITY};
+    *w = (run_writer){.path = path, .evals.capacity = EVAL_CAPACITY, .running.last = -1};
     h5_disown_exit();
     return writer_keep(w, h5_create(path, &w->file, why));
 }

@@ -47,6 +47,7 @@ typedef struct run_declared {
 typedef struct running_rows {
     h5_id step_set, set[RUN_RUNNING];
     int64_t written; /* rows; from SR_RUNNING_KEPT on the oldest one is written over */
+    int64_t last;    /* step of the row written last; -1: none */
 } running_rows;
 
 /* The row of /spectra of the current step; not counted as waiting, it goes out with its step. */
@@ -112,7 +113,6 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
 run_declared *writer_add_declared(run_writer *w, sr_failure *why);
 /* The i-th one's value in the row being filled. */
 sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why);
-run_column writer_declared_column(const run_declared *d);
 
 /* Its waiting values are NaN. NULL when memory is short. */
 run_metric *writer_add_metric(run_writer *w, sr_failure *why);

@@ -28,7 +28,8 @@ static int write_runs(void **state) {
 }
 
 static void check_says(const char *text, const char *what) {
-    if (!strstr(text, what)) fail_msg("no '%s' in:\n%.2000s", what, text);
+    const char *seen = text ? text : "";
+    if (!strstr(seen, what)) fail_msg("no '%s' in:\n%.2000s", what, seen);
 }
 
 static void check_silent(const char *text, const char *what) {

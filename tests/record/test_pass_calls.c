@@ -1,0 +1,375 @@
+/* test_pass_calls.c -- calls of raw tensors and sums that are refused, what the host puts beside them, NaN
+ * batches, and the shapes of tensors. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "pass_script.h"
+#include "sample_run.h"
+#include "statrec/moments.h"
+
+static const script_case base = {.site = {.size = sizeof(sr_site),
+                                          .name = "site",
+                                          .family = SR_FAMILY_SIGMA,
+                                          .width = SCRIPT_WIDTH,
+                                          .eps = 1e-3,
+                                          .alpha = 0.75},
+                                 .mean = 2};
+
+static sr_recorder *create(const char *name, const sr_site *site) {
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.force = true, o.overhead = 0, o.vectors_every = 1;
+    sr_recorder *r = sr_create(sample_path(name), &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    assert_int_equal(sr_add_site(r, site), 0);
+    return r;
+}
+
+/* -- refusals -------------------------------------------------------------------------------- */
+
+static void end_refused(sr_recorder *r, sr_status status, const char *part) {
+    const sr_failure *why = sr_failed(r);
+    if (!why) fail_msg("not refused: %s", part);
+    check_failure(why, status, part);
+    assert_null(strchr(why->text, '\n'));
+    sr_abandon(r);
+    unlink(sample_path("refused.h5.part"));
+}
+
+static void call_script(sr_recorder *r, const char *script, const script_case *c) {
+    for (; *script; script += 2) script_call(r, 0, c, 1, script);
+}
+
+static void expect_refused(const char *script, sr_repeat repeat, sr_status status,
+                           const char *part) {
+    script_case c = base;
+    c.site.repeat = repeat;
+    sr_recorder *r = create("refused.h5", &c.site);
+    sr_begin_step(r, 1);
+    call_script(r, script, &c);
+    end_refused(r, status, part);
+}
+
+static void test_order(void **state) {
+    (void)state;
+    for (int repeat = 0; repeat < 2; repeat++) {
+        expect_refused("B0", (sr_repeat)repeat, SR_STATE, "no forward at site site in step 1");
+        expect_refused("b0", (sr_repeat)repeat, SR_STATE, "sr_put_backward: no forward");
+        expect_refused("F0B1", (sr_repeat)repeat, SR_STATE, "shape of dy is not that of x");
+        expect_refused("f0B0", (sr_repeat)repeat, SR_STATE, "the forward pass was sums");
+    }
+    sr_recorder *r = create("refused.h5", &base.site); /* no step; passes of the step before */
+    script_call(r, 0, &base, 1, "F0");
+    end_refused(r, SR_STATE, "sr_observe_forward outside a step");
+    r = create("refused.h5", &base.site);
+    sr_begin_step(r, 1);
+    script_call(r, 0, &base, 1, "F0");
+    sr_end_step(r, &SR_INIT(sr_step, .update = 1));
+    sr_begin_step(r, 2);
+    script_call(r, 0, &base, 2, "B0");
+    end_refused(r, SR_STATE, "no forward at site site in step 2");
+}
+
+static void test_tensors(void **state) {
+    (void)state;
+    static const float x[SCRIPT_WIDTH * 2];
+    const sr_tensor good = SR_INIT(sr_tensor, x, SR_FLOAT32, 2, SCRIPT_WIDTH, 1, NULL, 0);
+    for (int backward = 0; backward < 2; backward++)
+        for (int i = 0; i < 7; i++) {
+            sr_tensor t = good;
+            sr_recorder *r = create("refused.h5", &base.site);
+            sr_begin_step(r, 1);
+            if (i == 0) t.data = NULL;
+            if (i == 1) t.element = (sr_element)4;
+            if (i == 2) t.channels--;
+            if (i == 3) t.outer = -1;
+            if (i == 4) t.inner = -1;
+            if (i == 5) t.samples = -1;
+            if (i == 6) t.element = (sr_element)-1;
+            if (backward) sr_observe_forward(r, 0, &good, NULL);
+            backward ? sr_observe_backward(r, 0, &t) : sr_observe_forward(r, 0, &t, NULL);
+            end_refused(r, SR_USAGE, "of width 5");
+        }
+    static const double sums[SCRIPT_WIDTH];
+    for (int i = 0; i < 8; i++) {
+        sr_forward f = SR_INIT(sr_forward, 3, 0, 0, sums, sums, sums, NULL);
+        sr_backward b = SR_INIT(sr_backward, sums, sums, sums);
+        sr_recorder *r = create("refused.h5", &base.site);
+        sr_begin_step(r, 1);
+        if (i == 0) f.rows = -1;
+        if (i == 1) f.samples = -1;
+        if (i == 2) f.padded = -1;
+        if (i == 3) f.mean = NULL;
+        if (i == 4) f.variance = NULL;
+        if (i == 5) f.mean_square = NULL;
+        if (i == 6) b.sum_g = NULL;
+        if (i == 7) b.sum_gc = NULL;
+        sr_put_forward(r, 0, &f);
+        sr_put_backward(r, 0, &b);
+        end_refused(r, SR_USAGE, i < 6 ? "sr_put_forward" : "sr_put_backward: no sum_g");
+    }
+}
+
+/* Passes that wait are counted; where only the last one counts none of them waits. */
+static void test_many_passes(void **state) {
+    (void)state;
+    enum { WAITING = 4096 };
+    for (int merge = 0; merge < 2; merge++) {
+        script_case c = base;
+        sr_failure why = {0};
+        c.site.repeat = merge ? SR_REPEAT_MERGE : SR_REPEAT_LAST;
+        sr_recorder *r = create("refused.h5", &c.site);
+        for (int step = 1; step <= 2; step++) { /* the second one begins with none */
+            sr_begin_step(r, step);
+            for (int i = 0; i < WAITING; i++) script_call(r, 0, &c, step, "f0");
+            for (int i = 0; i < WAITING; i++) script_call(r, 0, &c, step, "b0");
+            check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
+        }
+        sr_begin_step(r, 3);
+        for (int i = 0; i <= WAITING; i++) script_call(r, 0, &c, 3, "f0");
+        if (merge) {
+            end_refused(r, SR_STATE, "4096 forward passes in step 3");
+            continue;
+        }
+        check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
+        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+    }
+}
+
+/* -- what the host puts ---------------------------------------------------------------------- */
+
+static double other(int vector, int k) {
+    return 1.5 + vector + 0.25 * k;
+}
+
+static void put_own(sr_recorder *r, uint32_t vectors) {
+    double value[SCRIPT_WIDTH];
+    for (int v = 0; v < SR_VECTOR_COUNT; v++) {
+        for (int k = 0; k < SCRIPT_WIDTH; k++) value[k] = other(v, k);
+        if (vectors >> v & 1) sr_put_vector(r, 0, (sr_vector)v, value);
+    }
+}
+
+/* Steps with vectors of the host's, before or after the passes. */
+static void run_put(const script_case *c, uint32_t vectors, bool before, script_record *to) {
+    sr_failure why = {0};
+    sr_recorder *r = create("put.h5", &c->site);
+    for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+        sr_begin_step(r, step);
+        if (before) put_own(r, vectors);
+        script_call(r, 0, c, step, "F0"), script_call(r, 0, c, step, "B0");
+        if (!before) put_own(r, vectors);
+        check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
+    }
+    check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+    script_read(sample_path("put.h5"), 1, to);
+}
+
+static void expect_host(const script_record *got, uint32_t vectors) {
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        for (int i = 0; i < SCRIPT_STEPS * SCRIPT_WIDTH && vectors >> v & 1; i++)
+            assert_true(got->vector[v][i] == (float)other(v, i % SCRIPT_WIDTH));
+}
+
+static void test_host_wins(void **state) {
+    (void)state;
+    static script_record got, plain;
+    const uint32_t running = 1u << SR_mu | 1u << SR_sigma2 | 1u << SR_psi2 | 1u << SR_nu;
+    for (int before = 0; before < 2; before++) {
+        script_case c = base;
+        c.site.family = SR_FAMILY_PN;
+        run_put(&c, 0, before, &plain);
+        run_put(&c, running, before, &got);
+        expect_host(&got, running);
+        for (int i = 0; i < SCRIPT_STEPS * SCRIPT_WIDTH; i++) {
+            const int k = i % SCRIPT_WIDTH;
+            const double s2 = other(SR_psi2, k) + 1e-3; /* xhat by the host's psi2 */
+            const double Gamma = (double)plain.vector[SR_psi2_B][i] / s2;
+            assert_true(fabs((double)got.vector[SR_Gamma_t][i] - Gamma) < 1e-5 * Gamma);
+            assert_true(got.vector[SR_mu_B][i] == plain.vector[SR_mu_B][i]);
+        }
+        const double dist = (double)got.scalar[SR_SCALAR_dist_psi2][0];
+        double sum = 0;
+        for (int k = 0; k < SCRIPT_WIDTH; k++)
+            sum += pow((double)got.vector[SR_psi2_B][k] - other(SR_psi2, k), 2);
+        assert_true(fabs(dist - sqrt(sum) / SCRIPT_WIDTH) < 1e-5 * dist);
+        /* dx follows from nu, which is 0 in the first step, or the host's */
+        assert_true(plain.scalar[SR_SCALAR_dx_norm][0] == plain.scalar[SR_SCALAR_direct_norm][0]);
+        assert_true(got.scalar[SR_SCALAR_dx_norm][0] > 1.1F * got.scalar[SR_SCALAR_direct_norm][0]);
+        /* and both of them from the gain */
+        c.site.family = SR_FAMILY_SIGMA;
+        run_put(&c, 1u << SR_gamma, before, &got);
+        run_put(&c, 0, before, &plain);
+        expect_host(&got, 1u << SR_gamma);
+        assert_true(fabsf(got.scalar[SR_SCALAR_direct_norm][0] -
+                          plain.scalar[SR_SCALAR_direct_norm][0]) > 0.1F);
+        run_put(&c, 1u << SR_mu_B | 1u << SR_sum_g, before, &got);
+        expect_host(&got, 1u << SR_mu_B | 1u << SR_sum_g);
+    }
+}
+
+static void test_host_scalars(void **state) {
+    (void)state;
+    static script_record got;
+    for (int before = 0; before < 2; before++) {
+        sr_failure why = {0};
+        sr_recorder *r = create("put.h5", &base.site);
+        for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+            sr_begin_step(r, step);
+            if (!before) script_call(r, 0, &base, step, "F0"), script_call(r, 0, &base, step, "B0");
+            sr_put_rows(r, 0, 77);
+            sr_put_scalar(r, 0, SR_SCALAR_samples, 9), sr_put_scalar(r, 0, SR_SCALAR_padded, 8);
+            sr_put_scalar(r, 0, SR_SCALAR_dx_norm, 7), sr_put_scalar(r, 0, SR_SCALAR_g_mu, 6);
+            if (before) script_call(r, 0, &base, step, "F0"), script_call(r, 0, &base, step, "B0");
+            check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
+        }
+        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        script_read(sample_path("put.h5"), 1, &got);
+        assert_true(got.scalar[SR_SCALAR_rows][1] == 77 && got.scalar[SR_SCALAR_samples][1] == 9);
+        assert_true(got.scalar[SR_SCALAR_padded][1] == 8 && got.scalar[SR_SCALAR_dx_norm][1] == 7);
+        assert_true(got.scalar[SR_SCALAR_g_mu][1] == 6);
+    }
+}
+
+/* Sums without that of g^2: everything but what needs it. */
+static void test_without_squares(void **state) {
+    (void)state;
+    static script_record got;
+    static const double one[SCRIPT_WIDTH] = {1, 1, 1, 1, 1};
+    for (int squares = 0; squares < 2; squares++) {
+        sr_failure why = {0};
+        sr_recorder *r = create("put.h5", &base.site);
+        for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+            sr_begin_step(r, step);
+            sr_put_forward(r, 0, &SR_INIT(sr_forward, 4, 2, 1, one, one, one));
+            sr_put_backward(r, 0, &SR_INIT(sr_backward, one, one, squares ? one : NULL));
+            sr_end_step(r, &SR_INIT(sr_step, .update = 1));
+        }
+        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        script_read(sample_path("put.h5"), 1, &got);
+        assert_true(isnan(got.scalar[SR_SCALAR_dx_norm][0]) == !squares);
+        assert_true(isnan(got.scalar[SR_SCALAR_direct_norm][0]) == !squares);
+        assert_true(got.vector[SR_sum_g][0] == 1 && got.vector[SR_gamma][0] == 1);
+        assert_true(got.scalar[SR_SCALAR_samples][0] == 2 && got.scalar[SR_SCALAR_padded][0] == 1);
+    }
+}
+
+/* Samples of a step are those of all passes, or not known; a pass without any row has none. */
+static void test_samples(void **state) {
+    (void)state;
+    static const int64_t cases[][5] = {/* samples, padded of two passes, the sum */
+                                       {3, 1, 4, 1, 7}, {3, 1, 0, 1, 0}, {0, 1, 4, 1, 0},
+                                       {3, 1, 0, 0, 3}, {0, 0, 4, 1, 4}, {0, 0, 0, 0, 0}};
+    static script_record got;
+    static const double one[SCRIPT_WIDTH] = {1, 1, 1, 1, 1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sr_failure why = {0};
+        sr_site site = base.site;
+        site.repeat = SR_REPEAT_MERGE;
+        sr_recorder *r = create("put.h5", &site);
+        for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+            sr_begin_step(r, step);
+            for (int p = 0; p < 2; p++) {
+                sr_put_forward(r, 0, &SR_INIT(sr_forward, 0, cases[i][2 * p], cases[i][2 * p + 1]));
+                sr_put_backward(r, 0, &SR_INIT(sr_backward, one, one, one));
+            }
+            sr_end_step(r, &SR_INIT(sr_step, .update = 1));
+        }
+        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        script_read(sample_path("put.h5"), 1, &got);
+        const float samples = got.scalar[SR_SCALAR_samples][1];
+        assert_true(cases[i][4] ? samples == (float)cases[i][4] : isnan(samples));
+    }
+}
+
+/* -- NaN ------------------------------------------------------------------------------------- */
+
+/* One value that is no number: its feature is lost, the others and the run are not. */
+static void test_nan_batch(void **state) {
+    (void)state;
+    static script_record got, plain;
+    float x[8 * SCRIPT_WIDTH], g[8 * SCRIPT_WIDTH];
+    for (int bad = 0; bad < 2; bad++) {
+        sr_failure why = {0};
+        sr_recorder *r = create("nan.h5", &base.site);
+        for (int i = 0; i < 8 * SCRIPT_WIDTH; i++) x[i] = sinf((float)i), g[i] = cosf((float)i);
+        for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+            x[2] = bad && step == 1 ? NAN : 0.5F;
+            const sr_tensor t = SR_INIT(sr_tensor, x, SR_FLOAT32, 8, SCRIPT_WIDTH, 1, NULL, 0);
+            const sr_tensor d = SR_INIT(sr_tensor, g, SR_FLOAT32, 8, SCRIPT_WIDTH, 1, NULL, 0);
+            sr_begin_step(r, step);
+            sr_observe_forward(r, 0, &t, NULL), sr_observe_backward(r, 0, &d);
+            check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
+        }
+        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        script_read(sample_path("nan.h5"), 1, bad ? &got : &plain);
+    }
+    for (int i = 0; i < SCRIPT_STEPS * SCRIPT_WIDTH; i++) {
+        const bool lost = i % SCRIPT_WIDTH == 2 && i / SCRIPT_WIDTH == 1;
+        assert_true(isnan(got.vector[SR_mu_B][i]) == lost);
+        assert_true(isnan(got.vector[SR_sum_gx][i]) == lost);
+        assert_true(lost || got.vector[SR_sum_gx][i] == plain.vector[SR_sum_gx][i]);
+        assert_true(lost || got.vector[SR_sigma2_B][i] == plain.vector[SR_sigma2_B][i]);
+    }
+    assert_true(got.scalar[SR_SCALAR_nonfinite][0] == 0);
+    assert_true(got.scalar[SR_SCALAR_nonfinite][1] == 4); /* three moments and sum_gx */
+    assert_true(got.scalar[SR_SCALAR_nonfinite][2] == 3); /* mu, sigma2, psi2 run on */
+}
+
+/* -- shapes ---------------------------------------------------------------------------------- */
+
+/* All counts of rows and planes around the blocks, at an address of the element's alignment alone; what
+ * stands in padded rows, and around the tensor, takes no part. */
+static void check_shape(int64_t outer, int64_t inner, bool masked) {
+    enum { C = 3, MOST = 40 * C * 17 + 2 };
+    static float x[MOST], g[MOST];
+    double mean[C], variance[C], square[C], sums[3][C];
+    const double center[C] = {5, 6, 7};
+    uint8_t valid[40 * 17];
+    for (int i = 0; i < MOST; i++) x[i] = g[i] = NAN;
+    for (int64_t r = 0; r < outer * inner; r++) {
+        valid[r] = !masked || r % 3 != 1;
+        for (int c = 0; c < C && valid[r]; c++) {
+            const int64_t at = 1 + (r / inner * C + c) * inner + r % inner;
+            x[at] = (float)(c + 5 + (r % 2 ? 1 : -1)), g[at] = (float)(c + 2);
+        }
+    }
+    const sr_tensor tx =
+        SR_INIT(sr_tensor, x + 1, SR_FLOAT32, outer, C, inner, masked ? valid : NULL);
+    const sr_tensor tg = SR_INIT(sr_tensor, g + 1, SR_FLOAT32, outer, C, inner);
+    double n = 0, odd = 0;
+    for (int64_t r = 0; r < outer * inner; r++) n += valid[r], odd += valid[r] && r % 2;
+    assert_int_equal(sr_moments(&tx, mean, variance, square), (int64_t)n);
+    sr_gradient_sums(&tg, &tx, center, sums[0], sums[1], sums[2]);
+    for (int c = 0; c < C; c++) {
+        const double off = (2 * odd - n) / n,
+                     want[6] = {
+                         c + 5 + off, 1 - off * off,     (c + 5) * (c + 5) + 2 * (c + 5) * off + 1,
+                         n * (c + 2), (c + 2) * n * off, n * (c + 2) * (c + 2)};
+        const double got[6] = {mean[c], variance[c], square[c], sums[0][c], sums[1][c], sums[2][c]};
+        check_near_double("shape", got, want, 6, 1e-12, 1e-12);
+    }
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    for (int64_t outer = 1; outer <= 40; outer++)
+        for (int64_t inner = 1; inner <= 17; inner += inner > 9 ? 7 : 1)
+            for (int masked = 0; masked < 2; masked++) check_shape(outer, inner, masked);
+}
+
+int main(void) {
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_host_wins),
+        cmocka_unit_test(test_host_scalars), cmocka_unit_test(test_without_squares),
+        cmocka_unit_test(test_nan_batch),    cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
