@@ -136,8 +136,8 @@ static void record_step(sr_recorder *r, int site, int64_t step, const pass *b, c
                          .lr = lr,
                          .grad_norm = NAN};
     sr_begin_step(r, step);
-    sr_observe_forward(r, site, &x, gamma);
-    sr_observe_backward(r, site, &dy);
+    sr_take_forward(r, site, &x, gamma);
+    sr_take_backward(r, site, &dy);
     sr_end_step(r, &row);
 }
 

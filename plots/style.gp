@@ -131,10 +131,12 @@ user_scale(kind) = figure_scale eq '' ? kind : figure_scale
 ends_y(kind, from, to) = kind eq 'log' && (y_given ? y_from : from) > 0 ? (y_given ? log_ends(y_from, y_to) : log_ends(from, to)) : \
     y_given ? (kind eq 'log' ? refuse('--yrange: a logarithmic axis begins above 0; --linear draws another') : linear_ends(y_from, y_to)) : \
     linear_ends(from, to)
-log_y(low, high) = user_scale('log') eq 'log' ? ends_y('log', low / 1.15, high * 1.15) : ends_y('linear', low - room(low, high), high + room(low, high))
+# Where nothing is above 0 there is no logarithm: an axis from 0 to 1.
+log_y(low, high) = high <= 0 ? ends_y('linear', -0.02, 1) : \
+    user_scale('log') eq 'log' ? ends_y('log', low / 1.15, high * 1.15) : ends_y('linear', low - room(low, high), high + room(low, high))
 
 # eval axis_y('linear'|'log', positive, largest): from 0, or logarithmic from the least value above 0.
-axis_y(kind, positive, largest) = user_scale(kind) eq 'log' ? ends_y('log', positive / 1.15, largest * 1.15) : ends_y('linear', 0, 1.06 * largest)
+axis_y(kind, positive, largest) = largest <= 0 ? ends_y('linear', -0.02, 1) : user_scale(kind) eq 'log' ? ends_y('log', positive / 1.15, largest * 1.15) : ends_y('linear', 0, 1.06 * largest)
 
 # eval STARTUP(words): in a panel whose x axis is percent of training, the part in which running values still hold what
 # they began with; words (may be '') stand in it. unset object 99; unset label 99 takes it away.
@@ -189,7 +191,7 @@ dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y. linear_cb(low, high): where figure_scale is linear.
-log_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low / 1.01, high * 1.01)
+log_cb(low, high) = high <= 0 ? 'unset logscale cb; set format cb "%h"; set cbrange [0:1]; set cbtics autofreq' : y_given ? cb_ends(y_from, y_to) : cb_ends(low / 1.01, high * 1.01)
 linear_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low - room(low, high), high + room(low, high))
 cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: logarithmic colours begin above 0; --linear draws others') : \
     user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \

@@ -13,8 +13,8 @@
  *                                 SR_PER_SITE);
  *   for (int64_t step = 1; step <= steps; step++) {
  *       sr_begin_step(r, step);
- *       sr_observe_forward(r, site, &x, gamma);     either raw tensors:
- *       sr_observe_backward(r, site, &dy);          the recorder takes the statistics
+ *       sr_take_forward(r, site, &x, gamma);     either raw tensors:
+ *       sr_take_backward(r, site, &dy);          the recorder takes the statistics
  *       sr_put_rows(r, site, n);                    or statistics that the host has
  *       sr_put_vector(r, site, SR_mu_B, mu_B);      already, vector by vector
  *       sr_put_scalar(r, site, ratio, 1e-3);
@@ -77,7 +77,7 @@ typedef struct sr_options {
     bool
         resume; /* PATH or PATH.part is the run that goes on: both stay as they are until sr_copy_rows
                     has copied it; then the new file is PATH.part, and PATH when it is closed */
-    bool running;    /* sr_flush and sr_close keep the running values of sr_observe_* in the file,
+    bool running;    /* sr_flush and sr_close keep the running values of sr_take_* in the file,
                           for a run that goes on from there */
     double overhead; /* where vectors_every is -1: the share of the run's time that recording may
                           take; their spacing doubles while it takes more. What it took and did is
@@ -94,7 +94,7 @@ typedef struct sr_options {
         .running = true, .overhead = 0.02                                                          \
     }
 
-/* More than one forward pass of a site in a step (sr_observe_forward). */
+/* More than one forward pass of a site in a step (sr_take_forward). */
 typedef enum {
     SR_REPEAT_LAST, /* the last one before its backward pass counts: activation checkpointing */
     SR_REPEAT_MERGE /* those that a backward pass follows are one batch (Chan's formula): the
@@ -167,7 +167,7 @@ sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
 
 /* Says that the batch statistics of a site are observed, not used: vectors and scalars of bn and
  * pnv are recorded beside those of its family, and /sites/observed is 1. sum_g and sum_gx of such a
- * site are those of xhat = (x - mu_B) / sqrt(sigma2_B + eps) for every family; sr_observe_* do
+ * site are those of xhat = (x - mu_B) / sqrt(sigma2_B + eps) for every family; sr_take_* do
  * that, a host that puts vectors does it itself. Before the first step. */
 sr_status sr_set_observed(sr_recorder *r, int site);
 
@@ -206,7 +206,7 @@ sr_family sr_family_find(const char *name);
 /* Raw tensors of the current step (statrec/moments.h).
  *
  * x is what the layer normalises, gamma [channels] its gain, NULL: ones. Of x nothing is copied: it
- * must stay unchanged until sr_observe_backward with the gradient of the layer's output, of the same
+ * must stay unchanged until sr_take_backward with the gradient of the layer's output, of the same
  * shape. A backward pass belongs to the last forward pass that still lacks one; one more is of no
  * consequence. At a merging site up to 4096 forward passes may lack one. What several passes of a step
  * mean, sr_site.repeat says. sr_end_step makes mu_B,
@@ -220,8 +220,8 @@ sr_family sr_family_find(const char *name);
  * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps);
  * PN x / sqrt(psi2 + eps), psi2 from before the update. dx_norm and direct_norm are left out where
  * passes were merged. */
-sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
-sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy);
+sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
+sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
 /* The same from sums that the host has made (on a device, or of another process): moments of the
  * valid rows, [width] each, biased variance; gamma NULL: ones. */

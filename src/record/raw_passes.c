@@ -151,11 +151,11 @@ static sr_status take_tensor(sr_recorder *r, int site, sr_tensor *x, const sr_te
     return fits ? SR_OK : refuse_tensor(r, site, x, call);
 }
 
-sr_status sr_observe_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma) {
+sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma) {
     const double began = recorder_clock();
     sr_tensor t = {0};
-    if (!recorder_site(r, site, "sr_observe_forward") ||
-        take_tensor(r, site, &t, x, "sr_observe_forward") != SR_OK)
+    if (!recorder_site(r, site, "sr_take_forward") ||
+        take_tensor(r, site, &t, x, "sr_take_forward") != SR_OK)
         return recorder_check(r);
     raw_pass *p = push_pass(r, site);
     if (!p) return recorder_check(r);
@@ -216,17 +216,17 @@ static void pop_pass(sr_recorder *r, int site, const sr_backward *dy) {
     raw->pendings--;
 }
 
-sr_status sr_observe_backward(sr_recorder *r, int site, const sr_tensor *dy) {
+sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     const double began = recorder_clock();
     sr_tensor g = {0};
-    if (!recorder_site(r, site, "sr_observe_backward") ||
-        take_tensor(r, site, &g, dy, "sr_observe_backward") != SR_OK)
+    if (!recorder_site(r, site, "sr_take_backward") ||
+        take_tensor(r, site, &g, dy, "sr_take_backward") != SR_OK)
         return recorder_check(r);
-    const raw_pass *p = top_pass(r, site, "sr_observe_backward");
+    const raw_pass *p = top_pass(r, site, "sr_take_backward");
     if (!p) return recorder_check(r);
     const int64_t width = g.channels;
     if (p->of_sums || p->x.outer != g.outer || p->x.inner != g.inner)
-        return sr_fail(&r->failure, SR_STATE, "%s: sr_observe_backward: %s at site %s in step %lld",
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_take_backward: %s at site %s in step %lld",
                        r->path,
                        p->of_sums ? "the forward pass was sums" : "shape of dy is not that of x",
                        r->site[site].name, (long long)r->step);

@@ -1,5 +1,5 @@
 /* raw_passes.h -- forward and backward passes of a site in the current step, on their way from
- * sr_observe_*, sr_put_forward and sr_put_backward (raw_passes.c) to the vectors of the step
+ * sr_take_*, sr_put_forward and sr_put_backward (raw_passes.c) to the vectors of the step
  * (raw_statistics.c). Vectors are double [width]. Internal to src/record. */
 #ifndef RECORD_RAW_PASSES_H
 #define RECORD_RAW_PASSES_H

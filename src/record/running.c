@@ -1,4 +1,4 @@
-/* running.c -- the running values of sr_observe_* on their way into /running, and out of it into the
+/* running.c -- the running values of sr_take_* on their way into /running, and out of it into the
  * recorder of a run that goes on. */
 #include <math.h>
 #include <stdlib.h>

@@ -123,10 +123,10 @@ void script_call(sr_recorder *r, int site, const script_case *c, int64_t step, c
     const batch_sums s = sum_up(&b);
     if (*call == 'F') {
         const sr_tensor t = make_tensor(c, &b, b.x, false);
-        sr_observe_forward(r, site, &t, gamma_of);
+        sr_take_forward(r, site, &t, gamma_of);
     } else if (*call == 'B') {
         const sr_tensor t = make_tensor(c, &b, b.g, true);
-        sr_observe_backward(r, site, &t);
+        sr_take_backward(r, site, &t);
     } else if (*call == 'f') {
         sr_put_forward(r, site,
                        &SR_INIT(sr_forward, s.rows, c->samples, b.rows - s.rows, s.mean, s.variance,

@@ -49,9 +49,9 @@ static void put_raw(sr_recorder *r, int64_t step, const int id[2], int merged) {
     const double sum[5] = {1, 2, 3, 4, 5};
     const sr_tensor t = {sizeof(sr_tensor), x, SR_FLOAT32, 2, 5, 1, NULL, 0};
     sr_begin_step(r, step);
-    sr_observe_forward(r, 0, &t, NULL), sr_observe_backward(r, 0, &t);
-    for (int i = 0; i < 3; i++) sr_observe_forward(r, merged, &t, NULL);
-    sr_observe_backward(r, merged, &t), sr_observe_backward(r, merged, &t);
+    sr_take_forward(r, 0, &t, NULL), sr_take_backward(r, 0, &t);
+    for (int i = 0; i < 3; i++) sr_take_forward(r, merged, &t, NULL);
+    sr_take_backward(r, merged, &t), sr_take_backward(r, merged, &t);
     sr_put_forward(r, merged, &SR_INIT(sr_forward, 2, 0, 0, sum, sum, sum));
     sr_put_backward(r, merged, &SR_INIT(sr_backward, sum, sum, sum));
     sr_put_scalar(r, 0, id[0], 1), sr_put_step_scalar(r, id[1], 2);

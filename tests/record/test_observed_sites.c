@@ -1,5 +1,5 @@
 /* test_observed_sites.c -- sites whose batch statistics are observed, not used: what is derived,
- * what sr_observe_* put there, /sites/observed in files of today and of before. */
+ * what sr_take_* put there, /sites/observed in files of today and of before. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,11 +76,11 @@ static const char *raw_run(const char *name, sr_family family, bool observed) {
             dy[i] = (float)cos(0.3 * (double)step + 1.1 * i + i % WIDTH);
         }
         sr_begin_step(r, step);
-        sr_observe_forward(r, site,
-                           &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0},
-                           gamma);
-        sr_observe_backward(
-            r, site, &(sr_tensor){sizeof(sr_tensor), dy, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0});
+        sr_take_forward(r, site,
+                        &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0},
+                        gamma);
+        sr_take_backward(r, site,
+                         &(sr_tensor){sizeof(sr_tensor), dy, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0});
         check_ok(sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = step}), sr_failed(r));
     }
     check_ok(sr_close(r, &complete, &why), &why);

@@ -64,7 +64,7 @@ static void test_order(void **state) {
     }
     sr_recorder *r = create("refused.h5", &base.site); /* no step; passes of the step before */
     script_call(r, 0, &base, 1, "F0");
-    end_refused(r, SR_STATE, "sr_observe_forward outside a step");
+    end_refused(r, SR_STATE, "sr_take_forward outside a step");
     r = create("refused.h5", &base.site);
     sr_begin_step(r, 1);
     script_call(r, 0, &base, 1, "F0");
@@ -90,8 +90,8 @@ static void test_tensors(void **state) {
             if (i == 4) t.inner = -1;
             if (i == 5) t.samples = -1;
             if (i == 6) t.element = (sr_element)-1;
-            if (backward) sr_observe_forward(r, 0, &good, NULL);
-            backward ? sr_observe_backward(r, 0, &t) : sr_observe_forward(r, 0, &t, NULL);
+            if (backward) sr_take_forward(r, 0, &good, NULL);
+            backward ? sr_take_backward(r, 0, &t) : sr_take_forward(r, 0, &t, NULL);
             end_refused(r, SR_USAGE, "of width 5");
         }
     static const double sums[SCRIPT_WIDTH];
@@ -302,7 +302,7 @@ static void test_nan_batch(void **state) {
             const sr_tensor t = SR_INIT(sr_tensor, x, SR_FLOAT32, 8, SCRIPT_WIDTH, 1, NULL, 0);
             const sr_tensor d = SR_INIT(sr_tensor, g, SR_FLOAT32, 8, SCRIPT_WIDTH, 1, NULL, 0);
             sr_begin_step(r, step);
-            sr_observe_forward(r, 0, &t, NULL), sr_observe_backward(r, 0, &d);
+            sr_take_forward(r, 0, &t, NULL), sr_take_backward(r, 0, &d);
             check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
         }
         check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);

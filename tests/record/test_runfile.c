@@ -272,32 +272,32 @@ static void observe_wrong_width(sr_recorder *r) {
     float data[8] = {0};
     sr_begin_step(r, 6);
     assert_int_equal(
-        sr_observe_forward(
-            r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 4, 1, NULL, 0}, NULL),
+        sr_take_forward(r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 4, 1, NULL, 0},
+                        NULL),
         SR_USAGE);
 }
 static void observe_backward_first(sr_recorder *r) {
     float data[10] = {0};
     sr_begin_step(r, 6);
-    assert_int_equal(sr_observe_backward(
-                         r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 5, 1, NULL, 0}),
-                     SR_STATE);
+    assert_int_equal(
+        sr_take_backward(r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 5, 1, NULL, 0}),
+        SR_STATE);
 }
 static void observe_other_shape(sr_recorder *r) {
     float data[10] = {0};
     sr_begin_step(r, 6);
-    sr_observe_forward(r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 5, 1, NULL, 0},
-                       NULL);
-    assert_int_equal(sr_observe_backward(
-                         r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 1, 5, 1, NULL, 0}),
-                     SR_STATE);
+    sr_take_forward(r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 5, 1, NULL, 0},
+                    NULL);
+    assert_int_equal(
+        sr_take_backward(r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 1, 5, 1, NULL, 0}),
+        SR_STATE);
 }
 static void observe_backward_alone(sr_recorder *r) {
     float data[10] = {0};
     sr_begin_step(r, 6);
-    assert_int_equal(sr_observe_backward(
-                         r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 5, 1, NULL, 0}),
-                     SR_STATE);
+    assert_int_equal(
+        sr_take_backward(r, 0, &(sr_tensor){sizeof(sr_tensor), data, SR_FLOAT32, 2, 5, 1, NULL, 0}),
+        SR_STATE);
 }
 
 static void test_mistakes(void **state) {

@@ -52,8 +52,8 @@ static void observe(sr_recorder *r, int site, int64_t step, int pass) {
     }
     const sr_tensor forward = SR_INIT(sr_tensor, x, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0);
     const sr_tensor backward = SR_INIT(sr_tensor, dy, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0);
-    sr_observe_forward(r, site, &forward, NULL);
-    sr_observe_backward(r, site, &backward);
+    sr_take_forward(r, site, &forward, NULL);
+    sr_take_backward(r, site, &backward);
 }
 
 static void put_step(sr_recorder *r, int64_t step) {
@@ -267,8 +267,7 @@ static void test_nan(void **state) {
         sr_recorder *r = create(paths[stops], &o);
         put_steps(r, 1, 3);
         sr_begin_step(r, 4);
-        for (int i = 0; i < 3; i++)
-            sr_observe_forward(r, i, &t, NULL), sr_observe_backward(r, i, &t);
+        for (int i = 0; i < 3; i++) sr_take_forward(r, i, &t, NULL), sr_take_backward(r, i, &t);
         sr_end_step(r, &SR_INIT(sr_step, .update = 4));
         if (!stops) put_steps(r, 5, STEPS);
         close_run(r);

@@ -31,8 +31,8 @@ static void call_all(sr_recorder *r, int site, input kind, const void *given) {
         sr_put_forward(r, site, kind == FORWARD ? given : &forward);
         sr_put_backward(r, site, kind == BACKWARD ? given : &backward);
     } else {
-        sr_observe_forward(r, site, kind == TENSOR ? given : &tensor, NULL);
-        sr_observe_backward(r, site, kind == GRADIENT ? given : &gradient);
+        sr_take_forward(r, site, kind == TENSOR ? given : &tensor, NULL);
+        sr_take_backward(r, site, kind == GRADIENT ? given : &gradient);
     }
     sr_end_step(r, kind == STEP ? given : &step);
 }

@@ -1,4 +1,4 @@
-/* test_observe.c -- raw tensors through the recorder, what a step records, spacing and size. */
+/* test_raw_tensors.c -- raw tensors through the recorder, what a step records, spacing and size. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,10 +51,10 @@ static void observe_run(const char *path, sr_family family, bool first) {
         fill(x, valid, step, 0, first), fill(dy, valid, step, 1, first);
         int64_t outer = first ? OUTER : ROWS, inner = first ? INNER : 1;
         sr_begin_step(r, step);
-        sr_observe_forward(
+        sr_take_forward(
             r, site, &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, outer, WIDTH, inner, valid, 0},
             gamma);
-        sr_observe_backward(
+        sr_take_backward(
             r, site, &(sr_tensor){sizeof(sr_tensor), dy, SR_FLOAT32, outer, WIDTH, inner, NULL, 0});
         sr_step row = {.size = sizeof(sr_step), .update = step};
         check_ok(sr_end_step(r, &row), sr_failed(r));
@@ -195,8 +195,8 @@ static void test_observe_without_alpha(void **state) {
                                          .width = 2,
                                          .alpha = NAN});
     sr_begin_step(r, 1);
-    sr_observe_forward(r, site, &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, 2, 2, 1, NULL, 0},
-                       NULL);
+    sr_take_forward(r, site, &(sr_tensor){sizeof(sr_tensor), x, SR_FLOAT32, 2, 2, 1, NULL, 0},
+                    NULL);
     sr_step row = {.size = sizeof(sr_step)};
     sr_end_step(r, &row);
     check_ok(sr_close(r, &complete, &why), &why);
