@@ -15,7 +15,7 @@ median() {
     sort -n | awk '{v[NR] = $1} END {if (NR) print v[int((NR + 1) / 2)]}'
 }
 
-for kernel in bench_gemm bench_conv bench_norm bench_ops bench_svd; do
+for kernel in bench_gemm bench_conv bench_norm bench_moments bench_ops bench_svd; do
     printf '# -- %s\n' $kernel
     "$bench/$kernel"
 done
@@ -29,6 +29,11 @@ done
 if "$python" -c 'import torch' 2>/dev/null; then peer=yes; else
     peer=no
     printf '# skipped: %s has no PyTorch\n' "$python"
+fi
+if [ $peer = yes ]; then
+    printf '# -- recording a training step of PyTorch, 1 thread\n'
+    PYTHONPATH=$here/../python STATREC_LIBRARY=$1/lib/libstatrec.so "$python" "$here/bench_watch.py" "$rounds" ||
+        printf '# skipped: bench_watch.py wants numpy and h5py too\n'
 fi
 printf '# -- one training step, 2 threads, median of %s rounds in turn\nmodel\tstatrec_ms\trecording_ms\tpytorch_ms\tratio\n' "$rounds"
 for model in resnet20 transformer; do
