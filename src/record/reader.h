@@ -96,6 +96,8 @@ sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *se
 sr_status reader_list_metrics(sr_runfile *f, sr_failure *why);
 sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why);
 const run_column *reader_eval_column(const sr_runfile *f, const char *name);
+/* read_names.c: fills names, once metrics and declared are there. */
+sr_status reader_list_names(sr_runfile *f, sr_failure *why);
 /* read_declared.c: fills declared and info.ranks; the column of that name, or NULL. */
 sr_status reader_list_declared(sr_runfile *f, sr_failure *why);
 const run_column *reader_declared_column(const sr_runfile *f, const char *name, sr_scope scope);
