@@ -1,0 +1,35 @@
+/* recorded_pairs.h -- a small model on generated pairs and a record of its steps, for tests that ask
+ * what of it stands in the run file. */
+#ifndef TESTS_OBSERVE_RECORDED_PAIRS_H
+#define TESTS_OBSERVE_RECORDED_PAIRS_H
+
+#include "statnet/observe.h"
+#include "statnet/task.h"
+#include "statrec/runfile.h"
+
+enum { D = 128, SITES = 7 };
+
+/* One encoder and one decoder layer of width D. */
+typedef struct pairs_model {
+    dataset *data;
+    model *m;
+    tape *t;
+} pairs_model;
+
+/* A file of check_temporary(); four of them are valid at once. */
+const char *pairs_path(const char *name);
+/* The norm of the encoder; the decoder has ln. */
+pairs_model pairs_make(const char *norm);
+void pairs_free(pairs_model *f);
+
+/* What the options below declare. */
+extern const run_metric_declaration pairs_metric[3];
+/* All different from each other and from defaults; nothing is planned. */
+run_record_options pairs_options(const char *name);
+run_record *pairs_begin(const pairs_model *f, const run_record_options *o);
+/* Passes both ways, and the row of the step: update 10 + number, 20 + number tokens. */
+void pairs_step(pairs_model *f, run_record *r, int64_t number, bool spectra);
+/* Closes the record; the file. */
+sr_runfile *pairs_end(run_record *r, const char *status, const char *name);
+
+#endif

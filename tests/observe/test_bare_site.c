@@ -1,0 +1,186 @@
+/* test_bare_site.c -- what hooks make of the rows of one site, valid and padded: which of them count,
+ * which make a site the place where numbers stopped being finite, what the running position takes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../src/observe/hooks.h"
+#include "../check.h"
+#include "statrec/runfile.h"
+
+enum { ROWS = 10, D = 6, VALID_ROW = 4, PADDED_ROW = 3 };
+
+typedef struct bare {
+    params p;
+    norm_site site, *sites[1];
+    model m;
+    tape *t;
+    sr_recorder *recorder;
+    hooks *hooks;
+    real x[ROWS * D], dy[ROWS * D];
+    uint8_t mask[ROWS];
+    double position[D]; /* of the batch */
+} bare;
+
+static const char *run_path(void) {
+    static char path[600];
+    snprintf(path, sizeof path, "%s/bare.h5", check_temporary());
+    return path;
+}
+
+static void open_bare(bare *b, const char *norm) {
+    sr_failure why = {0};
+    const norm_method *method = norm_find(norm);
+    sr_options o = SR_OPTIONS_DEFAULT;
+    const bool chosen = true;
+    assert_non_null(method);
+    norm_options options = norm_options_default(method);
+    memset(b, 0, sizeof *b);
+    params_init(&b->p, 3);
+    check_ok(norm_site_init(&b->site, &b->p, "bare", "x", 0, D, method, &options, &why), &why);
+    b->site.takes_positions = true;
+    b->sites[0] = &b->site;
+    b->m = (model){.site = b->sites, .sites = 1};
+    b->t = tape_create(1, &why);
+    o.overhead = 0, o.force = true;
+    b->recorder = sr_create(run_path(), &o, &why);
+    assert_true(b->t && b->recorder);
+    b->hooks = hooks_create(&b->m, b->recorder, &chosen, true, &why);
+    if (!b->hooks) fail_msg("%s", why.text);
+    for (int i = 0; i < ROWS * D; i++) b->x[i] = (real)sin(i * i), b->dy[i] = (real)cos(3 * i * i);
+    for (int i = 0; i < ROWS; i++) b->mask[i] = i != PADDED_ROW && i != 7;
+    for (int k = 0; k < D; k++) b->position[k] = k + 1;
+}
+
+static void close_bare(bare *b) {
+    hooks_free(b->hooks);
+    if (b->recorder) sr_abandon(b->recorder);
+    tape_free(b->t);
+    norm_site_free(&b->site);
+    params_free(&b->p);
+}
+
+static void one_pass(bare *b, int64_t step) {
+    int64_t dim[2] = {ROWS, D}, one = 1;
+    bool add;
+    norm_rows r;
+    tape_reset(b->t, rng_create(5), true, true);
+    assert_int_equal(norm_rows_init(&r, b->t, ROWS, b->mask, NORM_TRAIN), SR_OK);
+    r.position_mean = b->position;
+    sr_begin_step(b->recorder, step);
+    tensor *in = tape_tensor(b->t, 2, dim), *loss = tape_tensor(b->t, 1, &one);
+    assert_true(in && loss);
+    in->wants_grad = loss->wants_grad = true;
+    memcpy(in->value, b->x, sizeof b->x);
+    tensor *out = norm_apply(&b->site, b->t, in, &r);
+    if (!out) fail_msg("%s", tape_failure(b->t)->text);
+    memcpy(tape_grad(b->t, out, &add), b->dy, sizeof b->dy);
+    tape_backward(b->t, loss, 1);
+    if (tape_failure(b->t)) fail_msg("%s", tape_failure(b->t)->text);
+    sr_end_step(b->recorder, &(sr_step){.size = sizeof(sr_step), .update = step});
+}
+
+/* -- not finite */
+
+/* One number of x, or of dy, is NaN or infinite; what is named, told once, is `want` or nothing. */
+static void check_named(const char *norm, bool gradient, int row, int feature, real value,
+                        bool look, const char *want) {
+    bare b;
+    const char *what = "";
+    open_bare(&b, norm);
+    (gradient ? b.dy : b.x)[row * D + feature] = value;
+    hooks_look_at_rows(b.hooks, look);
+    one_pass(&b, 1);
+    const char *site = hooks_nonfinite(b.hooks, &what);
+    if ((site != NULL) != (want != NULL) || (want && strcmp(what, want) != 0))
+        fail_msg("%s, %s[%d][%d] = %g: %s of %s", norm, gradient ? "dy" : "x", row, feature,
+                 (double)value, what, site ? site : "no site");
+    assert_null(hooks_nonfinite(b.hooks, &what));
+    close_bare(&b);
+}
+
+static void every_valid_number(void **state) {
+    (void)state;
+    static const char *const norms[] = {"bn", "ln", "none"};
+    for (int n = 0; n < 3; n++)
+        for (int k = 0; k < D; k += D - 1) {
+            check_named(norms[n], false, VALID_ROW, k, (real)NAN, true, "input");
+            check_named(norms[n], false, ROWS - 1, k, (real)-INFINITY, true, "input");
+            check_named(norms[n], true, VALID_ROW, k, (real)NAN, true, "gradient");
+            check_named(norms[n], true, ROWS - 1, k, (real)INFINITY, true, "gradient");
+        }
+}
+
+static void no_padded_number(void **state) {
+    (void)state;
+    static const char *const norms[] = {"bn", "ln", "none"};
+    for (int n = 0; n < 3; n++)
+        for (int gradient = 0; gradient < 2; gradient++)
+            check_named(norms[n], gradient, PADDED_ROW, 2, (real)NAN, true, NULL);
+}
+
+/* Without a look at the rows what statistics tell is told: ln has sums of the gradient with its xhat. */
+static void statistics_alone(void **state) {
+    (void)state;
+    check_named("bn", false, VALID_ROW, 2, (real)NAN, false, "input");
+    check_named("ln", false, VALID_ROW, 2, (real)NAN, false, "gradient");
+    check_named("ln", true, VALID_ROW, 2, (real)NAN, false, "gradient");
+    check_named("none", false, VALID_ROW, 2, (real)NAN, false, NULL);
+}
+
+/* -- rows */
+
+static double scalar(const sr_runfile *f, const char *name, int64_t row) {
+    sr_failure why = {0};
+    float value;
+    check_ok(sr_run_scalar(f, name, 0, row, 1, &value, &why), &why);
+    return (double)value;
+}
+
+/* Where rows have no samples each is one. A batch without a valid row is a step with none, in which no
+ * number is bad and the running position stays. */
+static void rows_that_count(void **state) {
+    (void)state;
+    bare b;
+    const char *what;
+    float position[3][D];
+    sr_failure why = {0};
+    open_bare(&b, "bn");
+    const double alpha = b.site.options.alpha;
+    one_pass(&b, 1);
+    memset(b.mask, 0, sizeof b.mask);
+    one_pass(&b, 2);
+    assert_null(hooks_nonfinite(b.hooks, &what));
+    memset(b.mask, 1, sizeof b.mask);
+    one_pass(&b, 3);
+    for (int k = 0; k < D; k++) {
+        const double want = (1 - alpha) * (1 + alpha) * (k + 1);
+        assert_true(fabs(hooks_position(b.hooks, 0)[k] - want) < 1e-12);
+    }
+    check_ok(
+        sr_close(b.recorder, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+        &why);
+    b.recorder = NULL;
+    sr_runfile *f = sr_run_open(run_path(), &why);
+    assert_non_null(f);
+    static const double valid[] = {ROWS - 2, 0, ROWS};
+    for (int i = 0; i < 3; i++) {
+        assert_true(scalar(f, "rows", i) == valid[i]);
+        assert_true(scalar(f, "samples", i) == valid[i]);
+        assert_true(scalar(f, "padded", i) == ROWS - valid[i]);
+    }
+    check_ok(sr_run_vector(f, "position_B", 0, 0, 3, position[0], &why), &why);
+    for (int k = 0; k < D; k++) {
+        assert_true(position[0][k] == (float)(k + 1) && position[2][k] == (float)(k + 1));
+        assert_true(isnan(position[1][k]));
+    }
+    sr_run_close(f);
+    close_bare(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_valid_number), cmocka_unit_test(no_padded_number),
+        cmocka_unit_test(statistics_alone), cmocka_unit_test(rows_that_count)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
