@@ -1,11 +1,13 @@
 /* test_bare_site.c -- what hooks make of the rows of one site, valid and padded: which of them count,
- * which make a site the place where numbers stopped being finite, what the running position takes. */
+ * which make a site the place where numbers stopped being finite, what the running position takes, what
+ * the final pass does. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/observe/hooks.h"
 #include "../check.h"
+#include "statnet/observe.h"
 #include "statrec/runfile.h"
 
 enum { ROWS = 10, D = 6, VALID_ROW = 4, PADDED_ROW = 3 };
@@ -60,20 +62,29 @@ static void close_bare(bare *b) {
     params_free(&b->p);
 }
 
+/* The site on all rows, forwards. */
+static tensor *forward(bare *b, norm_mode mode, norm_rows *r) {
+    int64_t dim[2] = {ROWS, D};
+    tape_reset(b->t, rng_create(5), mode == NORM_TRAIN, mode == NORM_TRAIN);
+    assert_int_equal(norm_rows_init(r, b->t, ROWS, b->mask, mode), SR_OK);
+    r->position_mean = b->position;
+    tensor *in = tape_tensor(b->t, 2, dim);
+    assert_non_null(in);
+    in->wants_grad = mode == NORM_TRAIN;
+    memcpy(in->value, b->x, sizeof b->x);
+    tensor *out = norm_apply(&b->site, b->t, in, r);
+    if (!out) fail_msg("%s", tape_failure(b->t)->text);
+    return out;
+}
+
 static void one_pass(bare *b, int64_t step) {
-    int64_t dim[2] = {ROWS, D}, one = 1;
+    int64_t one = 1;
     bool add;
     norm_rows r;
-    tape_reset(b->t, rng_create(5), true, true);
-    assert_int_equal(norm_rows_init(&r, b->t, ROWS, b->mask, NORM_TRAIN), SR_OK);
-    r.position_mean = b->position;
     sr_begin_step(b->recorder, step);
-    tensor *in = tape_tensor(b->t, 2, dim), *loss = tape_tensor(b->t, 1, &one);
-    assert_true(in && loss);
-    in->wants_grad = loss->wants_grad = true;
-    memcpy(in->value, b->x, sizeof b->x);
-    tensor *out = norm_apply(&b->site, b->t, in, &r);
-    if (!out) fail_msg("%s", tape_failure(b->t)->text);
+    tensor *out = forward(b, NORM_TRAIN, &r), *loss = tape_tensor(b->t, 1, &one);
+    assert_non_null(loss);
+    loss->wants_grad = true;
     memcpy(tape_grad(b->t, out, &add), b->dy, sizeof b->dy);
     tape_backward(b->t, loss, 1);
     if (tape_failure(b->t)) fail_msg("%s", tape_failure(b->t)->text);
@@ -178,9 +189,69 @@ static void rows_that_count(void **state) {
     close_bare(&b);
 }
 
+/* -- the final pass */
+
+/* Of the valid rows against frozen running values. */
+static void final_by_hand(const bare *b, const double *mu, const double *sigma2, double want[2]) {
+    double n = 0, apart[2] = {0}, size = 0;
+    for (int i = 0; i < ROWS; i++) n += b->mask[i];
+    for (int k = 0; k < D; k++) {
+        double mean = 0, square = 0;
+        for (int i = 0; i < ROWS; i++) mean += b->mask[i] ? (double)b->x[i * D + k] / n : 0;
+        for (int i = 0; i < ROWS; i++)
+            square += b->mask[i] ? pow((double)b->x[i * D + k] - mean, 2) / n : 0;
+        apart[0] += pow(mean - mu[k], 2);
+        apart[1] += pow(sqrt(square) - sqrt(sigma2[k]), 2);
+        size += sigma2[k];
+    }
+    for (int m = 0; m < 2; m++) want[m] += sqrt(apart[m] / size);
+}
+
+/* Two batches, each with another padded row, and one without a row, which is none; training in between
+ * is no part of it. The site is then as it was before. */
+static void final_pass(void **state) {
+    (void)state;
+    for (int observed = 0; observed < 2; observed++) {
+        bare b;
+        norm_rows r;
+        sr_failure why = {0};
+        double got[2], want[2] = {0};
+        open_bare(&b, observed ? "ln" : "bn");
+        if (observed) check_ok(norm_site_observe_batch(&b.site, 0.5, &why), &why);
+        one_pass(&b, 1);
+        void *context = b.site.watcher_context;
+        for (int wanted = 0; wanted < 2; wanted++) {
+            b.site.want_input = wanted;
+            final_tid *f = final_tid_begin(&b.m, &why);
+            assert_non_null(f);
+            assert_false(final_tid_of(f, 0, &got[0], &got[1]));
+            assert_true(isnan(got[0]) && isnan(got[1]));
+            want[0] = want[1] = 0;
+            for (int turn = 0; turn < 3; turn++) {
+                for (int i = 0; i < ROWS; i++) b.mask[i] = turn != 1 && i != 2 + turn;
+                forward(&b, NORM_BATCH, &r);
+                if (turn != 1)
+                    final_by_hand(&b, observed ? b.site.shadow->mu : b.site.state[0],
+                                  observed ? b.site.shadow->sigma2 : b.site.state[1], want);
+                forward(&b, NORM_TRAIN, &r);
+            }
+            assert_true(final_tid_of(f, 0, &got[0], &got[1]));
+            for (int m = 0; m < 2; m++) want[m] /= 2;
+            check_near_double("tid", got, want, 2, 1e-5, 0);
+            final_tid_end(f);
+            assert_ptr_equal(b.site.watcher_context, context);
+            assert_null(b.site.forward_watcher);
+            assert_false(b.site.watch_frozen);
+            assert_int_equal(b.site.want_input, wanted);
+        }
+        close_bare(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_valid_number), cmocka_unit_test(no_padded_number),
-        cmocka_unit_test(statistics_alone), cmocka_unit_test(rows_that_count)};
+        cmocka_unit_test(statistics_alone), cmocka_unit_test(rows_that_count),
+        cmocka_unit_test(final_pass)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,14 @@
  * found at its own place of the run file, and in what is projected of its size. */
 #include <hdf5.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../../src/observe/run_record.h"
 #include "../check.h"
 #include "recorded_pairs.h"
+#include "statnet/file_bytes.h"
 #include "statnet/svd.h"
 
 /* -- texts and numbers */
@@ -254,6 +256,42 @@ static void seconds(void **state) {
     pairs_free(&x);
 }
 
+/* Steps that another process would read of a file that is still being written. */
+static int64_t readable(void) {
+    file_bytes all = {0};
+    sr_failure why = {0};
+    check_ok(file_read(pairs_path("u.h5.part"), &all, &why), &why);
+    FILE *copy = fopen(pairs_path("copy.h5.part"), "wb");
+    assert_non_null(copy);
+    assert_int_equal(fwrite(all.byte, 1, all.size, copy), all.size);
+    assert_int_equal(fclose(copy), 0);
+    file_free(&all);
+    sr_runfile *f = sr_run_open(pairs_path("copy.h5"), &why);
+    const int64_t steps = f ? sr_run_get_info(f)->steps : 0;
+    sr_run_close(f);
+    return steps;
+}
+
+/* After so many steps, or so many seconds, whatever comes first. */
+static void flushed(void **state) {
+    (void)state;
+    static const int64_t every[] = {3, 1000, 1000};
+    static const double pause[] = {1e6, 0, 1e6};
+    static const int64_t want[3][6] = {{0, 0, 3, 3, 3, 6}, {1, 2, 3, 4, 5, 6}, {0}};
+    for (int row = 0; row < 3; row++) {
+        pairs_model x = pairs_make("ln");
+        run_record_options o = pairs_options("u.h5");
+        o.flush_steps = every[row], o.flush_seconds = pause[row];
+        run_record *r = pairs_begin(&x, &o);
+        for (int i = 0; i < 6; i++) {
+            pairs_step(&x, r, i + 1, false);
+            assert_int_equal(readable(), want[row][i]);
+        }
+        run_record_abandon(r);
+        pairs_free(&x);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_option),
                                        cmocka_unit_test(vectors_are_expected),
@@ -261,6 +299,7 @@ int main(void) {
                                        cmocka_unit_test(spacing),
                                        cmocka_unit_test(replaces),
                                        cmocka_unit_test(embeddings),
-                                       cmocka_unit_test(seconds)};
+                                       cmocka_unit_test(seconds),
+                                       cmocka_unit_test(flushed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

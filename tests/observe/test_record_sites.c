@@ -227,11 +227,46 @@ static void scalars_of_rows(void **state) {
     }
 }
 
+/* The means of the final pass stand at the site that is recorded, whichever of the model it is. */
+static void final_of_chosen(void **state) {
+    (void)state;
+    enum { CHOSEN = 2 };
+    pairs_model x = pairs_make("bn");
+    run_record_options o = pairs_options("o.h5");
+    sr_failure why = {0};
+    batch b;
+    int64_t batches;
+    double want[2], got[2][SITES];
+    o.sites = "encoder.final", o.final = true;
+    run_record *r = pairs_begin(&x, &o);
+    pairs_step(&x, r, 1, false);
+    final_tid *f = final_tid_begin(x.m, &why);
+    assert_non_null(f);
+    check_ok(data_batch(x.data, SPLIT_TRAIN, 0, 1, &b, &why), &why);
+    pass p = {.tape = x.t, .batch = &b, .mode = NORM_BATCH};
+    tape_reset(x.t, rng_create(3), true, false);
+    assert_non_null(
+        task_loss(task_of(b.task), &(task_options){.label_smoothing = NAN}, x.m, &p, NULL));
+    assert_true(final_tid_of(f, CHOSEN, &want[0], &want[1]));
+    check_ok(run_record_final(r, f, 5, &why), &why);
+    final_tid_end(f);
+    sr_runfile *file = pairs_end(r, "complete", "o.h5");
+    check_ok(sr_run_final(file, &batches,
+                          (double *const[]){got[SR_FINAL_tid_mean], got[SR_FINAL_tid_var]}, &why),
+             &why);
+    assert_int_equal(batches, 5);
+    assert_int_equal(sr_run_get_info(file)->sites, 1);
+    assert_true(want[0] > 0 && got[0][0] == want[0] && got[1][0] == want[1]);
+    sr_run_close(file);
+    pairs_free(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluations),      cmocka_unit_test(look_back),
         cmocka_unit_test(flush_tells),      cmocka_unit_test(state_of_observers),
         cmocka_unit_test(chosen_sites),     cmocka_unit_test(positions_behind_a_scale),
-        cmocka_unit_test(spectra_of_steps), cmocka_unit_test(scalars_of_rows)};
+        cmocka_unit_test(spectra_of_steps), cmocka_unit_test(scalars_of_rows),
+        cmocka_unit_test(final_of_chosen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
