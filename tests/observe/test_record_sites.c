@@ -1,5 +1,6 @@
 /* test_record_sites.c -- which sites a run record watches and what it keeps of them, and what a run that
  * goes on finds in the file of the one before. */
+#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,37 @@ static void flush_tells(void **state) {
     assert_non_null(strstr(why.text, "valid_unknown"));
     assert_non_null(run_record_failed(r));
     run_record_abandon(r);
+    pairs_free(&x);
+}
+
+static sr_status copied(const pairs_model *x, int64_t steps, sr_failure *why) {
+    run_record_options o = pairs_options("next.h5");
+    run_record *r = pairs_begin(x, &o);
+    const sr_status status = run_record_copy(r, pairs_path("v.h5"), steps, steps, why);
+    run_record_abandon(r);
+    return status;
+}
+
+/* All steps that were made, and all evaluations of them: a run does not go on without. */
+static void rows_are_whole(void **state) {
+    (void)state;
+    pairs_model x = pairs_make("ln");
+    sr_failure why = {0};
+    three_steps(&x, "v.h5", "interrupted");
+    check_ok(copied(&x, 2, &why), &why);
+    check_ok(copied(&x, 3, &why), &why);
+    assert_int_equal(copied(&x, 4, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "3 of 4 steps can be read");
+    const hid_t h = H5Fopen(pairs_path("v.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    const double none = NAN;
+    const hid_t d = H5Dopen(h, "evals/step", H5P_DEFAULT), file = H5Dget_space(d);
+    const hid_t memory = H5Screate(H5S_SCALAR);
+    assert_true(h >= 0 && d >= 0 && file >= 0 && memory >= 0);
+    assert_true(H5Sselect_elements(file, H5S_SELECT_SET, 1, (const hsize_t[]){1}) >= 0);
+    assert_true(H5Dwrite(d, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, &none) >= 0);
+    H5Sclose(memory), H5Sclose(file), H5Dclose(d), H5Fclose(h);
+    why = (sr_failure){0};
+    assert_int_equal(copied(&x, 3, &why), SR_FORMAT);
     pairs_free(&x);
 }
 
@@ -267,6 +299,6 @@ int main(void) {
         cmocka_unit_test(flush_tells),      cmocka_unit_test(state_of_observers),
         cmocka_unit_test(chosen_sites),     cmocka_unit_test(positions_behind_a_scale),
         cmocka_unit_test(spectra_of_steps), cmocka_unit_test(scalars_of_rows),
-        cmocka_unit_test(final_of_chosen)};
+        cmocka_unit_test(final_of_chosen),  cmocka_unit_test(rows_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
