@@ -14,7 +14,7 @@ ARCH    ?= native
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base text score parse record engine norm nets decode data task observe train analysis table plot
+LAYERS := base text score parse record engine norm nets decode data task observe train analysis diagnose table plot
 CLOSURE_base   := base
 CLOSURE_record := record base
 CLOSURE_engine := engine base
@@ -29,9 +29,10 @@ CLOSURE_task   := task decode nets norm engine data score parse text base
 CLOSURE_observe := observe nets norm engine record base
 CLOSURE_train  := train task observe decode nets norm engine data score parse text record base
 CLOSURE_analysis := analysis record base
+CLOSURE_diagnose := diagnose $(CLOSURE_analysis)
 CLOSURE_table  := table $(CLOSURE_analysis)
 CLOSURE_plot   := plot $(CLOSURE_table)
-CLOSURE_cli    := plot table analysis $(CLOSURE_train)
+CLOSURE_cli    := plot table diagnose analysis $(CLOSURE_train)
 # What the tests of a layer may link beyond it.
 CLOSURE_TEST_norm := norm engine record base
 CLOSURE_TEST_nets := task decode nets norm engine data score parse text base

@@ -41,6 +41,7 @@ BEGIN {
     own("observe", "statnet/observe.h")
     own("train", "statnet/train.h statnet/optim.h statnet/trained.h")
     own("analysis", "statnet/analysis.h statnet/analysis_forms.h statnet/batchmix.h statnet/compare_sample.h")
+    own("diagnose", "statnet/diagnose.h")
     own("table", "statnet/table.h")
     own("plot", "statnet/plot.h")
 
@@ -64,9 +65,10 @@ BEGIN {
     allow["train"] = "train task observe decode nets norm engine data score parse text arrays plain base"
     allow["plot"] = "plot table analysis runfile moments format base"
     allow["analysis"] = "analysis runfile moments format base"
+    allow["diagnose"] = "diagnose " allow["analysis"]
     allow["table"] = "table " allow["analysis"]
     allow["analyses"] = allow["table"]
-    allow["cli"] = allow["train"] " plot record runfile moments format"
+    allow["cli"] = allow["train"] " diagnose plot record runfile moments format"
 
     # libraries with one door each, and the headers that let them out
     door["hdf5.h"] = door["hdf5_hl.h"] = "src/record/h5_inner.h"

@@ -17,6 +17,7 @@ int cmd_evaluate(const tool *t);
 int cmd_average(const tool *t);
 int cmd_info(const tool *t);
 int cmd_check(const tool *t);
+int cmd_diagnose(const tool *t);
 int cmd_recover(const tool *t);
 int cmd_export(const tool *t);
 int cmd_score(const tool *t);

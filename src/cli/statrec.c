@@ -17,6 +17,7 @@ static const command commands[] = {
     {"evaluate", cmd_evaluate, "metrics of a trained model on a split, and its TID"},
     {"average", cmd_average, "the mean of checkpoints; running statistics made anew"},
     {"info", cmd_info, "what a run file holds, finished or still growing"},
+    {"diagnose", cmd_diagnose, "is the normalization of a run healthy, and if not, why and where"},
     {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
     {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
     {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},

@@ -1,0 +1,122 @@
+/* diagnose_estimate.c -- numbers with 95 % intervals over steps.
+ *
+ * Medians: summary_interval of the analyses. Means, shares and ratios of sums: the same circular
+ * block bootstrap (analysis_bootstrap.c), blocks of the length that the first series asks for,
+ * pairs kept together; percentiles 2.5 and 97.5 of RESAMPLES. Where none of n steps shows
+ * something, resamples show nothing either: 3/n is the upper end at 95 % of a share of
+ * independent steps (Hanley and Lippman-Hand 1983).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+
+enum { RESAMPLES = 1000 };
+
+sr_status estimate_median(const double *value, int64_t count, estimate *e, sr_failure *why) {
+    summary s;
+    double *copy = malloc((size_t)(count + 1) * sizeof *copy);
+    if (!copy) return sr_fail(why, SR_MEMORY, "out of memory");
+    memcpy(copy, value, (size_t)count * sizeof *copy);
+    summary_range(copy, count, &s);
+    free(copy);
+    *e = (estimate){s.median, NAN, NAN, s.values - s.nonfinite};
+    return summary_interval(value, count, &e->low, &e->high, why);
+}
+
+typedef struct pairs {
+    double *a, *b; /* [n] */
+    int64_t n;
+} pairs;
+
+static sr_status keep_pairs(pairs *p, const double *a, const double *b, int64_t count,
+                            sr_failure *why) {
+    p->a = malloc(2 * (size_t)(count + 1) * sizeof *p->a);
+    if (!p->a) return sr_fail(why, SR_MEMORY, "out of memory");
+    p->b = p->a + count + 1;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(a[i]) || (b && !isfinite(b[i]))) continue;
+        p->a[p->n] = a[i];
+        p->b[p->n++] = b ? b[i] : 1;
+    }
+    return SR_OK;
+}
+
+static double ratio_of_resample(const pairs *p, int64_t block, rng *random) {
+    double a = 0, b = 0;
+    for (int64_t drawn = 0; drawn < p->n;) {
+        int64_t at = (int64_t)rng_below(random, (uint64_t)p->n);
+        for (int64_t i = 0; i < block && drawn < p->n; i++, drawn++) {
+            a += p->a[at];
+            b += p->b[at];
+            at = at + 1 == p->n ? 0 : at + 1;
+        }
+    }
+    return a / b;
+}
+
+static sr_status ratio_interval(const pairs *p, estimate *e, sr_failure *why) {
+    double drawn[RESAMPLES];
+    rng random = rng_create(1);
+    summary s;
+    double *copy = malloc((size_t)p->n * sizeof *copy);
+    if (!copy) return sr_fail(why, SR_MEMORY, "out of memory");
+    memcpy(copy, p->a, (size_t)p->n * sizeof *copy);
+    summary_range(copy, p->n, &s);
+    free(copy);
+    const int64_t block = bootstrap_block(p->a, p->n, s.median, why);
+    if (!block) return why->status;
+    for (int i = 0; i < RESAMPLES; i++) drawn[i] = ratio_of_resample(p, block, &random);
+    sort_reals(drawn, RESAMPLES);
+    e->low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
+    e->high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
+    return SR_OK;
+}
+
+sr_status estimate_ratio(const double *a, const double *b, int64_t count, estimate *e,
+                         sr_failure *why) {
+    pairs p = {0};
+    double of_a = 0, of_b = 0;
+    sr_status status = keep_pairs(&p, a, b, count, why);
+    for (int64_t i = 0; i < p.n; i++) of_a += p.a[i], of_b += p.b[i];
+    *e = (estimate){p.n ? of_a / of_b : NAN, NAN, NAN, p.n};
+    if (status == SR_OK && p.n >= LEAST_STEPS && isfinite(e->value))
+        status = ratio_interval(&p, e, why);
+    if (!b && e->high <= 0 && e->value >= 0) e->high = 3.0 / (double)p.n;
+    free(p.a);
+    return status;
+}
+
+estimate estimate_quotient(const estimate *b, const estimate *a) {
+    return (estimate){b->value / a->value, b->low / a->high, b->high / a->low, a->steps + b->steps};
+}
+
+sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *e,
+                        sr_failure *why) {
+    static const double quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
+    pairs p = {0};
+    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn), *of = NULL;
+    sr_status status =
+        drawn ? keep_pairs(&p, value, NULL, count, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    *e = NO_ESTIMATE;
+    if (status == SR_OK && p.n) {
+        memcpy(p.b, p.a, (size_t)p.n * sizeof *p.b);
+        sort_reals(p.b, p.n);
+        *e = (estimate){quantile_of_sorted(p.b, p.n, quantile[tail]), NAN, NAN, p.n};
+    }
+    if (status == SR_OK && p.n >= LEAST_STEPS) {
+        const int64_t block = bootstrap_block(p.a, p.n, quantile_of_sorted(p.b, p.n, 0.5), why);
+        status = block ? bootstrap_tails(p.a, p.n, block, rng_create(1), RESAMPLES, drawn, why)
+                       : why->status;
+        of = drawn + (size_t)tail * RESAMPLES;
+    }
+    if (status == SR_OK && of) {
+        sort_reals(of, RESAMPLES);
+        e->low = quantile_of_sorted(of, RESAMPLES, 0.025);
+        e->high = quantile_of_sorted(of, RESAMPLES, 0.975);
+    }
+    free(p.a);
+    free(drawn);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* diagnose_inference.c -- good in training, bad in evaluation, and which sites' discrepancy says why.
+ *
+ * The gap is measured where the run validated twice, NAME with running and NAME_batch with batch
+ * statistics. Over the evaluations of the second half of training that have both,
+ *
+ *     gap = (running - batch)/|running|, its sign turned where more is better
+ *
+ * positive where running statistics are worse; Student's 95 % interval of the mean (neighbouring
+ * evaluations are of one run: an interval of this run). The metric is a loss in nats if the run has
+ * one, as of all metrics it is the finest, else the first that has a partner.
+ *
+ * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is the
+ * median of tid_mean and tid_var over the steps, with its interval; beside it the final pass with frozen running values, where there is one.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+
+static const char gap_name[] = "gap_relative";
+
+/* -- the gap --------------------------------------------------------------------------------- */
+
+typedef struct gap {
+    const sr_run_metric *metric; /* NULL: no pair */
+    double running, batch;       /* means of the evaluations */
+    int evaluations;
+    int64_t from, to; /* their steps */
+    estimate e;
+} gap;
+
+static const sr_run_metric *partner(const sr_runfile *run, const sr_run_metric *m) {
+    char name[SR_NAME_SIZE + 8];
+    snprintf(name, sizeof name, "%s_batch", m->name);
+    return sr_run_find_metric(run, name);
+}
+
+static bool has_values(const sr_runfile *run, const sr_run_metric *m) {
+    double last = NAN;
+    return metric_read_last(run, m->name, &last, NULL) == SR_OK && isfinite(last);
+}
+
+static const sr_run_metric *choose_metric(const sr_runfile *run) {
+    const sr_run_metric *m, *first = NULL;
+    for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++) {
+        const sr_run_metric *other = partner(run, m);
+        if (!other || m->better == SR_BETTER_NEITHER || !has_values(run, m)) continue;
+        if (!has_values(run, other)) continue;
+        if (strncmp(m->unit, "nats", 4) == 0) return m;
+        if (!first) first = m;
+    }
+    return first;
+}
+
+/* memory [4, evals]: running, batch, step, gap. */
+static sr_status read_gap(const subject *s, gap *g, double *memory, sr_failure *why) {
+    const int64_t evals = s->info->evals;
+    const double half = (double)s->window.end / 2;
+    double *running = memory, *batch = running + evals, *step = batch + evals, *each = step + evals;
+    sr_status status = sr_run_eval(s->run, g->metric->name, 0, evals, running, why);
+    if (status == SR_OK)
+        status = sr_run_eval(s->run, partner(s->run, g->metric)->name, 0, evals, batch, why);
+    if (status == SR_OK) status = sr_run_eval(s->run, "step", 0, evals, step, why);
+    for (int64_t i = 0; i < evals && status == SR_OK; i++) {
+        if (!isfinite(running[i]) || !isfinite(batch[i]) || step[i] < half) continue;
+        const double sign = g->metric->better == SR_BETTER_MORE ? -1 : 1;
+        each[g->evaluations++] = sign * (running[i] - batch[i]) / fabs(running[i]);
+        g->running += running[i], g->batch += batch[i];
+        if (g->evaluations == 1) g->from = (int64_t)step[i];
+        g->to = (int64_t)step[i];
+    }
+    const int n = g->evaluations;
+    double mean = 0;
+    for (int i = 0; i < n; i++) mean += each[i] / n;
+    g->e = (estimate){n ? mean : NAN, NAN, NAN, n};
+    if (n > 2) student_interval(each, n, &g->e.low, &g->e.high);
+    g->running /= n, g->batch /= n;
+    return status;
+}
+
+static sr_status measure(const subject *s, gap *g, sr_failure *why) {
+    *g = (gap){.metric = choose_metric(s->run), .e = NO_ESTIMATE};
+    if (!g->metric) return SR_OK;
+    double *memory = malloc(4 * (size_t)(s->info->evals + 1) * sizeof *memory);
+    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = read_gap(s, g, memory, why);
+    free(memory);
+    return status;
+}
+
+/* Of runs without batch statistics the two validations are the same. */
+sr_status measure_gap(const subject *s, int64_t site, const void *what, estimate *e,
+                      sr_failure *why) {
+    gap g;
+    (void)what;
+    *e = NO_ESTIMATE;
+    if (site || s->batch_sites == 0) return SR_OK;
+    sr_status status = measure(s, &g, why);
+    *e = g.e;
+    return status;
+}
+
+/* -- the answer ------------------------------------------------------------------------------ */
+
+/* mean and variance of the final pass at a site; NaN without one. */
+static void read_final(const subject *s, int64_t site, double value[SR_FINAL_COUNT]) {
+    const size_t sites = (size_t)s->info->sites;
+    double *all = malloc(SR_FINAL_COUNT * sites * sizeof *all), *column[SR_FINAL_COUNT];
+    int64_t batches = -1;
+    value[0] = value[1] = NAN;
+    for (int i = 0; all && i < SR_FINAL_COUNT; i++) column[i] = all + (size_t)i * sites;
+    if (all && sr_run_final(s->run, &batches, column, NULL) == SR_OK && batches > 0)
+        for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = column[i][site];
+    free(all);
+}
+
+/* The worse of the two discrepancies, each against its own limit. */
+static sr_status rank_tid(const subject *s, answer *a, sr_failure *why) {
+    answer of[2];
+    static const char *const name[2] = {"tid_mean", "tid_var"};
+    for (int i = 0; i < 2; i++) {
+        of[i] = (answer){.statistic = name[i], .range_of = name[i], .e = NO_ESTIMATE};
+        of[i].limit = healthy_limit(name[i]);
+        sr_status status = answer_rank(s, measure_median, name[i], &of[i], why);
+        if (status != SR_OK) return status;
+    }
+    const bool second =
+        of[1].asked && (!of[0].asked || of[1].e.low / of[1].limit > of[0].e.low / of[0].limit);
+    *a = of[second];
+    return SR_OK;
+}
+
+static void tell_gap(const gap *g, answer *a) {
+    answer_says(a,
+                "%s is %.2g %% worse with running than with batch statistics (%.4g against %.4g, "
+                "mean of %d evaluations).",
+                g->metric->name, 100 * g->e.value, g->running, g->batch, g->evaluations);
+}
+
+static void tell_tid(const subject *s, const answer *tid, answer *a) {
+    double final[SR_FINAL_COUNT];
+    const place *worst = &tid->top[0];
+    if (!tid->asked) {
+        answer_says(a, " No site has a discrepancy recorded that could say where.");
+        return;
+    }
+    read_final(s, worst->site, final);
+    answer_says(a, " %s is %.3g [%.3g, %.3g] at %s", tid->statistic, worst->e.value, worst->e.low,
+                worst->e.high, sr_run_get_site(s->run, worst->site)->name);
+    if (isfinite(final[0]))
+        answer_says(a, " (%.3g in the final pass)",
+                    strcmp(tid->statistic, "tid_mean") == 0 ? final[0] : final[1]);
+    if (tid->verdict == FOUND)
+        answer_says(a, ", beyond %.3g at %lld of %lld sites.", tid->limit, (long long)tid->beyond,
+                    (long long)tid->asked);
+    else
+        answer_says(a, ", within %.3g: discrepancy does not explain it.", tid->limit);
+}
+
+static void copy_places(const answer *from, answer *to) {
+    memcpy(to->top, from->top, sizeof to->top);
+    to->shown = from->shown, to->asked = from->asked, to->beyond = from->beyond;
+}
+
+static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid, answer *a) {
+    a->statistic = a->range_of = gap_name;
+    a->severity = SEVERE;
+    a->e = g->e;
+    a->from = g->from, a->to = g->to;
+    tell_gap(g, a);
+    tell_tid(s, tid, a);
+    copy_places(tid, a);
+    a->verdict = FOUND;
+    return SR_OK;
+}
+
+static void answer_by_tid(const subject *s, const gap *g, const answer *tid, answer *a) {
+    const bool observed =
+        tid->shown &&
+        sr_run_only_observed(sr_run_get_site(s->run, tid->top[0].site), tid->statistic);
+    const bool measured = isfinite(g->e.low);
+    *a = *tid;
+    a->severity = measured ? MINOR : NOTABLE;
+    if (a->verdict != FOUND) return;
+    if (observed)
+        answer_says(a, "The statistics are the observer's: BN in these places would evaluate with "
+                       "other statistics than it trains with.");
+    else if (measured)
+        answer_says(a,
+                    "Batches stray far from the running statistics, though evaluation does not "
+                    "suffer from it so far (%s: gap %.2g %%).",
+                    g->metric->name, 100 * g->e.value);
+    else
+        answer_says(a, "Batches stray far from the running statistics that evaluation uses; what "
+                       "it costs is not measured (statrec train --validate-batch).");
+    tell_tid(s, tid, a);
+}
+
+sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
+    gap g;
+    answer tid;
+    const healthy_range *healthy = healthy_find(gap_name);
+    sr_status status = measure(s, &g, why);
+    if (status == SR_OK) status = rank_tid(s, &tid, why);
+    if (status != SR_OK) return status;
+    if (s->batch_sites == 0) g.e = NO_ESTIMATE;
+    a->limit = healthy && healthy->high > 0 ? healthy_limit(gap_name) : 0;
+    if (g.e.low > a->limit && g.e.low > 0) return answer_by_gap(s, &g, &tid, a);
+    if (tid.asked) {
+        answer_by_tid(s, &g, &tid, a);
+        return SR_OK;
+    }
+    if (isfinite(g.e.low)) {
+        a->statistic = a->range_of = gap_name;
+        a->e = g.e, a->from = g.from, a->to = g.to;
+        answer_judge(a);
+        return SR_OK;
+    }
+    if (tid.reason[0]) return answer_not_asked(a, "%s", tid.reason);
+    return answer_not_asked(a, s->batch_sites
+                                   ? "no tid_mean, and no evaluation in pairs (NAME, NAME_batch)"
+                                   : "no batch statistics: --observe batch takes them");
+}

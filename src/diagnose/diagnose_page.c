@@ -1,0 +1,246 @@
+/* diagnose_page.c -- a diagnosis as one page of text per run. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+#include "statnet/diagnose.h"
+
+enum { WIDTH = 100, LABEL = 11, INDENT = 4 };
+
+/* Words of the text in lines of at most WIDTH, the first behind a label, the others below it. */
+static void paragraph(FILE *out, const char *label, const char *text) {
+    int at = INDENT + LABEL;
+    bool begun = false;
+    if (!text[0]) return;
+    fprintf(out, "%*s%-*s", INDENT, "", LABEL, label);
+    for (const char *word = text; *word;) {
+        const int length = (int)strcspn(word, " ");
+        if (begun && at + 1 + length > WIDTH) {
+            fprintf(out, "\n%*s", INDENT + LABEL, "");
+            at = INDENT + LABEL;
+            begun = false;
+        }
+        at += fprintf(out, "%s%.*s", begun ? " " : "", length, word);
+        begun = true;
+        word += length + (word[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+/* "0.21 [0.15, 0.27]"; an event is exact. */
+static void write_estimate(const answer *a, char *text, size_t size) {
+    if (a->unit[0])
+        snprintf(text, size, "%.9g %s", a->e.value, a->unit);
+    else
+        snprintf(text, size, "%.3g [%.3g, %.3g]", a->e.value, a->e.low, a->e.high);
+}
+
+static void write_range(const answer *a, char *text, size_t size) {
+    const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
+    if (r)
+        snprintf(text, size, "%.3g to %.3g (%d %s of %d %s runs); found %s %.3g", r->low, r->high,
+                 r->sites, r->sites == 1 ? "series" : "sites", r->runs, r->kind,
+                 a->below ? "below" : "above", a->limit);
+    else
+        snprintf(text, size, "none recorded; found %s %.3g", a->below ? "below" : "above",
+                 a->limit);
+}
+
+static void write_sites(const subject *s, const answer *a, char *text, size_t size) {
+    text[0] = 0;
+    for (int i = 0; i < a->shown && (i == 0 || a->asked); i++) {
+        const size_t used = strlen(text);
+        const estimate *e = &a->top[i].e;
+        if (!a->asked)
+            snprintf(text + used, size - used, "%s", answer_site(s, a, i));
+        else
+            snprintf(text + used, size - used, "%s%s %.3g [%.3g, %.3g]", i ? ", " : "",
+                     answer_site(s, a, i), e->value, e->low, e->high);
+    }
+    const size_t used = strlen(text);
+    if (a->asked > a->shown || a->beyond > 1)
+        snprintf(text + used, size - used, "; %lld of %lld sites are beyond", (long long)a->beyond,
+                 (long long)a->asked);
+}
+
+static void write_steps(const answer *a, char *text, size_t size) {
+    text[0] = 0;
+    if (a->to) snprintf(text, size, "%lld to %lld", (long long)a->from, (long long)a->to);
+    for (int i = 0; i < a->steps_shown; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%lld",
+                 i       ? ", "
+                 : a->to ? "; at "
+                         : "",
+                 (long long)a->at[i]);
+    }
+}
+
+/* What else the statistic depends on (comparable.c). */
+static void write_control(const subject *s, const answer *a, char *text, size_t size) {
+    sr_instead instead = SR_INIT(sr_instead, .reason = "");
+    estimate rows = NO_ESTIMATE;
+    text[0] = 0;
+    if (!sr_depends(a->statistic, &instead) || !a->shown) return;
+    measure_median(s, a->top[0].site, "rows", &rows, NULL);
+    snprintf(text, size, "%s %s; %.6g rows here", a->statistic, instead.reason, rows.value);
+}
+
+static void write_finding(const subject *s, const question *q, const answer *a, int number,
+                          FILE *out) {
+    static const char *const word[] = {"", "minor", "notable", "severe"};
+    char text[1024], number_text[128];
+    fprintf(out, "\n%2d. %s (%s, %s)\n", number, q->title, word[a->severity], q->id);
+    paragraph(out, "", a->says);
+    write_estimate(a, number_text, sizeof number_text);
+    snprintf(text, sizeof text, "%s %s", a->statistic, number_text);
+    paragraph(out, "measured", text);
+    if (a->e.low < a->e.high || a->range_of) {
+        write_range(a, text, sizeof text);
+        paragraph(out, "healthy", text);
+    }
+    write_sites(s, a, text, sizeof text);
+    paragraph(out, "sites", text);
+    write_steps(a, text, sizeof text);
+    paragraph(out, "steps", text);
+    write_control(s, a, text, sizeof text);
+    paragraph(out, "control", text);
+    snprintf(text, sizeof text, "%s (%s)", q->criterion, q->source);
+    paragraph(out, "criterion", text);
+    paragraph(out, "try", q->advice);
+    snprintf(text, sizeof text, "%s %s", q->figure, s->path);
+    if (q->figure[0]) paragraph(out, "see", text);
+}
+
+static void write_in_order(const subject *s, const question *q, const answer *a, FILE *out) {
+    char text[512], number[128], range[160];
+    write_estimate(a, number, sizeof number);
+    write_range(a, range, sizeof range);
+    snprintf(text, sizeof text, "%s %s%s%s; healthy %s", a->statistic, number,
+             a->shown ? " at " : "", answer_site(s, a, 0), range);
+    paragraph(out, q->id, text);
+}
+
+static void write_batch(const subject *s, FILE *out) {
+    char text[160];
+    estimate first = NO_ESTIMATE, samples = NO_ESTIMATE;
+    if (!s->info->sites) return;
+    measure_median(s, 0, "rows", &first, NULL);
+    measure_median(s, 0, "samples", &samples, NULL);
+    fprintf(out, "    batch      ");
+    if (isfinite(first.value)) fprintf(out, "%.6g rows at the first site, ", first.value);
+    if (isfinite(samples.value)) fprintf(out, "of %.6g samples, ", samples.value);
+    fprintf(out, "%lld sites: %lld with statistics over the batch, %lld where they are observed\n",
+            (long long)s->info->sites, (long long)s->batch_sites, (long long)s->observed_sites);
+}
+
+static const char *or_unknown(const char *text) {
+    return text && text[0] ? text : "?";
+}
+
+static void write_head(const subject *s, FILE *out) {
+    char text[512];
+    tsv_escape(out, s->path);
+    fputc('\n', out);
+    snprintf(text, sizeof text, "%s, norm %s, data %s, seed %llu, %lld steps, %s",
+             or_unknown(s->info->model), sr_run_main_norm(s->run), or_unknown(s->info->data),
+             (unsigned long long)s->info->seed, (long long)s->info->steps,
+             strcmp(s->info->status, "running") == 0 ? "unfinished" : or_unknown(s->info->status));
+    paragraph(out, "run", text);
+    if (s->count)
+        snprintf(
+            text, sizeof text,
+            "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are out",
+            (long long)s->step[0], (long long)s->step[s->count - 1],
+            s->window.cut ? ", behind the start-up of running values" : "", (long long)s->shorter);
+    else
+        snprintf(text, sizeof text, "no step behind the start-up of running values (%lld steps)",
+                 (long long)s->window.startup);
+    paragraph(out, "judged", text);
+    write_batch(s, out);
+}
+
+static void write_verdict(const subject *s, const answer *answers, const int *order, int found,
+                          FILE *out) {
+    int asked = 0;
+    for (int i = 0; i < diagnose_question_count; i++) asked += answers[i].verdict != NOT_ASKED;
+    const int left = diagnose_question_count - asked;
+    fprintf(out, "\n");
+    if (!asked)
+        fprintf(out, "NO VERDICT: the file answers none of the %d questions.\n", left);
+    else if (!found)
+        fprintf(out, "HEALTHY: %d questions asked, nothing found; %d could not be asked.\n", asked,
+                left);
+    else
+        fprintf(out, "%d FINDING%s, the weightiest first; %d questions asked, %d could not be.\n",
+                found, found > 1 ? "S" : "", asked, left);
+    for (int i = 0; i < found; i++)
+        write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out);
+}
+
+static void write_list(const subject *s, const answer *answers, verdict v, const char *title,
+                       FILE *out) {
+    bool any = false;
+    for (int i = 0; i < diagnose_question_count; i++) {
+        if (answers[i].verdict != v) continue;
+        if (!any) fprintf(out, "\n%s\n", title);
+        any = true;
+        if (v == IN_ORDER)
+            write_in_order(s, &diagnose_questions[i], &answers[i], out);
+        else
+            paragraph(out, diagnose_questions[i].id, answers[i].reason);
+    }
+}
+
+static sr_status write_run(const sr_runfile *run, const char *path, FILE *out, sr_failure *why) {
+    subject s;
+    int found = 0, *order = calloc((size_t)diagnose_question_count, sizeof *order);
+    answer *answers = calloc((size_t)diagnose_question_count, sizeof *answers);
+    sr_status status = subject_open(&s, run, path, why);
+    if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
+    if (status == SR_OK) {
+        const char *damage;
+        write_head(&s, out);
+        for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
+        write_verdict(&s, answers, order, found, out);
+        write_list(&s, answers, IN_ORDER, "Asked, in order (statistic, 95 % interval, worst site)",
+                   out);
+        write_list(&s, answers, NOT_ASKED, "Could not be asked", out);
+    }
+    subject_free(&s);
+    free(order);
+    free(answers);
+    return status;
+}
+
+/* What of two pages may be held against each other. */
+static void write_comparable(const run_set *set, FILE *out) {
+    static const char *const names[] = {"tid_mean", "dist_mu", "g_mu_share"};
+    char text[512];
+    for (int r = 1; r < set->count; r++) {
+        if (!sr_run_get_site(set->run[0], 0) || !sr_run_get_site(set->run[r], 0)) continue;
+        const unsigned differ = sr_differences(set->run[0], 0, set->run[r], 0);
+        fprintf(out, "\nBetween the first run and %s\n", set->path[r]);
+        bool all = true;
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            if (sr_comparable(names[i], differ, text, sizeof text)) continue;
+            all = false;
+            paragraph(out, "", text);
+        }
+        if (all) paragraph(out, "", "their numbers may be compared, as far as the files tell");
+    }
+}
+
+sr_status diagnose_page(char **paths, int count, FILE *out, sr_failure *why) {
+    run_set set;
+    sr_status status = run_set_open(&set, count, paths, why);
+    for (int i = 0; i < set.count && status == SR_OK; i++) {
+        if (i) fprintf(out, "\n\n");
+        status = write_run(set.run[i], paths[i], out, why);
+    }
+    if (status == SR_OK && count > 1) write_comparable(&set, out);
+    run_set_close(&set);
+    return status;
+}

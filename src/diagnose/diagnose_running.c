@@ -1,0 +1,154 @@
+/* diagnose_running.c -- is the running average too slow or too fast?
+ *
+ * As stat-alpha: the batch means mu_B of the recorded steps are averaged again with other weights
+ * alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean at the
+ * first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best alpha has
+ * the least mean distance behind the first LEAST_STEPS steps, and
+ *
+ *     lag = mean d(run's alpha) / mean d(best alpha)
+ *
+ * with a bootstrap over pairs of distances of one step. A best alpha below the run's: the mean moves,
+ * and the average is too slow (lag); above: it follows single batches (noise), which cannot exceed
+ * sqrt 2. The best of several is best by chance too, hence the limits. Needs vectors at every step: the average counts recorded steps.
+ * Training is not repeated (that BN does not use these values in training makes it exact for BN).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+
+static const double grid[] = {NAN, 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
+/* sqrt(2/(1 + alpha)) at alpha 0.8: of independent batches, what an average over (1 + alpha)/(1 -
+ * alpha) = 9 of them adds to the distance. */
+#define FAST_LIMIT 1.054
+enum { ALPHAS = sizeof grid / sizeof grid[0] }; /* the first is the run's own */
+
+typedef struct averages {
+    int64_t width, count;
+    float *batch;     /* [width] */
+    double *running;  /* [ALPHAS, width] */
+    double *distance; /* [ALPHAS, count] */
+} averages;
+
+static void averages_free(averages *v) {
+    free(v->batch);
+    free(v->running);
+    free(v->distance);
+}
+
+static void step_on(averages *v, double own, int64_t row) {
+    for (int i = 0; i < ALPHAS; i++) {
+        const double alpha = i ? grid[i] : own;
+        double *r = v->running + i * v->width, sum = 0;
+        for (int64_t k = 0; k < v->width; k++) {
+            const double delta = v->batch[k] - r[k];
+            sum += delta * delta;
+            r[k] += (1 - alpha) * delta;
+        }
+        v->distance[i * v->count + row] = sqrt(sum);
+    }
+}
+
+static sr_status average_again(averages *v, const subject *s, int64_t site, int64_t first,
+                               sr_failure *why) {
+    const sr_run_site *at = sr_run_get_site(s->run, site);
+    v->width = at->width;
+    v->batch = malloc((size_t)v->width * sizeof *v->batch);
+    v->running = malloc(ALPHAS * (size_t)v->width * sizeof *v->running);
+    v->distance = malloc(ALPHAS * (size_t)v->count * sizeof *v->distance);
+    if (!v->batch || !v->running || !v->distance) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_vector(s->run, "mu", site, first, 1, v->batch, why);
+    for (int64_t i = 0; i < ALPHAS * v->width && status == SR_OK; i++)
+        v->running[i] = v->batch[i % v->width];
+    for (int64_t row = 0; row < v->count && status == SR_OK; row++) {
+        status = sr_run_vector(s->run, "mu_B", site, first + row, 1, v->batch, why);
+        if (status == SR_OK) step_on(v, at->alpha, row);
+    }
+    return status;
+}
+
+static double mean_distance(const averages *v, int i) {
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t row = LEAST_STEPS; row < v->count; row++) {
+        const double d = v->distance[i * v->count + row];
+        if (isfinite(d)) sum += d, n++;
+    }
+    return n ? sum / (double)n : NAN;
+}
+
+/* best: its alpha. */
+static sr_status measure_lag(const subject *s, int64_t site, estimate *e, double *best,
+                             sr_failure *why) {
+    averages v = {0};
+    int64_t first = 0;
+    int chosen = 0;
+    *e = NO_ESTIMATE;
+    *best = sr_run_get_site(s->run, site)->alpha;
+    if (!isfinite(*best) || !sr_run_has_vector(s->run, "mu_B") || !sr_run_has_vector(s->run, "mu"))
+        return SR_OK;
+    sr_status status = subject_vectors(s, &first, &v.count, why);
+    if (status != SR_OK || v.count == 0 || v.count != s->count) return status;
+    status = average_again(&v, s, site, first, why);
+    for (int i = 1; i < ALPHAS && status == SR_OK; i++)
+        if (mean_distance(&v, i) < mean_distance(&v, chosen)) chosen = i;
+    if (chosen) *best = grid[chosen];
+    if (status == SR_OK && v.count > LEAST_STEPS)
+        status =
+            estimate_ratio(v.distance + LEAST_STEPS, v.distance + chosen * v.count + LEAST_STEPS,
+                           v.count - LEAST_STEPS, e, why);
+    averages_free(&v);
+    return status;
+}
+
+/* Of sites whose best alpha is the other way there is no lag: 1. */
+static sr_status measure_way(const subject *s, int64_t site, bool slow, estimate *e,
+                             sr_failure *why) {
+    double best;
+    sr_status status = measure_lag(s, site, e, &best, why);
+    const double own = sr_run_get_site(s->run, site)->alpha;
+    if (isfinite(e->low) && (slow ? best >= own : best <= own)) *e = (estimate){1, 1, 1, e->steps};
+    return status;
+}
+
+sr_status measure_slow(const subject *s, int64_t site, const void *what, estimate *e,
+                       sr_failure *why) {
+    (void)what;
+    return measure_way(s, site, true, e, why);
+}
+
+static sr_status measure_fast(const subject *s, int64_t site, const void *what, estimate *e,
+                              sr_failure *why) {
+    (void)what;
+    return measure_way(s, site, false, e, why);
+}
+
+static sr_status tell_lag(const subject *s, answer *a, sr_failure *why) {
+    double best;
+    estimate e;
+    const int64_t site = a->top[0].site;
+    const double own = sr_run_get_site(s->run, site)->alpha;
+    sr_status status = measure_lag(s, site, &e, &best, why);
+    answer_says(a,
+                "At %s the running mean with alpha %g is %.3g times as far from the batch mean as "
+                "one with alpha %g would be: it is too %s.",
+                answer_site(s, a, 0), own, a->e.value, best, best < own ? "slow" : "fast");
+    return status;
+}
+
+sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
+    const healthy_range *healthy = healthy_find("lag");
+    answer fast = {.statistic = "noise", .limit = FAST_LIMIT, .severity = NOTABLE};
+    *a = (answer){.statistic = "lag", .range_of = "lag", .severity = NOTABLE};
+    /* 1 is the least there can be: the margin is on what is above it */
+    a->limit = healthy ? 1 + HEALTHY_MARGIN * (healthy->high - 1) : NAN;
+    sr_status status = answer_rank(s, measure_slow, NULL, a, why);
+    if (status == SR_OK) status = answer_rank(s, measure_fast, NULL, &fast, why);
+    if (status != SR_OK || a->reason[0]) return status;
+    if (!a->asked)
+        return answer_not_asked(
+            a, "no mu_B and mu at every step behind the start-up (--vectors-every 1)");
+    if (fast.verdict == FOUND && a->verdict != FOUND) *a = fast;
+    return a->verdict == FOUND ? tell_lag(s, a, why) : SR_OK;
+}

@@ -1,0 +1,85 @@
+/* diagnose_subject.c -- a run as a diagnosis sees it: the steps that count, columns of them.
+ *
+ * Out are the start-up of the running values (sr_run_startup) and passes with less than half of the
+ * usual tokens, such as the last one of an epoch: batch statistics of fewer rows are noisier for no
+ * other reason.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+
+static const statistic *find_statistic(const char *name) {
+    for (int i = 0; i < RECORDED_STATISTICS; i++)
+        if (strcmp(recorded_statistics[i].name, name) == 0) return &recorded_statistics[i];
+    return NULL;
+}
+
+static sr_status mark_usual(subject *s, sr_failure *why) {
+    double *tokens = malloc(2 * (size_t)(s->count + 1) * sizeof *tokens);
+    if (!tokens) return sr_fail(why, SR_MEMORY, "out of memory");
+    double *sorted = tokens + s->count + 1;
+    summary usual;
+    sr_failure unread = {0};
+    const bool known =
+        sr_run_step_reals(s->run, "tokens", s->first, s->count, tokens, &unread) == SR_OK;
+    memcpy(sorted, tokens, (size_t)(known ? s->count : 0) * sizeof *tokens);
+    summary_range(sorted, known ? s->count : 0, &usual);
+    for (int64_t i = 0; i < s->count; i++) {
+        s->usual[i] = !known || !(tokens[i] < usual.median / 2);
+        s->shorter += !s->usual[i];
+    }
+    free(tokens);
+    return SR_OK;
+}
+
+sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_failure *why) {
+    const sr_run_site *site;
+    *s = (subject){.run = run, .info = sr_run_get_info(run), .path = path};
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        s->batch_sites += sr_run_over_batch(site);
+        s->observed_sites += site->observed == 1;
+    }
+    const series any = {run, 0, &recorded_statistics[0], FROM_SCALARS};
+    sr_status status = window_make(&s->window, run, path, "auto", "all", why);
+    if (status == SR_OK) status = window_rows(&s->window, &any, &s->first, &s->count, why);
+    if (status != SR_OK) return status;
+    s->step = malloc((size_t)(s->count + 1) * sizeof *s->step);
+    s->usual = malloc((size_t)(s->count + 1) * sizeof *s->usual);
+    if (!s->step || !s->usual) return sr_fail(why, SR_MEMORY, "out of memory");
+    status = sr_run_step_ints(run, "step", s->first, s->count, s->step, why);
+    return status == SR_OK ? mark_usual(s, why) : status;
+}
+
+void subject_free(subject *s) {
+    free(s->step);
+    free(s->usual);
+}
+
+bool subject_has(const subject *s, const char *name) {
+    const stat_form *f = form_find(name);
+    if (!f) return sr_run_has_scalar(s->run, name);
+    /* the last terms of a share and of an excess are for observed sites */
+    return sr_run_has_scalar(s->run, f->term[0]);
+}
+
+sr_status subject_column(const subject *s, int64_t site, const char *name, double *value,
+                         sr_failure *why) {
+    const series of = {s->run, site, find_statistic(name), FROM_SCALARS};
+    sr_status status = series_read(&of, s->first, s->count, value, NULL, why);
+    for (int64_t i = 0; i < s->count && status == SR_OK; i++)
+        if (!s->usual[i]) value[i] = NAN;
+    return status;
+}
+
+sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why) {
+    const series of = {s->run, 0, &recorded_statistics[0], FROM_VECTORS};
+    return window_rows(&s->window, &of, first, count, why);
+}
+
+double *subject_room(const subject *s, int columns, sr_failure *why) {
+    double *room = malloc((size_t)columns * (size_t)(s->count + 1) * sizeof *room);
+    if (!room) sr_fail(why, SR_MEMORY, "out of memory");
+    return room;
+}

@@ -1,0 +1,115 @@
+/* diagnose_table.c -- a diagnosis as a table: a row for each run and question. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+#include "statnet/diagnose.h"
+
+static void declare_columns(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "question", "its id");
+    tsv_column(t, "verdict", "found, in-order, or not-asked: the file lacks what it needs");
+    tsv_column(t, "rank", "of the findings of the run, the weightiest is 1; 0: not found");
+    tsv_column(t, "severity", "severe, notable, minor; - without a finding");
+    tsv_column(t, "statistic", "what was measured, at the worst site");
+    tsv_column(t, "value", "estimate");
+    tsv_column(t, "low", "lower end of its 95 % interval");
+    tsv_column(t, "high", "upper end");
+    tsv_column(t, "limit", "found where the interval is beyond it");
+    tsv_column(t, "healthy_low", "least value at a site of a healthy run");
+    tsv_column(t, "healthy_high", "largest value");
+    tsv_column(t, "healthy_runs", "runs that the range is from; 0: none");
+    tsv_column(t, "site", "worst site, - where the question is about the run");
+    tsv_column(t, "sites_asked", "sites with an estimate");
+    tsv_column(t, "sites_beyond", "sites whose interval is beyond the limit");
+    tsv_column(t, "first_step", "steps that the value is from; -1: none");
+    tsv_column(t, "last_step", "the last of them");
+    tsv_column(t, "at_step", "first single step that it is about; -1: none");
+    tsv_column(t, "text", "of a finding: what it says; not asked: why");
+    tsv_column(t, "criterion", "when it is found");
+    tsv_column(t, "source", "where statistic and criterion are from");
+    tsv_column(t, "advice", "what to try");
+    tsv_column(t, "figure", "command in front of the run file that shows it");
+    tsv_header(t);
+}
+
+static int rank_of(const int *order, int found, int number) {
+    for (int i = 0; i < found; i++)
+        if (order[i] == number) return i + 1;
+    return 0;
+}
+
+static void write_numbers(const answer *a, tsv *t) {
+    const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
+    const bool asked = a->verdict != NOT_ASKED;
+    tsv_text(t, asked && a->statistic ? a->statistic : "-");
+    tsv_real(t, a->e.value);
+    tsv_real(t, a->e.low);
+    tsv_real(t, a->e.high);
+    tsv_real(t, asked ? a->limit : NAN);
+    tsv_real(t, r ? r->low : NAN);
+    tsv_real(t, r ? r->high : NAN);
+    tsv_int(t, r ? r->runs : 0);
+}
+
+static void write_row(const subject *s, const question *q, const answer *a, int place_of, tsv *t) {
+    static const char *const verdicts[] = {"not-asked", "in-order", "found"};
+    static const char *const severities[] = {"-", "minor", "notable", "severe"};
+    tsv_text(t, s->path);
+    tsv_text(t, q->id);
+    tsv_text(t, verdicts[a->verdict]);
+    tsv_int(t, place_of);
+    tsv_text(t, severities[a->verdict == FOUND ? a->severity : 0]);
+    write_numbers(a, t);
+    tsv_text(t, a->shown ? answer_site(s, a, 0) : "-");
+    tsv_int(t, a->asked);
+    tsv_int(t, a->beyond);
+    tsv_int(t, a->to ? a->from : -1);
+    tsv_int(t, a->to ? a->to : -1);
+    tsv_int(t, a->steps_shown ? a->at[0] : -1);
+    tsv_text(t, a->verdict == NOT_ASKED ? a->reason : a->says);
+    tsv_text(t, q->criterion);
+    tsv_text(t, q->source);
+    tsv_text(t, q->advice);
+    tsv_text(t, q->figure);
+}
+
+static sr_status write_run(const sr_runfile *run, const char *path, tsv *t, sr_failure *why) {
+    subject s;
+    int found = 0, *order = calloc((size_t)diagnose_question_count, sizeof *order);
+    answer *answers = calloc((size_t)diagnose_question_count, sizeof *answers);
+    sr_status status = subject_open(&s, run, path, why);
+    if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
+    for (int i = 0; i < diagnose_question_count && status == SR_OK; i++)
+        write_row(&s, &diagnose_questions[i], &answers[i], rank_of(order, found, i), t);
+    subject_free(&s);
+    free(order);
+    free(answers);
+    return status;
+}
+
+static void note_damage(const run_set *set, tsv *t) {
+    const char *damage;
+    for (int r = 0; r < set->count; r++)
+        for (int i = 0; (damage = sr_run_damage(set->run[r], i)); i++)
+            tsv_note(t, "warning", "%s", damage);
+}
+
+sr_status diagnose_table(char **paths, int count, const char *command, FILE *out, sr_failure *why) {
+    run_set set;
+    tsv t;
+    sr_status status = run_set_open(&set, count, paths, why);
+    if (status == SR_OK) {
+        tsv_begin(&t, out, "statrec diagnose", command);
+        run_set_describe(&set, &t);
+        note_damage(&set, &t);
+        declare_columns(&t);
+    }
+    for (int i = 0; i < set.count && status == SR_OK; i++)
+        status = write_run(set.run[i], paths[i], &t, why);
+    if (status == SR_OK) tsv_finish(out);
+    run_set_close(&set);
+    return status;
+}

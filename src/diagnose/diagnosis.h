@@ -1,0 +1,176 @@
+/* diagnosis.h -- what the parts of a diagnosis share: the run as they see it, estimates with
+ * intervals, answers.
+ *
+ * A question is one row of diagnose_questions.c: what it asks, the statistic that answers, the
+ * criterion and where it comes from, and one function that looks. Nothing is found without an
+ * interval whose nearer end is beyond the limit.
+ */
+#ifndef DIAGNOSE_DIAGNOSIS_H
+#define DIAGNOSE_DIAGNOSIS_H
+
+#include <math.h>
+
+#include "statnet/analysis.h"
+
+enum {
+    LEAST_STEPS = 20, /* of an interval, as in analysis_summary.c */
+    SITES_SHOWN = 3,
+    STEPS_SHOWN = 3
+};
+
+/* A limit is this many times the end of the healthy range: few runs and one model span less than
+ * what is healthy. */
+#define HEALTHY_MARGIN 2.0
+
+/* -- the run: diagnose_subject.c ------------------------------------------------------------- */
+
+typedef struct subject {
+    const sr_runfile *run;
+    const sr_run_info *info;
+    const char *path;
+    step_window window;   /* without the start-up of running values */
+    int64_t first, count; /* rows of /scalars in it */
+    int64_t *step;        /* [count] */
+    bool *usual;          /* [count]: passes with at least half of the usual tokens */
+    int64_t shorter;      /* passes that are not */
+    int64_t batch_sites, observed_sites;
+} subject;
+
+/* To be freed after a failure too. */
+sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_failure *why);
+void subject_free(subject *s);
+/* True when the file has what the statistic (a scalar or a form of some) is made of. */
+bool subject_has(const subject *s, const char *statistic);
+/* value [count]: NaN where the file has none, and in shorter passes. */
+sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
+                         sr_failure *why);
+/* Rows of /vectors in the window; row *first is the first. */
+sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why);
+/* Room for so many columns of the window; NULL and *why without memory. */
+double *subject_room(const subject *s, int columns, sr_failure *why);
+
+/* -- estimates: diagnose_estimate.c ---------------------------------------------------------- */
+
+typedef struct estimate {
+    double value, low, high; /* NaN: none */
+    int64_t steps;           /* finite values that it is from */
+} estimate;
+#define NO_ESTIMATE                                                                                \
+    (estimate) {                                                                                   \
+        NAN, NAN, NAN, 0                                                                           \
+    }
+
+/* Of the finite values; the order of value [count] is kept. Circular block bootstrap over steps,
+ * 95 %; NaN below LEAST_STEPS. */
+sr_status estimate_median(const double *value, int64_t count, estimate *e, sr_failure *why);
+/* sum a / sum b over pairs that are finite; b NULL: the mean of a. Of a share that is 0 the upper
+ * end is 3/count ("rule of three"). */
+sr_status estimate_ratio(const double *a, const double *b, int64_t count, estimate *e,
+                         sr_failure *why);
+#define TAIL_99   1
+#define TAIL_MOST 2
+/* The 99 % quantile or the largest of the finite values, as bootstrap_tails numbers them. Of a
+ * resample the largest is at most the value: the interval ends there. */
+sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *e, sr_failure *why);
+/* b against a, estimates of separate pieces: b/a with the ends that are farthest apart. */
+estimate estimate_quotient(const estimate *b, const estimate *a);
+
+/* -- healthy runs: diagnose_ranges.c --------------------------------------------------------- */
+
+typedef struct healthy_range {
+    const char *statistic, *kind; /* kind of the runs: "vision", "text" */
+    double low, high;             /* of the estimates of their sites */
+    int runs, sites;
+} healthy_range;
+
+/* NULL when no recorded run has it. */
+const healthy_range *healthy_find(const char *name);
+/* HEALTHY_MARGIN times its upper end; NaN without one. */
+double healthy_limit(const char *name);
+
+/* -- answers: diagnose_answer.c -------------------------------------------------------------- */
+
+typedef enum { NOT_ASKED, IN_ORDER, FOUND } verdict;
+typedef enum { MINOR = 1, NOTABLE, SEVERE } severity;
+
+typedef struct place {
+    int64_t site;
+    estimate e;
+} place;
+
+typedef struct answer {
+    verdict verdict;
+    severity severity; /* of a finding */
+    const char *statistic;
+    estimate e;    /* at the worst site */
+    double limit;  /* beyond it something is found */
+    bool below;    /* beyond: below the limit, not above */
+    char unit[16]; /* behind the number, "" for none */
+    const char *range_of;
+    place top[SITES_SHOWN]; /* worst first */
+    int shown;
+    int64_t asked, beyond; /* sites; 0 asked: the question is about the run */
+    int64_t from, to;      /* steps that it is from */
+    int64_t at[STEPS_SHOWN];
+    int steps_shown;  /* single steps that it is about */
+    char says[640];   /* of a finding: sentences */
+    char reason[256]; /* not asked: why */
+} answer;
+
+typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, estimate *e,
+                             sr_failure *why);
+
+/* Measures every site; where any has an estimate, the worst (by the nearer end of its interval)
+ * are in `top`, `e` is that of the worst, and the verdict follows from a->limit. Sites whose measure
+ * is NaN are not asked. */
+sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
+                      sr_failure *why);
+/* The verdict about the run from a->e. */
+void answer_judge(answer *a);
+bool answer_is_beyond(const answer *a, const estimate *e);
+/* severity, and below 1 how far beyond the limit: findings are ranked by it. */
+double answer_weight(const answer *a);
+void answer_says(answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+sr_status answer_not_asked(answer *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+const char *answer_site(const subject *s, const answer *a, int i);
+
+/* what: name of a statistic; its median over the window. */
+measure_fn measure_median;
+
+/* -- questions ------------------------------------------------------------------------------- */
+
+typedef struct question {
+    const char *id, *title, *asks;
+    const char *needs;     /* datasets, in words */
+    const char *criterion; /* when something is found */
+    const char *source;    /* of statistic and criterion */
+    const char *advice;    /* what to try */
+    const char *figure;    /* command in front of the run file; "": there is none */
+    sr_status (*look)(const subject *s, answer *a, sr_failure *why);
+} question;
+
+extern const question diagnose_questions[];
+extern const int diagnose_question_count;
+/* answer [diagnose_question_count]; order [found]: findings by weight. What cannot be read is a
+ * question that is not asked. */
+sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why);
+
+sr_status look_divergence(const subject *s, answer *a, sr_failure *why);
+sr_status look_inference(const subject *s, answer *a, sr_failure *why);
+sr_status look_outliers(const subject *s, answer *a, sr_failure *why);
+sr_status look_gradient(const subject *s, answer *a, sr_failure *why);
+sr_status look_nu(const subject *s, answer *a, sr_failure *why);
+sr_status look_dead(const subject *s, answer *a, sr_failure *why);
+sr_status look_growth(const subject *s, answer *a, sr_failure *why);
+sr_status look_padding(const subject *s, answer *a, sr_failure *why);
+sr_status look_rows(const subject *s, answer *a, sr_failure *why);
+sr_status look_alike(const subject *s, answer *a, sr_failure *why);
+sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
+sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
+
+/* Measures that have a healthy range. */
+measure_fn measure_gap, measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
+    measure_padding, measure_embedding;
+
+#endif
