@@ -110,7 +110,7 @@ sr_status look_embedding(const subject *s, answer *a, sr_failure *why) {
     }
     if (!any && !most) return answer_not_asked(a, "no singular values of an embedding");
     if (!any)
-        return answer_not_asked(a, "singular values of %lld steps, %d are needed (--svd-every)",
+        return answer_not_asked(a, "singular values at %lld step(s), %d are needed (--svd-every)",
                                 (long long)most, LEAST_RECORDS);
     answer_judge(a);
     if (a->verdict != FOUND) a->says[0] = 0;

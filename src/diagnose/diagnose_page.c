@@ -6,7 +6,7 @@
 #include "diagnosis.h"
 #include "statnet/diagnose.h"
 
-enum { WIDTH = 100, LABEL = 11, INDENT = 4 };
+enum { WIDTH = 100, LABEL = 12, INDENT = 4 };
 
 /* Words of the text in lines of at most WIDTH, the first behind a label, the others below it. */
 static void paragraph(FILE *out, const char *label, const char *text) {
@@ -43,8 +43,7 @@ static void write_range(const answer *a, char *text, size_t size) {
                  r->sites, r->sites == 1 ? "series" : "sites", r->runs, r->kind,
                  a->below ? "below" : "above", a->limit);
     else
-        snprintf(text, size, "none recorded; found %s %.3g", a->below ? "below" : "above",
-                 a->limit);
+        snprintf(text, size, "found %s %.3g", a->below ? "below" : "above", a->limit);
 }
 
 static void write_sites(const subject *s, const answer *a, char *text, size_t size) {
@@ -96,9 +95,9 @@ static void write_finding(const subject *s, const question *q, const answer *a, 
     write_estimate(a, number_text, sizeof number_text);
     snprintf(text, sizeof text, "%s %s", a->statistic, number_text);
     paragraph(out, "measured", text);
-    if (a->e.low < a->e.high || a->range_of) {
+    if (!a->unit[0]) {
         write_range(a, text, sizeof text);
-        paragraph(out, "healthy", text);
+        paragraph(out, a->range_of ? "healthy" : "limit", text);
     }
     write_sites(s, a, text, sizeof text);
     paragraph(out, "sites", text);
@@ -117,22 +116,27 @@ static void write_in_order(const subject *s, const question *q, const answer *a,
     char text[512], number[128], range[160];
     write_estimate(a, number, sizeof number);
     write_range(a, range, sizeof range);
-    snprintf(text, sizeof text, "%s %s%s%s; healthy %s", a->statistic, number,
-             a->shown ? " at " : "", answer_site(s, a, 0), range);
+    snprintf(text, sizeof text, "%s %s%s%s; %s%s", a->statistic, number, a->shown ? " at " : "",
+             answer_site(s, a, 0), a->range_of ? "healthy " : "", range);
     paragraph(out, q->id, text);
 }
 
 static void write_batch(const subject *s, FILE *out) {
     char text[160];
-    estimate first = NO_ESTIMATE, samples = NO_ESTIMATE;
+    estimate rows = NO_ESTIMATE, samples = NO_ESTIMATE;
     if (!s->info->sites) return;
-    measure_median(s, 0, "rows", &first, NULL);
+    measure_median(s, 0, "rows", &rows, NULL);
     measure_median(s, 0, "samples", &samples, NULL);
-    fprintf(out, "    batch      ");
-    if (isfinite(first.value)) fprintf(out, "%.6g rows at the first site, ", first.value);
-    if (isfinite(samples.value)) fprintf(out, "of %.6g samples, ", samples.value);
-    fprintf(out, "%lld sites: %lld with statistics over the batch, %lld where they are observed\n",
-            (long long)s->info->sites, (long long)s->batch_sites, (long long)s->observed_sites);
+    snprintf(text, sizeof text,
+             "%lld, %lld with statistics over the batch, %lld where they are observed",
+             (long long)s->info->sites, (long long)s->batch_sites, (long long)s->observed_sites);
+    paragraph(out, "sites", text);
+    if (!isfinite(rows.value)) return;
+    snprintf(text, sizeof text, "%.6g rows at the first site", rows.value);
+    if (isfinite(samples.value))
+        snprintf(text, sizeof text, "%.6g rows at the first site, of %.6g samples", rows.value,
+                 samples.value);
+    paragraph(out, "batch", text);
 }
 
 static const char *or_unknown(const char *text) {
@@ -161,20 +165,26 @@ static void write_head(const subject *s, FILE *out) {
     write_batch(s, out);
 }
 
+/* Whoever answers only that it did not diverge has not been asked about its normalization. */
+static const char *verdict_without_finding(const answer *answers, int asked) {
+    int about = 0;
+    for (int i = 0; i < diagnose_question_count; i++)
+        about += answers[i].verdict != NOT_ASKED && !diagnose_questions[i].general;
+    if (!asked) return "NO VERDICT: the file answers none of the questions";
+    return about ? "HEALTHY: nothing found" : "NOTHING FOUND, but no batch statistics are recorded";
+}
+
 static void write_verdict(const subject *s, const answer *answers, const int *order, int found,
                           FILE *out) {
     int asked = 0;
     for (int i = 0; i < diagnose_question_count; i++) asked += answers[i].verdict != NOT_ASKED;
-    const int left = diagnose_question_count - asked;
     fprintf(out, "\n");
-    if (!asked)
-        fprintf(out, "NO VERDICT: the file answers none of the %d questions.\n", left);
-    else if (!found)
-        fprintf(out, "HEALTHY: %d questions asked, nothing found; %d could not be asked.\n", asked,
-                left);
+    if (found)
+        fprintf(out, "%d FINDING%s, the weightiest first", found, found > 1 ? "S" : "");
     else
-        fprintf(out, "%d FINDING%s, the weightiest first; %d questions asked, %d could not be.\n",
-                found, found > 1 ? "S" : "", asked, left);
+        fputs(verdict_without_finding(answers, asked), out);
+    fprintf(out, " (%d questions asked, %d could not be asked)\n", asked,
+            diagnose_question_count - asked);
     for (int i = 0; i < found; i++)
         write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out);
 }

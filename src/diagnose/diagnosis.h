@@ -148,6 +148,7 @@ typedef struct question {
     const char *advice;    /* what to try */
     const char *figure;    /* command in front of the run file; "": there is none */
     sr_status (*look)(const subject *s, answer *a, sr_failure *why);
+    bool general; /* about the run, whatever normalizes it */
 } question;
 
 extern const question diagnose_questions[];

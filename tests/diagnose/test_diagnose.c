@@ -1,0 +1,488 @@
+/* statrec diagnose on runs that a test records: a healthy one, and the same with one fault each, whose
+ * question and site must be found, and no other. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../programs.h"
+
+enum { STEPS = 300, WIDTH = 8, SIGMA_SITES = 3 };
+
+/* What a healthy run does, changed at `site` (0 a, 1 b, 2 c, 3 pn). */
+typedef struct plan {
+    const char *name;
+    int site;
+    double noise;          /* deviation of mu_B, in sigma; 0: 0.05 */
+    double offset;         /* of the running mean */
+    double gap;            /* validation loss with running statistics, in shares */
+    double gradient;       /* factor on sum_g */
+    double growth;         /* of one feature's variance over the run; 0: none */
+    double drift;          /* of the mean in a step */
+    double alpha;          /* 0: 0.9 */
+    double Gamma;          /* at step 200 */
+    double padded;         /* rows that are padding, over rows */
+    int rows, samples;     /* 0: 2048, 16 */
+    int dead;              /* features without variance */
+    int spikes_every;      /* steps; 0: none */
+    int nan_at, rising_at; /* steps */
+    bool collapses, without_pairs, abandoned, bare;
+} plan;
+
+/* Numerical Recipes' quick generator, four of them: about normal, the same everywhere. */
+static double noise(uint32_t *state) {
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {
+        *state = *state * 1664525u + 1013904223u;
+        sum += (double)(*state >> 8) / 16777216.0 - 0.5;
+    }
+    return sum * sqrt(3);
+}
+
+typedef struct site_state {
+    double mu[WIDTH], sigma2[WIDTH];
+} site_state;
+
+static void put(sr_recorder *r, int site, sr_vector which, const double *value) {
+    assert_int_equal(sr_put_vector(r, site, which, value), SR_OK);
+}
+
+static double or_else(double value, double usual) {
+    return value != 0 ? value : usual;
+}
+
+static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_state *state,
+                      uint32_t *seed) {
+    const bool here = site == p->site;
+    const double rows = or_else(p->rows, 2048), alpha = here ? or_else(p->alpha, 0.9) : 0.9;
+    const double spread = here ? or_else(p->noise, 0.05) : 0.05;
+    const bool spike = here && p->spikes_every && step % p->spikes_every == 0;
+    double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], one[WIDTH], sum_g[WIDTH], sum_gx[WIDTH];
+    for (int k = 0; k < WIDTH; k++) {
+        const bool dead = here && k < p->dead;
+        const double grown = here && p->growth && k == 0 ? pow(p->growth, (double)step / STEPS) : 1;
+        mu_B[k] = (k - 3) + spread * noise(seed) + (spike ? 3 : 0) + (here ? p->drift * step : 0);
+        sigma2_B[k] = dead ? 1e-9 : grown * (1 + 0.05 * noise(seed));
+        if (here && step == p->nan_at) mu_B[k] = NAN;
+        mu[k] = state->mu[k] - (here ? p->offset : 0);
+        one[k] = 1;
+        sum_g[k] = 1.7 * sqrt(rows) * noise(seed) * (here ? or_else(p->gradient, 1) : 1);
+        sum_gx[k] = 0.8 * sqrt(rows) * noise(seed);
+        if (dead) sum_g[k] = sum_gx[k] = 0;
+    }
+    sr_put_rows(r, site, (int64_t)rows);
+    put(r, site, SR_mu_B, mu_B);
+    put(r, site, SR_sigma2_B, sigma2_B);
+    put(r, site, SR_mu, mu);
+    put(r, site, SR_sigma2, state->sigma2);
+    put(r, site, SR_gamma, one);
+    put(r, site, SR_sum_g, sum_g);
+    put(r, site, SR_sum_gx, sum_gx);
+    for (int k = 0; k < WIDTH; k++) {
+        if (isfinite(mu_B[k])) state->mu[k] = alpha * state->mu[k] + (1 - alpha) * mu_B[k];
+        state->sigma2[k] = alpha * state->sigma2[k] + (1 - alpha) * sigma2_B[k];
+    }
+}
+
+static void put_pn(sr_recorder *r, const plan *p, int step, uint32_t *seed) {
+    const int site = SIGMA_SITES;
+    double psi2_B[WIDTH], one[WIDTH], sum_gx[WIDTH], Gamma[WIDTH];
+    for (int k = 0; k < WIDTH; k++) {
+        one[k] = 1;
+        psi2_B[k] = 1 + 0.05 * noise(seed);
+        sum_gx[k] = 20 * noise(seed);
+        Gamma[k] = p->Gamma > 0 && step == 200 && k == 2 ? p->Gamma : psi2_B[k];
+    }
+    sr_put_rows(r, site, (int64_t)or_else(p->rows, 2048));
+    put(r, site, SR_psi2_B, psi2_B);
+    put(r, site, SR_psi2, one);
+    put(r, site, SR_gamma, one);
+    put(r, site, SR_sum_gx, sum_gx);
+    put(r, site, SR_Gamma_t, Gamma);
+}
+
+static void put_rest(sr_recorder *r, const plan *p, int step) {
+    for (int site = 0; site <= SIGMA_SITES; site++) {
+        const bool rises = p->rising_at && step > p->rising_at + (site == p->site ? 0 : 20);
+        sr_put_scalar(r, site, SR_SCALAR_dx_norm, rises ? 4000 : 100);
+        sr_put_scalar(r, site, SR_SCALAR_samples, or_else(p->samples, 16));
+        sr_put_scalar(r, site, SR_SCALAR_padded, p->padded * or_else(p->rows, 2048));
+    }
+}
+
+static void put_evaluation(sr_recorder *r, const plan *p, int step, double loss) {
+    if (p->without_pairs)
+        run_put_eval(r, step, 1, "valid_loss", loss);
+    else
+        run_put_eval(r, step, 1, "valid_loss valid_loss_batch", loss * (1 + p->gap), loss);
+}
+
+static void put_embedding(sr_recorder *r, const plan *p, int step) {
+    double value[WIDTH];
+    for (int i = 0; i < WIDTH; i++)
+        value[i] = p->collapses && step > 100 && i ? 0.01 / i + 1e-5 * step : 8 - 0.1 * i;
+    sr_put_singular_values(r, "words", step, value);
+}
+
+static sr_recorder *create(const plan *p) {
+    static const char *const names[] = {"a", "b", "c", "pn"};
+    sr_options o = run_options();
+    o.vectors_every = 1;
+    sr_recorder *r = run_create(program_file("run.h5"), o);
+    for (int i = 0; i <= SIGMA_SITES; i++)
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = names[i],
+                                  .norm = i < SIGMA_SITES ? "own-bn" : "own-pn",
+                                  .kind = "layer",
+                                  .family = i < SIGMA_SITES ? SR_FAMILY_SIGMA : SR_FAMILY_PN,
+                                  .width = WIDTH,
+                                  .depth = i,
+                                  .eps = 1e-5,
+                                  .alpha = i == p->site ? or_else(p->alpha, 0.9) : 0.9});
+    assert_int_equal(sr_add_embedding(r, "words", 20, WIDTH), SR_OK);
+    run_add_metrics(r);
+    return r;
+}
+
+static void write_run(const plan *p) {
+    sr_recorder *r = create(p);
+    site_state state[SIGMA_SITES] = {0};
+    uint32_t seed = 7;
+    for (int i = 0; i < SIGMA_SITES; i++)
+        for (int k = 0; k < WIDTH; k++) {
+            state[i].mu[k] = k - 3;
+            state[i].sigma2[k] = i == p->site && k < p->dead ? 1e-9 : 1;
+        }
+    for (int step = 1; step <= STEPS; step++) {
+        double loss = 2 * exp(-(double)step / STEPS) + 0.02 * noise(&seed);
+        if (p->rising_at && step > p->rising_at) loss = 9 + 0.02 * noise(&seed);
+        if (p->nan_at && step >= p->nan_at + 2) loss = NAN;
+        sr_begin_step(r, step);
+        for (int i = 0; i < SIGMA_SITES && !p->bare; i++)
+            put_sigma(r, p, i, step, &state[i], &seed);
+        if (!p->bare) put_pn(r, p, step, &seed);
+        if (!p->bare) put_rest(r, p, step);
+        const sr_step row = {sizeof(sr_step), step, 100, step, loss, 0.1, 1};
+        if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+        if (step % 30 == 0 && isfinite(loss)) put_evaluation(r, p, step, loss);
+        if (step % 50 == 0 && !p->bare) put_embedding(r, p, step);
+    }
+    if (!p->abandoned) {
+        run_finish(r);
+        return;
+    }
+    assert_int_equal(sr_flush(r), SR_OK);
+    sr_abandon(r);
+}
+
+/* -- reading the table ----------------------------------------------------------------------- */
+
+static program_result diagnose(const char *options) {
+    program_result r = program_run("statrec diagnose %s run.h5", options);
+    if (r.status) fail_msg("exit %d: %s", r.status, r.err);
+    return r;
+}
+
+static int row_of(const program_result *r, const char *question) {
+    for (int i = 0; i < table_rows(r->out); i++) {
+        const char *cell = table_cell(r->out, i, "question");
+        if (cell && strcmp(cell, question) == 0) return i;
+    }
+    fail_msg("no question %s in\n%s", question, r->out);
+    return -1;
+}
+
+static int findings(const program_result *r) {
+    int found = 0;
+    for (int i = 0; i < table_rows(r->out); i++)
+        found += strcmp(table_cell(r->out, i, "verdict"), "found") == 0;
+    return found;
+}
+
+/* One finding: this question, at this site, with an interval around its value beyond the limit. */
+static program_result check_found(const plan *p, const char *question, const char *severity,
+                                  const char *site) {
+    write_run(p);
+    program_result r = diagnose("--format tsv");
+    const int row = row_of(&r, question);
+    if (findings(&r) != 1) {
+        program_result page = diagnose("");
+        fail_msg("%s: %d findings\n%.1500s", p->name, findings(&r), page.out);
+    }
+    check_text(&r, row, "verdict", "found");
+    check_text(&r, row, "severity", severity);
+    check_text(&r, row, "site", site);
+    check_cell(&r, row, "rank", 1);
+    const double value = table_real(r.out, row, "value"), low = table_real(r.out, row, "low"),
+                 high = table_real(r.out, row, "high");
+    assert_true(low <= value && value <= high);
+    return r;
+}
+
+static void found(const plan *p, const char *question, const char *severity, const char *site,
+                  double low, double high) {
+    program_result r = check_found(p, question, severity, site);
+    const double value = table_real(r.out, row_of(&r, question), "value");
+    if (!(value > low && value < high)) fail_msg("%s: %g", p->name, value);
+    program_free(&r);
+}
+
+/* -- planted faults -------------------------------------------------------------------------- */
+
+static void healthy(void **state) {
+    (void)state;
+    write_run(&(plan){.name = "healthy", .site = -1});
+    program_result r = diagnose("--format tsv");
+    if (findings(&r)) fail_msg("%s", r.out);
+    for (int i = 0; i < table_rows(r.out); i++)
+        if (strcmp(table_cell(r.out, i, "verdict"), "in-order") != 0)
+            fail_msg("%s not asked: %s", table_cell(r.out, i, "question"), r.out);
+    program_free(&r);
+    r = diagnose("");
+    assert_non_null(strstr(r.out, "HEALTHY: nothing found (12 questions asked, 0 could not"));
+    program_free(&r);
+}
+
+static void not_finite(void **state) {
+    (void)state;
+    program_result r = check_found(&(plan){"nan", 1, .nan_at = 150}, "divergence", "severe", "b");
+    check_cell(&r, row_of(&r, "divergence"), "at_step", 150);
+    program_free(&r);
+}
+
+static void loss_rises(void **state) {
+    (void)state;
+    program_result r =
+        check_found(&(plan){"rising", 2, .rising_at = 200}, "divergence", "severe", "c");
+    check_cell(&r, row_of(&r, "divergence"), "at_step", 201);
+    program_free(&r);
+}
+
+static void gap_by_tid(void **state) {
+    (void)state;
+    program_result r =
+        check_found(&(plan){"gap", 2, .gap = 0.3, .offset = 0.4}, "inference", "severe", "c");
+    check_cell(&r, row_of(&r, "inference"), "value", 1 - 1 / 1.3);
+    check_cell(&r, row_of(&r, "inference"), "sites_beyond", 1);
+    program_free(&r);
+}
+
+/* TID is sqrt(0.4^2 + what noise makes, 0.05^2 2/1.9). */
+static void tid_alone(void **state) {
+    (void)state;
+    found(&(plan){"tid", 2, .offset = 0.4, .without_pairs = true}, "inference", "notable", "c",
+          0.39, 0.42);
+    found(&(plan){"tid, no gap", 1, .offset = 0.4}, "inference", "minor", "b", 0.39, 0.42);
+}
+
+static void gap_without_tid(void **state) {
+    (void)state;
+    program_result r = check_found(&(plan){"gap", -1, .gap = 0.3}, "inference", "severe",
+                                   "a"); /* the largest of those that are all in order */
+    const int row = row_of(&r, "inference");
+    check_cell(&r, row, "sites_beyond", 0);
+    assert_non_null(strstr(table_cell(r.out, row, "text"), "does not explain it"));
+    program_free(&r);
+}
+
+static void outliers(void **state) {
+    (void)state;
+    program_result r =
+        check_found(&(plan){"spikes", 1, .spikes_every = 25}, "outliers", "notable", "b");
+    check_cell(&r, row_of(&r, "outliers"), "at_step", 50); /* 25 is in the start-up */
+    program_free(&r);
+}
+
+static void gradient(void **state) {
+    (void)state;
+    found(&(plan){"gradient", 2, .gradient = 8}, "gradient", "notable", "c", 0.3, 0.5);
+}
+
+static void nu(void **state) {
+    (void)state;
+    program_result r = check_found(&(plan){"nu", 3, .Gamma = 30}, "nu", "severe", "pn");
+    check_cell(&r, row_of(&r, "nu"), "at_step", 200);
+    check_cell(&r, row_of(&r, "nu"), "value", 3);
+    program_free(&r);
+    found(&(plan){"nu turns", 3, .Gamma = 15}, "nu", "notable", "pn", 1.49, 1.51);
+}
+
+static void dead(void **state) {
+    (void)state;
+    found(&(plan){"dead", 1, .dead = 3}, "dead", "notable", "b", 0.374, 0.376);
+}
+
+static void growth(void **state) {
+    (void)state;
+    found(&(plan){"growth", 2, .growth = 12}, "growth", "notable", "c", 3, 9);
+}
+
+static void padding(void **state) {
+    (void)state;
+    found(&(plan){"padding", -1, .padded = 2}, "padding", "minor", "a", 0.666, 0.667);
+}
+
+static void few_rows(void **state) {
+    (void)state;
+    found(&(plan){"rows", -1, .rows = 16}, "rows", "notable", "a", 0.256, 0.257);
+}
+
+static void alike(void **state) {
+    (void)state;
+    found(&(plan){"alike", 1, .samples = 1024, .noise = 0.12}, "alike", "notable", "b", 3, 5);
+}
+
+static void too_slow(void **state) {
+    (void)state;
+    program_result r =
+        check_found(&(plan){"slow", 2, .noise = 0.015, .drift = 0.012}, "alpha", "notable", "c");
+    assert_non_null(strstr(table_cell(r.out, row_of(&r, "alpha"), "text"), "too slow"));
+    program_free(&r);
+}
+
+static void too_fast(void **state) {
+    (void)state;
+    program_result r = check_found(&(plan){"fast", 1, .alpha = 0.1}, "alpha", "notable", "b");
+    assert_non_null(strstr(table_cell(r.out, row_of(&r, "alpha"), "text"), "too fast"));
+    program_free(&r);
+}
+
+static void collapse(void **state) {
+    (void)state;
+    found(&(plan){"collapse", -1, .collapses = true}, "embedding", "notable", "-", 0.1, 0.3);
+}
+
+/* -- ranking, missing statistics, files that are not whole ------------------------------------ */
+
+static void ranking(void **state) {
+    (void)state;
+    write_run(&(plan){"three", 1, .padded = 2, .dead = 2, .nan_at = 150});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 3);
+    check_cell(&r, row_of(&r, "divergence"), "rank", 1);
+    check_cell(&r, row_of(&r, "dead"), "rank", 2);
+    check_cell(&r, row_of(&r, "padding"), "rank", 3);
+    program_free(&r);
+    r = diagnose("");
+    const char *first = strstr(r.out, " 1. Divergence (severe"),
+               *second = strstr(r.out, " 2. Dead");
+    assert_true(first && second && first < second);
+    assert_non_null(strstr(r.out, "3 FINDINGS, the weightiest first"));
+    program_free(&r);
+}
+
+static void missing(void **state) {
+    (void)state;
+    write_run(&(plan){"bare", -1, .bare = true, .without_pairs = true});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    check_text(&r, row_of(&r, "divergence"), "verdict", "in-order");
+    for (int i = 1; i < table_rows(r.out); i++) {
+        check_text(&r, i, "verdict", "not-asked");
+        assert_true(strlen(table_cell(r.out, i, "text")) > 5);
+    }
+    program_free(&r);
+    r = diagnose("");
+    assert_non_null(strstr(r.out, "NOTHING FOUND, but no batch statistics are recorded"));
+    assert_null(strstr(r.out, "HEALTHY"));
+    program_free(&r);
+}
+
+static void unfinished(void **state) {
+    (void)state;
+    remove(program_file("run.h5"));
+    write_run(&(plan){"unfinished", 1, .dead = 3, .abandoned = true});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 1);
+    check_text(&r, row_of(&r, "dead"), "site", "b");
+    program_free(&r);
+    r = diagnose("");
+    assert_non_null(strstr(r.out, "300 steps, unfinished"));
+    program_free(&r);
+    remove(program_file("run.h5.part"));
+}
+
+static void short_run(void **state) {
+    (void)state;
+    write_small_run(program_file("run.h5"), 6, true);
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 1); /* its step 6 has mu_B NaN */
+    check_text(&r, row_of(&r, "divergence"), "site", "stem");
+    check_cell(&r, row_of(&r, "divergence"), "at_step", 6);
+    program_free(&r);
+    write_small_run(program_file("run.h5"), 5, true);
+    r = diagnose("");
+    assert_non_null(strstr(r.out, "NO VERDICT"));
+    program_free(&r);
+}
+
+static void json(void **state) {
+    (void)state;
+    write_run(&(plan){"json", 1, .dead = 3});
+    program_result r = diagnose("--format json");
+    assert_int_equal(r.out[0], '{');
+    assert_non_null(strstr(r.out, "\"program\": \"statrec diagnose\""));
+    assert_non_null(strstr(r.out, "[\"run.h5\", \"dead\", \"found\", 1, \"notable\""));
+    assert_null(strstr(r.out, "nan"));
+    program_free(&r);
+}
+
+static void wrong(void **state) {
+    (void)state;
+    program_result r = program_run("statrec diagnose");
+    assert_int_equal(r.status, 2);
+    program_free(&r);
+    r = program_run("statrec diagnose none.h5");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+    r = program_run("echo text >text.h5; statrec diagnose --format json text.h5");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    program_free(&r);
+}
+
+/* The recorded vision runs are healthy, and no recorded text run has a severe finding. */
+static void samples(void **state) {
+    (void)state;
+    program_result r = program_run("statrec diagnose --format tsv \"$STATREC_SAMPLES\"/cv_*.h5");
+    assert_int_equal(r.status, 0);
+    assert_true(table_rows(r.out) >= 36);
+    if (findings(&r)) fail_msg("%s", r.out);
+    program_free(&r);
+    r = program_run("statrec diagnose --format tsv \"$STATREC_SAMPLES\"/nlp_*.h5");
+    assert_int_equal(r.status, 0);
+    for (int i = 0; i < table_rows(r.out); i++)
+        assert_string_not_equal(table_cell(r.out, i, "severity"), "severe");
+    program_free(&r);
+}
+
+/* Ranges that are in the program are those that the recorded runs have. */
+static void ranges(void **state) {
+    (void)state;
+    program_result r =
+        program_run("cd \"$STATREC_SAMPLES/..\" && sample_runs/healthy.sh \"$(dirname "
+                    "\"$(command -v statrec)\")\" | diff - src/diagnose/healthy_ranges.h");
+    if (r.status) fail_msg("sample_runs/healthy.sh prints other ranges:\n%s%s", r.out, r.err);
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(healthy),    cmocka_unit_test(not_finite),
+        cmocka_unit_test(loss_rises), cmocka_unit_test(gap_by_tid),
+        cmocka_unit_test(tid_alone),  cmocka_unit_test(gap_without_tid),
+        cmocka_unit_test(outliers),   cmocka_unit_test(gradient),
+        cmocka_unit_test(nu),         cmocka_unit_test(dead),
+        cmocka_unit_test(growth),     cmocka_unit_test(padding),
+        cmocka_unit_test(few_rows),   cmocka_unit_test(alike),
+        cmocka_unit_test(too_slow),   cmocka_unit_test(too_fast),
+        cmocka_unit_test(collapse),   cmocka_unit_test(ranking),
+        cmocka_unit_test(missing),    cmocka_unit_test(unfinished),
+        cmocka_unit_test(short_run),  cmocka_unit_test(json),
+        cmocka_unit_test(wrong),      cmocka_unit_test(samples),
+        cmocka_unit_test(ranges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
