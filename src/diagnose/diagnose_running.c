@@ -3,11 +3,11 @@
  * As stat-alpha: the batch means mu_B of the recorded steps are averaged again with other weights
  * alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean at the
  * first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best alpha has
- * the least mean distance behind the first LEAST_STEPS steps, and
+ * the least median distance behind the first LEAST_STEPS steps, and
  *
- *     lag = mean d(run's alpha) / mean d(best alpha)
+ *     lag = median over steps of d(run's alpha) / d(best alpha)
  *
- * with a bootstrap over pairs of distances of one step. A best alpha below the run's: the mean moves,
+ * with its bootstrap interval. A best alpha below the run's: the mean moves,
  * and the average is too slow (lag); above: it follows single batches (noise), which cannot exceed
  * sqrt 2. The best of several is best by chance too, hence the limits. Needs vectors at every step: the average counts recorded steps.
  * Training is not repeated (that BN does not use these values in training makes it exact for BN).
@@ -68,14 +68,29 @@ static sr_status average_again(averages *v, const subject *s, int64_t site, int6
     return status;
 }
 
-static double mean_distance(const averages *v, int i) {
-    double sum = 0;
-    int64_t n = 0;
-    for (int64_t row = LEAST_STEPS; row < v->count; row++) {
-        const double d = v->distance[i * v->count + row];
-        if (isfinite(d)) sum += d, n++;
+/* The median, which single batches do not move. scratch [count]. */
+static double usual_distance(const averages *v, int i, double *scratch) {
+    summary s;
+    memcpy(scratch, v->distance + i * v->count, (size_t)v->count * sizeof *scratch);
+    summary_range(scratch + LEAST_STEPS, v->count - LEAST_STEPS, &s);
+    return s.median;
+}
+
+/* e: of the ratio, step by step; the number of the best weight. */
+static sr_status compare(const averages *v, estimate *e, int *best, sr_failure *why) {
+    double *scratch = malloc((size_t)v->count * sizeof *scratch);
+    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
+    double least = usual_distance(v, 0, scratch);
+    *best = 0;
+    for (int i = 1; i < ALPHAS; i++) {
+        const double here = usual_distance(v, i, scratch);
+        if (here < least) least = here, *best = i;
     }
-    return n ? sum / (double)n : NAN;
+    for (int64_t row = 0; row < v->count; row++)
+        scratch[row] = v->distance[row] / v->distance[*best * v->count + row];
+    sr_status status = estimate_median(scratch + LEAST_STEPS, v->count - LEAST_STEPS, e, why);
+    free(scratch);
+    return status;
 }
 
 /* best: its alpha. */
@@ -91,13 +106,10 @@ static sr_status measure_lag(const subject *s, int64_t site, estimate *e, double
     sr_status status = subject_vectors(s, &first, &v.count, why);
     if (status != SR_OK || v.count == 0 || v.count != s->count) return status;
     status = average_again(&v, s, site, first, why);
-    for (int i = 1; i < ALPHAS && status == SR_OK; i++)
-        if (mean_distance(&v, i) < mean_distance(&v, chosen)) chosen = i;
-    if (chosen) *best = grid[chosen];
-    if (status == SR_OK && v.count > LEAST_STEPS)
-        status =
-            estimate_ratio(v.distance + LEAST_STEPS, v.distance + chosen * v.count + LEAST_STEPS,
-                           v.count - LEAST_STEPS, e, why);
+    if (status == SR_OK && v.count > LEAST_STEPS) {
+        status = compare(&v, e, &chosen, why);
+        if (chosen) *best = grid[chosen];
+    }
     averages_free(&v);
     return status;
 }
