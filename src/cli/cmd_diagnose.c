@@ -26,7 +26,7 @@ static int print_help(void) {
         "usage: statrec diagnose [OPTIONS] RUN.h5...\n"
         "\n"
         "Says whether the normalization of a run is healthy, and if not, why, where and since\n"
-        "when, from the run file alone. Each finding has its statistic with a 95 % interval over\n"
+        "when, from the run file alone. Each finding has its statistic with a 95 %% interval over\n"
         "steps, the range that healthy runs span, sites, steps, criterion and source, what to try\n"
         "and the command that shows it. What the file cannot answer is named. docs/diagnose.md\n"
         "has the formulas.\n"

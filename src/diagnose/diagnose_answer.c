@@ -47,6 +47,9 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
     }
     if (a->asked) a->e = a->top[0].e;
     if (a->asked) answer_judge(a);
+    if (!a->asked && s->count == 0)
+        return answer_not_asked(a, "no step behind the start-up of running values, %lld steps",
+                                (long long)s->window.startup);
     if (!a->asked && most > 0)
         answer_not_asked(a, "an interval needs %d steps behind the start-up, there are %lld",
                          LEAST_STEPS, (long long)most);

@@ -84,7 +84,7 @@ static void tell_event(const history *h, const subject *s, const event *e, answe
     a->statistic = "nonfinite";
     a->e = (estimate){step, step, step, 1};
     a->limit = 0;
-    snprintf(a->unit, sizeof a->unit, "(step)");
+    snprintf(a->unit, sizeof a->unit, "first at step");
     if (known) a->at[a->steps_shown++] = h->step[e->row];
     if (known && e->site >= 0)
         answer_says(a, "The first value that is not finite is at %s, step %lld",

@@ -88,7 +88,7 @@ sr_status look_embedding(const subject *s, answer *a, sr_failure *why) {
     const healthy_range *healthy = healthy_find("embedding_rank");
     int64_t most = 0;
     bool any = false;
-    *a = (answer){.statistic = "effective rank / values",
+    *a = (answer){.statistic = "effective rank/values",
                   .range_of = "embedding_rank",
                   .severity = NOTABLE,
                   .below = true,

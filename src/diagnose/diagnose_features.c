@@ -92,8 +92,7 @@ sr_status measure_growth(const subject *s, int64_t site, const void *what, estim
 static const char none[] = "no sigma2_B or psi2_B among the vectors behind the start-up";
 
 sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
-    *a =
-        (answer){.statistic = "share with variance < eps", .range_of = "dead", .severity = NOTABLE};
+    *a = (answer){.statistic = "share below eps", .range_of = "dead", .severity = NOTABLE};
     a->limit = healthy_find("dead") ? healthy_limit("dead") : 0;
     sr_status status = answer_rank(s, measure_dead, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;
@@ -108,10 +107,13 @@ sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
 }
 
 sr_status look_growth(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "growth of the largest variance", .range_of = "growth"};
+    *a = (answer){.statistic = "variance growth", .range_of = "growth"};
     a->severity = NOTABLE;
     a->limit = healthy_limit("growth");
     sr_status status = answer_rank(s, measure_growth, NULL, a, why);
+    if (a->reason[0] && s->count)
+        return answer_not_asked(a, "needs vectors of %d steps behind the start-up",
+                                3 * LEAST_STEPS);
     if (status != SR_OK || a->reason[0]) return status;
     if (!a->asked) return answer_not_asked(a, "%s", none);
     if (a->verdict == FOUND)

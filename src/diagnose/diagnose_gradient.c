@@ -98,7 +98,7 @@ static sr_status tell_nu(const subject *s, answer *a, sr_failure *why) {
 
 /* That it happened needs no interval to be so: one step is enough. */
 sr_status look_nu(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "(1 - alpha_bwd) Gamma_max", .limit = 1};
+    *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1};
     sr_status status = answer_rank(s, measure_gain, NULL, a, why);
     if (status != SR_OK) return status;
     if (!a->asked) return a->reason[0] ? SR_OK : answer_not_asked(a, "no site with Gamma_max");

@@ -175,13 +175,18 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     return SR_OK;
 }
 
-static void answer_by_tid(const subject *s, const gap *g, const answer *tid, answer *a) {
+static void answer_by_tid(const subject *s, const gap *g, const answer *tid, double limit,
+                          answer *a) {
     const bool observed =
         tid->shown &&
         sr_run_only_observed(sr_run_get_site(s->run, tid->top[0].site), tid->statistic);
     const bool measured = isfinite(g->e.low);
     *a = *tid;
     a->severity = measured ? MINOR : NOTABLE;
+    if (a->verdict != FOUND && measured)
+        answer_says(a, "%s: gap %.2g %% [%.2g, %.2g] of %d evaluations, found above %.2g %%.",
+                    g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high,
+                    g->evaluations, 100 * limit);
     if (a->verdict != FOUND) return;
     if (observed)
         answer_says(a, "The statistics are the observer's: BN in these places would evaluate with "
@@ -208,7 +213,7 @@ sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
     a->limit = healthy && healthy->high > 0 ? healthy_limit(gap_name) : 0;
     if (g.e.low > a->limit && g.e.low > 0) return answer_by_gap(s, &g, &tid, a);
     if (tid.asked) {
-        answer_by_tid(s, &g, &tid, a);
+        answer_by_tid(s, &g, &tid, a->limit, a);
         return SR_OK;
     }
     if (isfinite(g.e.low)) {

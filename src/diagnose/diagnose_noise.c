@@ -84,9 +84,8 @@ static sr_status tell_outliers(const subject *s, const char *name, answer *a, sr
 
 sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
     static const char *const names[] = {"dist_mu", "dist_sigma2", "dist_psi2"};
-    static const char *const titles[] = {"deviations of dist_mu, 99 % quantile",
-                                         "deviations of dist_sigma2, 99 % quantile",
-                                         "deviations of dist_psi2, 99 % quantile"};
+    static const char *const titles[] = {"dist_mu deviations q99", "dist_sigma2 deviations q99",
+                                         "dist_psi2 deviations q99"};
     const char *worst = NULL;
     for (int i = 0; i < 3; i++) {
         answer one = {.statistic = titles[i], .range_of = "outliers", .severity = NOTABLE};
@@ -121,7 +120,7 @@ static sr_status measure_expected(const subject *s, int64_t site, const void *wh
 }
 
 sr_status look_rows(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "tid_mean expected", .range_of = "tid_mean", .severity = NOTABLE};
+    *a = (answer){.statistic = "expected tid_mean", .range_of = "tid_mean", .severity = NOTABLE};
     a->limit = healthy_limit("tid_mean");
     sr_status status = answer_rank(s, measure_expected, "rows", a, why);
     if (status != SR_OK) return status;
@@ -202,7 +201,7 @@ sr_status measure_padding(const subject *s, int64_t site, const void *what, esti
 }
 
 sr_status look_padding(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "padded/(rows + padded)", .range_of = "padding", .severity = MINOR};
+    *a = (answer){.statistic = "padded share", .range_of = "padding", .severity = MINOR};
     a->limit = 0.5;
     sr_status status = answer_rank(s, measure_padding, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;

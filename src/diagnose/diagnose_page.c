@@ -31,7 +31,7 @@ static void paragraph(FILE *out, const char *label, const char *text) {
 /* "0.21 [0.15, 0.27]"; an event is exact. */
 static void write_estimate(const answer *a, char *text, size_t size) {
     if (a->unit[0])
-        snprintf(text, size, "%.9g %s", a->e.value, a->unit);
+        snprintf(text, size, "%s %.9g", a->unit, a->e.value);
     else
         snprintf(text, size, "%.3g [%.3g, %.3g]", a->e.value, a->e.low, a->e.high);
 }
@@ -112,13 +112,34 @@ static void write_finding(const subject *s, const question *q, const answer *a, 
     if (q->figure[0]) paragraph(out, "see", text);
 }
 
+/* One line of the table of what is in order. */
 static void write_in_order(const subject *s, const question *q, const answer *a, FILE *out) {
-    char text[512], number[128], range[160];
+    char number[128], range[96] = "-";
+    const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
     write_estimate(a, number, sizeof number);
-    write_range(a, range, sizeof range);
-    snprintf(text, sizeof text, "%s %s%s%s; %s%s", a->statistic, number, a->shown ? " at " : "",
-             answer_site(s, a, 0), a->range_of ? "healthy " : "", range);
-    paragraph(out, q->id, text);
+    if (r)
+        snprintf(range, sizeof range, "%.3g to %.3g (%d/%d)", r->low, r->high, r->sites, r->runs);
+    fprintf(out, "%*s%-*s%-27s%-26s%-26s%s %-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
+            range, a->below ? "<" : ">", a->limit);
+    tsv_escape(out, a->shown ? answer_site(s, a, 0) : "-");
+    fputc('\n', out);
+    paragraph(out, "", a->says);
+}
+
+static void write_table(const subject *s, const answer *answers, FILE *out) {
+    bool any = false;
+    for (int i = 0; i < diagnose_question_count; i++) {
+        if (answers[i].verdict != IN_ORDER) continue;
+        if (!any)
+            fprintf(
+                out,
+                "\nAsked, in order; healthy: least to largest at so many sites of so many runs\n"
+                "%*s%-*s%-27s%-26s%-26s%-9s%s\n",
+                INDENT, "", LABEL, "question", "statistic", "worst [95 %]", "healthy (sites/runs)",
+                "found", "worst site");
+        any = true;
+        write_in_order(s, &diagnose_questions[i], &answers[i], out);
+    }
 }
 
 static void write_batch(const subject *s, FILE *out) {
@@ -189,17 +210,13 @@ static void write_verdict(const subject *s, const answer *answers, const int *or
         write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out);
 }
 
-static void write_list(const subject *s, const answer *answers, verdict v, const char *title,
-                       FILE *out) {
+static void write_not_asked(const answer *answers, FILE *out) {
     bool any = false;
     for (int i = 0; i < diagnose_question_count; i++) {
-        if (answers[i].verdict != v) continue;
-        if (!any) fprintf(out, "\n%s\n", title);
+        if (answers[i].verdict != NOT_ASKED) continue;
+        if (!any) fprintf(out, "\nCould not be asked\n");
         any = true;
-        if (v == IN_ORDER)
-            write_in_order(s, &diagnose_questions[i], &answers[i], out);
-        else
-            paragraph(out, diagnose_questions[i].id, answers[i].reason);
+        paragraph(out, diagnose_questions[i].id, answers[i].reason);
     }
 }
 
@@ -215,9 +232,8 @@ static sr_status write_run(const sr_runfile *run, const char *path, FILE *out, s
         write_head(&s, out);
         for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
         write_verdict(&s, answers, order, found, out);
-        write_list(&s, answers, IN_ORDER, "Asked, in order (statistic, 95 % interval, worst site)",
-                   out);
-        write_list(&s, answers, NOT_ASKED, "Could not be asked", out);
+        write_table(&s, answers, out);
+        write_not_asked(answers, out);
     }
     subject_free(&s);
     free(order);

@@ -28,6 +28,8 @@ typedef struct plan {
     int spikes_every;      /* steps; 0: none */
     int nan_at, rising_at; /* steps */
     bool collapses, without_pairs, abandoned, bare;
+    bool accuracy; /* validated by that alone: more is better */
+    bool observed; /* the site normalizes rows, its batch statistics are the observer's */
 } plan;
 
 /* Numerical Recipes' quick generator, four of them: about normal, the same everywhere. */
@@ -112,7 +114,9 @@ static void put_rest(sr_recorder *r, const plan *p, int step) {
 }
 
 static void put_evaluation(sr_recorder *r, const plan *p, int step, double loss) {
-    if (p->without_pairs)
+    if (p->accuracy)
+        run_put_eval(r, step, 1, "hits hits_batch", 50 * (1 - p->gap), 50.0);
+    else if (p->without_pairs)
         run_put_eval(r, step, 1, "valid_loss", loss);
     else
         run_put_eval(r, step, 1, "valid_loss valid_loss_batch", loss * (1 + p->gap), loss);
@@ -127,21 +131,29 @@ static void put_embedding(sr_recorder *r, const plan *p, int step) {
 
 static sr_recorder *create(const plan *p) {
     static const char *const names[] = {"a", "b", "c", "pn"};
+    static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PN, SR_FAMILY_ROW};
+    static const char *const norms[] = {"own-bn", "own-pn", "own-rows"};
     sr_options o = run_options();
     o.vectors_every = 1;
     sr_recorder *r = run_create(program_file("run.h5"), o);
-    for (int i = 0; i <= SIGMA_SITES; i++)
+    for (int i = 0; i <= SIGMA_SITES; i++) {
+        const int kind = p->observed && i == p->site ? 2 : i == SIGMA_SITES;
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                   .name = names[i],
-                                  .norm = i < SIGMA_SITES ? "own-bn" : "own-pn",
+                                  .norm = norms[kind],
                                   .kind = "layer",
-                                  .family = i < SIGMA_SITES ? SR_FAMILY_SIGMA : SR_FAMILY_PN,
+                                  .family = families[kind],
+                                  .uses = kind == 2 ? "mu,sigma2" : NULL,
                                   .width = WIDTH,
                                   .depth = i,
                                   .eps = 1e-5,
                                   .alpha = i == p->site ? or_else(p->alpha, 0.9) : 0.9});
+        if (kind == 2) assert_int_equal(sr_set_observed(r, i), SR_OK);
+    }
     assert_int_equal(sr_add_embedding(r, "words", 20, WIDTH), SR_OK);
     run_add_metrics(r);
+    sr_add_metric(r, "hits", "percent", "of a host's own", SR_BETTER_MORE);
+    sr_add_metric(r, "hits_batch", "percent", "with batch statistics", SR_BETTER_MORE);
     return r;
 }
 
@@ -277,6 +289,16 @@ static void tid_alone(void **state) {
     found(&(plan){"tid, no gap", 1, .offset = 0.4}, "inference", "minor", "b", 0.39, 0.42);
 }
 
+/* Nobody evaluates with the observer's statistics: the finding says what BN would meet. */
+static void tid_observed(void **state) {
+    (void)state;
+    program_result r =
+        check_found(&(plan){"observed", 1, .offset = 0.4, .observed = true, .without_pairs = true},
+                    "inference", "notable", "b");
+    assert_non_null(strstr(table_cell(r.out, row_of(&r, "inference"), "text"), "observer's"));
+    program_free(&r);
+}
+
 static void gap_without_tid(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"gap", -1, .gap = 0.3}, "inference", "severe",
@@ -284,6 +306,19 @@ static void gap_without_tid(void **state) {
     const int row = row_of(&r, "inference");
     check_cell(&r, row, "sites_beyond", 0);
     assert_non_null(strstr(table_cell(r.out, row, "text"), "does not explain it"));
+    program_free(&r);
+}
+
+/* More is better: a metric that is larger with running statistics is no gap. */
+static void gap_of_accuracy(void **state) {
+    (void)state;
+    program_result r = check_found(&(plan){"fewer hits", -1, .gap = 0.3, .accuracy = true},
+                                   "inference", "severe", "a");
+    check_cell(&r, row_of(&r, "inference"), "value", 0.3 / 0.7);
+    program_free(&r);
+    write_run(&(plan){"more hits", -1, .gap = -0.3, .accuracy = true});
+    r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
     program_free(&r);
 }
 
@@ -471,18 +506,19 @@ static void ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),    cmocka_unit_test(not_finite),
-        cmocka_unit_test(loss_rises), cmocka_unit_test(gap_by_tid),
-        cmocka_unit_test(tid_alone),  cmocka_unit_test(gap_without_tid),
-        cmocka_unit_test(outliers),   cmocka_unit_test(gradient),
-        cmocka_unit_test(nu),         cmocka_unit_test(dead),
-        cmocka_unit_test(growth),     cmocka_unit_test(padding),
-        cmocka_unit_test(few_rows),   cmocka_unit_test(alike),
-        cmocka_unit_test(too_slow),   cmocka_unit_test(too_fast),
-        cmocka_unit_test(collapse),   cmocka_unit_test(ranking),
-        cmocka_unit_test(missing),    cmocka_unit_test(unfinished),
-        cmocka_unit_test(short_run),  cmocka_unit_test(json),
-        cmocka_unit_test(wrong),      cmocka_unit_test(samples),
+        cmocka_unit_test(healthy),      cmocka_unit_test(not_finite),
+        cmocka_unit_test(loss_rises),   cmocka_unit_test(gap_by_tid),
+        cmocka_unit_test(tid_alone),    cmocka_unit_test(gap_without_tid),
+        cmocka_unit_test(tid_observed), cmocka_unit_test(gap_of_accuracy),
+        cmocka_unit_test(outliers),     cmocka_unit_test(gradient),
+        cmocka_unit_test(nu),           cmocka_unit_test(dead),
+        cmocka_unit_test(growth),       cmocka_unit_test(padding),
+        cmocka_unit_test(few_rows),     cmocka_unit_test(alike),
+        cmocka_unit_test(too_slow),     cmocka_unit_test(too_fast),
+        cmocka_unit_test(collapse),     cmocka_unit_test(ranking),
+        cmocka_unit_test(missing),      cmocka_unit_test(unfinished),
+        cmocka_unit_test(short_run),    cmocka_unit_test(json),
+        cmocka_unit_test(wrong),        cmocka_unit_test(samples),
         cmocka_unit_test(ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
