@@ -11,12 +11,13 @@ import types
 
 from ._file import File, check, open
 from ._library import Error
-from ._plot import plot, table
+from ._plot import diagnose, plot, table
 from ._recorder import Recorder
 from ._version import version
 
 __version__ = version
-__all__ = ["Error", "File", "Recorder", "check", "open", "plot", "table", "version", "watch"]
+__all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "table", "version",
+           "watch"]
 
 
 def watch(*arguments, **options):

@@ -440,6 +440,11 @@ class File:
 
     # -- other libraries ----------------------------------------------------------------------
 
+    def diagnose(self):
+        """Whether the run's normalization is healthy (statrec.diagnose)."""
+        from ._plot import diagnose
+        return diagnose(self)
+
     def frame(self, scalars=None, sites=None, tidy=False):
         """pandas DataFrame of scalars (default: all that hold values), index step.
 

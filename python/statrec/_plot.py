@@ -62,6 +62,35 @@ def table(program, *files, **options):
     return json.loads(result.stdout) if options["format"] == "json" else result.stdout
 
 
+class Diagnosis(list):
+    """Rows of `statrec diagnose`, a dict for each run and question; printed it is the page."""
+
+    page = ""
+
+    @property
+    def findings(self):
+        """The rows where something was found, the weightiest of each run first."""
+        found = [row for row in self if row["verdict"] == "found"]
+        return sorted(found, key=lambda row: row["rank"])
+
+    def __str__(self):
+        return self.page
+
+
+def diagnose(*files):
+    """Whether the normalization of runs is healthy, and if not why and where (docs/diagnose.md).
+
+        print(statrec.diagnose("run.h5"))                  # a page
+        statrec.diagnose("run.h5").findings[0]["site"]     # the worst one
+    """
+    paths = [os.fsdecode(file) for file in files]
+    told = json.loads(_run("statrec", ["diagnose", *paths, "--format", "json"]).stdout)
+    names = [column["name"] for column in told["columns"]]
+    found = Diagnosis(dict(zip(names, row)) for row in told["rows"])
+    found.page = _run("statrec", ["diagnose", *paths]).stdout
+    return found
+
+
 # -- running ----------------------------------------------------------------------------------
 
 def _directories():

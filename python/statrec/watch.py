@@ -335,9 +335,17 @@ class Watch:
     def plot(self, figure, *files, **options):
         """statplot's figure of this run, and of further files."""
         from ._plot import plot
+        return plot(figure, self._readable(), *files, **options)
+
+    def diagnose(self):
+        """Whether the normalization is healthy so far (statrec.diagnose)."""
+        from ._plot import diagnose
+        return diagnose(self._readable())
+
+    def _readable(self):
+        """The path of the file, with everything up to now in it."""
         self.flush()
-        path = self.path if self._closed else self.path + ".part"
-        return plot(figure, path, *files, **options)
+        return self.path if self._closed else self.path + ".part"
 
     # -- state --------------------------------------------------------------------------------
 

@@ -29,6 +29,25 @@ def can_draw():
 drawing = unittest.skipUnless(can_draw(), "no statplot or no gnuplot")
 
 
+class Diagnosed(unittest.TestCase):
+    def test_samples(self):
+        found = statrec.diagnose(CV, NLP)
+        self.assertEqual(found.findings, [])
+        self.assertEqual({row["run"] for row in found}, {CV, NLP})
+        self.assertIn("HEALTHY", str(found))
+        with statrec.open(CV) as run:
+            self.assertEqual(len(run.diagnose()), len(found) // 2)
+
+    def test_order_of_findings(self):
+        rows = _plot.Diagnosis([dict(verdict="found", rank=2), dict(verdict="in-order", rank=0),
+                                dict(verdict="found", rank=1)])
+        self.assertEqual([row["rank"] for row in rows.findings], [1, 2])
+
+    def test_missing_file(self):
+        with self.assertRaises(statrec.Error):
+            statrec.diagnose("none.h5")
+
+
 class Flags(unittest.TestCase):
     def test_forms(self):
         self.assertEqual(

@@ -79,6 +79,20 @@ class File(unittest.TestCase):
             self.assertEqual(file.info["status"], "complete")
             self.assertEqual([site for site in file.sites], ["1", "4"])
 
+    def test_diagnosed_while_it_runs(self):
+        model = model_of()
+        run = watch(model, self.path, vectors_every=1)
+        for _ in range(120):
+            weigh(model(torch.randn(9, 5))).backward()
+            run.step(loss=1.0)
+        during = run.diagnose()
+        run.close()
+        behind = run.diagnose()
+        asked = {row["question"] for row in behind if row["verdict"] != "not-asked"}
+        self.assertIn("inference", asked)
+        self.assertEqual(asked, {row["question"] for row in during if row["verdict"] != "not-asked"})
+        self.assertIn("120 steps", str(behind))
+
     def test_directory_goes_away(self):
         model = model_of()
         run = watch(model, self.path, flush_steps=1)
