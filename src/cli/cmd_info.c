@@ -270,7 +270,10 @@ static void print_spectra(const sr_runfile *f, sr_failure *why) {
     for (; shown < info->spectra && shown < SPECTRA_SHOWN && why->status == SR_OK; shown++)
         sr_run_spectrum(f, 0, 0, shown, &step[shown], &rows, value, why);
     free(value);
-    if (why->status != SR_OK) return;
+    if (why->status != SR_OK) {
+        puts("unreadable");
+        return;
+    }
     printf("%lld: step%s", (long long)info->spectra, info->spectra > 1 ? "s" : "");
     for (int64_t i = 0; i < shown; i++) printf("%s %lld", i ? "," : "", (long long)step[i]);
     printf("%s of %lld sites, inputs and gradients\n", info->spectra > shown ? ", ..." : "",
@@ -329,7 +332,10 @@ static void print_final(const sr_runfile *f, sr_failure *why) {
         return;
     }
     for (int k = 0; k < SR_FINAL_COUNT; k++) value[k] = memory + k * sites;
-    if (sr_run_final(f, &batches, value, why) == SR_OK) print_batches(f, batches, value);
+    if (sr_run_final(f, &batches, value, why) == SR_OK)
+        print_batches(f, batches, value);
+    else
+        puts("unreadable");
     free(memory);
 }
 
