@@ -44,9 +44,9 @@ static void write_numbers(const answer *a, tsv *t) {
     const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
     const bool asked = a->verdict != NOT_ASKED;
     tsv_text(t, asked && a->statistic ? a->statistic : "-");
-    tsv_real(t, a->e.value);
-    tsv_real(t, a->e.low);
-    tsv_real(t, a->e.high);
+    tsv_real(t, asked ? a->e.value : NAN);
+    tsv_real(t, asked ? a->e.low : NAN);
+    tsv_real(t, asked ? a->e.high : NAN);
     tsv_real(t, asked ? a->limit : NAN);
     tsv_real(t, r ? r->low : NAN);
     tsv_real(t, r ? r->high : NAN);

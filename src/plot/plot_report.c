@@ -283,6 +283,7 @@ static sr_status write_contents(report *r, sr_failure *why) {
     fputs("<nav><h2>Contents</h2>\n<ul>\n", r->page);
     write_entry(r->page, "runs", "Runs", "");
     write_entry(r->page, "ends", REPORT_ENDS, "");
+    write_entry(r->page, "diagnosis", REPORT_DIAGNOSIS, "");
     sr_status status = plot_template_each(write_figure_entry, r, why);
     write_entry(r->page, "per-site", REPORT_SITES, "");
     if (r->request->runs > 1) write_entry(r->page, "ratios", REPORT_RATIOS, "");
@@ -295,6 +296,7 @@ static sr_status write_body(report *r, sr_failure *why) {
     sr_status status = write_contents(r, why);
     if (status == SR_OK) status = write_settings(r, why);
     if (status == SR_OK) status = report_ends(r, why);
+    if (status == SR_OK) status = report_diagnosis(r, why);
     if (status == SR_OK) status = plot_template_each(draw_template, r, why);
     if (status == SR_OK) status = report_sites(r, why);
     if (status == SR_OK && r->request->runs > 1) status = report_ratios(r, why);

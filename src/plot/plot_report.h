@@ -21,10 +21,12 @@ void report_missing(FILE *out, const char *what, const sr_failure *one);
 bool report_is_fatal(sr_status status);
 
 /* plot_report_tables.c: each a section of the page. */
-#define REPORT_ENDS   "The ends of the runs"
-#define REPORT_SITES  "Statistics per site"
-#define REPORT_RATIOS "Ratios to the first run, sites of the same name"
+#define REPORT_ENDS      "The ends of the runs"
+#define REPORT_DIAGNOSIS "Diagnosis"
+#define REPORT_SITES     "Statistics per site"
+#define REPORT_RATIOS    "Ratios to the first run, sites of the same name"
 sr_status report_ends(report *r, sr_failure *why);
+sr_status report_diagnosis(report *r, sr_failure *why);
 sr_status report_sites(report *r, sr_failure *why);
 sr_status report_ratios(report *r, sr_failure *why);
 

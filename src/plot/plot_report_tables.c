@@ -1,4 +1,4 @@
-/* plot_report_tables.c -- the tables of a report: ends of the runs, statistics per site, ratios. */
+/* plot_report_tables.c -- the tables of a report: ends of the runs, diagnosis, statistics per site, ratios. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +19,11 @@ static const report_table sites = {
      "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,row_grad_mean,row_grad_"
      "var,Gamma_max,nonfinite"},
     "run norm"};
+static const report_table diagnosis = {
+    REPORT_DIAGNOSIS,
+    "diagnosis",
+    {"statrec", "diagnose", "--format", "tsv"},
+    "run rank sites_beyond first_step last_step at_step healthy_runs figure"};
 static const report_table ratios = {
     REPORT_RATIOS,
     "compare",
@@ -72,14 +77,23 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
     }
 }
 
-sr_status report_sites(report *r, sr_failure *why) {
+/* A section with a table for each run. */
+static sr_status write_by_run(report *r, const report_table *t, const char *id, sr_failure *why) {
     sr_status status = SR_OK;
-    report_section(r, "per-site", sites.title);
+    report_section(r, id, t->title);
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         report_run_title(r, i);
-        status = write_table(r, &sites, r->request->path + i, 1, 1, i + 1, why);
+        status = write_table(r, t, r->request->path + i, 1, 1, i + 1, why);
     }
     return status;
+}
+
+sr_status report_diagnosis(report *r, sr_failure *why) {
+    return write_by_run(r, &diagnosis, "diagnosis", why);
+}
+
+sr_status report_sites(report *r, sr_failure *why) {
+    return write_by_run(r, &sites, "per-site", why);
 }
 
 /* A table of the runs of each task that has `least` of them, under its name where `named`; their

@@ -431,6 +431,7 @@ static void missing(void **state) {
     check_text(&r, row_of(&r, "divergence"), "verdict", "in-order");
     for (int i = 1; i < table_rows(r.out); i++) {
         check_text(&r, i, "verdict", "not-asked");
+        check_text(&r, i, "value", "nan");
         assert_true(strlen(table_cell(r.out, i, "text")) > 5);
     }
     program_free(&r);

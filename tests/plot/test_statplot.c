@@ -327,8 +327,9 @@ static void test_report(void **state) {
     /* settings, tables and definitions of both runs; every file that the page names is there;
      * nothing comes from anywhere else */
     check_run("cd report; grep -q '<h3>nlp.h5: transformer, bn, iwslt14, seed 1' index.html");
-    check_run("cd report; for t in runs sites.1 sites.2; do test -s $t.tsv && "
-              "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
+    check_run(
+        "cd report; for t in runs diagnosis.1 diagnosis.2 sites.1 sites.2; do test -s $t.tsv && "
+        "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
     check_run("cd report; grep -q '<td>late</td><td>dist_psi2</td>' index.html");
     check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
     check_run("cd report; test $(ls | grep -c stderr) = 0; ! grep -q 'https\\?:\\|<script' "
