@@ -119,7 +119,7 @@ static void write_in_order(const subject *s, const question *q, const answer *a,
     write_estimate(a, number, sizeof number);
     if (r)
         snprintf(range, sizeof range, "%.3g to %.3g (%d/%d)", r->low, r->high, r->sites, r->runs);
-    fprintf(out, "%*s%-*s%-27s%-26s%-26s%s %-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
+    fprintf(out, "%*s%-*s%-27s%-30s%-26s%s %-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
             range, a->below ? "<" : ">", a->limit);
     tsv_escape(out, a->shown ? answer_site(s, a, 0) : "-");
     fputc('\n', out);
@@ -134,7 +134,7 @@ static void write_table(const subject *s, const answer *answers, FILE *out) {
             fprintf(
                 out,
                 "\nAsked, in order; healthy: least to largest at so many sites of so many runs\n"
-                "%*s%-*s%-27s%-26s%-26s%-9s%s\n",
+                "%*s%-*s%-27s%-30s%-26s%-9s%s\n",
                 INDENT, "", LABEL, "question", "statistic", "worst [95 %]", "healthy (sites/runs)",
                 "found", "worst site");
         any = true;

@@ -106,6 +106,16 @@ static void rank(const answer *answers, int *order, int found) {
         }
 }
 
+/* A finding at a site whose own method is another's. */
+static void tell_observer(const subject *s, answer *a) {
+    const sr_run_site *at = a->shown && a->asked ? sr_run_get_site(s->run, a->top[0].site) : NULL;
+    if (at && at->observed && !sr_run_over_batch(at) && !strstr(a->says, "the observer's"))
+        answer_says(a,
+                    " The statistics are the observer's: this is what BN would meet here, with the "
+                    "x and g of %s.",
+                    at->called);
+}
+
 sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why) {
     *found = 0;
     for (int i = 0; i < diagnose_question_count; i++) {
@@ -116,7 +126,9 @@ sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found
                                      : answer_not_asked(&answers[i], "no step");
         if (status == SR_MEMORY) return *why = unread, status;
         if (status != SR_OK) answer_not_asked(&answers[i], "%.200s", unread.text);
-        if (answers[i].verdict == FOUND) order[(*found)++] = i;
+        if (answers[i].verdict != FOUND) continue;
+        if (!diagnose_questions[i].general) tell_observer(s, &answers[i]);
+        order[(*found)++] = i;
     }
     rank(answers, order, *found);
     return SR_OK;

@@ -300,6 +300,9 @@ static void tid_observed(void **state) {
                     "inference", "notable", "b");
     assert_non_null(strstr(table_cell(r.out, row_of(&r, "inference"), "text"), "observer's"));
     program_free(&r);
+    r = check_found(&(plan){"observed", 1, .dead = 3, .observed = true}, "dead", "notable", "b");
+    assert_non_null(strstr(table_cell(r.out, row_of(&r, "dead"), "text"), "of own-rows."));
+    program_free(&r);
 }
 
 static void gap_without_tid(void **state) {
