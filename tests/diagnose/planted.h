@@ -1,0 +1,35 @@
+/* planted.h -- run files that a test records: a healthy run with one thing wrong. */
+#ifndef TESTS_DIAGNOSE_PLANTED_H
+#define TESTS_DIAGNOSE_PLANTED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a healthy run does, changed at `site` (0 a, 1 b, 2 c, 3 pn). */
+typedef struct plan {
+    const char *name;
+    int site;
+    double noise;          /* deviation of mu_B, in sigma; 0: 0.05 */
+    double offset;         /* of the running mean */
+    double gap;            /* validation loss with running statistics, in shares */
+    double gradient;       /* factor on sum_g */
+    double growth;         /* of one feature's variance over the run; 0: none */
+    double drift;          /* of the mean in a step */
+    double alpha;          /* 0: 0.9 */
+    double Gamma;          /* at step 200 */
+    double padded;         /* rows that are padding, over rows */
+    int rows, samples;     /* 0: 2048, 16 */
+    int dead;              /* features without variance */
+    int spikes_every;      /* steps; 0: none */
+    int short_every;       /* steps with a tenth of the tokens; 0: none */
+    int nan_at, rising_at; /* steps */
+    uint32_t seed;         /* of the noise; 0: 7 */
+    bool collapses, without_pairs, abandoned, bare;
+    bool accuracy; /* validated by that alone: more is better */
+    bool observed; /* the site normalizes rows, its batch statistics are the observer's */
+} plan;
+
+/* As run.h5 in the directory of the test: 300 steps, four sites by a host of its own. */
+void write_planted_run(const plan *p);
+
+#endif
