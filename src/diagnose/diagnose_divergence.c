@@ -77,7 +77,21 @@ static sr_status look_at_sites(history *h, const subject *s, event *first, sr_fa
     return status;
 }
 
-static void tell_event(const history *h, const subject *s, const event *e, answer *a) {
+/* As steps do that a loss scaler skips: the last step is finite, at this site too. */
+static sr_status look_at_end(history *h, const subject *s, const event *e, bool *went_on,
+                             sr_failure *why) {
+    bool any = false;
+    for (int64_t i = 0; i < h->steps; i++) any = any || isfinite(h->loss[i]);
+    *went_on =
+        strcmp(s->info->status, "diverged") != 0 && (!any || isfinite(h->loss[h->steps - 1]));
+    if (!*went_on || e->site < 0) return SR_OK;
+    sr_status status = read_site(h, s, e->site, "nonfinite", h->value, why);
+    *went_on = status == SR_OK && !(h->value[h->steps - 1] > 0);
+    return status;
+}
+
+static void tell_event(const history *h, const subject *s, const event *e, bool went_on,
+                       answer *a) {
     const bool known = e->row < h->steps;
     const double step = known ? (double)h->step[e->row] : NAN;
     a->verdict = FOUND, a->severity = SEVERE;
@@ -97,9 +111,21 @@ static void tell_event(const history *h, const subject *s, const event *e, answe
     answer_says(a, known && isfinite(h->loss[e->row]) ? "; the loss of that step is %g." : ".",
                 known ? h->loss[e->row] : NAN);
     if (s->info->reason && s->info->reason[0]) answer_says(a, " It says: %s.", s->info->reason);
+    if (went_on) {
+        a->severity = NOTABLE;
+        answer_says(a, " Training went on, and its last step is finite.");
+    }
     if (e->site < 0) return;
     a->top[0] = (place){e->site, a->e};
     a->shown = 1;
+}
+
+static sr_status judge_event(history *h, const subject *s, const event *e, answer *a,
+                             sr_failure *why) {
+    bool went_on;
+    sr_status status = look_at_end(h, s, e, &went_on, why);
+    if (status == SR_OK) tell_event(h, s, e, went_on, a);
+    return status;
 }
 
 /* -- a rise ---------------------------------------------------------------------------------- */
@@ -170,7 +196,7 @@ sr_status look_divergence(const subject *s, answer *a, sr_failure *why) {
         status = look_at_sites(&h, s, &first, why);
     }
     if (status == SR_OK && (first.row < h.steps || strcmp(s->info->status, "diverged") == 0))
-        tell_event(&h, s, &first, a);
+        status = judge_event(&h, s, &first, a, why);
     else if (status == SR_OK)
         status = judge_rise(&h, s, a, why);
     history_free(&h);

@@ -146,7 +146,7 @@ void write_planted_run(const plan *p) {
     for (int step = 1; step <= STEPS; step++) {
         double loss = 2 * exp(-(double)step / STEPS) + 0.02 * noise(&seed);
         if (p->rising_at && step > p->rising_at) loss = 9 + 0.02 * noise(&seed);
-        if (p->nan_at && step >= p->nan_at) loss = NAN;
+        if (p->nan_at && !p->recovers && step >= p->nan_at) loss = NAN;
         sr_begin_step(r, step);
         for (int i = 0; i < SIGMA_SITES && !p->bare; i++)
             put_sigma(r, p, i, step, &state[i], &seed);

@@ -83,6 +83,10 @@ static void not_finite(void **state) {
     program_result r = check_found(&(plan){"nan", 1, .nan_at = 150}, "divergence", "severe", "b");
     check_cell(&r, row_of(&r, "divergence"), "at_step", 150);
     program_free(&r);
+    r = check_found(&(plan){"one step", 2, .nan_at = 170, .recovers = true}, "divergence",
+                    "notable", "c");
+    assert_non_null(strstr(table_cell(r.out, row_of(&r, "divergence"), "text"), "went on"));
+    program_free(&r);
 }
 
 static void loss_rises(void **state) {
