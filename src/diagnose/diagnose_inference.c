@@ -181,8 +181,9 @@ static void answer_by_tid(const subject *s, const gap *g, const answer *tid, dou
         tid->shown &&
         sr_run_only_observed(sr_run_get_site(s->run, tid->top[0].site), tid->statistic);
     const bool measured = isfinite(g->e.low);
+    const bool open = measured && g->e.high > limit; /* the interval holds a gap too */
     *a = *tid;
-    a->severity = measured ? MINOR : NOTABLE;
+    a->severity = measured && !open ? MINOR : NOTABLE;
     if (a->verdict != FOUND && measured)
         answer_says(a, "%s: gap %.2g %% [%.2g, %.2g] of %d evaluations, found above %.2g %%.",
                     g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high,
@@ -192,10 +193,13 @@ static void answer_by_tid(const subject *s, const gap *g, const answer *tid, dou
         answer_says(a, "The statistics are the observer's: BN in these places would evaluate with "
                        "other statistics than it trains with.");
     else if (measured)
-        answer_says(a,
-                    "Batches stray far from the running statistics, though evaluation does not "
-                    "suffer from it so far (%s: gap %.2g %%).",
-                    g->metric->name, 100 * g->e.value);
+        answer_says(
+            a,
+            "Batches stray far from the running statistics; %s (%s: gap %.2g %% [%.2g, "
+            "%.2g] of %d evaluations).",
+            open ? "whether evaluation suffers, the evaluations are too few or too uneven to say"
+                 : "evaluation does not suffer from it so far",
+            g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high, g->evaluations);
     else
         answer_says(a, "Batches stray far from the running statistics that evaluation uses; what "
                        "it costs is not measured (statrec train --validate-batch).");

@@ -111,6 +111,8 @@ static void tid_alone(void **state) {
     (void)state;
     found(&(plan){"tid", 2, .offset = 0.4, .without_pairs = true}, "inference", "notable", "c",
           0.39, 0.42);
+    found(&(plan){"tid, gap open", 2, .offset = 0.4, .uneven = true}, "inference", "notable", "c",
+          0.39, 0.42);
     found(&(plan){"tid, no gap", 1, .offset = 0.4}, "inference", "minor", "b", 0.39, 0.42);
 }
 
