@@ -15,7 +15,8 @@ static void write_run(const char *name, const char *task, const char *unit, cons
     sr_options o = run_options();
     o.config = config, o.task = task, o.data = "files";
     sr_recorder *r = run_create(program_file(name), o);
-    sr_add_site(r, &(sr_site){.name = "a",
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "a",
                               .norm = "bn",
                               .kind = "encoder",
                               .family = SR_FAMILY_SIGMA,
