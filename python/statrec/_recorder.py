@@ -79,7 +79,8 @@ def _options(given):
     """sr_options of SR_OPTIONS_DEFAULT and what is given."""
     for name in given:
         if name not in _KINDS or name == "size":
-            raise TypeError(f"Recorder: unknown option '{name}' {_nearest(name, list(_KINDS))}")
+            near = _nearest(name, list(_KINDS))
+            raise TypeError(f"Recorder: unknown option '{name}'" + (f"; {near}" if near else ""))
     given = {**_abi.OPTIONS_DEFAULT, "program": os.path.basename(sys.argv[0] or "python"), **given}
     return _abi.Options(**{name: _option(name, value) for name, value in given.items()})
 

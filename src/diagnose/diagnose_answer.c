@@ -95,3 +95,7 @@ sr_status measure_median(const subject *s, int64_t site, const void *what, estim
     free(value);
     return status;
 }
+
+sr_status answer_nowhere(answer *a, const char *otherwise) {
+    return a->reason[0] ? SR_OK : answer_not_asked(a, "%s", otherwise);
+}

@@ -29,10 +29,7 @@ sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
         any = one.asked > 0;
         *a = one;
     }
-    if (!any)
-        return a->reason[0]
-                   ? SR_OK
-                   : answer_not_asked(a, "no g_mu, g_sigma2 or g_psi2 with dx_norm and rows");
+    if (!any) return answer_nowhere(a, "no g_mu, g_sigma2 or g_psi2 with dx_norm and rows");
     if (a->verdict != FOUND) return SR_OK;
     estimate rows;
     sr_status status = measure_median(s, a->top[0].site, "rows", &rows, why);
@@ -101,7 +98,7 @@ sr_status look_nu(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1};
     sr_status status = answer_rank(s, measure_gain, NULL, a, why);
     if (status != SR_OK) return status;
-    if (!a->asked) return a->reason[0] ? SR_OK : answer_not_asked(a, "no site with Gamma_max");
+    if (!a->asked) return answer_nowhere(a, "no site with Gamma_max");
     for (int i = 1; i < a->shown; i++)
         if (a->top[i].e.value > a->top[0].e.value) {
             const place swap = a->top[0];

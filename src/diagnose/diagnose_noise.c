@@ -97,8 +97,7 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
         worst = one.asked ? names[i] : NULL;
         *a = one;
     }
-    if (!worst)
-        return a->reason[0] ? SR_OK : answer_not_asked(a, "no dist_mu, dist_psi2 of any site");
+    if (!worst) return answer_nowhere(a, "no dist_mu, dist_psi2 of any site");
     return a->verdict == FOUND ? tell_outliers(s, worst, a, why) : SR_OK;
 }
 
@@ -124,9 +123,7 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why) {
     a->limit = healthy_limit("tid_mean");
     sr_status status = answer_rank(s, measure_expected, "rows", a, why);
     if (status != SR_OK) return status;
-    if (!a->asked)
-        return a->reason[0] ? SR_OK
-                            : answer_not_asked(a, "no site with batch statistics, rows and alpha");
+    if (!a->asked) return answer_nowhere(a, "no site with batch statistics, rows and alpha");
     if (a->verdict != FOUND) return SR_OK;
     estimate rows, seen;
     status = measure_median(s, a->top[0].site, "rows", &rows, why);
@@ -162,9 +159,7 @@ sr_status look_alike(const subject *s, answer *a, sr_failure *why) {
     a->limit = healthy_limit("like_samples");
     sr_status status = answer_rank(s, measure_alike, NULL, a, why);
     if (status != SR_OK) return status;
-    if (!a->asked)
-        return a->reason[0] ? SR_OK
-                            : answer_not_asked(a, "no site with tid_mean, samples and alpha");
+    if (!a->asked) return answer_nowhere(a, "no site with tid_mean, samples and alpha");
     if (a->verdict != FOUND) return SR_OK;
     estimate samples, excess;
     status = measure_median(s, a->top[0].site, "samples", &samples, why);

@@ -133,6 +133,8 @@ double answer_weight(const answer *a);
 void answer_says(answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 sr_status answer_not_asked(answer *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Asked at no site: for the reason that ranking them met, or else for this one. */
+sr_status answer_nowhere(answer *a, const char *otherwise);
 const char *answer_site(const subject *s, const answer *a, int i);
 
 /* what: name of a statistic; its median over the window. */

@@ -121,6 +121,20 @@ sr_recorder *sample_create(const char *path, const sr_options *options, sr_failu
     return r;
 }
 
+sr_recorder *sample_begin(const char *path, const sr_options *options) {
+    sr_failure why = {0};
+    sr_recorder *r = sample_create(path, options, &why);
+    if (!r) fail_msg("%s", why.text);
+    return r;
+}
+
+sr_runfile *sample_open(const char *path) {
+    sr_failure why = {0};
+    sr_runfile *f = sr_run_open(path, &why);
+    if (!f) fail_msg("%s", why.text);
+    return f;
+}
+
 sr_status sample_step(sr_recorder *r, int64_t step) {
     double value[SAMPLE_WIDTH];
     sr_begin_step(r, step);

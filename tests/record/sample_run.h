@@ -24,6 +24,9 @@ sr_status sample_put_eval(sr_recorder *r, int64_t step);
 
 /* Creates PATH with the sample's sites, metrics and one embedding "shared". */
 sr_recorder *sample_create(const char *path, const sr_options *options, sr_failure *why);
+/* The same, and an open run file; the test fails where there is none. */
+sr_recorder *sample_begin(const char *path, const sr_options *options);
+sr_runfile *sample_open(const char *path);
 /* One whole step. */
 sr_status sample_step(sr_recorder *r, int64_t step);
 /* Steps first .. last, an evaluation after every `eval_every` (0: none). */

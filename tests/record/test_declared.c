@@ -70,13 +70,6 @@ static void make_run(const char *path, const sr_options *given, int64_t steps) {
     check_ok(sr_close(r, &complete, &why), &why);
 }
 
-static sr_runfile *open_run(const char *path) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(path, &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 static const sr_run_declared *find(const sr_runfile *f, const char *name) {
     const sr_run_declared *d;
     for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
@@ -103,7 +96,7 @@ static void check_column(const sr_runfile *f, int i, int64_t steps) {
 
 /* sites: whether those per site were recorded. */
 static void check_run(const char *path, int64_t steps, bool sites) {
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     char dataset[160];
     int named = 0;
     const char *name;
@@ -240,7 +233,7 @@ static void test_most(void **state) {
         check_ok(sample_steps(r, 1, 3, 1), sr_failed(r));
         check_ok(sr_close(r, &complete, &why), &why);
         check_ok(sr_run_check(path, &why), &why);
-        sr_runfile *f = open_run(path);
+        sr_runfile *f = sample_open(path);
         assert_non_null(sr_run_get_declared(f, SR_DECLARED_MAX + 1));
         assert_null(sr_run_get_declared(f, SR_DECLARED_MAX + 2));
         assert_null(sr_run_get_declared(f, -1));
@@ -270,7 +263,7 @@ static void test_copies(void **state) {
         if (again) put_steps(r, id, 21, STEPS);
         check_ok(sr_close(r, &complete, &why), &why);
         if (!again) check_run(to, 20, true);
-        sr_runfile *f = open_run(to);
+        sr_runfile *f = sample_open(to);
         for (int i = 0; i < OWN; i++) check_column(f, i, again ? STEPS : 20);
         sr_run_close(f);
     }
@@ -346,7 +339,7 @@ static void expect_rest(const char *list, const char *text, const char *part, co
     double value;
     make_run(path, &defaults, STEPS);
     set_attribute(path, "/host", list, text);
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     const char *line = sr_run_damage(f, 0);
     if (!line || !strstr(line, part)) fail_msg("'%s': %s", part, line ? line : "no damage");
     assert_null(strchr(line, '\n'));
@@ -394,7 +387,7 @@ static void test_older(void **state) {
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(H5Ldelete(file, "/host", H5P_DEFAULT) >= 0);
     H5Fclose(file);
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     assert_null(sr_run_get_declared(f, 0));
     assert_string_equal(sr_run_get_info(f)->ranks, "");
     assert_null(sr_run_damage(f, 0));
@@ -402,7 +395,7 @@ static void test_older(void **state) {
     check_ok(sr_run_check(path, &why), &why);
     make_run(path, &defaults, STEPS);
     set_attribute(path, "/scalars/update_ratio", "unit", "one\ntwo");
-    f = open_run(path);
+    f = sample_open(path);
     assert_non_null(strstr(sr_run_damage(f, 0), "/scalars/update_ratio attribute unit"));
     assert_null(find(f, "update_ratio"));
     check_column(f, 1, STEPS);

@@ -31,13 +31,6 @@ static void finish(sr_recorder *r) {
     check_ok(sr_close(r, &complete, &why), &why);
 }
 
-static sr_runfile *open_run(const char *path) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(path, &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 static double value_of(const sr_runfile *f, const char *name, int64_t row) {
     sr_failure why = {0};
     double value = 0;
@@ -69,7 +62,7 @@ static void check_own(const char *path) {
         {sizeof(sr_run_metric), "wer", "percent", "word errors", SR_BETTER_LESS},
         {sizeof(sr_run_metric), "f1", "percent", "span F1 of the validation set", SR_BETTER_MORE},
         {sizeof(sr_run_metric), "size", "", "", SR_BETTER_NEITHER}};
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     assert_string_equal(sr_run_name(f, "evals", 0), "epoch");
     for (int i = 0; i < 3; i++) {
         const sr_run_metric *m = sr_run_get_metric(f, i);
@@ -102,7 +95,7 @@ static void test_own(void **state) {
     write_own("own.h5");
     check_own(sample_path("own.h5"));
     check_ok(sr_run_check(sample_path("own.h5"), &why), &why);
-    sr_runfile *f = open_run(sample_path("own.h5"));
+    sr_runfile *f = sample_open(sample_path("own.h5"));
     assert_int_equal(sr_run_eval(f, "bleu", 0, 1, &(double){0}, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "no column 'bleu'");
     sr_run_close(f);
@@ -159,7 +152,7 @@ static void test_before_steps(void **state) {
     put_step(r, 1);
     for (int i = 2; i < 40; i++) put_eval(r, i);
     finish(r);
-    sr_runfile *f = open_run(sample_path("early.h5"));
+    sr_runfile *f = sample_open(sample_path("early.h5"));
     assert_int_equal(sr_run_get_info(f)->evals, 54);
     assert_true(value_of(f, "early", 0) == 7 && isnan(value_of(f, "later", 0)));
     assert_true(value_of(f, "step", 53) == 39);
@@ -208,7 +201,7 @@ static void test_declarations(void **state) {
     check_failure(sr_failed(r), SR_STATE, "sr_add_metric after the first step");
     sr_failure why = {0};
     assert_int_equal(sr_close(r, &complete, &why), SR_STATE);
-    sr_runfile *f = open_run(sample_path("many.h5"));
+    sr_runfile *f = sample_open(sample_path("many.h5"));
     assert_string_equal(sr_run_get_metric(f, 2)->name, "m2"); /* m10 is before it by name */
     assert_non_null(sr_run_get_metric(f, SR_METRICS_MAX - 1));
     sr_run_close(f);
@@ -255,7 +248,7 @@ static void expect_mistake(const char *part, sr_status status, void (*mistake)(s
     check_failure(sr_failed(r), status, part);
     assert_int_equal(sr_end_eval(r), status); /* what comes later does nothing */
     assert_int_equal(sr_close(r, &complete, &why), status);
-    sr_runfile *f = open_run(sample_path("mistake.h5"));
+    sr_runfile *f = sample_open(sample_path("mistake.h5"));
     assert_int_equal(sr_run_get_info(f)->evals, 0);
     sr_run_close(f);
 }
@@ -451,14 +444,14 @@ static void test_old_files(void **state) {
                              *const unit[] = {"nats per token", "nats per image"};
     for (int i = 0; i < 2; i++) {
         sr_failure why = {0};
-        sr_runfile *f = open_run(run[i]);
+        sr_runfile *f = sample_open(run[i]);
         check_old(f, first[i], unit[i]);
         const double ppl = value_of(f, "valid_ppl", 4), epoch = value_of(f, "epoch", 4);
         assert_true(fabs(ppl - exp(value_of(f, "valid_nll", 4))) < 1e-9 * ppl);
         sr_run_close(f);
         check_ok(sr_run_check(run[i], &why), &why);
         check_ok(sr_run_recover(run[i], sample_path("old.h5"), true, -1, NULL, &why), &why);
-        f = open_run(sample_path("old.h5"));
+        f = sample_open(sample_path("old.h5"));
         check_old(f, first[i], unit[i]);
         assert_true(value_of(f, "valid_ppl", 4) == ppl && value_of(f, "epoch", 4) == epoch);
         sr_run_close(f);

@@ -87,16 +87,9 @@ static const char *raw_run(const char *name, sr_family family, bool observed) {
     return path;
 }
 
-static sr_runfile *open_run(const char *path) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(path, &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 /* One of a group's columns in every step, of two files. */
 static void compare(const char *got_path, const char *want_path, const char *names, double rtol) {
-    sr_runfile *got = open_run(got_path), *want = open_run(want_path);
+    sr_runfile *got = sample_open(got_path), *want = sample_open(want_path);
     char list[512];
     sr_failure why = {0};
     snprintf(list, sizeof list, "%s", names);
@@ -129,7 +122,7 @@ static void raw_tensors(void **state) {
     const char *power = raw_run("pn.h5", SR_FAMILY_PN, false);
     for (int i = 0; i < 5; i++) {
         const char *path = raw_run("observed.h5", families[i], true);
-        sr_runfile *f = open_run(path);
+        sr_runfile *f = sample_open(path);
         assert_int_equal(sr_run_get_site(f, 0)->observed, 1);
         sr_run_close(f);
         compare(path, sigma, bn, 0);
@@ -139,7 +132,7 @@ static void raw_tensors(void **state) {
         else
             compare(path, power, pn, 1e-6);
     }
-    sr_runfile *f = open_run(sigma);
+    sr_runfile *f = sample_open(sigma);
     assert_int_equal(sr_run_get_site(f, 0)->observed, 0);
     assert_false(sr_run_has_scalar(f, "g_psi2"));
     sr_run_close(f);
@@ -154,7 +147,7 @@ static void file_without(void **state) {
     assert_true(file >= 0);
     assert_true(H5Ldelete(file, "/sites/observed", H5P_DEFAULT) >= 0);
     H5Fclose(file);
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     assert_int_equal(sr_run_get_site(f, 0)->observed, 0);
     assert_int_equal(sr_run_get_info(f)->steps, STEPS);
     sr_run_close(f);
@@ -168,7 +161,7 @@ static void recovered(void **state) {
     const char *from = raw_run("from.h5", SR_FAMILY_ROW, true), *to = sample_path("to.h5");
     check_ok(sr_run_recover(from, to, false, -1, &result, &why), &why);
     assert_int_equal(result.steps, STEPS);
-    sr_runfile *f = open_run(to);
+    sr_runfile *f = sample_open(to);
     assert_int_equal(sr_run_get_site(f, 0)->observed, 1);
     sr_run_close(f);
     compare(to, from, "mu_B sum_gx g_psi2 tid_mean", 0);

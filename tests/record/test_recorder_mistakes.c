@@ -14,20 +14,6 @@
 static const sr_finish complete = {
     .size = sizeof(sr_finish), "complete", "", "0123456789abcdef0123456789abcdef"};
 
-static sr_recorder *create(const char *path, const sr_options *options) {
-    sr_failure why = {0};
-    sr_recorder *r = sample_create(path, options, &why);
-    if (!r) fail_msg("%s", why.text);
-    return r;
-}
-
-static sr_runfile *open_run(const char *path) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(path, &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 /* Each mistake of a host is kept, stops the recording, and comes back from sr_close. */
 static void expect_mistake(const char *part, sr_status status, void (*mistake)(sr_recorder *)) {
     sr_failure why = {0};
@@ -35,7 +21,7 @@ static void expect_mistake(const char *part, sr_status status, void (*mistake)(s
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true;
-    sr_recorder *r = create(path, &o);
+    sr_recorder *r = sample_begin(path, &o);
     check_ok(sample_steps(r, 1, 5, 0), sr_failed(r));
     assert_null(sr_failed(r));
     mistake(r);
@@ -44,7 +30,7 @@ static void expect_mistake(const char *part, sr_status status, void (*mistake)(s
     assert_int_equal(sample_step(r, 7), status); /* nothing happens any more */
     assert_int_equal(sr_close(r, &complete, &why), status);
     check_failure(&why, status, part);
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     assert_string_equal(sr_run_get_info(f)->status, "failed");
     assert_non_null(strstr(sr_run_get_info(f)->reason, part));
     assert_int_equal(sr_run_get_info(f)->steps, 5);
@@ -183,7 +169,7 @@ static void test_mistakes(void **state) {
 
 static void expect_bad_site(const char *part, sr_site site) {
     sr_failure why = {0};
-    sr_recorder *r = create(sample_path("site.h5"), NULL);
+    sr_recorder *r = sample_begin(sample_path("site.h5"), NULL);
     assert_int_equal(sr_add_site(r, &site), -1);
     check_failure(sr_failed(r), SR_USAGE, part);
     assert_int_equal(sr_begin_step(r, 1), SR_USAGE);
@@ -236,7 +222,7 @@ static void test_bad_options(void **state) {
     /* an older caller knows only the first fields */
     o = (sr_options)SR_OPTIONS_DEFAULT;
     o.size = offsetof(sr_options, seed), o.program = "old", o.flush_steps = -5;
-    sr_recorder *r = create(sample_path("old.h5"), &o);
+    sr_recorder *r = sample_begin(sample_path("old.h5"), &o);
     check_ok(sr_close(r, &complete, &why), sr_failed(NULL));
     assert_int_equal(sr_close(NULL, NULL, NULL), SR_OK);
     assert_int_equal(sr_begin_step(NULL, 1), SR_STATE);

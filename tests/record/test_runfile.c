@@ -13,20 +13,6 @@
 static const sr_finish complete = {
     .size = sizeof(sr_finish), "complete", "", "0123456789abcdef0123456789abcdef"};
 
-static sr_recorder *create(const char *path, const sr_options *options) {
-    sr_failure why = {0};
-    sr_recorder *r = sample_create(path, options, &why);
-    if (!r) fail_msg("%s", why.text);
-    return r;
-}
-
-static sr_runfile *open_run(const char *path) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(path, &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 static void test_round_trip(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -38,10 +24,10 @@ static void test_round_trip(void **state) {
     o.program = "test", o.command = "test --lr 1e-3 '\xc3\xa9'", o.config = config,
     o.seed = UINT64_MAX;
     o.threads = 2, o.vectors_every = 3, o.flush_steps = 7, o.started = 1e9;
-    sr_recorder *r = create(path, &o);
+    sr_recorder *r = sample_begin(path, &o);
     check_ok(sample_steps(r, 1, 100, 10), sr_failed(r));
     check_ok(sr_close(r, &complete, &why), &why);
-    sr_runfile *f = open_run(path);
+    sr_runfile *f = sample_open(path);
     const sr_run_info *info = sr_run_get_info(f);
     assert_string_equal(info->program, "test");
     assert_string_equal(info->command, "test --lr 1e-3 '\xc3\xa9'");
@@ -67,7 +53,7 @@ static void test_round_trip(void **state) {
 static void test_sites_and_names(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_runfile *f = open_run(sample_path("trip.h5"));
+    sr_runfile *f = sample_open(sample_path("trip.h5"));
     assert_int_equal(sr_run_find_site(f, "encoder.final"), 2);
     assert_int_equal(sr_run_find_site(f, "encoder"), -1);
     const sr_run_site *s = sr_run_get_site(f, 2);
@@ -115,7 +101,7 @@ static bool same_float(float a, float b) {
 static void test_neighbours(void **state) {
     (void)state;
     enum { FIRST = 1, SITES = 2, ROWS = 5 };
-    sr_runfile *f = open_run(sample_path("trip.h5"));
+    sr_runfile *f = sample_open(sample_path("trip.h5"));
     sr_failure why = {0};
     float both[ROWS * SAMPLE_WIDTH], one[ROWS * SAMPLE_WIDTH];
     int64_t offset = 0, rows, columns;
@@ -135,7 +121,7 @@ static void test_neighbours(void **state) {
 
 static void test_reader_errors(void **state) {
     (void)state;
-    sr_runfile *f = open_run(sample_path("trip.h5"));
+    sr_runfile *f = sample_open(sample_path("trip.h5"));
     float value[400];
     double real[4];
     int64_t whole[4];
@@ -208,7 +194,7 @@ static void test_refuses_existing(void **state) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true;
-    sr_recorder *r = create(sample_path("there.h5"), &o);
+    sr_recorder *r = sample_begin(sample_path("there.h5"), &o);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     expect_file(sample_path("there.h5"), "precious"); /* until the new one is whole */
     why = (sr_failure){0};
@@ -224,20 +210,20 @@ static void test_rename_race(void **state) {
         sr_options o = SR_OPTIONS_DEFAULT;
         o.overhead = 0;
         o.force = force;
-        sr_recorder *r = create(sample_path("race.h5"), &o);
+        sr_recorder *r = sample_begin(sample_path("race.h5"), &o);
         check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
         write_file(sample_path("race.h5"), "somebody");
         assert_int_equal(sr_close(r, &complete, &why), SR_EXISTS);
         check_failure(&why, SR_EXISTS, "appeared while recording");
         expect_file(sample_path("race.h5"), "somebody");
-        sr_runfile *f = open_run(sample_path("race.h5.part"));
+        sr_runfile *f = sample_open(sample_path("race.h5.part"));
         assert_string_equal(sr_run_get_info(f)->status, "complete");
         sample_check(f, 1, 1);
         sr_run_close(f);
         unlink(sample_path("race.h5")), unlink(sample_path("race.h5.part"));
     }
     sr_failure why = {0};
-    sr_recorder *r = create(sample_path("race.h5"), NULL);
+    sr_recorder *r = sample_begin(sample_path("race.h5"), NULL);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     unlink(sample_path("race.h5.part"));
     assert_int_equal(sr_close(r, &complete, &why), SR_IO);
@@ -248,9 +234,9 @@ static void test_rename_race(void **state) {
 static void test_empty_runs(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recorder *r = create(sample_path("nothing.h5"), NULL);
+    sr_recorder *r = sample_begin(sample_path("nothing.h5"), NULL);
     check_ok(sr_close(r, &complete, &why), &why);
-    sr_runfile *f = open_run(sample_path("nothing.h5"));
+    sr_runfile *f = sample_open(sample_path("nothing.h5"));
     assert_int_equal(sr_run_get_info(f)->steps, 0);
     sample_check(f, 1, 1);
     sr_run_close(f);
@@ -263,7 +249,7 @@ static void test_empty_runs(void **state) {
         check_ok(sr_end_step(r, &row), sr_failed(r));
     }
     check_ok(sr_close(r, &complete, &why), &why);
-    f = open_run(sample_path("siteless.h5"));
+    f = sample_open(sample_path("siteless.h5"));
     assert_int_equal(sr_run_get_info(f)->steps, 3);
     assert_int_equal(sr_run_get_info(f)->sites, 0);
     sr_run_close(f);
@@ -273,7 +259,7 @@ static void test_empty_runs(void **state) {
 static void test_close_status(void **state) {
     (void)state;
     sr_failure why = {0};
-    sr_recorder *r = create(sample_path("status.h5"), NULL);
+    sr_recorder *r = sample_begin(sample_path("status.h5"), NULL);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     char reason[1000];
     memset(reason, 'r', sizeof reason - 1), reason[sizeof reason - 1] = 0;
@@ -282,14 +268,14 @@ static void test_close_status(void **state) {
                  &(sr_finish){.size = sizeof(sr_finish), .status = "interrupted", .reason = reason},
                  &why),
         &why);
-    sr_runfile *f = open_run(sample_path("status.h5"));
+    sr_runfile *f = sample_open(sample_path("status.h5"));
     assert_string_equal(sr_run_get_info(f)->status, "interrupted");
     assert_int_equal(strlen(sr_run_get_info(f)->reason), SR_REASON_SIZE);
     sr_run_close(f);
     assert_int_equal(sr_run_check(sample_path("status.h5"), &why), SR_STATE);
     check_failure(&why, SR_STATE, "interrupted");
     why = (sr_failure){0};
-    r = create(sample_path("status2.h5"), NULL);
+    r = sample_begin(sample_path("status2.h5"), NULL);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     assert_int_equal(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "great"}, &why),
                      SR_USAGE);

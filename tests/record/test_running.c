@@ -76,19 +76,12 @@ static void close_run(sr_recorder *r) {
     check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
 }
 
-static sr_runfile *open_run(const char *path) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(path, &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 /* Every vector and scalar of both, row by row; steps: of each. */
 static void expect_equal(const char *path, const char *as, int64_t steps) {
     enum { ALL = SITES * WIDTH * STEPS };
     static float got[ALL], want[ALL];
     sr_failure why = {0};
-    sr_runfile *f = open_run(path), *g = open_run(as);
+    sr_runfile *f = sample_open(path), *g = sample_open(as);
     assert_int_equal(sr_run_get_info(f)->steps, steps);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) {
         const char *name = sr_vector_name(v);
