@@ -67,11 +67,10 @@ typedef enum {
     NORM_RUNNING, /* inference: running statistics */
 } norm_mode;
 
-/* Replaces sum[0..count-1] by its sum over the ranks of a synchronised layer; NULL: one process.
- * Every rank calls it the same number of times with the same count, a rank without valid rows too.
- * Layers give each rank its own slots and zeros elsewhere, so any order of adding gives the same
- * bytes. */
-typedef sr_status norm_reduce_fn(void *context, double *sum, int64_t count);
+/* Fills all [ranks, width] of a synchronised layer: this rank's row is there, those of the others
+ * are wanted; NULL: one process. Every rank calls it the same number of times with the same width, a
+ * rank without valid rows too. */
+typedef sr_status norm_gather_fn(void *context, double *all, int64_t width);
 
 typedef struct norm_rows {
     int64_t rows;          /* all rows, padded ones too */
@@ -87,9 +86,9 @@ typedef struct norm_rows {
     /* [features] mean over the valid rows of the position encoding that the model added to them;
      * NULL: none. For watchers of the sites that have takes_positions. */
     const double *position_mean;
-    norm_reduce_fn *reduce;
-    void *reduce_context;
-    int rank, ranks; /* of reduce */
+    norm_gather_fn *gather;
+    void *gather_context;
+    int rank, ranks; /* of gather */
 } norm_rows;
 
 /* Fills rows, valid, mask, index from a mask (NULL: all valid); the index is memory of the tape.
@@ -213,6 +212,7 @@ struct norm_method {
     bool centralize;     /* wants norm_weight on the weights in front of it (MABN) */
     bool token_samples;  /* in text every token is its own sample, not every sentence (GroupNorm) */
     bool padded;         /* writes y and dx of padded rows too, as its release does */
+    bool synchronises;   /* its batch may be spread over processes (docs/norms.md 17) */
     bool fuses_scale;    /* its passes over columns divide by norm_call.scale themselves */
     double eps, alpha;   /* defaults; alpha 0 where nothing runs */
     int64_t layer_scale; /* default: groups of the layer scale that is a part of it; 0: none is */

@@ -15,9 +15,11 @@ typedef struct pass {
     /* What a model that decodes sets outside training: tags [count, source_length] of a batch, in the
      * tape's memory; NULL: it decodes nothing. */
     const int32_t *predicted;
-    norm_reduce_fn *reduce; /* of synchronised normalizations, as in norm.h; NULL: one process */
-    void *reduce_context;
+    norm_gather_fn *gather; /* of synchronised normalizations, as in norm.h; NULL: one process */
+    void *gather_context;
     int rank, ranks;
+    int64_t tokens; /* that the loss will be divided by; 0: the batch's */
+    bool absent;    /* the batch only keeps the others company: none of its rows is valid */
 } pass;
 
 /* Rows of `samples` samples (sentences, images) with `length` rows each, as normalization sites of

@@ -95,7 +95,7 @@ sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const 
     size_t bytes = (size_t)c->features * sizeof(double);
     columns m = columns_valid(c);
     sr_status status = columns_gradient_sums(&m, x, dy, k->center, k->inverse, sum_g, sum_gx);
-    if (status != SR_OK || !c->rows->reduce) return status;
+    if (status != SR_OK || !c->rows->gather) return status;
     c->dbeta = memcpy(k->part_g, sum_g, bytes);
     c->dgamma = memcpy(k->part_gx, sum_gx, bytes);
     return sync_sums(c, sum_g, sum_gx);

@@ -60,6 +60,7 @@ const norm_method norm_bn = {
     .summary = "batch normalization",
     .affine = true,
     .fuses_scale = true,
+    .synchronises = true,
     .eps = 1e-5,
     .alpha = 0.95,
     .param = {{"unbiased", 0, 0, 1, NULL, "1: the running variance follows sigma2_B n/(n-1)", true,

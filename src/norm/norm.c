@@ -56,7 +56,7 @@ static void zero_padded(const norm_call *c, real *y) {
 
 /* Nothing to normalise, in any process (releases do not synchronise). */
 static bool empty(const norm_site *s, const norm_call *c) {
-    return c->rows->valid == 0 && (!c->rows->reduce || s->method->padded);
+    return c->rows->valid == 0 && (!c->rows->gather || s->method->padded);
 }
 
 static sr_status make_stats(norm_call *c) {

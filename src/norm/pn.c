@@ -83,6 +83,7 @@ const norm_method norm_pn = {
     .summary = "PowerNorm: running quadratic mean forwards, running correction backwards",
     .affine = true,
     .fuses_scale = true,
+    .synchronises = true,
     .eps = 1e-5,
     .alpha = 0.9,
     .param = {{"alpha_bwd", 0.9, 0, 1, NULL, "weight of the OLD nu in the backward pass",

@@ -51,6 +51,7 @@ const norm_method norm_pnv = {
     .summary = "PN-V: divided by the batch's root mean square, mean kept",
     .affine = true,
     .fuses_scale = true,
+    .synchronises = true,
     .eps = 1e-5,
     .alpha = 0.95,
     .state = {{"psi2", 1, NULL}},

@@ -118,6 +118,7 @@ const norm_method norm_rbn = {
     .summary = "regularized BN: batch statistics are drawn to the running ones by a penalty",
     .affine = true,
     .fuses_scale = true,
+    .synchronises = true,
     .eps = 1e-5,
     .alpha = 0.95,
     .param = {{"lambda", 0.1, 0, 1e9, NULL, "weight of ||mu_B - mu||^2 in the loss",

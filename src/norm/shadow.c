@@ -34,6 +34,7 @@
 
 #include "batch_stats.h"
 #include "methods.h"
+#include "sync.h"
 
 #define BATCH   (NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B))
 #define RUNNING (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2))
@@ -101,18 +102,12 @@ static shadow_call *start_call(const norm_site *site, const norm_call *c) {
         (shadow_call){.shadow = site->shadow, .call = *c, .rows = *c->rows, .options = *c->options};
     k->options.eps = site->shadow->eps;
     k->options.alpha = site->shadow->alpha;
-    if (site->method->padded) k->rows.reduce = NULL;
+    if (site->method->padded) k->rows.gather = NULL;
     k->call.options = &k->options;
     k->call.rows = &k->rows;
     k->call.stat[NORM_sum_g] = sums;
     k->call.stat[NORM_sum_gx] = sums + c->features;
     return k;
-}
-
-/* Valid rows of all processes, where the method took the statistics. */
-static sr_status count_rows(const norm_rows *r, double *n) {
-    *n = (double)r->valid;
-    return r->reduce ? r->reduce(r->reduce_context, n, 1) : SR_OK;
 }
 
 static void advance(const shadow_call *k, const batch_kept *kept, norm_vector v, norm_vector batch,
@@ -130,8 +125,8 @@ sr_status shadow_forward(const norm_site *site, norm_call *c, const real *x, sha
     shadow_call *k = start_call(site, c);
     batch_kept *b = k ? start_kept(k) : NULL;
     if (!b) return SR_MEMORY;
-    sr_status status = s->vectors & NORM_BIT(mu_B) ? batch_statistics(&k->call, b, x)
-                                                   : count_rows(&k->rows, &b->n);
+    sr_status status =
+        s->vectors & NORM_BIT(mu_B) ? batch_statistics(&k->call, b, x) : sync_rows(&k->call, &b->n);
     if (status != SR_OK) return status;
     advance(k, b, NORM_mu, NORM_mu_B, s->mu);
     advance(k, b, NORM_sigma2, NORM_sigma2_B, s->sigma2);
@@ -174,5 +169,5 @@ sr_status shadow_backward(shadow_call *k, norm_call *c, const real *x, const rea
     sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
     c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
     c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
-    return status == SR_OK && !k->rows.reduce ? measure_dx(&k->call, c, dy) : status;
+    return status == SR_OK && !k->rows.gather ? measure_dx(&k->call, c, dy) : status;
 }

@@ -4,23 +4,20 @@
  *
  *     N = sum n_r    mu = sum n_r mean_r / N    M2 = sum M2_r + n_r (mean_r - mu)^2
  *
- * merged pairwise in the order of the ranks. The exchange is a sum in which every process fills its
- * own slots of a zeroed array: exact, so all processes hold the same bytes afterwards whatever
- * order the sum took. One exchange forward, one backward.
+ * merged pairwise in the order of the ranks, from numbers of every process: all hold the same bytes
+ * afterwards. One exchange forward, one backward.
  */
 #include "sync.h"
 
 #include <string.h>
 
-/* [ranks, width] with this rank's slots to be filled, the others zero; NULL when out of memory. */
+/* [ranks, width] with this rank's slots to be filled; NULL when out of memory. */
 static double *make_slots(const norm_call *c, int64_t width) {
-    size_t bytes = (size_t)(c->rows->ranks * width) * sizeof(double);
-    double *slots = tape_alloc(c->tape, bytes);
-    return slots ? memset(slots, 0, bytes) : NULL;
+    return tape_alloc(c->tape, (size_t)(c->rows->ranks * width) * sizeof(double));
 }
 
 static sr_status exchange(const norm_call *c, double *slots, int64_t width) {
-    return c->rows->reduce(c->rows->reduce_context, slots, c->rows->ranks * width);
+    return c->rows->gather(c->rows->gather_context, slots, width);
 }
 
 static void merge(int64_t d, double n_a, double *mean, double *m2, const double *slot) {
@@ -36,7 +33,7 @@ sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2) 
     int64_t d = c->features, width = 2 * d + 1;
     size_t bytes = (size_t)d * sizeof(double);
     *n = (double)c->rows->valid;
-    if (!c->rows->reduce) return SR_OK;
+    if (!c->rows->gather) return SR_OK;
     double *slots = make_slots(c, width);
     if (!slots) return SR_MEMORY;
     double *own = slots + c->rows->rank * width;
@@ -60,7 +57,7 @@ sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2) 
 sr_status sync_sums(const norm_call *c, double *a, double *b) {
     int64_t d = c->features, width = 2 * d;
     size_t bytes = (size_t)d * sizeof(double);
-    if (!c->rows->reduce) return SR_OK;
+    if (!c->rows->gather) return SR_OK;
     double *slots = make_slots(c, width);
     if (!slots) return SR_MEMORY;
     memcpy(slots + c->rows->rank * width, a, bytes);
@@ -76,4 +73,16 @@ sr_status sync_sums(const norm_call *c, double *a, double *b) {
         }
     }
     return SR_OK;
+}
+
+sr_status sync_rows(const norm_call *c, double *n) {
+    *n = (double)c->rows->valid;
+    if (!c->rows->gather) return SR_OK;
+    double *slots = make_slots(c, 1);
+    if (!slots) return SR_MEMORY;
+    slots[c->rows->rank] = *n;
+    sr_status status = exchange(c, slots, 1);
+    *n = 0;
+    for (int r = 0; r < c->rows->ranks && status == SR_OK; r++) *n += slots[r];
+    return status;
 }

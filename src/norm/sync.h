@@ -12,4 +12,7 @@ sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2);
 /* a [d] and b [d] become their sums over the processes. */
 sr_status sync_sums(const norm_call *c, double *a, double *b);
 
+/* *n = valid rows of all processes. */
+sr_status sync_rows(const norm_call *c, double *n);
+
 #endif

@@ -267,17 +267,15 @@ typedef struct rank {
     kept seen;
 } rank;
 
-static sr_status add_up(void *context, double *sum, int64_t count) {
+static sr_status gather(void *context, double *all, int64_t width) {
     rank *r = context;
-    double *total = calloc((size_t)count, sizeof *total), **mine = (double **)r->sums + r->number;
-    if (!total) return SR_MEMORY;
-    *mine = sum;
+    const size_t bytes = (size_t)width * sizeof *all;
+    double **mine = (double **)r->sums + r->number;
+    *mine = all;
     pthread_barrier_wait(r->meet);
     for (int i = 0; i < RANKS; i++)
-        for (int64_t k = 0; k < count; k++) total[k] += r->sums[i][k];
+        if (i != r->number) memcpy(all + i * width, r->sums[i] + i * width, bytes);
     pthread_barrier_wait(r->meet);
-    memcpy(sum, total, (size_t)count * sizeof *sum);
-    free(total);
     return SR_OK;
 }
 
@@ -291,7 +289,7 @@ static void rank_pass(rank *r, layer *l, tape *t, const real *x, const real *dy)
     tape_reset(t, rng_create(5), true, true);
     params_zero_grad(&l->p);
     norm_rows_init(&n, t, ROWS, mask, NORM_TRAIN);
-    n.reduce = add_up, n.reduce_context = r, n.rank = r->number, n.ranks = RANKS;
+    n.gather = gather, n.gather_context = r, n.rank = r->number, n.ranks = RANKS;
     tensor *in = tape_tensor(t, 2, dim), *loss = tape_tensor(t, 1, &one);
     in->wants_grad = loss->wants_grad = true;
     memcpy(in->value, x, bytes);

@@ -29,25 +29,22 @@ typedef struct rank_run {
     sr_failure why;
 } rank_run;
 
-/* The sum over ranks: everybody adds, waits, reads. */
+/* The rows of all ranks: everybody writes, waits, reads. */
 typedef struct exchange {
-    pthread_mutex_t lock;
     pthread_barrier_t barrier;
-    double *sum;
+    double *all;
     int64_t capacity;
     int ranks;
 } exchange;
 
-static sr_status add_up(void *context, double *sum, int64_t count) {
-    exchange *e = ((rank_run *)context)->exchange;
-    pthread_mutex_lock(&e->lock);
-    bool fits = count <= e->capacity;
-    for (int64_t i = 0; fits && i < count; i++) e->sum[i] += sum[i];
-    pthread_mutex_unlock(&e->lock);
+static sr_status gather_rows(void *context, double *all, int64_t width) {
+    rank_run *r = context;
+    exchange *e = r->exchange;
+    const size_t bytes = (size_t)width * sizeof *all;
+    const bool fits = width * e->ranks <= e->capacity;
+    if (fits) memcpy(e->all + r->rank * width, all + r->rank * width, bytes);
     pthread_barrier_wait(&e->barrier);
-    for (int64_t i = 0; fits && i < count; i++) sum[i] = e->sum[i];
-    if (pthread_barrier_wait(&e->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-        memset(e->sum, 0, (size_t)e->capacity * sizeof *e->sum);
+    if (fits) memcpy(all, e->all, (size_t)e->ranks * bytes);
     pthread_barrier_wait(&e->barrier);
     return fits ? SR_OK : SR_USAGE;
 }
@@ -119,8 +116,8 @@ static norm_rows make_rows(rank_run *r, norm_mode mode) {
     }
     rows.penalty = &r->out.penalty;
     if (r->exchange) {
-        rows.reduce = add_up;
-        rows.reduce_context = r;
+        rows.gather = gather_rows;
+        rows.gather_context = r;
         rows.rank = r->rank;
         rows.ranks = r->exchange->ranks;
     }
@@ -419,8 +416,7 @@ void vector_run(vector_case *c, const vector_setup *s) {
     int ranks = (int)vector_number(c, "ranks", 1);
     exchange e = {.ranks = ranks, .capacity = ranks * (2 * c->d + 1)};
     memset(r, 0, sizeof r);
-    e.sum = vector_zeros(c, e.capacity);
-    pthread_mutex_init(&e.lock, NULL);
+    e.all = vector_zeros(c, e.capacity);
     pthread_barrier_init(&e.barrier, NULL, (unsigned)ranks);
     const double *x = vector_read(c, "in/x", NULL), *dy = vector_read(c, "in/dy", NULL);
     const double *shard = ranks > 1 ? vector_read(c, "in/shard", NULL) : NULL;
@@ -443,5 +439,4 @@ void vector_run(vector_case *c, const vector_setup *s) {
     if (!c->broken) run_steps(c, s, r, ranks);
     for (int i = 0; i < ranks; i++) end_rank(&r[i]);
     pthread_barrier_destroy(&e.barrier);
-    pthread_mutex_destroy(&e.lock);
 }
