@@ -5,7 +5,8 @@
 
 VERSION := 0.1.0
 MODE    ?= release
-BUILD   ?= build/$(MODE)
+MPI     ?= 0
+BUILD   ?= build/$(MODE)$(if $(filter 1,$(MPI)),-mpi)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
@@ -14,10 +15,11 @@ ARCH    ?= native
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base text score parse record engine norm nets decode data task observe train analysis diagnose table plot
+LAYERS := base text score parse record engine ranks norm nets decode data task observe train analysis diagnose table plot
 CLOSURE_base   := base
 CLOSURE_record := record base
 CLOSURE_engine := engine base
+CLOSURE_ranks  := ranks base
 CLOSURE_norm   := norm engine base
 CLOSURE_nets   := nets norm engine base
 CLOSURE_text   := text base
@@ -27,7 +29,7 @@ CLOSURE_decode := decode nets norm engine base
 CLOSURE_data   := data parse text base
 CLOSURE_task   := task decode nets norm engine data score parse text base
 CLOSURE_observe := observe nets norm engine record base
-CLOSURE_train  := train task observe decode nets norm engine data score parse text record base
+CLOSURE_train  := train ranks task observe decode nets norm engine data score parse text record base
 CLOSURE_analysis := analysis record base
 CLOSURE_diagnose := diagnose $(CLOSURE_analysis)
 CLOSURE_table  := table $(CLOSURE_analysis)
@@ -67,6 +69,12 @@ LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lunistring -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
+endif
+# Training in several processes, with the MPI whose mpicc is found (Open MPI, MPICH).
+ifeq ($(MPI),1)
+MPICC    ?= mpicc
+override CC := $(MPICC)
+CPPFLAGS += -DUSE_MPI
 endif
 LDFLAGS  += -Wl,--as-needed
 
@@ -312,7 +320,7 @@ clean: ## remove build/ and demo/
 .PHONY: install uninstall clean
 
 help: ## print this list
-	@printf 'usage: make [MODE=release|debug|asan|double|coverage] [ARCH=native] [DNNL=0] [V=1] TARGET\n\n'
+	@printf 'usage: make [MODE=release|debug|asan|double|coverage] [MPI=1] [ARCH=native] [DNNL=0] [V=1] TARGET\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/' | expand -t 18
 .PHONY: help FORCE
 FORCE:

@@ -29,6 +29,7 @@ BEGIN {
     own("engine", "statnet/tape.h statnet/ops.h statnet/gemm.h statnet/gradcheck.h statnet/params.h")
     own("engine", "statnet/conv.h statnet/row_ops.h")
     own("norm", "statnet/norm.h")
+    own("ranks", "statnet/ranks.h")
     own("nets", "statnet/models.h statnet/layers.h statnet/pass.h")
     own("text", "statnet/file_bytes.h statnet/text.h statnet/vocab.h statnet/unicode.h statnet/text_codec.h statnet/bpe_step.h")
     own("text", "statnet/bpe.h statnet/text_lines.h statnet/line_step.h statnet/tags.h")
@@ -53,6 +54,7 @@ BEGIN {
     allow["record"] = allow["runfile"] = allow["moments"] = "record runfile moments arrays format base"
     allow["plain"] = "plain base"
     allow["engine"] = "engine plain base"
+    allow["ranks"] = "ranks plain base"
     allow["norm"] = "norm engine plain base"
     allow["nets"] = "nets norm engine plain base"
     allow["text"] = "text plain base"
@@ -62,7 +64,7 @@ BEGIN {
     allow["data"] = "data parse text plain base"
     allow["task"] = "task decode nets norm engine data score parse text plain base"
     allow["observe"] = "observe nets norm engine plain record runfile moments format base"
-    allow["train"] = "train task observe decode nets norm engine data score parse text arrays plain base"
+    allow["train"] = "train task observe decode nets norm engine ranks data score parse text arrays plain base"
     allow["plot"] = "plot table analysis runfile moments format base"
     allow["analysis"] = "analysis runfile moments format base"
     allow["diagnose"] = "diagnose " allow["analysis"]
@@ -77,6 +79,7 @@ BEGIN {
     door["dnnl.h"] = door["oneapi/dnnl/dnnl.h"] = door["dnnl_config.h"] = "src/engine/dnnl.c"
     door["uniname.h"] = door["unictype.h"] = door["unicase.h"] = "src/text/unicode.c"
     door["zip.h"] = "src/base/npz.c"
+    door["mpi.h"] = "src/ranks/ranks_mpi.c"
     door["lapacke.h"] = door["lapack.h"] = "src/base/svd.c"
 
     # the only room that may name the recorder and the engine side by side

@@ -54,6 +54,12 @@ typedef struct batch {
     const int32_t *feature; /* [count, features]: ids of words, then of POS tags, then of labels */
 } batch;
 
+/* Number of the first sample of a share, 0 .. shares-1; of `shares`: the batch's count. */
+int64_t batch_share_first(const batch *b, int share, int shares);
+/* `count` samples of a batch from number `first` on; its arrays are the batch's. Its tokens are its
+ * own. */
+batch batch_slice(const batch *b, int64_t first, int64_t count);
+
 /* What a model must know of a data set before it is built. */
 typedef struct data_shape {
     task task;

@@ -27,6 +27,7 @@ typedef struct run_record_options {
     const char *command, *config, *git, *data, *task;
     uint64_t seed;
     int threads;
+    const char *ranks;     /* sr_options.ranks: whose rows statistics are of; NULL: one process */
     bool scalars, vectors; /* of the sites; neither: the run's steps and evaluations alone */
     const char *sites;     /* globs separated by commas; one that matches no site is refused */
     bool observe_batch;    /* what bn and pnv would find at each of them, with this alpha */
@@ -40,6 +41,8 @@ typedef struct run_record_options {
     int metrics;
 } run_record_options;
 
+/* The same observers as the record of these options has, in a process that records nothing. */
+sr_status run_record_observe(model *m, const run_record_options *o, sr_failure *why);
 /* SR_OK when a run file can be made at this path; nothing is made yet. */
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why);
 /* Creates the file, declares and watches the sites. NULL on failure. The model outlives it. */
@@ -92,6 +95,8 @@ void run_record_look_at_rows(run_record *r, bool look);
  * forward pass with such an input, otherwise the first in the backward pass with such a gradient;
  * *what = "input" or "gradient". */
 const char *run_record_nonfinite(run_record *r, const char **what);
+/* Passes from now on are not recorded, until pause is false. */
+void run_record_pause(run_record *r, bool pause);
 /* Seconds spent on behalf of the sites since the last call. */
 double run_record_seconds(run_record *r);
 
@@ -123,7 +128,5 @@ bool final_tid_of(const final_tid *f, int site, double *mean, double *var);
 void final_tid_end(final_tid *f); /* stops watching, frees; NULL is fine */
 /* Records the means, over so many batches, of the sites that are recorded. */
 sr_status run_record_final(run_record *r, const final_tid *f, int64_t batches, sr_failure *why);
-/* True when sites are recorded. */
-bool run_record_has_sites(const run_record *r);
 
 #endif

@@ -22,6 +22,9 @@ typedef struct params {
     bool fan_in; /* weights of linear layers begin U(1/sqrt(fan_in)), whatever their own rule */
     rng random;  /* initialisation; each parameter draws from the split of its number */
     sr_failure failure; /* sticky, as in the tape */
+    real *block; /* params_blocks: [blocks, block_length], owned; NULL: gradients by themselves */
+    int64_t block_length;
+    int blocks;
 } params;
 
 void params_init(params *p, uint64_t seed);
@@ -35,7 +38,13 @@ tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, in
                    double a);
 param *params_find(const params *p, const char *name); /* NULL when absent */
 int64_t params_total(const params *p);                 /* number of trainable numbers */
-void params_zero_grad(params *p);
+void params_zero_grad(params *p);                      /* of every block */
+/* Lays the gradients of all parameters side by side, in order of creation and aligned, so many times
+ * over; params_use_block says which of these is the gradient from now on, at first that of 0. All are
+ * zero. */
+sr_status params_blocks(params *p, int blocks, sr_failure *why);
+void params_use_block(params *p, int block);
+real *params_block(const params *p, int block); /* [block_length] */
 /* Makes slots 0..count-1 of every parameter. */
 sr_status params_slots(params *p, int count, sr_failure *why);
 

@@ -16,6 +16,8 @@ typedef struct progress {
 } progress;
 
 double progress_clock(void); /* monotonic seconds */
+/* Seconds since *mark, which moves to now. */
+double progress_lap(double *mark);
 void progress_begin(progress *p, const char *label, const char *unit, int64_t total, bool quiet);
 /* `done` of total; `detail` ("loss 4.21") may be NULL. Cheap when it is not yet time to print. */
 void progress_show(progress *p, int64_t done, const char *detail);

@@ -10,6 +10,7 @@ typedef enum {
     STATE_RUNNING,   /* running values of a normalization */
     STATE_OPTIMIZER, /* slots of a parameter */
     STATE_OBSERVER,  /* running values that only observers keep */
+    STATE_REPLICA, /* running values and counts of calls of a share of the batch behind the first */
     STATE_PROGRESS, /* counters, sums since the last evaluation, position in the data, random key */
 } state_kind;
 

@@ -71,8 +71,13 @@ struct tape {
     tape_node *last;
     struct tape_spare *spare; /* memory of gradients that were passed on, smallest first */
     sr_failure failure;
-    bool profiling;                    /* set by the owner; costs two clock readings an op */
-    double mark;                       /* end of the op before */
+    /* Called behind each node of a backward pass, one whose gradient never came too; NULL: nobody. */
+    void (*passed)(void *context, const tape_node *node);
+    void *passed_context;
+    int64_t sample_first; /* number of the pass's first sample in its whole batch: what is drawn */
+    int64_t samples;      /* goes by it; so many does it have, 0: all, from the first */
+    bool profiling;       /* set by the owner; costs two clock readings an op */
+    double mark;          /* end of the op before */
     tape_profile profile[PROFILE_OPS]; /* op NULL ends */
     /* What op_conv2d prepares once per shape. Outlives the steps; tape_free calls the function
      * (when set), so that the tape need not know what it is. */
@@ -122,6 +127,9 @@ void tape_backward(tape *t, tensor *loss, real seed);
 
 /* The stream of random numbers of the next op that draws. */
 uint64_t tape_random(tape *t);
+/* Number of the first of `count` elements of this pass, samples one behind the other, among those of the
+ * whole batch. */
+int64_t tape_first(const tape *t, int64_t count);
 
 /* Rows and features of x seen as a matrix: the last dimension is the features. */
 static inline int64_t tensor_features(const tensor *x) {

@@ -27,6 +27,9 @@ typedef struct train_config {
     bool lowercase;
     option_text weights, checkpoint, checkpoint_every, keep_best;
     int64_t keep, bleu_every, bleu_beam;
+    int64_t shares; /* parts of a batch; 0: as many as ranks */
+    double rank_seconds;
+    bool sync_norm;
     bool force, quiet, profile, validate_batch, test, final_tid;
     int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
         dump_steps;
@@ -107,6 +110,8 @@ typedef struct train_events {
     void (*eval)(void *context, const train_eval *e); /* after every validation pass */
     void (*progress)(void *context, const train_progress *p);
     bool (*stop)(void *context); /* true: finish as interrupted */
+    /* The processes that the run is spread over; each calls train_run with its own. NULL: this one. */
+    struct ranks *ranks;
 } train_events;
 
 /* Where the time of a run went, seconds. */

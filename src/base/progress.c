@@ -22,6 +22,12 @@ double progress_clock(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double progress_lap(double *mark) {
+    const double now = progress_clock(), passed = now - *mark;
+    *mark = now;
+    return passed;
+}
+
 static bool is_terminal(void) {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;

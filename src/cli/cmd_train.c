@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "statnet/progress.h"
+#include "statnet/ranks.h"
 #include "statnet/tool.h"
 #include "statnet/train.h"
 #include "statnet/tsv.h"
@@ -176,6 +177,12 @@ static int help(void) {
     return TOOL_DONE;
 }
 
+/* Where several processes train, the first one speaks; a launcher would end it on the way if another
+ * one came before it with an exit status that is not 0. */
+static int complain(const session *s, const sr_failure *why) {
+    return ranks_launched_rank() == 0 ? tool_report(&s->tool, why) : TOOL_DONE;
+}
+
 static int finish(const session *s, sr_status status, const train_result *r,
                   const sr_failure *why) {
     if (r->updates > 0 && status != SR_USAGE) print_result(s, r);
@@ -189,23 +196,37 @@ static int finish(const session *s, sr_status status, const train_result *r,
     return 128 + tool_signal();
 }
 
+/* A synchronised run has a share for each rank; any other one keeps the number that it began with. */
+static void choose_shares(train_config *c, const ranks *k) {
+    if (!c->shares || c->sync_norm) c->shares = ranks_count(k);
+}
+
 static int run(session *s) {
-    train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop};
+    train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop, NULL};
     train_result result;
     sr_failure why = {0};
     tool_catch_signals();
+    ranks *k = ranks_open(s->config.rank_seconds, &why);
+    if (!k) return complain(s, &why);
+    const bool speaks = ranks_rank(k) == 0;
+    if (!speaks) events = (train_events){.context = s, .stop = on_stop};
+    events.ranks = k;
+    choose_shares(&s->config, k);
     sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
-    return finish(s, status, &result, &why);
+    const int exit_status = speaks ? finish(s, status, &result, &why) : TOOL_DONE;
+    fflush(stdout); /* a run that failed may end here */
+    ranks_close(k, status != SR_OK ? &why : NULL);
+    return exit_status;
 }
 
 static int parse_and_run(session *s) {
     int positional = 0;
     sr_failure why = {0};
     if (train_config_parse(&s->config, s->tool.argc, s->tool.argv, 2, &positional, &why) != SR_OK)
-        return tool_report(&s->tool, &why);
-    if (positional > 0)
-        return tool_error(&s->tool, TOOL_USAGE, "'%s' is not an option", s->tool.argv[2]);
+        return complain(s, &why);
+    if (positional > 0) sr_fail(&why, SR_USAGE, "'%s' is not an option", s->tool.argv[2]);
+    if (positional > 0) return complain(s, &why);
     return run(s);
 }
 
@@ -288,7 +309,7 @@ static int parse_and_resume(session *s) {
     if (read_resumed(s, &from, &why) == SR_OK)
         status = run(s);
     else
-        status = tool_report(&s->tool, &why);
+        status = complain(s, &why);
     train_resume_free(&from);
     return status;
 }

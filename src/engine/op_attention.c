@@ -199,8 +199,9 @@ static attention *attention_create(tape *t, const tensor *q, const tensor *v, in
     a->row = (a->Tk + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
     a->causal = causal;
     a->drop = t->training && p > 0;
-    if (a->drop) a->mask = dropout_mask_create(tape_random(t), p);
-    a->P = tape_alloc(t, (size_t)(a->B * heads * a->Tq * a->row) * sizeof *a->P);
+    const int64_t count = a->B * heads * a->Tq * a->row;
+    if (a->drop) a->mask = dropout_mask_create(t, count, p);
+    a->P = tape_alloc(t, (size_t)count * sizeof *a->P);
     a->stair = a->P ? tape_alloc(t, (size_t)(2 * a->row) * sizeof *a->stair) : NULL;
     a->hide = a->stair ? tape_alloc(t, (size_t)(a->B * a->row) * sizeof *a->hide) : NULL;
     return a->hide ? a : NULL;

@@ -33,7 +33,7 @@ tensor *op_dropout(tape *t, tensor *x, double p) {
     tensor *y = tape_like(t, x);
     dropout_mask *kept = y ? tape_alloc(t, sizeof *kept) : NULL;
     if (!kept) return NULL;
-    *kept = dropout_mask_create(tape_random(t), p);
+    *kept = dropout_mask_create(t, x->count, p);
     dropout_all(t->threads, kept, x->count, false, x->value, y->value);
     return tape_push(t, "dropout", dropout_backward, y, (tensor *[]){x, NULL}, kept);
 }

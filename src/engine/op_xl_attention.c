@@ -279,8 +279,9 @@ static xl_attention *xl_attention_create(tape *t, const xl_inputs *in, const xl_
     a->dh = a->width / o->heads;
     a->row = (a->K + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
     a->scale = (real)(1 / sqrt((double)a->dh));
-    if (a->drop) a->mask = dropout_mask_create(tape_random(t), o->p);
-    a->P = tape_alloc(t, (size_t)(a->B * o->heads * a->T * a->row) * sizeof *a->P);
+    const int64_t count = a->B * o->heads * a->T * a->row;
+    if (a->drop) a->mask = dropout_mask_create(t, count, o->p);
+    a->P = tape_alloc(t, (size_t)count * sizeof *a->P);
     return a->P ? a : NULL;
 }
 

@@ -9,18 +9,19 @@ void params_init(params *p, uint64_t seed) {
     *p = (params){.random = rng_create(seed)};
 }
 
-static void param_free(param *x) {
+static void param_free(param *x, bool grad) {
     if (!x) return;
     free(x->t.value);
-    free(x->t.grad);
+    if (grad) free(x->t.grad);
     free(x->slot[0]);
     free(x->slot[1]);
     free(x);
 }
 
 void params_free(params *p) {
-    for (int i = 0; i < p->count; i++) param_free(p->item[i]);
+    for (int i = 0; i < p->count; i++) param_free(p->item[i], !p->block);
     free(p->item);
+    free(p->block);
     *p = (params){0};
 }
 
@@ -58,7 +59,7 @@ static param *param_create(const char *name, int rank, const int64_t *dim) {
     x->t.value = numbers(x->t.count);
     x->t.grad = numbers(x->t.count);
     if (x->t.value && x->t.grad) return x;
-    param_free(x);
+    param_free(x, true);
     return NULL;
 }
 
@@ -102,8 +103,44 @@ int64_t params_total(const params *p) {
 }
 
 void params_zero_grad(params *p) {
+    if (p->block) {
+        memset(p->block, 0, (size_t)(p->blocks * p->block_length) * sizeof *p->block);
+        return;
+    }
     for (int i = 0; i < p->count; i++)
         memset(p->item[i]->t.grad, 0, (size_t)p->item[i]->t.count * sizeof(real));
+}
+
+/* -- gradients side by side */
+
+/* Places that are whole cache lines. */
+static int64_t place_of(const param *x) {
+    const int64_t line = 64 / (int64_t)sizeof(real);
+    return (x->t.count + line - 1) / line * line;
+}
+
+sr_status params_blocks(params *p, int blocks, sr_failure *why) {
+    int64_t length = 0;
+    for (int i = 0; i < p->count; i++) length += place_of(p->item[i]);
+    real *block = numbers(blocks * length);
+    if (!block) return sr_fail(why, SR_MEMORY, "out of memory for %d gradients", blocks);
+    for (int i = 0; i < p->count; i++)
+        if (!p->block) free(p->item[i]->t.grad);
+    free(p->block);
+    p->block = block;
+    p->blocks = blocks;
+    p->block_length = length;
+    params_use_block(p, 0);
+    return SR_OK;
+}
+
+real *params_block(const params *p, int block) {
+    return p->block + block * p->block_length;
+}
+
+void params_use_block(params *p, int block) {
+    real *at = params_block(p, block);
+    for (int i = 0; i < p->count; at += place_of(p->item[i++])) p->item[i]->t.grad = at;
 }
 
 sr_status params_slots(params *p, int count, sr_failure *why) {

@@ -222,11 +222,17 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     g[0] = add ? g[0] + seed : seed;
     if (t->profiling) profile_lap(t);
     for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
-        if (!n->out->has_grad) continue;
-        n->backward(t, n);
-        give_back(t, n->out);
+        if (n->out->has_grad) {
+            n->backward(t, n);
+            give_back(t, n->out);
+        }
+        if (t->passed) t->passed(t->passed_context, n);
         if (t->profiling) profile_row(t, n->op)->backward += profile_lap(t);
     }
+}
+
+int64_t tape_first(const tape *t, int64_t count) {
+    return t->samples > 0 ? t->sample_first * (count / t->samples) : 0;
 }
 
 uint64_t tape_random(tape *t) {

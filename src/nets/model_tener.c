@@ -132,6 +132,7 @@ static const int32_t *words_of(const tener *net, const pass *p) {
     if (!p->tape->training || !(drop > 0)) return b->source;
     int32_t *word = tape_alloc(p->tape, (size_t)n * sizeof *word);
     rng r = rng_create(tape_random(p->tape));
+    r.counter = (uint64_t)tape_first(p->tape, n);
     for (int64_t i = 0; word && i < n; i++) {
         const bool dropped = rng_uniform(&r) < drop;
         word[i] = dropped && b->source_mask[i] ? TOKEN_UNK : b->source[i];

@@ -26,7 +26,7 @@ struct hooks {
     hook *hook; /* [sites of the model] */
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
-    bool spectra, look_at_rows;
+    bool spectra, look_at_rows, paused;
     sr_failure failure;
 };
 
@@ -122,6 +122,7 @@ static void look(hooks *h, const norm_view *o) {
 static void watch(void *context, const norm_view *o) {
     hook *k = context;
     double start = progress_clock();
+    if (k->owner->paused) return;
     hand_over(k, o);
     if (k->owner->spectra) hand_over_spectra(k, o);
     look(k->owner, o);
@@ -255,6 +256,10 @@ void hooks_free(hooks *h) {
 void hooks_want_spectra(hooks *h, bool wanted) {
     h->spectra = wanted;
     for (int i = 0; i < h->model->sites; i++) h->model->site[i]->want_input = wanted;
+}
+
+void hooks_pause(hooks *h, bool pause) {
+    h->paused = pause;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

@@ -17,6 +17,8 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
 /* Stops watching. */
 void hooks_free(hooks *h);
 
+/* Passes from now on are not recorded, until pause is false. */
+void hooks_pause(hooks *h, bool pause);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
 /* The first failure of a watcher, or NULL. */

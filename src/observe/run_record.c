@@ -36,6 +36,7 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     s.loss_reduction = "sum";
     s.seed = o->seed;
     s.threads = o->threads;
+    s.ranks = o->ranks;
     s.scalars = o->scalars;
     s.vectors = o->vectors;
     s.vectors_every = o->vectors_every;
@@ -65,6 +66,14 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     if (status == SR_OK) r->hooks = hooks_create(r->model, r->recorder, chosen, o->vectors, why);
     free(chosen);
     return r->hooks ? SR_OK : why->status;
+}
+
+sr_status run_record_observe(model *m, const run_record_options *o, sr_failure *why) {
+    if (!o->scalars || !o->observe_batch) return SR_OK;
+    bool *chosen = hooks_choose(m, o->sites, true, why);
+    sr_status status = chosen ? observe_batch(m, chosen, o->observe_alpha, why) : why->status;
+    free(chosen);
+    return status;
 }
 
 /* The i-th of the model's word embeddings; NULL past the last. */
@@ -201,10 +210,6 @@ bool run_record_has_eval(const char *path, const char *metric, int64_t step) {
     return has;
 }
 
-bool run_record_has_sites(const run_record *r) {
-    return r && r->hooks;
-}
-
 /* -- a step */
 
 void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
@@ -226,6 +231,10 @@ void run_record_look_at_rows(run_record *r, bool look) {
 
 const char *run_record_nonfinite(run_record *r, const char **what) {
     return r && r->hooks ? hooks_nonfinite(r->hooks, what) : NULL;
+}
+
+void run_record_pause(run_record *r, bool pause) {
+    if (r && r->hooks) hooks_pause(r->hooks, pause);
 }
 
 double run_record_seconds(run_record *r) {

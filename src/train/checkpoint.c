@@ -1,7 +1,7 @@
 /* checkpoint.c -- one checkpoint: an array_file with every item of train_state_each.
  *
  * Groups by kind: parameters, running, optimizer, observer, progress; a parameter's optimizer state is
- * optimizer/NAME.slot0. Attributes: config, model, data, task, version, weights_digest, steps, updates,
+ * optimizer/NAME.slot0, the running values of share 3 of the batches are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates,
  * training_batches and the sizes of the data that a model is built for. Nothing in it tells the time or
  * the machine: the same run makes the same bytes.
  */
@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shares.h"
+
 const char *const checkpoint_groups[] = {
-    [STATE_PARAMETER] = "parameters", [STATE_RUNNING] = "running",
-    [STATE_OPTIMIZER] = "optimizer",  [STATE_OBSERVER] = "observer",
-    [STATE_PROGRESS] = "progress",    [STATE_PROGRESS + 1] = NULL,
+    [STATE_PARAMETER] = "parameters", [STATE_RUNNING] = "running", [STATE_OPTIMIZER] = "optimizer",
+    [STATE_OBSERVER] = "observer",    [STATE_REPLICA] = "replica", [STATE_PROGRESS] = "progress",
+    [STATE_PROGRESS + 1] = NULL,
 };
 
 void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]) {
@@ -82,6 +84,7 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
         array_writer_put_int(w, "steps", r->result->steps, NULL);
         array_writer_put_int(w, "training_batches", r->batches, NULL);
         train_state_each(r, checkpoint_add, w, NULL);
+        shares_each_replica(r, checkpoint_add, w, NULL);
     }
     free(config);
     return w ? array_writer_finish(w, why) : why->status; /* it keeps the first failure */
@@ -94,6 +97,7 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
     char name[CHECKPOINT_NAME];
     checkpoint_name(item, name);
     if (array_reader_has(f, name)) return array_reader_fill(f, name, &item->array, why);
+    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shares: it begins as the first */
     sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
     sr_hint(why, "it is of a run with another configuration");
     return SR_FORMAT;
@@ -125,6 +129,10 @@ sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     if (!f) return why->status;
     sr_status status = check_data(r, f, why);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
+    if (status == SR_OK) status = shares_make_room(r, why);
+    if (status == SR_OK) status = shares_each_replica(r, fill_item, f, why);
+    if (status == SR_OK) shares_take_replicas(r);
+    shares_forget_replicas(r);
     array_reader_close(f);
     return status;
 }

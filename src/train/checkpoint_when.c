@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "shares.h"
 #include "statnet/progress.h"
 
 sr_status train_interval_read(const char *text, train_interval *every, sr_failure *why) {
@@ -102,7 +103,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     sr_status status = train_interval_read(r->config->checkpoint_every, &r->checkpoint_every, why);
     if (status == SR_OK) status = find_best_metric(r, why);
     checkpoint_prefix(r->config, prefix);
-    if (status != SR_OK || !*prefix) return status;
+    if (status != SR_OK || !*prefix || !trainer_writes(r)) return status;
     status = checkpoint_path(prefix, INT64_MAX, path, why);
     if (status == SR_OK) status = check_directory(prefix, why);
     return status == SR_OK && !r->from ? check_others(r, prefix, why) : status;
@@ -110,9 +111,14 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
 
 /* -- writing */
 
+/* The first rank writes; all know whether it could. */
 static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
-    sr_status status = run_record_flush(r->record, why);
-    return status == SR_OK ? checkpoint_write(r, path, why) : status;
+    sr_status status = shares_keep_replicas(r, why);
+    if (status != SR_OK) return status;
+    if (trainer_writes(r)) status = run_record_flush(r->record, why);
+    if (trainer_writes(r) && status == SR_OK) status = checkpoint_write(r, path, why);
+    shares_forget_replicas(r);
+    return ranks_agree(r->ranks, status, why);
 }
 
 static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
@@ -122,7 +128,7 @@ static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
     if (status != SR_OK) return status;
     r->checkpoint_update = r->result->updates;
     r->checkpoint_clock = progress_clock();
-    return prune(prefix, r->config->keep, why);
+    return trainer_writes(r) ? prune(prefix, r->config->keep, why) : SR_OK;
 }
 
 /* A checkpoint that cannot be written stops the run unless the user wants otherwise. */
@@ -152,8 +158,7 @@ static bool is_due(const trainer *r, bool epoch_ends) {
     if (u == r->updates || trainer_out_of_patience(r)) return true;
     if (every->unit == EVERY_UPDATES) return u % every->count == 0;
     if (every->unit == EVERY_EPOCHS) return epoch_ends && r->data_epoch % every->count == 0;
-    return every->unit == EVERY_SECONDS &&
-           progress_clock() - r->checkpoint_clock >= (double)every->count;
+    return every->unit == EVERY_SECONDS && shares_due(r);
 }
 
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why) {

@@ -86,6 +86,13 @@ static const option rows[] = {
          "bound of every entry of the gradient, before clip-norm; 0: off"),
     INT(TRAIN, "update-freq", update_freq, "1", 1, 65536, "steps",
         "forward/backward passes per update"),
+    INT(TRAIN, "shares", shares, "0", 1, 65536, "shares",
+        "parts of every batch, each with its own batch statistics, which ranks pass; 0: as many as "
+        "ranks"),
+    FLAG(TRAIN, "sync-norm", sync_norm, "no",
+         "batch statistics of bn, pnv, pn and rbn over the rows of all ranks"),
+    REAL(TRAIN, "rank-seconds", rank_seconds, "600", 0, 1e9, "s",
+         "a rank gives up when the others do not answer for so long; 0: never"),
     INT(TRAIN, "epochs", epochs, "10", 1, BIG, "epochs", "passes over the training data"),
     INT(TRAIN, "max-steps", max_steps, "0", 1, BIG, "updates",
         "stop after so many updates; 0: no bound"),

@@ -27,8 +27,20 @@ static sr_status add_item(void *context, const state_item *item, sr_failure *why
     return SR_OK;
 }
 
-void trainer_digest(model *m, char digest[32]) {
+static sr_status add_parameter(void *context, const state_item *item, sr_failure *why) {
+    return item->kind == STATE_PARAMETER ? add_item(context, item, why) : SR_OK;
+}
+
+static void digest_of(model *m, state_visit_fn *add, char digest[32]) {
     uint64_t h = 0xcbf29ce484222325ull;
-    train_model_each(m, add_item, &h, NULL);
+    train_model_each(m, add, &h, NULL);
     snprintf(digest, 32, "%016" PRIx64, h);
+}
+
+void trainer_parameters_digest(model *m, char digest[32]) {
+    digest_of(m, add_parameter, digest);
+}
+
+void trainer_digest(model *m, char digest[32]) {
+    digest_of(m, add_item, digest);
 }

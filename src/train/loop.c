@@ -9,18 +9,14 @@
 #include <string.h>
 
 #include "checkpoint.h"
+#include "shares.h"
 #include "statnet/progress.h"
-
-/* Seconds since *mark, which moves to now. */
-static double lap(double *mark) {
-    double now = progress_clock(), passed = now - *mark;
-    *mark = now;
-    return passed;
-}
 
 /* -- one update */
 
+/* Several ranks stop at the same step: when all know of it. */
 static bool should_stop(const trainer *r) {
+    if (ranks_count(r->ranks) > 1) return shares_stop(r);
     return r->events->stop && r->events->stop(r->events->context);
 }
 
@@ -71,39 +67,6 @@ static bool wants_spectra(const trainer *r) {
     return every && !r->accumulated && (r->result->updates + 1) % every == 0;
 }
 
-static sr_status pass_failure(const trainer *r, sr_failure *why) {
-    const sr_failure *f = tape_failure(r->tape);
-    if (!f) f = run_record_watcher_failed(r->record);
-    if (!f) return SR_OK;
-    return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
-}
-
-/* The forward and backward pass; the summed loss. */
-static sr_status forward_backward(trainer *r, const batch *b, double *loss, sr_failure *why) {
-    train_times *times = &r->result->times;
-    double mark = progress_clock();
-    task_sums sum;
-    pass p = {.tape = r->tape, .batch = b, .mode = NORM_TRAIN, .memory = &r->memory};
-    if (r->data_batch == 0) model_memory_empty(&r->memory);
-    r->tape->profiling = r->config->profile;
-    tape_reset(r->tape, rng_split(&r->random, (uint64_t)r->result->steps), true, true);
-    tensor *value = task_loss(r->task, &r->task_options, r->model, &p, &sum);
-    run_record_look_at_rows(r->record, !isfinite(sum.loss));
-    if (!isfinite(sum.loss)) model_memory_empty(&r->memory); /* it would spoil the steps to come */
-    times->forward += lap(&mark);
-    tape_backward(r->tape, value, 1);
-    const double recorder = run_record_seconds(r->record);
-    times->recorder += recorder;
-    times->backward += lap(&mark) - recorder;
-    if (pass_failure(r, why) != SR_OK) return why->status;
-    r->accumulated++;
-    r->accumulated_tokens += b->tokens;
-    r->loss_sum += sum.loss;
-    r->loss_tokens += b->tokens;
-    *loss = sum.loss;
-    return SR_OK;
-}
-
 static void tell_nonfinite(trainer *r, double loss, double norm) {
     const char *what, *site = run_record_nonfinite(r->record, &what);
     if (r->nonfinite_told || (!site && isfinite(loss) && isfinite(norm))) return;
@@ -148,25 +111,30 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->stepped = true;
     run_record_begin_step(r->record, r->result->steps, wants_spectra(r));
     double sum = 0, norm = 0, mark;
-    sr_status status = forward_backward(r, b, &sum, why);
+    const bool update = r->accumulated + 1 == r->config->update_freq || last;
+    sr_status status = shares_pass(r, b, update, &sum, why);
     if (status != SR_OK) return status;
+    r->accumulated++;
+    r->accumulated_tokens += b->tokens;
+    r->loss_sum += sum;
+    r->loss_tokens += b->tokens;
     double loss = r->last_loss = sum / (double)b->tokens;
     run_step row = {.update = r->result->updates + 1,
                     .tokens = b->tokens,
                     .loss = loss,
                     .lr = NAN,
                     .grad_norm = NAN};
-    if (r->accumulated == r->config->update_freq || last) {
+    if (update) {
         mark = progress_clock();
         status = apply_update(r, &norm, why);
         row.grad_norm = norm;
         row.lr = r->lr;
-        r->result->times.optimizer += lap(&mark);
+        r->result->times.optimizer += progress_lap(&mark);
     }
     row.epoch = r->epoch = epoch_after(r, 1);
     mark = progress_clock();
     run_record_end_step(r->record, &row);
-    r->result->times.recorder += lap(&mark);
+    r->result->times.recorder += progress_lap(&mark);
     if (status == SR_OK) status = trainer_dump_step(r, b, sum, &row, why);
     tell_nonfinite(r, loss, norm);
     tell_progress(r, loss, b->tokens);
@@ -178,33 +146,57 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
 static sr_status frozen_pass(trainer *r, int64_t epoch, int64_t index, model_memory *k,
                              sr_failure *why) {
     batch b;
-    pass p = {.tape = r->tape, .batch = &b, .mode = NORM_BATCH, .memory = k};
+    pass p = {.tape = r->tape, .mode = NORM_BATCH, .memory = k};
     sr_status status = data_batch(r->data, SPLIT_TRAIN, epoch, index, &b, why);
     if (status != SR_OK) return status;
     r->tape->profiling = false;
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)(r->result->steps + 1 + index)), true,
                false);
+    const batch part = shares_own(r, &b, &p);
+    p.batch = &part;
+    if (part.count == 0) return SR_OK;
     if (task_loss(r->task, &r->task_options, r->model, &p, NULL)) return SR_OK;
     const sr_failure *f = tape_failure(r->tape);
+    if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
     return sr_fail(why, f->status, "final pass: %s", f->text);
+}
+
+/* The passes of this rank; *done of them. A signal is looked for where one rank passes alone. */
+static sr_status frozen_passes(trainer *r, int64_t count, int64_t *done, sr_failure *why) {
+    const int64_t epoch = (int64_t)ceil(r->epoch);
+    const bool alone = !r->config->sync_norm || ranks_count(r->ranks) == 1;
+    model_memory k;
+    sr_status status = task_memory(&k, r->model, r->data, SPLIT_TRAIN, true, why);
+    for (*done = 0; *done < count && status == SR_OK; ++*done) {
+        if (alone && r->events->stop && r->events->stop(r->events->context)) break;
+        status = frozen_pass(r, epoch, *done, &k, why);
+    }
+    r->tape->samples = r->tape->sample_first = 0;
+    model_memory_free(&k);
+    return status;
+}
+
+/* Batch statistics of one rank's share are those of the first rank, which passes alone. */
+static sr_status pass_frozen(trainer *r, sr_failure *why) {
+    const int64_t wanted = r->config->final_batches;
+    const int64_t count = wanted && wanted < r->batches ? wanted : r->batches;
+    int64_t done = 0;
+    final_tid *f = final_tid_begin(r->model, why);
+    if (!f) return why->status;
+    sr_status status = frozen_passes(r, count, &done, why);
+    r->finished = done == count;
+    if (status == SR_OK && r->finished) status = run_record_final(r->record, f, done, why);
+    final_tid_end(f);
+    return status;
 }
 
 sr_status trainer_final_pass(trainer *r, sr_failure *why) {
     const double start = progress_clock();
-    const int64_t wanted = r->config->final_batches, epoch = (int64_t)ceil(r->epoch);
-    const int64_t count = wanted && wanted < r->batches ? wanted : r->batches;
-    model_memory k;
-    int64_t done = 0;
-    if (!run_record_has_sites(r->record)) return SR_OK;
-    final_tid *f = final_tid_begin(r->model, why);
-    if (!f) return why->status;
-    sr_status status = task_memory(&k, r->model, r->data, SPLIT_TRAIN, true, why);
-    for (; done < count && status == SR_OK && !should_stop(r); done++)
-        status = frozen_pass(r, epoch, done, &k, why);
-    r->finished = done == count;
-    if (status == SR_OK && r->finished) status = run_record_final(r->record, f, done, why);
-    final_tid_end(f);
-    model_memory_free(&k);
+    if (!strcmp(r->config->record, "none")) return SR_OK;
+    sr_status status = SR_OK;
+    if (trainer_writes(r) || r->config->sync_norm) status = pass_frozen(r, why);
+    status = ranks_agree(r->ranks, status, why);
+    if (status == SR_OK) status = ranks_from_first(r->ranks, &r->finished, sizeof r->finished, why);
     r->result->times.validation += progress_clock() - start;
     return status;
 }
@@ -238,7 +230,7 @@ static sr_status next_step(trainer *r, sr_failure *why) {
     double mark = progress_clock();
     const int64_t i = r->data_batch;
     sr_status status = data_batch(r->data, SPLIT_TRAIN, r->data_epoch, i, &b, why);
-    r->result->times.data += lap(&mark);
+    r->result->times.data += progress_lap(&mark);
     const bool last = i == r->batches - 1;
     r->epoch = epoch_after(r, 0);
     if (status == SR_OK) status = step(r, &b, last, why);
@@ -299,6 +291,7 @@ static sr_status take_over(trainer *r, sr_failure *why) {
     r->tested = run_record_has_eval(r->from->rows, tested.name, steps);
     status =
         run_record_copy(r->record, r->from->rows, steps, embedding_due(r) ? steps : steps - 1, why);
+    status = ranks_agree(r->ranks, status, why);
     return status == SR_OK && r->unevaluated ? evaluate_again(r, why) : status;
 }
 

@@ -1,11 +1,12 @@
 /* setup.c -- opening and closing a run. */
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shares.h"
 #include "statnet/gemm.h"
+#include "statnet/hash.h"
 #include "statnet/progress.h"
 #include "statnet/trained.h"
 #include "trainer.h"
@@ -138,6 +139,11 @@ static void note_projection(const trainer *r) {
                  (long long)r->config->flush_steps, r->config->flush_seconds);
 }
 
+static const char *whose_rows(const trainer *r) {
+    return r->config->sync_norm ? "all rows of a batch, synchronised over the ranks"
+                                : "the first share of each batch (--shares)";
+}
+
 static run_record_options record_options(const trainer *r, const char *command,
                                          const char *config) {
     const train_config *c = r->config;
@@ -153,6 +159,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .task = r->task->name,
         .seed = (uint64_t)c->seed,
         .threads = r->threads,
+        .ranks = r->shares > 1 ? whose_rows(r) : NULL,
         .scalars = strcmp(c->record, "none") != 0,
         .vectors = !strcmp(c->record, "all"),
         .sites = c->record_sites,
@@ -171,6 +178,10 @@ static run_record_options record_options(const trainer *r, const char *command,
 
 static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     if (!*r->config->output) return SR_OK;
+    if (!trainer_writes(r)) {
+        const run_record_options o = record_options(r, command, "");
+        return run_record_observe(r->model, &o, why);
+    }
     char *config = trainer_config_text(r);
     if (!config) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
     train_metric m[TRAIN_METRICS];
@@ -188,16 +199,71 @@ static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     return SR_OK;
 }
 
-sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
-    const train_config *c = r->config;
-    r->threads = c->threads ? (int)c->threads : omp_get_num_procs();
-    r->started = progress_clock();
+/* -- ranks */
+
+/* Ids, pixels, labels of the first training batch. */
+static uint64_t hash_batch(const batch *b) {
+    const int64_t pixels = b->count * b->height * b->width * b->channels;
+    const struct {
+        const void *byte;
+        int64_t size;
+    } part[] = {{b->image, pixels * (int64_t)sizeof(real)},
+                {b->source, b->count * b->source_length * 4},
+                {b->target_out, b->count * b->target_length * 4},
+                {b->feature, b->count * b->features * 4}};
+    uint64_t h = 0;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+        if (part[i].byte) h = h * 31 + hash_bytes(part[i].byte, (size_t)part[i].size);
+    return h;
+}
+
+static sr_status compare_data(const trainer *r, sr_failure *why) {
+    char text[64];
+    batch b;
+    sr_status status = ranks_compare(r->ranks, data_describe(r->data), "data", why);
+    if (status == SR_OK) status = data_batch(r->data, SPLIT_TRAIN, 0, 0, &b, why);
+    if (status != SR_OK) return status;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)hash_batch(&b));
+    return ranks_compare(r->ranks, text, "data", why);
+}
+
+/* (all) Every rank has opened what it reads, and it is the same everywhere. */
+static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *why) {
+    status = ranks_agree(r->ranks, status, why);
+    if (status != SR_OK || ranks_count(r->ranks) == 1) return status;
+    char *config = trainer_config_text(r);
+    if (!config) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
+    status = ranks_compare(r->ranks, STATREC_VERSION " " STATREC_GIT, "statrec", why);
+    if (status == SR_OK) status = ranks_compare(r->ranks, config, "options", why);
+    free(config);
+    return status == SR_OK ? compare_data(r, why) : status;
+}
+
+static sr_status join_ranks(trainer *r, sr_failure *why) {
+    r->shares = r->config->shares ? (int)r->config->shares : 1;
+    r->ranks = r->events->ranks;
+    if (!r->ranks) r->ranks = r->alone = ranks_open_one(why);
+    if (!r->ranks) return why->status;
+    r->threads = ranks_threads(r->ranks, (int)r->config->threads);
     gemm_setup(r->threads);
-    rng root = rng_create((uint64_t)c->seed);
-    r->random = rng_split(&root, 1);
-    const bool replaces = c->force || r->from;
-    sr_status status = *c->output ? run_record_check_path(c->output, replaces, why) : SR_OK;
-    if (status == SR_OK) status = trainer_dump_open(r, why);
+    if (ranks_count(r->ranks) == 1) return SR_OK;
+    char text[RANKS_TEXT];
+    sr_status status = ranks_look_at_cores(r->ranks, r->threads, text, why);
+    trainer_note(r, "%s, %d shares of every batch%s", ranks_describe(r->ranks), r->shares,
+                 r->config->sync_norm ? ", batch statistics synchronised" : "");
+    if (*text) trainer_warn(r, "%s", text);
+    return status;
+}
+
+/* -- a run */
+
+/* What a rank can find wrong by itself. */
+static sr_status open_inputs(trainer *r, sr_failure *why) {
+    const train_config *c = r->config;
+    const bool replaces = c->force || r->from, writes = trainer_writes(r);
+    sr_status status = SR_OK;
+    if (*c->output && writes) status = run_record_check_path(c->output, replaces, why);
+    if (status == SR_OK && writes) status = trainer_dump_open(r, why);
     if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);
     if (status == SR_OK) status = trainer_open_patience(r, why);
@@ -205,10 +271,23 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     if (status == SR_OK)
         status = task_memory(&r->memory, r->model, r->data, SPLIT_TRAIN, true, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
+    return status;
+}
+
+sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
+    const train_config *c = r->config;
+    r->started = progress_clock();
+    rng root = rng_create((uint64_t)c->seed);
+    r->random = rng_split(&root, 1);
+    sr_status status = join_ranks(r, why);
+    if (status != SR_OK) return status;
+    status = compare_ranks(r, open_inputs(r, why), why);
+    if (status == SR_OK) status = shares_open(r, why);
     if (status == SR_OK) status = trainer_checkpoints_open(r, why);
     if (status == SR_OK) status = open_record(r, command, why);
-    if (status == SR_OK) status = trainer_dump_weights(r, why);
-    return status;
+    if (status == SR_OK) status = shares_recorded(r, why);
+    if (status == SR_OK && trainer_writes(r)) status = trainer_dump_weights(r, why);
+    return ranks_agree(r->ranks, status, why);
 }
 
 /* A run that never made a step leaves no file behind, and what it was to go on with as it was. */
@@ -236,6 +315,8 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
         *why = r->checkpoint_lost, so_far = why->status;
     sr_status status = close_record(r, so_far, why);
     tape_free(r->tape);
+    shares_close(r);
+    ranks_close(r->alone, NULL);
     model_memory_free(&r->memory);
     model_free(r->model);
     data_close(r->data);

@@ -4,6 +4,8 @@
 
 #include "statnet/npz.h"
 #include "statnet/observe.h"
+#include "statnet/pass.h"
+#include "statnet/ranks.h"
 #include "statnet/state.h"
 #include "statnet/train.h"
 #include "statnet/trained.h"
@@ -33,7 +35,13 @@ typedef struct trainer {
     schedule schedule;
     model_memory memory; /* of the training text; without rows where the model carries nothing */
     tape *tape;
-    run_record *record;                      /* NULL without a run file */
+    ranks *ranks;                 /* the processes of the run */
+    ranks *alone;                 /* owned: where nobody gave any */
+    int shares;                   /* of every batch, over all ranks */
+    struct shares *sharing;       /* this rank's; owned (shares.c) */
+    struct gradient_sum *leaving; /* watches the backward pass that comes next; NULL: none */
+    sr_failure exchange_failed;   /* of the normalizations */
+    run_record *record;           /* NULL without a run file, and on other ranks */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
     int64_t batches;                         /* steps of an epoch */
     int64_t updates;                         /* planned */
@@ -65,6 +73,14 @@ typedef struct trainer {
     sr_failure
         checkpoint_lost; /* the first that could not be written, under --on-write-error continue */
 } trainer;
+
+/* The first rank writes files, evaluates and tells; the others follow. */
+static inline bool trainer_writes(const trainer *r) {
+    return ranks_rank(r->ranks) == 0;
+}
+
+/* One forward and backward pass of a batch or a share of one; its summed loss (train_pass.c). */
+sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why);
 
 /* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */
 sr_status trainer_open(trainer *r, const char *command, sr_failure *why);
@@ -129,8 +145,9 @@ void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why);
 sr_status trainer_checkpoint_last(trainer *r, sr_failure *why);
 
-/* 16 hexadecimal digits over all weights and running state. */
+/* 16 hexadecimal digits over all weights and running state; over the weights. */
 void trainer_digest(model *m, char digest[32]);
+void trainer_parameters_digest(model *m, char digest[32]);
 
 void trainer_note(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Options as a .conf file, options of the normalizations in use as comments; malloc'd, NULL when out

@@ -65,6 +65,21 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     return row->decode(&d, value, e->decoded, &r->unevaluated, why);
 }
 
+/* (all) What the first rank measured, on every rank; all have the same parameters, or the run ends. */
+static sr_status share_result(trainer *r, train_eval *e, sr_status status, sr_failure *why) {
+    char digest[32];
+    if (ranks_count(r->ranks) == 1) return status;
+    const train_eval own = *e;
+    status = ranks_agree(r->ranks, status, why);
+    if (status == SR_OK) status = ranks_from_first(r->ranks, e, sizeof *e, why);
+    if (status == SR_OK)
+        status = ranks_from_first(r->ranks, &r->unevaluated, sizeof r->unevaluated, why);
+    e->task = own.task, e->condition = own.condition; /* addresses of this process */
+    trainer_parameters_digest(r->model, digest);
+    if (status == SR_OK) status = ranks_compare(r->ranks, digest, "parameters", why);
+    return status;
+}
+
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e) {
     int64_t tokens;
     e->task = r->task;
@@ -83,7 +98,8 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
         .lr = r->lr,
     };
     trainer_eval_begin(r, split, &e);
-    sr_status status = measure(r, &e, why);
+    sr_status status = trainer_writes(r) ? measure(r, &e, why) : SR_OK;
+    status = share_result(r, &e, status, why);
     if (status != SR_OK || r->unevaluated) return status;
     r->validations += split == SPLIT_VALID;
     e.seconds = progress_clock() - r->started;

@@ -2,6 +2,7 @@
  * not repeat, evaluation, wrong arguments. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../src/engine/dropout_mask.h"
 #include "../check.h"
@@ -113,10 +114,36 @@ static void evaluation_returns_the_input(void **state) {
 
 static void rounding_of_p(void **state) {
     (void)state;
-    assert_int_equal(dropout_mask_create(1, 1e-6).threshold, 0);
-    assert_true(dropout_mask_create(1, 1e-6).scale == 1);
-    assert_int_equal(dropout_mask_create(1, 0.25).threshold, 16384);
-    assert_int_equal(dropout_mask_create(1, 1 - 1e-9).threshold, 65535);
+    tape *t = reals_tape(1);
+    assert_int_equal(dropout_mask_create(t, N, 1e-6).threshold, 0);
+    assert_true(dropout_mask_create(t, N, 1e-6).scale == 1);
+    assert_int_equal(dropout_mask_create(t, N, 0.25).threshold, 16384);
+    assert_int_equal(dropout_mask_create(t, N, 1 - 1e-9).threshold, 65535);
+    tape_free(t);
+}
+
+/* Seven samples of 333 elements, shared out as 3, 0 and 4: words of the stream are cut. */
+static void shares_drop_what_the_whole_drops(void **state) {
+    (void)state;
+    enum { SAMPLES = 7, EACH = 333 };
+    real whole[SAMPLES * EACH];
+    const int64_t first[] = {0, 3, 3, SAMPLES};
+    tape *t = reals_tape(2);
+    tensor *x = tape_tensor(t, 2, (int64_t[]){SAMPLES, EACH});
+    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)(i + 1);
+    memcpy(whole, op_dropout(t, x, 0.4)->value, sizeof whole);
+    for (int s = 0; s < 3; s++) {
+        const int64_t samples = first[s + 1] - first[s];
+        if (samples == 0) continue;
+        tape_reset(t, rng_create(1), true, true);
+        t->sample_first = first[s], t->samples = samples;
+        tensor *part = tape_tensor(t, 2, (int64_t[]){samples, EACH});
+        for (int64_t i = 0; i < part->count; i++) part->value[i] = (real)(first[s] * EACH + i + 1);
+        const tensor *y = op_dropout(t, part, 0.4);
+        for (int64_t i = 0; i < y->count; i++)
+            assert_true(y->value[i] == whole[first[s] * EACH + i]);
+    }
+    tape_free(t);
 }
 
 static void nan_is_data(void **state) {
@@ -149,6 +176,7 @@ int main(void) {
         cmocka_unit_test(element_numbers_decide),
         cmocka_unit_test(evaluation_returns_the_input),
         cmocka_unit_test(rounding_of_p),
+        cmocka_unit_test(shares_drop_what_the_whole_drops),
         cmocka_unit_test(nan_is_data),
         cmocka_unit_test(wrong_arguments),
     };

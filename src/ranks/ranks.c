@@ -1,0 +1,221 @@
+/* ranks.c -- see ranks.h: what is the same for one process and for several. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks_inner.h"
+#include "statnet/hash.h"
+
+/* -- opening ----------------------------------------------------------------------------------- */
+
+int ranks_launched(const char **name) {
+    static const struct {
+        const char *variable, *name;
+    } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "mpirun"},
+                     {"PMI_SIZE", "mpirun"},
+                     {"SLURM_STEP_NUM_TASKS", "srun"}};
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        const char *text = getenv(launchers[i].variable);
+        const int count = text ? atoi(text) : 0;
+        *name = launchers[i].name;
+        if (count > 1) return count;
+    }
+    return 1;
+}
+
+int ranks_launched_rank(void) {
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                            "SLURM_PROCID"};
+    const char *name;
+    if (ranks_launched(&name) == 1) return 0;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (getenv(variables[i])) return atoi(getenv(variables[i]));
+    return 0;
+}
+
+/* Several processes that do not know of each other would all write one file. */
+static sr_status check_launched(const ranks *k, sr_failure *why) {
+    const char *name;
+    const int launched = ranks_launched(&name);
+    if (k->count > 1 || launched == 1) return SR_OK;
+#ifdef USE_MPI
+    sr_fail(why, SR_USAGE, "%s started %d processes, MPI knows of this one alone", name, launched);
+    sr_hint(why, "srun --mpi=pmix, or the mpirun of the MPI that statrec was built with");
+#else
+    sr_fail(why, SR_USAGE, "%s started %d processes of a statrec that was built without MPI", name,
+            launched);
+    sr_hint(why, "make MPI=1 builds one that trains in several (docs/scaling.md)");
+#endif
+    return SR_USAGE;
+}
+
+ranks *ranks_open_one(sr_failure *why) {
+    ranks *k = calloc(1, sizeof *k);
+    if (!k) {
+        sr_fail(why, SR_MEMORY, "out of memory for the ranks");
+        return NULL;
+    }
+    *k = (ranks){.kind = &ranks_alone, .count = 1, .neighbours = 1};
+    snprintf(k->text, sizeof k->text, "1 rank");
+    return k;
+}
+
+ranks *ranks_open(double seconds, sr_failure *why) {
+    ranks *k = ranks_open_one(why);
+    if (!k) return NULL;
+    k->seconds = seconds;
+    sr_status status = SR_OK;
+#ifdef USE_MPI
+    status = ranks_mpi_open(k, why);
+#endif
+    if (status == SR_OK) status = check_launched(k, why);
+    if (status == SR_OK) return k;
+    free(k);
+    return NULL;
+}
+
+void ranks_close(ranks *k, const sr_failure *failure) {
+    if (!k) return;
+    k->kind->close(k, failure);
+    free(k);
+}
+
+int ranks_rank(const ranks *k) {
+    return k->rank;
+}
+
+int ranks_count(const ranks *k) {
+    return k->count;
+}
+
+const char *ranks_describe(const ranks *k) {
+    return k->text;
+}
+
+/* -- exchanges --------------------------------------------------------------------------------- */
+
+static sr_status check_whole(const ranks *k, sr_failure *why) {
+    return k->broken ? sr_fail(why, SR_STATE, "the ranks have lost each other") : SR_OK;
+}
+
+/* What failed once must not be waited for again. */
+static sr_status keep_broken(ranks *k, sr_status status) {
+    k->broken |= status != SR_OK;
+    return status;
+}
+
+sr_status ranks_gather(ranks *k, double *all, int64_t width, sr_failure *why) {
+    if (check_whole(k, why) != SR_OK) return SR_STATE;
+    k->all_know = false; /* the run went on */
+    return keep_broken(k, k->kind->gather(k, all, width, why));
+}
+
+sr_status ranks_from_first(ranks *k, void *data, size_t bytes, sr_failure *why) {
+    if (check_whole(k, why) != SR_OK) return SR_STATE;
+    return keep_broken(k, k->kind->broadcast(k, 0, data, bytes, why));
+}
+
+/* The first rank whose row of `all` [count] is not 0; -1: none. */
+static int first_set(const ranks *k, const double *all) {
+    for (int r = 0; r < k->count; r++)
+        if (all[r] != 0) return r;
+    return -1;
+}
+
+sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why) {
+    char first_is_here = 0;
+    if (k->count == 1 || k->broken) return own;
+    if (ranks_from_first(k, &first_is_here, 1, why) != SR_OK) return why->status;
+    double *all = calloc((size_t)k->count, sizeof *all);
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
+    all[k->rank] = (double)own;
+    sr_status status = ranks_gather(k, all, 1, why);
+    const int failed = status == SR_OK ? first_set(k, all) : -1;
+    const sr_status theirs = failed < 0 ? SR_OK : (sr_status)all[failed];
+    free(all);
+    if (status != SR_OK || failed < 0) return status;
+    sr_failure told = {0};
+    if (failed == k->rank) told = *why;
+    status = keep_broken(k, k->kind->broadcast(k, failed, &told, sizeof told, why));
+    if (status != SR_OK) return status;
+    k->all_know = true;
+    if (failed == k->rank) return own;
+    *why = (sr_failure){0};
+    if (failed > 0)
+        sr_fail(why, theirs, "rank %d: %s", failed, told.text);
+    else
+        sr_fail(why, theirs, "%s", told.text);
+    sr_hint(why, "%s", told.hint);
+    return theirs;
+}
+
+/* The first rank that sent another number than rank 0; -1: none. */
+static int first_other(const ranks *k, const double *all) {
+    for (int r = 1; r < k->count; r++)
+        if (all[r] != all[0]) return r;
+    return -1;
+}
+
+/* A double holds 53 bits. */
+static double fingerprint(const char *text) {
+    return (double)(hash_bytes(text, strlen(text)) >> 11);
+}
+
+sr_status ranks_compare(ranks *k, const char *text, const char *what, sr_failure *why) {
+    if (k->count == 1) return SR_OK;
+    double *all = calloc((size_t)k->count, sizeof *all);
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
+    all[k->rank] = fingerprint(text);
+    sr_status status = ranks_gather(k, all, 1, why);
+    const int other = status == SR_OK ? first_other(k, all) : -1;
+    free(all);
+    if (other < 0) return status;
+    k->all_know = true;
+    return sr_fail(why, SR_USAGE, "rank %d has other %s than rank 0", other, what);
+}
+
+/* -- transfers --------------------------------------------------------------------------------- */
+
+ranks_transfer *ranks_send_pieces(ranks *k, const int *parts, real *const *own, int64_t length,
+                                  sr_failure *why) {
+    if (check_whole(k, why) != SR_OK) return NULL;
+    ranks_transfer *t = calloc(1, sizeof *t);
+    if (!t) {
+        sr_fail(why, SR_MEMORY, "out of memory for a transfer");
+        return NULL;
+    }
+    *t = (ranks_transfer){.ranks = k, .length = length, .parts = parts};
+    for (int r = 0; r < k->count; r++) t->total += parts[r];
+    t->width = piece_begins(t, k->rank + 1) - piece_begins(t, k->rank);
+    t->piece = malloc((size_t)(t->total * t->width + 1) * sizeof *t->piece);
+    if (!t->piece) sr_fail(why, SR_MEMORY, "out of memory for %d pieces", t->total);
+    if (t->piece && keep_broken(k, k->kind->send(t, own, why)) == SR_OK) return t;
+    ranks_transfer_free(t);
+    return NULL;
+}
+
+bool ranks_pieces_here(ranks_transfer *t) {
+    return t->ranks->kind->here(t);
+}
+
+real *ranks_pieces(ranks_transfer *t, int64_t *width) {
+    *width = t->width;
+    return t->piece;
+}
+
+sr_status ranks_return_pieces(ranks_transfer *t, real *to, sr_failure *why) {
+    if (check_whole(t->ranks, why) != SR_OK) return SR_STATE;
+    return keep_broken(t->ranks, t->ranks->kind->give_back(t, to, why));
+}
+
+sr_status ranks_finish(ranks_transfer *t, sr_failure *why) {
+    if (check_whole(t->ranks, why) != SR_OK) return SR_STATE;
+    return keep_broken(t->ranks, t->ranks->kind->finish(t, why));
+}
+
+void ranks_transfer_free(ranks_transfer *t) {
+    if (!t) return;
+    t->ranks->kind->free(t);
+    free(t->piece);
+    free(t);
+}

@@ -1,0 +1,26 @@
+/* gradient_sum.h -- the sum of the gradients of all shares of an update, on every rank. */
+#ifndef TRAIN_GRADIENT_SUM_H
+#define TRAIN_GRADIENT_SUM_H
+
+#include "statnet/params.h"
+#include "statnet/ranks.h"
+
+typedef struct gradient_sum gradient_sum;
+
+/* Rank r of R (world) has the shares first(r) .. first(r+1)-1 of S. */
+static inline int gradient_share_first(int shares, int world, int rank) {
+    return (int)((int64_t)shares * rank / world);
+}
+
+/* The i-th share of this rank has the gradient params_block(p, i). NULL on failure. The others
+ * outlive it. */
+gradient_sum *gradient_sum_create(ranks *k, params *p, int shares, int threads, sr_failure *why);
+void gradient_sum_free(gradient_sum *g);
+
+/* The backward pass of the tape that comes next is the last of this update: gradients that it leaves
+ * behind are on their way while it goes on. */
+void gradient_sum_watch(gradient_sum *g, tape *t);
+/* (all) After it, or where there was none: params_block(p, 0) is the sum, the gradient of p. */
+sr_status gradient_sum_finish(gradient_sum *g, tape *t, sr_failure *why);
+
+#endif

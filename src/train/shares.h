@@ -1,0 +1,35 @@
+/* shares.h -- a step whose batch is shared out among passes and processes. */
+#ifndef TRAIN_SHARES_H
+#define TRAIN_SHARES_H
+
+#include "gradient_sum.h"
+#include "trainer.h"
+
+/* Gradients of this rank's shares; refuses what cannot be shared out. Before the record is opened. */
+sr_status shares_open(trainer *r, sr_failure *why);
+/* Running values of this rank's shares: behind the record, whose observers keep some. */
+sr_status shares_recorded(trainer *r, sr_failure *why);
+void shares_close(trainer *r);
+
+/* (all) The forward and backward passes of a step over batch b; *loss: the summed loss of all shares.
+ * update: the step closes an update, and the parameters' gradient is then that of all its shares. */
+sr_status shares_pass(trainer *r, const batch *b, bool update, double *loss, sr_failure *why);
+/* As told behind the last step: a signal came to one of several ranks; a checkpoint is due by the first
+ * one's clock. */
+bool shares_stop(const trainer *r);
+bool shares_due(const trainer *r);
+
+/* The share of a batch that the final pass of this rank is made of, its first; *p as it is to be
+ * passed. */
+batch shares_own(const trainer *r, const batch *b, pass *p);
+
+/* Running values of every share for a checkpoint, until they are forgotten; nothing where there is one
+ * set of them. Keep (all): before it is written. Make room: before it is read, all as the first
+ * share's are now. Take: behind that. Each: those of the shares behind the first. */
+sr_status shares_keep_replicas(trainer *r, sr_failure *why);
+sr_status shares_make_room(trainer *r, sr_failure *why);
+void shares_take_replicas(trainer *r);
+void shares_forget_replicas(trainer *r);
+sr_status shares_each_replica(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why);
+
+#endif
