@@ -19,18 +19,20 @@ rows [R, d]       one after the other in the tensor's own precision. Of float32 
                   so that it is taken up to _ROWS rows with means of up to _MEAN deviations.
 
 variance = 1/inverse^2 - eps is right to 2.4e-7 (1 + eps/variance): not taken where a feature's
-variance is below eps/_EPS (dead features, too). These are looked at on the CPU; elsewhere looking
-would make the host wait for the device, whose kernels add up in trees.
+variance is below eps/_EPS (dead features, too). Looking costs as much as all else, so a site that
+was within a quarter of these limits in the step before is not looked at (trust). Nor are tensors on
+other devices: the host would have to wait, and their kernels add up in trees.
 """
 import time
 
 import torch
 
-from . import _sums
+from . import _passes, _sums
 
-NAMES = frozenset(("NativeBatchNormBackward0", "CudnnBatchNormBackward0",
-                   "MiopenBatchNormBackward0"))
+_NAMES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
 _ROWS, _MEAN, _EPS = 8192, 2.0, 8.0
+_MARGIN = 4  # of what is trusted
+UNKNOWN = False, False
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -47,30 +49,65 @@ def _in_rows(y):
     return y.dim() == 2 or y.movedim(1, -1).is_contiguous()
 
 
-def _exact(mean, inverse, y, eps):
+def _exact(tap, mean, inverse, y):
+    """Whether the sums of this pass, whose result is y, are good enough."""
     if mean.dtype == torch.float64 or mean.device.type != "cpu":
         return True
-    if not inverse.amax().item() ** 2 * eps * (1 + 1 / _EPS) <= 1:
+    tap.in_rows = _in_rows(y)
+    if tap.in_rows and y.numel() > _ROWS * y.shape[1]:
         return False
-    if not _in_rows(y):
-        return True
-    return (y.numel() <= _ROWS * y.shape[1]
-            and (mean * inverse).abs_().amax().item() <= _MEAN)
+    if not tap.trusted[0] and not inverse.amax().item() ** 2 * tap.site.eps * (1 + 1 / _EPS) <= 1:
+        return False
+    return not tap.in_rows or tap.trusted[1] or (mean * inverse).abs_().amax().item() <= _MEAN
+
+
+def trust(taps, hosts):
+    """Looks once a step at what all sites had: tap.trusted, of variances and of means.
+
+    hosts: HostPasses of this process.
+    """
+    fast = {tap.site: tap for tap in taps if tap.fast}
+    found = {}
+    for block in {id(one.block): one.block for one in hosts}.values():
+        here = [one for one in hosts if one.block is block and one.site in fast]
+        if not here:
+            continue
+        variance, mean = block[_passes.VARIANCE], block[_passes.MEAN]
+        least = _MARGIN / _EPS * max(one.site.eps for one in here)
+        rows = [one for one in here if fast[one.site].in_rows]
+        high = _everywhere(variance >= least, here)
+        near = _everywhere(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, rows) if rows else {}
+        for site, sound in high.items():
+            before = found.get(site, (True, True))
+            found[site] = before[0] and sound, before[1] and near.get(site, False)
+    for site, tap in fast.items():
+        tap.trusted = found.get(site, UNKNOWN)
+
+
+def _everywhere(true, hosts):
+    """By site, whether it is true of all features of all its passes."""
+    whole, found = bool(true.all()), {}
+    for one in hosts:
+        here = whole or bool(true[one.start:one.start + one.width].all())
+        found[one.site] = here and found.get(one.site, True)
+    return found
 
 
 def caught(tap, module, output):
     """Whether the node of this output will tell: a NodeCatch waits at it."""
     node, own = output.grad_fn, module._parameters
-    if node is None or node.name() not in NAMES or output.output_nr != 0:
-        return False
+    if type(node) is not tap.node_type:
+        if node is None or node.name() not in _NAMES:
+            return False
+        tap.node_type = type(node)
     weight, bias = own.get("weight"), own.get("bias")
     if (weight is None or bias is None or weight.dtype in _HALVES or not weight.requires_grad
-            or not bias.requires_grad):
+            or not bias.requires_grad or output.output_nr != 0):
         return False
-    moments = node._saved_result1, node._saved_result2
-    if moments[0].dtype in _HALVES or not _exact(*moments, output, tap.site.eps):
+    mean, inverse = node._saved_result1, node._saved_result2
+    if mean.dtype in _HALVES or not _exact(tap, mean, inverse, output):
         return False
-    catch = NodeCatch(tap, moments, output)
+    catch = NodeCatch(tap, mean, inverse, weight, output)
     if tap.shared.norms:
         node.register_prehook(catch.square)
     node.register_hook(catch)
@@ -78,18 +115,23 @@ def caught(tap, module, output):
 
 
 class NodeCatch:
-    """A forward pass that waits for the backward pass of its node."""
-    __slots__ = ("tap", "moments", "counts", "serial", "squares", "width")
+    """A forward pass that waits for the backward pass of its node.
 
-    def __init__(self, tap, moments, output):
+    What it does is little; what costs is that the processor has not seen it for a while.
+    """
+    __slots__ = ("tap", "mean", "inverse", "weight", "counts", "serial", "squares", "width")
+
+    def __init__(self, tap, mean, inverse, weight, output):
         tap.shared.serial += 1
         shape, self.width = output.shape, tap.width
-        self.tap, self.moments, self.serial, self.squares = tap, moments, tap.shared.serial, None
+        self.tap, self.serial, self.squares = tap, tap.shared.serial, None
+        self.mean, self.inverse, self.weight = mean, inverse, weight
         self.counts = output.numel() // self.width, shape[0] if len(shape) > 2 else 0, 0
 
     def _guarded(self, work, values):
-        shared = self.tap.shared
-        if not shared.on or self.tap.outdone(self.serial):
+        tap = self.tap
+        shared = tap.shared
+        if not shared.on or tap.outdone(self.serial):
             return
         start = time.perf_counter()
         try:
@@ -104,7 +146,7 @@ class NodeCatch:
 
     def square(self, grads):
         """Prehook: g is read while it still is in the cache."""
-        if self.moments is not None and grads[0] is not None:
+        if self.mean is not None and grads[0] is not None:
             self._guarded(self._take_squares, grads[0])
 
     def _take_squares(self, g):
@@ -113,14 +155,14 @@ class NodeCatch:
 
     def __call__(self, inputs, grads):
         """Hook behind the node: gradients of x, weight and bias. The first backward pass counts."""
-        if self.moments is not None:
+        if self.mean is not None:
             self._guarded(self._take, inputs)
-            self.moments = self.squares = None
+            self.mean = self.inverse = self.weight = self.squares = None
 
     def _take(self, inputs):
-        tap, (_, sum_gx, sum_g) = self.tap, inputs[:3]
+        tap, sum_gx, sum_g = self.tap, inputs[1], inputs[2]
         if sum_gx is None or sum_g is None:
             tap.misfit = "a backward pass asked for no gradients of its weight and bias"
         elif self.squares is not None or not tap.shared.norms:
-            tap.keep("batch_norm", (*self.moments, sum_g, sum_gx, self.squares), self.counts,
-                     self.serial)
+            tap.keep("batch_norm", (self.mean, self.inverse, sum_g, sum_gx, self.squares),
+                     self.weight, self.counts, self.serial)

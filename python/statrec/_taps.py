@@ -117,6 +117,7 @@ class Tap:
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
         self.device, self.stored, self.running = None, [], None
+        self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.module = weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -247,20 +248,19 @@ class Tap:
         weight = getattr(module, "weight", None)
         return None if weight is None else weight.detach().reshape(-1)
 
-    def keep(self, kind, tensors, counts, serial):
+    def keep(self, kind, tensors, gamma, counts, serial):
         """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
 
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
-        gamma = self.gain()
         if tensors[0].device.type == "cpu":
             told = self._stored(kind, tensors, gamma, counts, serial)
         else:
             *known, last = tensors
             known.append(torch.zeros_like(known[0]) if last is None else last)
             told = Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
-                        None if gamma is None else gamma.clone(), serial)
+                        None if gamma is None else gamma.detach().clone(), serial)
         self.arrived(told)
 
     def _stored(self, kind, tensors, gamma, counts, serial):
@@ -269,8 +269,11 @@ class Tap:
             block = torch.ones(6, self.width, dtype=torch.float64)
             self.stored.append((block, block.unbind()))
         block, rows = self.stored[place]
-        pairs = [(to, tensor) for to, tensor in zip(rows, (*tensors, gamma)) if tensor is not None]
-        copy_all([to for to, _ in pairs], [tensor for _, tensor in pairs])
+        to, tensors = list(rows), [*tensors, gamma]
+        for row in (5, 4):
+            if tensors[row] is None:
+                del to[row], tensors[row]
+        copy_all(to, tensors)
         return Pass(self.site, kind, rows[:5], counts, None if gamma is None else rows[5], serial,
                     block)
 
@@ -342,7 +345,8 @@ class _Catch:
             return
         sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean,
                                    self.tap.shared.norms)
-        self.tap.keep("sums", (self.mean, self.variance, *sums), self.counts, self.serial)
+        self.tap.keep("sums", (self.mean, self.variance, *sums), self.tap.gain(), self.counts,
+                      self.serial)
 
 
 class _Through(torch.autograd.Function):

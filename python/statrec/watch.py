@@ -19,7 +19,7 @@ import weakref
 import torch
 from torch import nn
 
-from . import _passes, _ranks, _running, _sites, _taps
+from . import _nodes, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
@@ -183,6 +183,7 @@ class Watch:
         hosts, told, running = self._fetched(passes, numbers, scale)
         if self._gathered is None:
             self._settle()
+        _nodes.trust(self._taps, hosts)
         hosts = self._from_ranks(hosts)
         if self._shared.failure is not None:
             raise self._shared.failure
