@@ -292,6 +292,20 @@ class Trust(NodeCase):
             run.step()
             self.assertEqual(run._taps[0].trusted[0], False)
 
+    def test_by_site_and_by_the_last_step(self):
+        """One site with small variances; a step in which a site is not recorded."""
+        model = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 6), nn.BatchNorm1d(6))
+        nn.init.eye_(model[1].weight).data.mul_(1.6e-3)  # variance 2.6e-6, eps/4
+        nn.init.zeros_(model[1].bias)
+        with fake_watch(model) as run:
+            model(torch.randn(64, 6)).square().mean().backward()
+            run.step()
+            self.assertEqual(self.read, [])
+            self.assertEqual([tap.trusted[0] for tap in run._taps], [True, False])
+            with self.assertWarns(RuntimeWarning):
+                run.step()
+            self.assertEqual([tap.trusted for tap in run._taps], [_nodes.UNKNOWN] * 2)
+
     def test_many_rows_are_never_trusted(self):
         small, large = torch.randn(64, 6), torch.randn(9001, 6)
         looked, run = self.steps(nn.BatchNorm1d(6), small, large)
