@@ -6,7 +6,7 @@
 VERSION := 0.1.0
 MODE    ?= release
 MPI     ?= 0
-BUILD   ?= build/$(MODE)$(if $(filter 1,$(MPI)),-mpi)
+BUILD   ?= build/$(MODE)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
@@ -70,12 +70,14 @@ ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
 endif
-# Training in several processes, with the MPI whose mpicc is found (Open MPI, MPICH).
+# Training in several processes, with the MPI whose mpicc is found (Open MPI, MPICH). Only src/ranks is
+# compiled otherwise; programs are linked by mpicc.
+LINKER := $(CC)
 ifeq ($(MPI),1)
-MPICC    ?= mpicc
-override CC := $(MPICC)
-CPPFLAGS += -DUSE_MPI
+MPICC  ?= mpicc
+LINKER := OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC)
 endif
+RANKS_CC := $(LINKER) $(if $(filter 1,$(MPI)),-DUSE_MPI)
 LDFLAGS  += -Wl,--as-needed
 
 Q := $(if $(filter 1,$(V)),,@)
@@ -106,6 +108,15 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(Q),printf '  CC   %s\n' $<,:)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/ranks_flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(RANKS_CC))' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(BUILD)/obj/src/ranks/%.o: src/ranks/%.c $(BUILD)/flags $(BUILD)/ranks_flags
+	@mkdir -p $(@D)
+	@$(if $(Q),printf '  CC   %s\n' $<,:)
+	$(Q)$(RANKS_CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 # The commit goes into one object only, so that a commit does not rebuild everything.
 GIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -142,7 +153,7 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='sr_*' $(@:.a=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
-LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 $(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
 	@mkdir -p $(@D)
@@ -166,7 +177,7 @@ $(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/*.c))
 define test_rule
 $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(call test_libs_of,$(1))
 	@mkdir -p $$(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
+	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
 $(foreach l,$(LAYERS),$(eval $(call test_rule,$(l))))
 
@@ -195,6 +206,12 @@ check-all: check ## everything of check, and the same tests under the address sa
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
 	$(Q)sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
+check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
+	$(Q)test '$(MPI)' = 1 || { echo 'make: check-mpi wants MPI=1' >&2; exit 2; }
+	$(Q)sh tests/install_packages.sh mpi
+	$(Q)$(MAKE) --no-print-directory MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
+	$(Q)sh tests/run_mpi.sh $(BUILD)
+.PHONY: check-mpi
 # For every submission: the rooms whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
