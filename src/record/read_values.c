@@ -274,13 +274,18 @@ static sr_status count_records(const sr_runfile *f, const char *name, sr_run_emb
     h5_close_dataset(set);
     status = open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &set, &values, why);
     if (f->cut_at) stored = h5_whole_rows(set, stored, f->cut_at);
+    const int64_t whole = status == SR_OK ? h5_stored_bytes(set) / 8 / e->values : 0;
+    if (whole < stored && !f->cut_at) stored = whole;
     h5_close_dataset(set);
     e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
     if (stored < e->records) e->records = stored;
     return status;
 }
 
-/* All but the method. */
+/* All but the method. A run may have declared a matrix and recorded nothing of it: so many values
+ * are believed without any. */
+enum { EMBEDDING_VALUES = 1 << 17 };
+
 static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                 sr_failure *why) {
     *e = SR_INIT(sr_run_embedding, .rows = 0);
@@ -296,6 +301,9 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (status != SR_OK) return status;
     e->values = e->rows < e->cols ? e->rows : e->cols;
     if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);
+    if (e->values > EMBEDDING_VALUES && e->values > h5_file_bytes(f->file) / 8)
+        return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
+                       group, (long long)e->values, (long long)h5_file_bytes(f->file));
     return count_records(f, name, e, why);
 }
 

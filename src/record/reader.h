@@ -86,6 +86,10 @@ sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
+/* The same for one whose size was fixed when the file was made: every value is stored, and memory may
+ * be taken for all. */
+sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
+                            h5_id *set, h5_shape *shape, sr_failure *why);
 /* The same for a column of a table of format.h. */
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
