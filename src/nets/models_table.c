@@ -38,6 +38,7 @@ static model *start(const model_row *row, const model_options *o, sr_failure *wh
     }
     m->row = row;
     params_init(&m->params, o->seed);
+    m->params.most = o->most_parameters;
     return m;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "durable.h"
@@ -178,6 +179,9 @@ static sr_status check_format(const array_reader *r, const char *format, int64_t
 static sr_status check_file(const char *path, sr_failure *why) {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
     char first[8] = "";
+    struct stat s;
+    if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_IO, "%s: not a regular file", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     ssize_t got = read(fd, first, sizeof first);
