@@ -290,6 +290,9 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = read_site_texts(f, scratch, why);
     if (status == SR_OK) status = read_site_numbers(f, scratch, why);
     if (status == SR_OK) status = check_sites(f, why);
+    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
+        if (!site_names_add(&f->site_of, f->site, i))
+            status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
     free(scratch);
     return status;
 }
@@ -460,6 +463,7 @@ void sr_run_close(sr_runfile *f) {
         next = d->next;
         free(d);
     }
+    reader_free_bands(f), site_names_free(&f->site_of);
     free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);
 }

@@ -16,9 +16,7 @@ const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site) {
 }
 
 int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
-    for (int64_t i = 0; i < f->info.sites; i++)
-        if (strcmp(f->site[i].name, name) == 0) return i;
-    return -1;
+    return site_names_find(&f->site_of, f->site, name);
 }
 
 /* -- names ----------------------------------------------------------------------------------- */
@@ -195,6 +193,8 @@ sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int
     if (status != SR_OK) return status;
     int64_t columns = site < 0 ? f->info.sites : 1;
     h5_rows rows = {first, count, site < 0 ? 0 : site, columns, columns};
+    if (site >= 0 && reader_is_banded(f, count))
+        return reader_read_band(f, c, &rows, read_column, value, why);
     return read_column(f, c, &rows, H5_FLOAT32, value, why);
 }
 

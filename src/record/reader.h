@@ -5,6 +5,7 @@
 
 #include "dataset_layout.h"
 #include "h5.h"
+#include "site_names.h"
 #include "statrec/runfile.h"
 #include "writer.h"
 
@@ -25,9 +26,18 @@ typedef struct reader_kept {
     bool direct; /* chunks are not cached */
 } reader_kept;
 
+/* Rows of some neighbouring sites of a scalar (read_band.c). */
+typedef struct reader_band {
+    const run_column *column; /* NULL: nothing yet */
+    h5_rows rows;             /* columns: of these sites */
+    float *value;             /* [rows.count, rows.columns] */
+} reader_band;
+
 typedef struct reader_shelf {
     reader_kept kept[16]; /* each may hold 1 MiB of chunks */
     int next;             /* place of the next column that is not there */
+    reader_band band[16];
+    int next_band;
 } reader_shelf;
 
 /* Something that was found damaged when the file was opened. */
@@ -64,6 +74,7 @@ struct sr_runfile {
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
+    site_names site_of; /* by name */
     reader_metric *metric; /* [metrics] by place */
     int metrics;
     reader_declared *declared; /* [declared_count] */
@@ -130,6 +141,14 @@ sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int 
 /* Singular values: none is negative or larger than the one before; NaN may stand anywhere. */
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
+
+/* read_band.c: whether a site's values are worth a band; rows of one of its sites. */
+typedef sr_status reader_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                              h5_type type, void *value, sr_failure *why);
+void reader_free_bands(sr_runfile *f);
+bool reader_is_banded(const sr_runfile *f, int64_t count);
+sr_status reader_read_band(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                           reader_part *read, float *value, sr_failure *why);
 
 /* method.c: fills what the method is from its name, for files that do not tell. */
 void reader_guess_method(sr_run_site *site);

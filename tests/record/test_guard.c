@@ -365,12 +365,12 @@ static void test_embeddings(void **state) {
 /* Each reads FILE; a %s of its arguments is a name that it may write. */
 static const char *const programs[] = {
     "statrec info FILE",
-    "statrec info --values FILE",
+    "statrec info --format json FILE",
     "statrec check FILE",
     "statrec recover FILE -o OUT.h5 --force",
     "statrec export FILE -o OUT.npz --force",
     "statrec diagnose FILE",
-    "statrec train --resume FILE",
+    "statrec resume FILE",
     "stat-alpha FILE",
     "stat-batch FILE",
     "stat-batchmix FILE",
@@ -383,7 +383,7 @@ static const char *const programs[] = {
     "stat-gradnorm FILE",
     "stat-lngrad FILE",
     "stat-outlier FILE",
-    "stat-scalar g_mu FILE",
+    "stat-scalar FILE --stat g_mu",
     "stat-svd FILE",
     "stat-table FILE",
     "stat-tid FILE",
