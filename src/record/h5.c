@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "h5_inner.h"
@@ -144,6 +145,12 @@ int h5_descriptor(h5_id file) {
     return fd;
 }
 
+int64_t h5_file_bytes(h5_id file) {
+    struct stat s;
+    const int fd = h5_descriptor(file);
+    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
+}
+
 void h5_divert(h5_id file) {
     const int fd = h5_descriptor(file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
     if (sink >= 0) dup2(sink, fd), close(sink);
@@ -253,10 +260,16 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     bool ok = access >= 0 && (cache < 0 || H5Pset_chunk_cache(access, 521, (size_t)cache, 1) >= 0);
     hid_t id = ok && h5_reach(file, path) >= 0 ? H5Dopen2(file, path, access) : -1;
-    if (id >= 0 && !h5_guard_dataset(file, id)) h5_release(id), id = -1;
+    if (id >= 0 && !h5_guard_dataset(id, h5_file_bytes(file))) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
     h5_release(access);
     return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
+}
+
+sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why) {
+    h5_errors q = h5_quiet();
+    const bool ok = h5_guard_stored(set, h5_file_bytes(file));
+    return h5_end(q, ok, why, SR_FORMAT, file, path, "open dataset");
 }
 
 void h5_close_dataset(h5_id set) {
@@ -372,7 +385,7 @@ static hid_t open_attribute(hid_t file, const char *object, const char *name, H5
                             size_t *size) {
     if (h5_reach(file, object) < 0) return -1;
     hid_t id = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
-    if (id < 0 || h5_guard_attribute(file, id, class, size)) return id;
+    if (id < 0 || h5_guard_attribute(id, class, h5_file_bytes(file), size)) return id;
     h5_release(id);
     return -1;
 }

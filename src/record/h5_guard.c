@@ -14,7 +14,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "h5_inner.h"
 
@@ -28,12 +27,6 @@ static bool refuse(const char *reason) {
     H5Epush2(H5E_DEFAULT, __FILE__, h5_guard_name, __LINE__, H5E_ERR_CLS, H5E_ARGS, H5E_BADVALUE,
              "%s", reason);
     return false;
-}
-
-int64_t h5_file_bytes(h5_id file) {
-    struct stat s;
-    const int fd = h5_descriptor(file);
-    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
 }
 
 /* -- the way there --------------------------------------------------------------------------- */
@@ -100,7 +93,7 @@ htri_t h5_reach(hid_t file, const char *path) {
 
 /* -- what is there --------------------------------------------------------------------------- */
 
-bool h5_guard_type(hid_t type) {
+static bool check_type(hid_t type) {
     if (H5Tcommitted(type) > 0) return refuse("of a type that is an object of its own");
     const H5T_class_t class = H5Tget_class(type);
     if (class == H5T_STRING)
@@ -158,7 +151,7 @@ static bool read_extent(hid_t set, extent *e) {
         ok = e->rank >= 0;
     } else if (ok && class != H5S_SCALAR)
         ok = refuse("without a shape");
-    ok = ok && h5_guard_type(type);
+    ok = ok && check_type(type);
     if (ok) e->bytes = H5Tget_size(type);
     h5_release(type), h5_release(space);
     return ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
@@ -195,8 +188,8 @@ static bool check_sizes(hid_t set, hid_t properties, const extent *e) {
     return check_stored(set, e);
 }
 
-bool h5_guard_dataset(hid_t file, hid_t set) {
-    extent e = {.file = (hsize_t)h5_file_bytes(file)};
+bool h5_guard_dataset(hid_t set, int64_t file_bytes) {
+    extent e = {.file = (hsize_t)file_bytes};
     hid_t properties = H5Dget_create_plist(set);
     const bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e) &&
                     check_sizes(set, properties, &e);
@@ -204,20 +197,18 @@ bool h5_guard_dataset(hid_t file, hid_t set) {
     return ok;
 }
 
-sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why) {
-    h5_errors q = h5_quiet();
-    extent e = {.file = (hsize_t)h5_file_bytes(file)};
-    const bool ok = read_extent(set, &e) && check_stored(set, &e);
-    return h5_end(q, ok, why, SR_FORMAT, file, path, "open dataset");
+bool h5_guard_stored(hid_t set, int64_t file_bytes) {
+    extent e = {.file = (hsize_t)file_bytes};
+    return read_extent(set, &e) && check_stored(set, &e);
 }
 
 /* One value of a known type, whose bytes are in the file; size of a value to *size. */
-bool h5_guard_attribute(hid_t file, hid_t attribute, H5T_class_t class, size_t *size) {
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size) {
     hid_t type = H5Aget_type(attribute), space = type < 0 ? -1 : H5Aget_space(attribute);
-    bool ok = space >= 0 && h5_guard_type(type);
+    bool ok = space >= 0 && check_type(type);
     if (ok && (H5Tget_class(type) != class || H5Sget_simple_extent_npoints(space) != 1))
         ok = refuse(class == H5T_STRING ? "not one text of fixed length" : "not one whole number");
     *size = ok ? H5Tget_size(type) : 0;
     h5_release(type), h5_release(space);
-    return ok && ((int64_t)*size <= h5_file_bytes(file) || refuse("longer than the file"));
+    return ok && ((int64_t)*size <= file_bytes || refuse("longer than the file"));
 }

@@ -37,10 +37,11 @@ h5_type h5_name_type(hid_t type);
  * below 0 when something else does, or damage hides it. */
 htri_t h5_reach(hid_t file, const char *path);
 /* Once it is open and before anything is read of it: false, and the reason on the error stack. */
-bool h5_guard_dataset(hid_t file, hid_t set);
-bool h5_guard_type(hid_t type);
-/* Also: one value of this class; its bytes to *size. */
-bool h5_guard_attribute(hid_t file, hid_t attribute, H5T_class_t class, size_t *size);
+bool h5_guard_dataset(hid_t set, int64_t file_bytes);
+/* Every value of a dataset is stored. */
+bool h5_guard_stored(hid_t set, int64_t file_bytes);
+/* An attribute is one value of this class; its bytes to *size. */
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size);
 extern const char h5_guard_name[]; /* function's name of its reasons on the stack */
 
 #endif
