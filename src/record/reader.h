@@ -33,11 +33,19 @@ typedef struct reader_band {
     float *value;             /* [rows.count, rows.columns] */
 } reader_band;
 
+/* Whether a column has values: programs ask at every site, and opening a dataset takes its time. */
+typedef struct reader_answer {
+    const run_column *column;
+    bool has;
+} reader_answer;
+
 typedef struct reader_shelf {
     reader_kept kept[16]; /* each may hold 1 MiB of chunks */
     int next;             /* place of the next column that is not there */
     reader_band band[16];
     int next_band;
+    reader_answer answer[64];
+    int answers;
 } reader_shelf;
 
 /* Something that was found damaged when the file was opened. */
@@ -74,7 +82,7 @@ struct sr_runfile {
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
-    site_names site_of; /* by name */
+    site_names site_of;    /* by name */
     reader_metric *metric; /* [metrics] by place */
     int metrics;
     reader_declared *declared; /* [declared_count] */
