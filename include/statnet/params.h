@@ -21,7 +21,7 @@ typedef struct params {
     int count, capacity;
     bool fan_in; /* weights of linear layers begin U(1/sqrt(fan_in)), whatever their own rule */
     rng random;  /* initialisation; each parameter draws from the split of its number */
-    sr_failure failure; /* sticky, as in the tape */
+    sr_failure failure;  /* sticky, as in the tape */
     int64_t most, total; /* numbers that there may be (0: any), and are */
 } params;
 
