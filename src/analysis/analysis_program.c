@@ -67,6 +67,7 @@ static int run_program(const analysis_program *p, bool without_runs, int argc, c
     sr_failure why = {0};
     if (tool_wants_help(&t)) return print_help(p, &t);
     if (tool_wants_version(&t)) return tool_print_version(&t);
+    tool_refuse_plugins();
     char *command = tool_command(&t);
     sr_status status = command ? run_options(p, without_runs, &t, command, &why)
                                : sr_fail(&why, SR_MEMORY, "out of memory");

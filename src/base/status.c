@@ -11,10 +11,12 @@ const char *sr_version(void) {
     return STATREC_VERSION;
 }
 
-/* A name or a line of a file may bring anything along. */
+/* A name or a line of a file may bring anything along; C1, U+0080 to U+009F, is 0xc2 and one more byte. */
 static void keep_one_line(char *text) {
-    for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f) *text = '?';
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if ((*c < ' ' && *c != '\t') || *c == 0x7f) *c = '?';
+        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) c[0] = c[1] = '?';
+    }
 }
 
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {

@@ -338,6 +338,7 @@ int main(int argc, char **argv) {
     }
     if (tool_wants_version(&t)) return tool_print_version(&t);
     tool_catch_signals();
+    tool_refuse_plugins();
     const sr_status status = run_statplot(argc, argv, &why);
     if (tool_signal()) return 128 + tool_signal();
     return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));

@@ -82,6 +82,7 @@ int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
     tool_survive_file_limit();
+    tool_refuse_plugins();
     if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0)
         return run_help(&t);
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {

@@ -10,6 +10,7 @@
 #include "statnet/plot.h"
 #include "statnet/share.h"
 #include "statnet/tool.h"
+#include "statnet/utf8.h"
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 
@@ -30,8 +31,11 @@ void plot_error_line(const char *path, char *line, size_t size) {
     if (!in) return;
     while (fgets(next, sizeof next, in)) {
         next[strcspn(next, "\n")] = 0;
-        for (char *c = next; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+        for (char *c = next; *c;) {
+            const int bytes = utf8_shown(c);
+            if (!bytes) *c = ' ';
+            c += bytes ? bytes : 1;
+        }
         const bool named = names_line(next);
         if (named || (!found && next[strspn(next, " ")])) snprintf(line, size, "%s", next);
         found = line[0] != 0;

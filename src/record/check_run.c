@@ -181,7 +181,7 @@ static sr_status check_columns_of_sites(const walk *w) {
     h5_shape shape;
     const sr_run_info *info = &w->f->info;
     sr_status status =
-        reader_open(w->f, "/sites/column_site", H5_INT32, 1, 0, &set, &shape, w->why);
+        reader_open_fixed(w->f, "/sites/column_site", H5_INT32, 1, &set, &shape, w->why);
     if (status != SR_OK) return status;
     int32_t *site = calloc((size_t)info->width + 1, sizeof *site);
     if (!site) status = sr_fail(w->why, SR_MEMORY, "%s: columns", w->f->path);
@@ -206,8 +206,9 @@ static void check_embeddings(walk *w) {
         char path[2 * SR_NAME_SIZE];
         snprintf(path, sizeof path, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
         status = sr_run_get_embedding(w->f, name, &e, w->why);
-        double *value = status == SR_OK ? calloc((size_t)e.values, sizeof *value) : NULL;
-        if (status == SR_OK && !value)
+        const bool any = status == SR_OK && e.records > 0;
+        double *value = any ? calloc((size_t)e.values, sizeof *value) : NULL;
+        if (any && !value)
             status = sr_fail(w->why, SR_MEMORY, "%s: embedding %s", w->f->path, name);
         for (int64_t k = 0, last = 0; status == SR_OK && k < e.records; k++) {
             status = sr_run_singular_values(w->f, name, k, &step, value, w->why);

@@ -93,7 +93,11 @@ sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void
                         sr_failure *why);
 sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer, sr_failure *why);
 
-/* Reading. */
+/* Reading. What is no part of a run file -- links other than hard ones, values in other files, other
+ * filters and types, sizes without bytes -- is refused before it is read (h5_guard.c). */
+int64_t h5_file_bytes(h5_id file); /* that are there now */
+/* Every value of a dataset that is of fixed size is stored: memory may be taken for all of them. */
+sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why);
 /* Also true where damage hides whether it is there: opening it then tells what is damaged. */
 bool h5_has(h5_id file, const char *path);
 /* cache: bytes of chunks that are kept between two reads; 0: chunks go straight into the reader's

@@ -5,6 +5,7 @@
 
 #include "dataset_layout.h"
 #include "h5.h"
+#include "site_names.h"
 #include "statrec/runfile.h"
 #include "writer.h"
 
@@ -25,9 +26,26 @@ typedef struct reader_kept {
     bool direct; /* chunks are not cached */
 } reader_kept;
 
+/* Rows of some neighbouring sites of a scalar (read_band.c). */
+typedef struct reader_band {
+    const run_column *column; /* NULL: nothing yet */
+    h5_rows rows;             /* columns: of these sites */
+    float *value;             /* [rows.count, rows.columns] */
+} reader_band;
+
+/* Whether a column has values: programs ask at every site, and opening a dataset takes its time. */
+typedef struct reader_answer {
+    const run_column *column;
+    bool has;
+} reader_answer;
+
 typedef struct reader_shelf {
     reader_kept kept[16]; /* each may hold 1 MiB of chunks */
     int next;             /* place of the next column that is not there */
+    reader_band band[16];
+    int next_band;
+    reader_answer answer[64];
+    int answers;
 } reader_shelf;
 
 /* Something that was found damaged when the file was opened. */
@@ -64,6 +82,7 @@ struct sr_runfile {
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
+    site_names site_of;    /* by name */
     reader_metric *metric; /* [metrics] by place */
     int metrics;
     reader_declared *declared; /* [declared_count] */
@@ -86,6 +105,10 @@ sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
+/* The same for one whose size was fixed when the file was made: every value is stored, and memory may
+ * be taken for all. */
+sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
+                            h5_id *set, h5_shape *shape, sr_failure *why);
 /* The same for a column of a table of format.h. */
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
@@ -126,6 +149,14 @@ sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int 
 /* Singular values: none is negative or larger than the one before; NaN may stand anywhere. */
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
+
+/* read_band.c: whether a site's values are worth a band; rows of one of its sites. */
+typedef sr_status reader_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                              h5_type type, void *value, sr_failure *why);
+void reader_free_bands(sr_runfile *f);
+bool reader_is_banded(const sr_runfile *f, int64_t count);
+sr_status reader_read_band(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                           reader_part *read, float *value, sr_failure *why);
 
 /* method.c: fills what the method is from its name, for files that do not tell. */
 void reader_guess_method(sr_run_site *site);

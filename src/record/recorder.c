@@ -43,6 +43,7 @@ static void free_recorder(sr_recorder *r) {
     RUN_TEXTS(FREE)
     FREE(ranks)
 #undef FREE
+    site_names_free(&r->names);
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
     free(r->embedding), free(r->path), free(r->part);
     free(r);
@@ -170,9 +171,8 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
                        "family %s",
                        r->path, s->name, s->axis ? s->axis : "", s->uses ? s->uses : "",
                        s->constants ? s->constants : "", sr_family_name(s->family));
-    for (int64_t i = 0; i < r->sites; i++)
-        if (strcmp(r->site[i].name, s->name) == 0)
-            return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
+    if (site_names_find(&r->names, r->site, s->name) >= 0)
+        return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
     return SR_OK;
 }
 
@@ -207,6 +207,8 @@ int sr_add_site(sr_recorder *r, const sr_site *given) {
     r->expected[r->sites] = run_family_vectors(s->family);
     r->expected_scalars[r->sites] = scalars_of(at);
     r->width += s->width;
+    if (!site_names_add(&r->names, r->site, r->sites))
+        return sr_fail(&r->failure, SR_MEMORY, "%s: names of sites", r->path), -1;
     return (int)r->sites++;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "raw_passes.h"
+#include "site_names.h"
 #include "statrec/record.h"
 #include "struct_size.h"
 #include "writer.h"
@@ -42,6 +43,7 @@ struct sr_recorder {
     sr_run_site *site;                     /* [site_capacity] */
     site_state *state;                     /* [site_capacity] */
     uint32_t *expected, *expected_scalars; /* [site_capacity] */
+    site_names names;
     run_embedding *embedding;
     int embeddings;
 
