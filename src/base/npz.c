@@ -219,6 +219,17 @@ const char *npz_name(npz_reader *r, int64_t i) {
     return r->name;
 }
 
+/* What an entry says that it unpacks to is believed as far as its archive may take memory: 64 MiB and
+ * four times its own size. */
+static sr_status check_size(const npz_reader *r, const char *name, zip_uint64_t size,
+                            sr_failure *why) {
+    struct stat file;
+    if (stat(r->path, &file) != 0) return sr_fail(why, SR_IO, "%s: %s", r->path, strerror(errno));
+    if (size <= (64u << 20) + 4 * (zip_uint64_t)file.st_size) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: %s: unpacks to %llu bytes; the archive has %lld", r->path,
+                   name, (unsigned long long)size, (long long)file.st_size);
+}
+
 /* All bytes of an entry, malloc'd; its checksum is compared when its end is seen. */
 static char *read_entry(npz_reader *r, const char *name, int64_t *size, sr_failure *why) {
     zip_stat_t s;
@@ -226,6 +237,9 @@ static char *read_entry(npz_reader *r, const char *name, int64_t *size, sr_failu
     char beyond, *bytes = NULL;
     if (zip_stat(r->zip, name, 0, &s) != 0 || !(file = zip_fopen_index(r->zip, s.index, 0))) {
         fail_zip(r->path, name, zip_get_error(r->zip), why);
+    } else if (check_size(r, name, s.size, why) != SR_OK) {
+        zip_fclose(file);
+        return NULL;
     } else if (!(bytes = malloc((size_t)s.size + 1))) {
         sr_fail(why, SR_MEMORY, "%s: %s: out of memory", r->path, name);
     } else if (zip_fread(file, bytes, s.size) != (zip_int64_t)s.size ||
