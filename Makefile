@@ -149,6 +149,12 @@ $(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c s
 	@mkdir -p $(@D)
 	$(LINK)
 
+# A statrec whose calls and allocations fail on demand, for tests.
+FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
+$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+
 $(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(call libs_of,plot)
 	@mkdir -p $(@D)
 	$(LINK)
@@ -171,7 +177,7 @@ $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wi
 endef
 $(foreach l,$(LAYERS),$(eval $(call test_rule,$(l))))
 
-tests: $(TESTS) ## build the test programs of this MODE
+tests: $(TESTS) $(BUILD)/faulty/statrec ## build the test programs of this MODE
 .PHONY: tests
 
 unit: tests ## run the test programs of this MODE
@@ -209,10 +215,19 @@ check-installed:
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 	$(Q)sh tests/run_python.sh build/release
-check-all: check ## everything of check, and the same tests under the address sanitizer
+check-all: check ## everything of check, the same tests under the address sanitizer, and torture (nightly)
 	$(Q)$(MAKE) --no-print-directory MODE=asan all unit replay
 	$(Q)sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
+	$(Q)$(MAKE) --no-print-directory torture
+# Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
+torture: ## every place where a run may be killed, fail or be damaged (an hour or two)
+	$(Q)$(MAKE) --no-print-directory MODE=release all tests
+	$(Q)sh tests/torture.sh build/release
+	$(Q)$(MAKE) --no-print-directory MODE=asan all tests
+	$(Q)sh tests/torture.sh build/asan training
+	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
+.PHONY: torture
 # For every submission: the rooms whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
