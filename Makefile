@@ -297,6 +297,10 @@ lint: ## clang-format, clang and shellcheck over all files; tools that are missi
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
 .PHONY: lint
 
+analyze: ## clang's static analyser over the rooms that read files of others
+	$(Q)sh tests/analyze.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp
+.PHONY: analyze
+
 format: ## reformat every C file
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 .PHONY: format

@@ -23,7 +23,7 @@ static const char train[] =
     "--encoder-layers 1 --decoder-layers 1 --data synth-pairs --limit 400 --max-tokens 256 "
     "--threads 1 --quiet --max-steps 24 --validate-interval-updates 8 --checkpoint-every 6 --keep "
     "2 "
-    "--flush-steps 4 --record all --norm bn";
+    "--flush-steps 4 --flush-seconds 86400 --record all --norm bn";
 
 static double reference[STEPS];
 static char digest[32];
@@ -43,7 +43,7 @@ static const char *faulty(void) {
 
 /* -- what a file holds */
 
-/* Rows with the reference's losses; -1: no run file. Wrong ones fail the test. */
+/* Rows with the reference's losses; -1: none can be read. Wrong ones fail the test. */
 static int64_t right_rows(const char *name) {
     double loss[STEPS];
     sr_failure why = {0};
@@ -51,13 +51,13 @@ static int64_t right_rows(const char *name) {
     if (!f) return -1;
     const int64_t rows = sr_run_get_info(f)->steps;
     assert_true(rows <= STEPS);
-    check_ok(sr_run_step_reals(f, "loss", 0, rows, loss, &why), &why);
-    for (int64_t i = 0; i < rows; i++)
+    const bool readable = sr_run_step_reals(f, "loss", 0, rows, loss, &why) == SR_OK;
+    for (int64_t i = 0; i < rows && readable; i++)
         if (loss[i] != reference[i])
             fail_msg("row %lld of %s: loss %.17g instead of %.17g", (long long)i, name, loss[i],
                      reference[i]);
     sr_run_close(f);
-    return rows;
+    return readable ? rows : -1; /* refused, by name: nothing wrong was given */
 }
 
 static void expect_whole(const char *after) {
@@ -274,8 +274,7 @@ static void fail_allocations(const char *command) {
         if (r.status != 0) expect_told(after, &r, NULL);
         told += r.status != 0;
         if (r.status != 0 && !strstr(r.err, "memory")) {
-            otherwise++;
-            printf("%s: no word of memory: %s", after, r.err);
+            if (++otherwise <= 5) printf("%s: no word of memory: %s", after, r.err);
         }
         program_free(&r);
     }
