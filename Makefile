@@ -225,7 +225,7 @@ torture: ## every place where a run may be killed, fail or be damaged (an hour o
 	$(Q)$(MAKE) --no-print-directory MODE=release all tests
 	$(Q)sh tests/torture.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=asan all tests
-	$(Q)sh tests/torture.sh build/asan training
+	$(Q)TORTURE_PLACES=100 sh tests/torture.sh build/asan training
 	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
 .PHONY: torture
 # For every submission: the rooms whose tests are quick, without those that run whole programs.

@@ -1,12 +1,13 @@
 #!/bin/sh
 # usage: torture.sh BUILDDIR [NAME...]
 # The tests that have a few places to try in `make check`, with many: each row of the table below is a
-# test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped. A line
+# test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped.
+# TORTURE_PLACES=N gives every row N. A line
 # each, the end of the log of one that fails, and exit status 1 then.
 #
 #   name         program                    places  seconds
 rows='
-    training     tests/train/test_torture     1000     3600
+    training     tests/train/test_torture     1000     7200
     faults       tests/record/test_faults     1000      600
     cut          tests/record/test_cut        1000      600
     damage       tests/record/test_damage    10000     1200
@@ -33,10 +34,10 @@ while read -r name program places seconds; do
     [ -n "$name" ] || continue
     wanted "$name" "$@" || continue
     ran=$((ran + 1)) began=$(date +%s)
-    STATREC_TORTURE=$places
+    STATREC_TORTURE=${TORTURE_PLACES:-$places}
     timeout --kill-after=10 "$seconds" "$build/$program" >"$log" 2>&1 </dev/null
     status=$?
-    printf '%-12s %6d places, %5d s: ' "$name" "$places" $(($(date +%s) - began))
+    printf '%-12s %6d places, %5d s: ' "$name" "$STATREC_TORTURE" $(($(date +%s) - began))
     if [ $status -eq 0 ]; then echo passed; else
         failed=$((failed + 1))
         [ $status -eq 124 ] && echo "stopped after $seconds s" || echo "FAILED, exit status $status"
