@@ -90,6 +90,7 @@ void fuzz_expect(bool holds, const char *what) {
 void fuzz_expect_reason(bool failed, const sr_failure *why) {
     fuzz_expect(failed == (why->status != SR_OK), "a failure without a status, or the reverse");
     if (!failed) return;
+    fuzz_expect(why->status != SR_MEMORY, why->text); /* it was believed what it said */
     for (const char *c = why->text; *c; c++)
         if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f) {
             fprintf(stderr, "fuzz: byte %d in the message: %s\n", *c, why->text);

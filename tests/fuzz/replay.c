@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz.h"
 
-enum { SECONDS = 20 }; /* for one input */
+enum { SECONDS = 20, MEGABYTES = 512 }; /* for one input; beyond what the program takes itself */
 
 static int told = STDERR_FILENO;
 static char current[4096];
@@ -62,6 +63,18 @@ static int replay(const char *path) {
     return count;
 }
 
+/* The sanitizer reserves more than any limit. */
+static void limit_memory(void) {
+#ifndef __SANITIZE_ADDRESS__
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%ld", &pages) != 1) return;
+    fclose(f);
+    const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)MEGABYTES << 20);
+    setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+#endif
+}
+
 int main(int argc, char **argv) {
     const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
     int count = 0;
@@ -76,6 +89,7 @@ int main(int argc, char **argv) {
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) return 1;
 #endif
+    limit_memory();
     for (int i = 1; i < argc; i++) count += replay(argv[i]);
     dprintf(told, "%d inputs\n", count);
     return count > 0 ? 0 : 1;
