@@ -15,6 +15,7 @@ printf '%s\n' "$files" |
         clang --analyze -include tests/analyze.h -Xclang -analyzer-output=text -o /dev/null "$@" 2>"$findings"
 ran=$?
 count=$(grep -c ': warning: ' "$findings")
-[ "$ran" -eq 0 ] && [ "$count" -eq 0 ] || cat "$findings"
+status=$((ran != 0 || count != 0))
+[ $status -eq 0 ] || cat "$findings"
 echo "analyze: $(printf '%s\n' "$files" | wc -l) files, $count findings"
-[ "$ran" -eq 0 ] && [ "$count" -eq 0 ]
+exit $status
