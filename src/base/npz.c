@@ -229,6 +229,17 @@ const char *npz_name(npz_reader *r, int64_t i) {
     return r->name;
 }
 
+/* What an entry says that it unpacks to is believed as far as its archive may take memory: 64 MiB and
+ * four times its own size. */
+static sr_status check_size(const npz_reader *r, const char *name, zip_uint64_t size,
+                            sr_failure *why) {
+    struct stat file;
+    if (stat(r->path, &file) != 0) return sr_fail(why, SR_IO, "%s: %s", r->path, strerror(errno));
+    if (size <= (64u << 20) + 4 * (zip_uint64_t)file.st_size) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: %s: unpacks to %llu bytes; the archive has %lld", r->path,
+                   name, (unsigned long long)size, (long long)file.st_size);
+}
+
 /* The size that the archive says is one that the bytes of the entry can make. */
 static sr_status check_entry(const npz_reader *r, const char *name, const zip_stat_t *s,
                              sr_failure *why) {
@@ -253,7 +264,8 @@ static zip_file_t *open_entry(npz_reader *r, const char *name, int64_t *size, sr
         fail_zip(r->path, name, zip_get_error(r->zip), why);
         return NULL;
     }
-    if (check_entry(r, name, &s, why) != SR_OK) return NULL;
+    if (check_entry(r, name, &s, why) != SR_OK || check_size(r, name, s.size, why) != SR_OK)
+        return NULL;
     zip_file_t *file = zip_fopen_index(r->zip, s.index, 0);
     if (!file) fail_zip(r->path, name, zip_get_error(r->zip), why);
     *size = (int64_t)s.size;

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int sr_abi_version(void) {
     return SR_ABI_VERSION;
@@ -19,12 +20,19 @@ static void keep_one_line(char *text) {
     }
 }
 
+/* What there was no memory for does not say that there was none. */
+static void say_memory(char *text, size_t size) {
+    const size_t used = strlen(text);
+    if (!strstr(text, "memory")) snprintf(text + used, size - used, ": out of memory");
+}
+
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
     if (!why || why->status != SR_OK) return status;
     va_list args;
     va_start(args, format);
     vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
+    if (status == SR_MEMORY) say_memory(why->text, sizeof why->text);
     keep_one_line(why->text);
     why->status = status;
     return status;
