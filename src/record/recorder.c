@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alive.h"
+
 /* -- small things ---------------------------------------------------------------------------- */
 
 static double now_seconds(void) {
@@ -100,6 +102,7 @@ static sr_status create_file(sr_recorder *r, sr_failure *why) {
     if (stat(r->part, &s) != 0)
         return sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
     r->device = s.st_dev, r->inode = s.st_ino;
+    alive_hold(h5_descriptor(r->writer.file));
     return SR_OK;
 }
 
@@ -377,7 +380,8 @@ bool sr_wants_vectors(const sr_recorder *r) {
 
 static sr_status flush(sr_recorder *r) {
     r->clock_flush = recorder_clock(), r->unflushed = 0;
-    return writer_flush(&r->writer, &r->failure);
+    sr_status status = writer_flush(&r->writer, &r->failure);
+    return status == SR_OK ? writer_keep(&r->writer, naming_check(r, &r->failure)) : status;
 }
 
 sr_status sr_flush(sr_recorder *r) {

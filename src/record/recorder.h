@@ -64,10 +64,10 @@ struct sr_recorder {
     pid_t owner;        /* process that may write */
     dev_t device;       /* of PATH.part */
     ino_t inode;
-    bool resuming; /* options.resume, and nothing is copied yet */
-    bool replaces; /* PATH was there at the start and force says to replace it */
-    dev_t old_device;
-    ino_t old_inode;
+    bool resuming;                 /* options.resume, and nothing is copied yet */
+    bool replaces;                 /* PATH was there at the start and force says to replace it */
+    dev_t old_device, home_device; /* home: the working directory at the start */
+    ino_t old_inode, home_inode;
 };
 
 /* put_spectra.c: memory for a row of spectra; the row of this step, without values yet. */
@@ -139,6 +139,8 @@ sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* 
 /* The new file, which has taken over all of PATH.part that it resumes, becomes PATH.part. */
 sr_status naming_take_over(sr_recorder *r, sr_failure *why);
 sr_status naming_publish(sr_recorder *r, sr_failure *why);
+/* SR_IO when the file that is being written is not under its name any more. */
+sr_status naming_check(const sr_recorder *r, sr_failure *why);
 
 /* method.c: what the method of a site is, as the host says it or as it follows from the family.
  * False when it contradicts the family. */

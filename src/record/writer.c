@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alive.h"
+
 enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
 /* After a failed write HDF5 must be left alone: its caches hold what it could not write. What was
@@ -19,12 +21,12 @@ sr_status writer_keep(run_writer *w, sr_status status) {
     if (status == SR_OK || w->broken) return status;
     w->broken = true;
     h5_divert(w->file);
+    alive_let_go(h5_descriptor(w->file));
     return status;
 }
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
     *w = (run_writer){.path = path, .evals.capacity = EVAL_CAPACITY, .running.last = -1};
-    h5_disown_exit();
     return writer_keep(w, h5_create(path, &w->file, why));
 }
 
