@@ -269,6 +269,9 @@ sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const valu
  * last step: call it where you save a state that you may go on from. The last
  * SR_RUNNING_KEPT of them are there. */
 sr_status sr_flush(sr_recorder *r);
+/* The waiting rows alone, when there are any. Call it before something that takes long and does not
+ * call the recorder (a validation): every other call looks whether rows have waited for flush_seconds. */
+sr_status sr_flush_rows(sr_recorder *r);
 /* Copies the readable rows with step <= up_to_step (< 0: all) of the run file `from`, whose sites
  * and embeddings must be those of r, before the first step of r; of an embedding's rows those with
  * step <= embeddings_up_to. `created` becomes that of the file. result may be NULL. The running

@@ -334,7 +334,7 @@ sr_status recorder_start(sr_recorder *r) {
     w->embedding = r->embedding, w->embeddings = r->embeddings;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
-    r->clock_flush = recorder_clock();
+    r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
 }
@@ -361,7 +361,7 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
     if (step < 0 || step <= r->step)
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
-    if (recorder_start(r) != SR_OK) return recorder_check(r);
+    if (recorder_start(r) != SR_OK || flushing_when_due(r) != SR_OK) return recorder_check(r);
     const double began = recorder_clock();
     pacing_begin_step(r);
     widen_spacing(r);
@@ -378,35 +378,14 @@ bool sr_wants_vectors(const sr_recorder *r) {
     return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
 }
 
-static sr_status flush(sr_recorder *r) {
-    r->clock_flush = recorder_clock(), r->unflushed = 0;
-    sr_status status = writer_flush(&r->writer, &r->failure);
-    return status == SR_OK ? writer_keep(&r->writer, naming_check(r, &r->failure)) : status;
-}
-
-sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
-        return recorder_check(r);
-    const double began = recorder_clock();
-    if (running_put(r) != SR_OK || flush(r) != SR_OK) return recorder_check(r);
-    r->own_seconds += recorder_clock() - began;
-    return SR_OK;
-}
-
-static sr_status flush_when_due(sr_recorder *r) {
-    double now = recorder_clock();
-    if (r->unflushed < r->options.flush_steps && now - r->clock_flush < r->options.flush_seconds)
-        return SR_OK;
-    return flush(r);
-}
-
 static void end_row(sr_recorder *r, const sr_step *row) {
     const int64_t ints[RUN_STEP_INTS] = {r->step, row->update, row->tokens};
     double seconds = r->seconds_before + recorder_clock() - r->clock_start;
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
     pacing_end_step(r);
     writer_end_step(&r->writer, ints, reals);
-    r->in_step = false, r->ended = r->step, r->unflushed++;
+    r->in_step = false, r->ended = r->step;
+    flushing_ended(r);
 }
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
@@ -422,10 +401,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
         return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
     end_row(r, &row);
-    const double ended = recorder_clock();
-    sr_status status = flush_when_due(r);
-    r->own_seconds += recorder_clock() - ended;
-    return status;
+    return flushing_when_due(r);
 }
 
 /* -- beside the steps ------------------------------------------------------------------------ */
@@ -436,7 +412,9 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
     for (int i = 0; i < r->embeddings && name && values; i++)
         if (strcmp(r->embedding[i].name, name) == 0)
             return writer_put_singular_values(&r->writer, &r->embedding[i], step, values,
-                                              &r->failure);
+                                              &r->failure) == SR_OK
+                       ? flushing_beside(r)
+                       : recorder_check(r);
     return sr_fail(&r->failure, SR_USAGE, "%s: no embedding '%s', or no values", r->path,
                    name ? name : "");
 }

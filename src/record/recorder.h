@@ -59,10 +59,13 @@ struct sr_recorder {
     pacing pace;
     int64_t capacity;  /* bytes of vectors until the spacing doubles, when nothing is planned */
     int64_t unflushed; /* rows since the last flush */
-    double clock_start, clock_flush, seconds_before;
-    double own_seconds; /* that the recorder took, sr_add_seconds included */
-    pid_t owner;        /* process that may write */
-    dev_t device;       /* of PATH.part */
+    bool waits;        /* anything since then */
+    double clock_start, seconds_before;
+    double clock_flush;            /* of the last flush, or of what has waited longest since */
+    double clock_row, row_seconds; /* end of the last row; how long after the one before it */
+    double own_seconds;            /* that the recorder took, sr_add_seconds included */
+    pid_t owner;                   /* process that may write */
+    dev_t device;                  /* of PATH.part */
     ino_t inode;
     bool resuming;                 /* options.resume, and nothing is copied yet */
     bool replaces;                 /* PATH was there at the start and force says to replace it */
@@ -88,6 +91,12 @@ double recorder_clock(void);
 void pacing_declare(sr_recorder *r);
 void pacing_begin_step(sr_recorder *r);
 void pacing_end_step(sr_recorder *r);
+
+/* flushing.c: a row of /steps has ended; something else waits (an evaluation, singular values); flushes
+ * what has waited for long enough, in the middle of a step too. */
+void flushing_ended(sr_recorder *r);
+sr_status flushing_beside(sr_recorder *r);
+sr_status flushing_when_due(sr_recorder *r);
 
 /* running.c: a row of /running with the values as they are now, where any site has some. */
 sr_status running_put(sr_recorder *r);

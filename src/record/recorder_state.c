@@ -61,6 +61,7 @@ sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *nam
 
 site_state *recorder_site(sr_recorder *r, int site, const char *call) {
     if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return NULL;
+    if (r->in_step && flushing_when_due(r) != SR_OK) return NULL;
     if (!r->in_step) {
         sr_fail(&r->failure, SR_STATE, "%s: %s outside a step", r->path, call);
     } else if (site < 0 || site >= r->sites) {
