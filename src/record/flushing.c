@@ -4,13 +4,21 @@
  * looks at the clock, and the end of a step looks ahead by as long as the last one took. What calls
  * nothing for longer than that is preceded by sr_flush_rows.
  */
+#include <sys/stat.h>
+
 #include "recorder.h"
+
+static int64_t size_of(const sr_recorder *r) {
+    struct stat s;
+    return fstat(h5_descriptor(r->writer.file), &s) == 0 ? (int64_t)s.st_size : 0;
+}
 
 static sr_status flush(sr_recorder *r) {
     const double began = r->clock_flush = recorder_clock();
     r->unflushed = 0, r->waits = false;
     sr_status status = writer_flush(&r->writer, &r->failure);
     if (status == SR_OK) status = writer_keep(&r->writer, naming_check(r, &r->failure));
+    if (status == SR_OK) r->file_bytes = size_of(r);
     r->own_seconds += recorder_clock() - began;
     return status;
 }
