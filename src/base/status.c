@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int sr_abi_version(void) {
     return SR_ABI_VERSION;
@@ -17,12 +18,22 @@ static void keep_one_line(char *text) {
         if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f) *text = '?';
 }
 
+/* Whatever it was wanted for: a user shall not take it for a fault of a file. */
+static void say_memory(char *text, size_t size) {
+    static const char words[] = ": out of memory";
+    size_t used = strlen(text);
+    if (strstr(text, "memory")) return;
+    if (used > size - sizeof words) used = size - sizeof words;
+    memcpy(text + used, words, sizeof words);
+}
+
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
     if (!why || why->status != SR_OK) return status;
     va_list args;
     va_start(args, format);
     vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
+    if (status == SR_MEMORY) say_memory(why->text, sizeof why->text);
     keep_one_line(why->text);
     why->status = status;
     return status;

@@ -39,6 +39,7 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) 
     if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
     if (!r->system) r->system = system;
     if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
+    if (error->desc && strstr(error->desc, "memory allocation failed")) r->memory = true;
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * no fault of the file; it looks again.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,12 +55,10 @@ char *reader_choose_path(const char *path, sr_failure *why) {
 }
 
 bool reader_is_live(const char *path) {
-    char *other = malloc(strlen(path) + sizeof ending);
-    bool live = alive_is_held(path);
-    if (other) other_name(path, other);
-    if (!live && other) live = alive_is_held(other);
-    free(other);
-    return live;
+    char other[PATH_MAX];
+    if (strlen(path) + sizeof ending > sizeof other) return false; /* no file has such a name */
+    other_name(path, other);
+    return alive_is_held(path) || alive_is_held(other);
 }
 
 /* Whether the file that the failure is of has the other name by now: a run ends by closing its file and

@@ -190,13 +190,30 @@ static void test_huge_tensors(void **state) {
     }
 }
 
+/* What memory was wanted for is not taken for what is wrong. */
+static void test_memory_says_so(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    assert_int_equal(sr_fail(&why, SR_MEMORY, "%s: %d sites", "run.h5", 3), SR_MEMORY);
+    assert_string_equal(why.text, "run.h5: 3 sites: out of memory");
+    why = (sr_failure){0};
+    sr_fail(&why, SR_MEMORY, "no memory for %d rows", 3);
+    assert_string_equal(why.text, "no memory for 3 rows");
+    char all[2 * sizeof why.text];
+    memset(all, 'x', sizeof all - 1), all[sizeof all - 1] = 0;
+    why = (sr_failure){0};
+    sr_fail(&why, SR_MEMORY, "%s", all);
+    assert_int_equal(strlen(why.text), sizeof why.text - 1);
+    assert_non_null(strstr(why.text, "x: out of memory"));
+}
+
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_end),        cmocka_unit_test(test_no_end_resumed),
         cmocka_unit_test(test_past_the_plan), cmocka_unit_test(test_as_many_steps_as_numbers),
         cmocka_unit_test(test_embeddings),    cmocka_unit_test(test_no_path),
-        cmocka_unit_test(test_huge_tensors),
+        cmocka_unit_test(test_huge_tensors),  cmocka_unit_test(test_memory_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
