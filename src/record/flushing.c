@@ -13,7 +13,7 @@ static int64_t size_of(const sr_recorder *r) {
     return fstat(h5_descriptor(r->writer.file), &s) == 0 ? (int64_t)s.st_size : 0;
 }
 
-static sr_status flush(sr_recorder *r) {
+sr_status flushing_now(sr_recorder *r) {
     const double began = r->clock_flush = recorder_clock();
     r->unflushed = 0, r->waits = false;
     sr_status status = writer_flush(&r->writer, &r->failure);
@@ -23,19 +23,10 @@ static sr_status flush(sr_recorder *r) {
     return status;
 }
 
-sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
-        return recorder_check(r);
-    const double began = recorder_clock();
-    if (running_put(r) != SR_OK) return recorder_check(r);
-    r->own_seconds += recorder_clock() - began;
-    return flush(r);
-}
-
 sr_status sr_flush_rows(sr_recorder *r) {
     if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started || !r->waits)
         return recorder_check(r);
-    return flush(r);
+    return flushing_now(r);
 }
 
 /* Where nothing waited the clock starts with what comes. */
@@ -56,7 +47,7 @@ sr_status flushing_when_due(sr_recorder *r) {
     const double ahead = r->in_step ? 0 : r->row_seconds;
     const double age = recorder_clock() - r->clock_flush + ahead;
     if (r->unflushed < r->options.flush_steps && age < r->options.flush_seconds) return SR_OK;
-    return flush(r);
+    return flushing_now(r);
 }
 
 sr_status flushing_beside(sr_recorder *r) {

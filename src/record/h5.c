@@ -81,6 +81,11 @@ sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid
     return status;
 }
 
+/* Has an effect only as the first call of HDF5 in the process: no h5_quiet here. */
+void h5_disown_exit(void) {
+    H5dont_atexit();
+}
+
 /* Of a file that this process writes; NULL: it does not. */
 static h5_outcome *outcome_of(hid_t file) {
     unsigned intent = 0;

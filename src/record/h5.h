@@ -48,6 +48,9 @@ typedef struct h5_rows {
     int64_t first, count, column, columns, stride;
 } h5_rows;
 
+/* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program itself. */
+void h5_disown_exit(void);
+
 /* A new file in the 1.10 format; SR_EXISTS when path is there. */
 sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
 /* How a file is opened for reading: one that was closed; one whose writer is alive or died (SWMR);

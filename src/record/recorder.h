@@ -98,6 +98,7 @@ bool spacing_wants_vectors(sr_recorder *r, int64_t step);
 /* flushing.c: a row of /steps has ended; something else waits (an evaluation, singular values); flushes
  * what has waited for long enough, in the middle of a step too. */
 void flushing_ended(sr_recorder *r);
+sr_status flushing_now(sr_recorder *r);
 sr_status flushing_beside(sr_recorder *r);
 sr_status flushing_when_due(sr_recorder *r);
 

@@ -17,7 +17,8 @@ static int64_t rows_within(const sr_recorder *r, int64_t row_bytes) {
     int64_t chunk[2];
     l.planned_steps = 0;
     run_chunk_vectors(&r->writer.layout, chunk);
-    const int64_t rows = (r->options.size_limit / 8 * 5 - run_project(&l, 0)) / row_bytes - chunk[0];
+    const int64_t rows =
+        (r->options.size_limit / 8 * 5 - run_project(&l, 0)) / row_bytes - chunk[0];
     return rows > 4 ? rows : 4;
 }
 
