@@ -151,7 +151,7 @@ SO_FILE      := $(SONAME).$(VERSION)
 STATREC_OBJS := $(call objs,$(call srcs_of,record) src/base/status.c)
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
+	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
 	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lm -o $@
 
 # One object, in which only names of the interface are global: none of ours meets one of the host's.

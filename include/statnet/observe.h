@@ -76,6 +76,8 @@ sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_
 bool run_record_has_eval(const char *path, const char *metric, int64_t step);
 /* All rows so far into the file. */
 sr_status run_record_flush(run_record *r, sr_failure *why);
+/* The same before and after what takes long beside the steps; run_record_failed tells of failures. */
+void run_record_flush_rows(run_record *r);
 
 /* Bytes of the finished file and the spacing of vectors (0: none), as planned. */
 int64_t run_record_projected_bytes(const run_record *r);

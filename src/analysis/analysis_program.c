@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "statnet/analysis.h"
+#include "statrec/runfile.h"
 
 /* What every program takes beside its own options. */
 typedef struct common_options {
@@ -63,6 +64,7 @@ static sr_status run_options(const analysis_program *p, bool without_runs, const
 }
 
 static int run_program(const analysis_program *p, bool without_runs, int argc, char **argv) {
+    sr_own_process();
     const tool t = {p->name, argc, argv};
     sr_failure why = {0};
     if (tool_wants_help(&t)) return print_help(p, &t);

@@ -20,10 +20,13 @@ static void keep_one_line(char *text) {
     }
 }
 
-/* What there was no memory for does not say that there was none. */
+/* Whatever it was wanted for: a user shall not take it for a fault of a file. */
 static void say_memory(char *text, size_t size) {
-    const size_t used = strlen(text);
-    if (!strstr(text, "memory")) snprintf(text + used, size - used, ": out of memory");
+    static const char words[] = ": out of memory";
+    size_t used = strlen(text);
+    if (strstr(text, "memory")) return;
+    if (used > size - sizeof words) used = size - sizeof words;
+    memcpy(text + used, words, sizeof words);
 }
 
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {

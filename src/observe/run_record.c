@@ -212,6 +212,10 @@ sr_status run_record_flush(run_record *r, sr_failure *why) {
     return f ? sr_fail(why, f->status, "%s", f->text) : status;
 }
 
+void run_record_flush_rows(run_record *r) {
+    if (writes(r)) sr_flush_rows(r->recorder);
+}
+
 bool run_record_has_eval(const char *path, const char *metric, int64_t step) {
     sr_runfile *f = sr_run_open(path, NULL);
     bool has = false;

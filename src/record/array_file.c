@@ -42,7 +42,6 @@ array_writer *array_writer_create(const char *path, const char *format, int64_t 
         sr_fail(why, SR_MEMORY, "%s: no memory to write it", path);
         return NULL;
     }
-    h5_disown_exit();
     int length = snprintf(w->path, sizeof w->path, "%s", path);
     sr_status status = SR_OK;
     if (length < 0 || length + sizeof ".part" > sizeof w->part)

@@ -326,6 +326,7 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
     if (sr_run_get_embedding(c->f, e->name, &from, &why) != SR_OK)
         return why.status == SR_MEMORY ? sr_fail(&c->r->failure, SR_MEMORY, "%s", why.text) : SR_OK;
     if (from.records == 0) return SR_OK;
+    int64_t last = 0;
     double *value = malloc((size_t)from.values * sizeof *value);
     if (!value) return sr_fail(&c->r->failure, SR_MEMORY, "%s: embedding %s", c->f->path, e->name);
     sr_status status = SR_OK;
@@ -336,7 +337,15 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
             copy_missed(c->losses, "embeddings", e->name, 1, &lost);
             continue;
         }
-        if (step < 0 || (c->up_to >= 0 && step > c->embeddings_up_to)) continue;
+        if (c->up_to >= 0 && step > c->embeddings_up_to) continue;
+        if (step < last || !reader_descends(value, from.values)) {
+            sr_fail(&lost, SR_FORMAT,
+                    "%s: /embeddings/%s: steps or singular values in a wrong order", c->f->path,
+                    e->name);
+            copy_missed(c->losses, "embeddings", e->name, 1, &lost);
+            continue;
+        }
+        last = step;
         status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
     }
     free(value);
@@ -376,7 +385,8 @@ static sr_status compare_sites(copier *c) {
     bool same = f->info.sites == r->sites;
     for (int64_t i = 0; same && i < r->sites; i++)
         same = strcmp(f->site[i].name, r->site[i].name) == 0 &&
-               f->site[i].width == r->site[i].width && f->site[i].observed == r->site[i].observed;
+               f->site[i].width == r->site[i].width &&
+               (f->site[i].observed != 0) == (r->site[i].observed != 0);
     const char *name;
     for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
         bool found = false;

@@ -1,11 +1,9 @@
 /* h5.c -- see h5.h: errors, files, rows, reading. Handles that an operation opens are closed by it.
  */
-#define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +42,7 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) 
     if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
     if (!r->system) r->system = system;
     if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
+    if (error->desc && strstr(error->desc, "memory allocation failed")) r->memory = true;
     return 0;
 }
 
@@ -92,6 +91,29 @@ void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
+/* Of a file that this process writes; NULL: it does not. */
+static h5_outcome *outcome_of(hid_t file) {
+    unsigned intent = 0;
+    void *at = NULL;
+    if (file <= 0 || H5Fget_intent(file, &intent) < 0 || !(intent & H5F_ACC_RDWR)) return NULL;
+    return H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? at : NULL;
+}
+
+/* After what HDF5 thinks of it: whether all writes were made. */
+static sr_status check_outcome(sr_status status, const h5_outcome *o, const char *path,
+                               sr_failure *why) {
+    if (status != SR_OK || !o || !o->failed) return status;
+    return sr_fail(why, SR_IO, "%s: write: %s", path, strerror(o->failed));
+}
+
+static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *action,
+                             sr_failure *why) {
+    char path[REASON_SIZE] = "";
+    const h5_outcome *o = outcome_of(file);
+    H5Fget_name(file, path, sizeof path);
+    return check_outcome(h5_end(q, ok, why, SR_LIBRARY, file, NULL, action), o, path, why);
+}
+
 /* -- files ----------------------------------------------------------------------------------- */
 
 /* Attempts at a checksum that does not fit, while a writer may be half way. HDF5 sleeps 1, 2, 4 ...
@@ -117,16 +139,16 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(0);
     hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
-    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
+    if (creation >= 0 && h5_own_driver(access) &&
+        H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
     h5_release(creation), h5_release(access);
-    return status;
+    return check_outcome(status, outcome_of(id), path, why);
 }
 
 sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why) {
-    h5_disown_exit();
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
@@ -152,24 +174,31 @@ int64_t h5_file_bytes(h5_id file) {
 }
 
 void h5_divert(h5_id file) {
-    const int fd = h5_descriptor(file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
-    if (sink >= 0) dup2(sink, fd), close(sink);
+    h5_outcome *o = outcome_of(file);
+    if (o && !o->failed) o->failed = EIO;
 }
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
-    return h5_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL, "begin SWMR");
+    return end_written(q, H5Fstart_swmr_write(file) >= 0, file, "begin SWMR", why);
 }
 
 sr_status h5_flush(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
-    return h5_end(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, why, SR_LIBRARY, file, NULL, "flush");
+    return end_written(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, file, "flush", why);
 }
 
 sr_status h5_close(h5_id file, sr_failure *why) {
     if (file <= 0) return SR_OK;
+    char path[REASON_SIZE] = "";
     h5_errors q = h5_quiet();
-    return h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
+    h5_outcome *o = outcome_of(file);
+    if (o) o->users++;
+    H5Fget_name(file, path, sizeof path);
+    sr_status status = h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
+    status = check_outcome(status, o, path, why);
+    if (o) h5_outcome_release(o);
+    return status;
 }
 
 /* -- writing and reading rows ---------------------------------------------------------------- */

@@ -48,7 +48,7 @@ typedef struct h5_rows {
     int64_t first, count, column, columns, stride;
 } h5_rows;
 
-/* Keeps HDF5 from flushing open files at exit: after a failed write that crashes. */
+/* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program itself. */
 void h5_disown_exit(void);
 
 /* A new file in the 1.10 format; SR_EXISTS when path is there. */
@@ -58,8 +58,8 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
 typedef enum { H5_CLOSED, H5_GROWING, H5_CUT } h5_state;
 sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
-/* What is written from now on goes nowhere. After a failed write: a program that used HDF5 before us
- * still has its exit handler, which would try again and crash. */
+/* What is written from now on goes nowhere. After a failed write: HDF5's exit handler, which is the
+ * program's and stays, would try again and crash. */
 void h5_divert(h5_id file);
 sr_status h5_start_swmr(h5_id file, sr_failure *why);
 sr_status h5_flush(h5_id file, sr_failure *why);

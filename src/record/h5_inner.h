@@ -1,6 +1,6 @@
-/* h5_inner.h -- what the four files under h5.h share: h5.c (errors, files, rows, reading), h5_guard.c
- * (what is opened for reading), h5_declare.c and h5_types.c. They and this header are the only users of
- * hdf5.h, and nobody else includes it. */
+/* h5_inner.h -- what the files under h5.h share: h5.c (errors, files, rows, reading), h5_guard.c
+ * (what is opened for reading), h5_declare.c, h5_driver.c and h5_types.c. They and this header are the
+ * only users of hdf5.h, and nobody else includes it. */
 #ifndef RECORD_H5_INNER_H
 #define RECORD_H5_INNER_H
 
@@ -43,5 +43,15 @@ bool h5_guard_stored(hid_t set, int64_t file_bytes);
 /* An attribute is one value of this class; its bytes to *size. */
 bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size);
 extern const char h5_guard_name[]; /* function's name of its reasons on the stack */
+
+/* h5_driver.c: what became of the writes to a file that is opened with h5_own_driver's list; what
+ * H5Fget_vfd_handle leads to. */
+typedef struct h5_outcome {
+    int fd;     /* first, as with HDF5's own driver */
+    int failed; /* errno of the first write that failed, after which there are none */
+    int users;  /* the open file, and who still wants to know */
+} h5_outcome;
+bool h5_own_driver(hid_t access);
+void h5_outcome_release(h5_outcome *o);
 
 #endif
