@@ -288,7 +288,7 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
     }
     h->recorder = r;
     h->model = m;
-    h->shares = *shares;
+    h->shares = shares ? *shares : (hooks_shares){.shares = 1, .own = 1};
     if (watch_sites(h, chosen, want_rows, why) == SR_OK &&
         watch_shares(h, chosen, want_rows, why) == SR_OK)
         return h;

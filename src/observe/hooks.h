@@ -20,7 +20,7 @@ typedef struct hooks_shares {
     bool together; /* batch statistics are of all rows: scalars are merged over the processes */
 } hooks_shares;
 
-/* Declares every chosen site of the model and watches it. NULL on failure. r NULL: a process whose
+/* Declares every chosen site of the model and watches it. NULL on failure. shares NULL: one. r NULL: a process whose
  * statistics another one records (hooks_exchange). want_rows: the scalars that need the rows too. The
  * recorder and the model outlive it. */
 hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows,
