@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_log.h"
 #include "h5_inner.h"
 
 enum { REASON_SIZE = 400 };
@@ -92,7 +93,8 @@ static h5_outcome *outcome_of(hid_t file) {
 static sr_status check_outcome(sr_status status, const h5_outcome *o, const char *path,
                                sr_failure *why) {
     if (status != SR_OK || !o || !o->failed) return status;
-    return sr_fail(why, SR_IO, "%s: write: %s", path, strerror(o->failed));
+    return sr_fail(why, o->failed == ENOMEM ? SR_MEMORY : SR_IO, "%s: write: %s", path,
+                   strerror(o->failed));
 }
 
 static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *action,
@@ -124,11 +126,11 @@ static hid_t file_access(unsigned attempts /* 0: a writer */) {
     return -1;
 }
 
-sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
+sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(0);
     hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
-    if (creation >= 0 && h5_own_driver(access) &&
+    if (creation >= 0 && h5_own_driver(access, logged) &&
         H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
@@ -137,11 +139,12 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     return check_outcome(status, outcome_of(id), path, why);
 }
 
-sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why) {
+sr_status h5_open(const char *path, h5_state state, end_matter *end, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
-    hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
+    const bool ok = access >= 0 && (!end || h5_end_driver(access, end));
+    hid_t id = ok ? H5Fopen(path, flags, access) : -1;
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
     h5_release(access);
@@ -169,6 +172,40 @@ sr_status h5_start_swmr(h5_id file, sr_failure *why) {
 sr_status h5_flush(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
     return end_written(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, file, "flush", why);
+}
+
+/* What the log of a file that is written does, between h5_quiet and the end. */
+static sr_status log_does(h5_id file, bool begin, bool sync, sr_failure *why) {
+    char path[REASON_SIZE] = "";
+    h5_errors q = h5_quiet();
+    h5_outcome *o = outcome_of(file);
+    if (o && o->log && !o->failed &&
+        !(begin ? file_log_begin(o->log, sync) : file_log_commit(o->log, 0)))
+        o->failed = errno;
+    H5Fget_name(file, path, sizeof path);
+    return check_outcome(h5_end(q, true, why, SR_LIBRARY, file, NULL, "write"), o, path, why);
+}
+
+sr_status h5_begin_log(h5_id file, bool sync, sr_failure *why) {
+    return log_does(file, true, sync, why);
+}
+
+sr_status h5_commit(h5_id file, sr_failure *why) {
+    return log_does(file, false, false, why);
+}
+
+void h5_hold(h5_id file, bool hold) {
+    h5_errors q = h5_quiet();
+    h5_outcome *o = outcome_of(file);
+    if (o && o->log) o->log->hold = hold;
+    h5_unquiet(q);
+}
+
+void h5_seal(h5_id file, bool sync) {
+    h5_errors q = h5_quiet();
+    h5_outcome *o = outcome_of(file);
+    if (o && o->log) o->log->seal = true, o->log->sync = sync;
+    h5_unquiet(q);
 }
 
 sr_status h5_close(h5_id file, sr_failure *why) {
@@ -257,6 +294,35 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
 }
 
 /* -- reading --------------------------------------------------------------------------------- */
+
+int64_t h5_end_of(h5_id file) {
+    h5_errors q = h5_quiet();
+    haddr_t end = 0;
+    if (H5Fget_eoa(file, &end) < 0) end = 0;
+    h5_unquiet(q);
+    return end > INT64_MAX ? INT64_MAX : (int64_t)end;
+}
+
+typedef struct place {
+    haddr_t at, length;
+    char *name;
+} place;
+
+static herr_t compare_place(hid_t file, const char *name, const H5O_info_t *info, void *context) {
+    const place *p = context;
+    (void)file;
+    if (info->addr < p->at || info->addr - p->at >= p->length) return 0;
+    snprintf(p->name, H5_PATH_SIZE, "/%s", strcmp(name, ".") == 0 ? "" : name);
+    return 1;
+}
+
+bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]) {
+    h5_errors q = h5_quiet();
+    place p = {(haddr_t)at, (haddr_t)length, name};
+    const herr_t found = H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, compare_place, &p);
+    h5_unquiet(q);
+    return found > 0;
+}
 
 bool h5_has(h5_id file, const char *path) {
     h5_errors q = h5_quiet();

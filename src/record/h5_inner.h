@@ -8,6 +8,8 @@
 
 #include "h5.h"
 
+struct end_matter;
+
 enum { H5_NAME_SIZE = 256 };
 
 /* Every operation runs between h5_quiet and h5_end (or h5_unquiet), which keep HDF5 from printing
@@ -39,8 +41,11 @@ typedef struct h5_outcome {
     int fd;     /* first, as with HDF5's own driver */
     int failed; /* errno of the first write that failed, after which there are none */
     int users;  /* the open file, and who still wants to know */
+    struct file_log *log; /* NULL: what is written goes to its place */
 } h5_outcome;
-bool h5_own_driver(hid_t access);
+bool h5_own_driver(hid_t access, bool logged);
 void h5_outcome_release(h5_outcome *o);
+/* h5_end_driver.c: the file is read by its end matter. */
+bool h5_end_driver(hid_t access, struct end_matter *end);
 
 #endif

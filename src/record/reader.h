@@ -4,6 +4,7 @@
 #define RECORD_READER_H
 
 #include "dataset_layout.h"
+#include "end_matter.h"
 #include "h5.h"
 #include "statrec/runfile.h"
 #include "writer.h"
@@ -59,6 +60,7 @@ typedef struct reader_declared {
 
 struct sr_runfile {
     h5_id file;
+    end_matter *end; /* behind const: what of it was looked at */
     char *path;
     bool unfinished;  /* opened for SWMR reading */
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
@@ -79,7 +81,13 @@ struct sr_runfile {
 };
 
 /* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
-sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
+sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished, int64_t *cut_at,
+                             sr_failure *why);
+/* read_end.c: fills end; what it mends of the file, and what is wrong with itself, becomes damage. Once
+ * the file is open, and check: all that nobody has read. */
+sr_status reader_load_end(sr_runfile *f, sr_failure *why);
+sr_status reader_tell_end(sr_runfile *f, sr_failure *why);
+void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why), void *context);
 /* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
  * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
 sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);

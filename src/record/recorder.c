@@ -61,12 +61,13 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
     const sr_options *o = &r->options;
     if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
         o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 || !(o->overhead >= 0) ||
+        (unsigned)o->sync > SR_SYNC_NONE ||
         (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
         return sr_fail(why, SR_USAGE,
                        "sr_options: vectors_every %lld, planned_steps %lld, flush_steps %lld, "
-                       "flush_seconds %g, threads %d, overhead %g, ranks of %zu bytes",
+                       "flush_seconds %g, threads %d, overhead %g, sync %d, ranks of %zu bytes",
                        (long long)o->vectors_every, (long long)o->planned_steps,
-                       (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead,
+                       (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead, (int)o->sync,
                        o->ranks ? strlen(o->ranks) : 0);
     return SR_OK;
 }
@@ -332,6 +333,7 @@ sr_status recorder_start(sr_recorder *r) {
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
+    w->sync = r->options.sync;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
     r->clock_flush = r->clock_row = recorder_clock();
