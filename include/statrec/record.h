@@ -74,7 +74,8 @@ typedef struct sr_options {
     bool scalars, vectors;   /* what to record */
     int64_t vectors_every;   /* record vectors in steps divisible by it; 0 = never;
                                 -1 = every step while the projected file stays under size_limit, else
-                                spaced */
+                                spaced; without planned_steps at a spacing that widens as the run
+                                goes on, so that they are of all of it */
     int64_t planned_steps;   /* for the projection; 0 = unknown */
     int64_t size_limit;      /* bytes; default 2e9 */
     int64_t flush_steps;     /* default 64 */
@@ -147,8 +148,8 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
 
 /* Number of the new site (0, 1, ...), or -1. */
 int sr_add_site(sr_recorder *r, const sr_site *site);
-/* Declares /embeddings/<name> with room for min(rows, cols) singular values. Before the first step.
- */
+/* Declares /embeddings/<name> with room for min(rows, cols) singular values; at most SR_EMBEDDINGS_MAX.
+ * Before the first step. */
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols);
 
 /* How the singular values of a declared embedding are computed, one line (< SR_METHOD_SIZE bytes):

@@ -10,7 +10,7 @@
  * leaves the flush before it, all of which is in its place. Without sync the same holds for a process that
  * is killed, whatever it was writing.
  *
- * The log stands LOG_GAP behind the end of HDF5's part: few flushes grow that far.
+ * The log stands some way behind the end of HDF5's part: few flushes grow that far.
  */
 #include "file_log.h"
 
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOG_GAP = 1 << 18, LOG_BORDER = 4096 };
+enum { LOG_GAP = 8192, LOG_GAP_MOST = 4 << 20, LOG_BORDER = 4096 };
 
 void file_log_init(file_log *l, int fd) {
     *l = (file_log){.fd = fd, .hold = true};
@@ -109,12 +109,19 @@ bool file_log_write(file_log *l, bool structure, uint64_t at, const void *bytes,
     return write_all(l->fd, at, bytes, size);
 }
 
+static uint64_t place_for_log(uint64_t end) {
+    uint64_t gap = end / 8;
+    if (gap < LOG_GAP) gap = LOG_GAP;
+    if (gap > LOG_GAP_MOST) gap = LOG_GAP_MOST;
+    return (end + gap + LOG_BORDER - 1) / LOG_BORDER * LOG_BORDER;
+}
+
 static bool put_log(file_log *l) {
     size_t size;
     if (l->at && l->at < l->end && !drop_log(l)) return false;
     unsigned char *log = end_matter_make(END_LOG, &l->map, &l->table, l->end, 0, &size);
     if (!log) return errno = ENOMEM, false;
-    if (!l->at) l->at = (l->end + LOG_GAP + LOG_BORDER - 1) / LOG_BORDER * LOG_BORDER;
+    if (!l->at) l->at = place_for_log(l->end);
     const bool ok = write_all(l->fd, l->at, log, size) && set_size(l, l->at + size);
     free(log);
     return ok && synchronise(l);

@@ -3,12 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "alive.h"
 #include "reader.h"
 
 sr_status reader_load_end(sr_runfile *f, sr_failure *why) {
     f->end = calloc(1, sizeof *f->end);
     if (!f->end) return sr_fail(why, SR_MEMORY, "%s: its end matter", f->path);
-    return end_matter_load(f->end, f->path, why);
+    const bool live = alive_is_held(f->path);
+    sr_status status = end_matter_load(f->end, f->path, why);
+    /* a log is for those who come after its writer */
+    if (status != SR_OK || f->end->kind != END_LOG || !live) return status;
+    end_matter_free(f->end);
+    return SR_OK;
 }
 
 /* The object that begins in these bytes, or the bytes. */

@@ -1,11 +1,9 @@
 /* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
  * file is believed before its type, rank and size were looked at. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "reader.h"
 
@@ -107,7 +105,9 @@ static sr_status read_state(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
     sr_status status = SR_OK;
     sr_failure own = {0};
-    for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++) status = read_committed(f, i, why);
+    /* against the order in which a writer that is alive writes them: no row that is counted belongs to a
+     * step that is not */
+    for (int i = COMMITTED_COUNT; i-- > 0 && status == SR_OK;) status = read_committed(f, i, why);
     if (status == SR_OK)
         status = read_state_text(f, "/state/status", SR_STATUS_SIZE, "damaged", &info->status, why);
     if (status == SR_OK && !*info->status) /* every writer's is at least "running" */
@@ -358,28 +358,6 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
 
 /* -- opening and closing --------------------------------------------------------------------- */
 
-/* path, or path.part when only that exists. malloc'd. */
-static char *choose_path(const char *path, sr_failure *why) {
-    struct stat s;
-    size_t length = strlen(path);
-    char *chosen = malloc(length + sizeof ".part");
-    if (!chosen) {
-        sr_fail(why, SR_MEMORY, "%s: path", path);
-        return NULL;
-    }
-    memcpy(chosen, path, length + 1);
-    int missing = stat(path, &s) != 0 ? errno : 0;
-    if (missing == ENOENT) {
-        memcpy(chosen + length, ".part", sizeof ".part");
-        if (stat(chosen, &s) == 0) missing = 0;
-    }
-    if (missing) sr_fail(why, SR_IO, "%s: %s", path, strerror(missing));
-    if (!missing && !S_ISREG(s.st_mode)) sr_fail(why, SR_IO, "%s: not a regular file", chosen);
-    if (!missing && S_ISREG(s.st_mode)) return chosen;
-    free(chosen);
-    return NULL;
-}
-
 /* The reason that a writer could not give. */
 static void note_cut(sr_runfile *f) {
     char *reason = (char *)(uintptr_t)f->info.reason;
@@ -390,7 +368,7 @@ static void note_cut(sr_runfile *f) {
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
     sr_status status = reader_load_end(f, why);
     if (status == SR_OK)
-        status = reader_check_bytes(f->path, f->end, &f->unfinished, &f->cut_at, why);
+        status = reader_check_live_bytes(f->path, f->end, &f->unfinished, &f->cut_at, why);
     h5_state state = f->cut_at ? H5_CUT : f->unfinished ? H5_GROWING : H5_CLOSED;
     if (status == SR_OK) status = h5_open(f->path, state, f->end->kind == END_NONE ? NULL : f->end, &f->file, why);
     if (status == SR_OK) status = reader_tell_end(f, why);
@@ -405,9 +383,9 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     return status == SR_OK ? reader_list_names(f, why) : status;
 }
 
-sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+static sr_runfile *open_once(const char *path, sr_failure *why) {
     sr_failure own = {0};
-    char *chosen = choose_path(path, why);
+    char *chosen = reader_choose_path(path, why);
     if (!chosen) return NULL;
     sr_runfile *f = calloc(1, sizeof *f);
     reader_text **texts = calloc(1, sizeof *texts);
@@ -427,6 +405,22 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
         *why = own;
     sr_run_close(f);
     return NULL;
+}
+
+/* A file that grows may be caught in the middle of something, or renamed on the way. */
+sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+    if (!path || !*path) {
+        sr_fail(why, SR_USAGE, "no path of a run file");
+        return NULL;
+    }
+    for (int looks = 0;; looks++) {
+        sr_failure own = {0};
+        const bool live = reader_is_live(path);
+        sr_runfile *f = open_once(path, &own);
+        if (!f && reader_looks_again(path, live, &own, looks)) continue;
+        if (!f && why && why->status == SR_OK) *why = own;
+        return f;
+    }
 }
 
 static void free_text(const char *text) {

@@ -40,6 +40,21 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     return why->status;
 }
 
+/* Rows have no committed count of their own: in a file whose writer is alive, or was killed, those of
+ * steps that are counted are whole. */
+static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) {
+    int64_t last = -1, counted = 0;
+    sr_status status = SR_OK;
+    if (f->info.steps > 0) status = sr_run_step_ints(f, "step", f->info.steps - 1, 1, &last, why);
+    for (int64_t step = -1; counted < *rows && status == SR_OK; counted++) {
+        const h5_rows one = {counted, 1, 0, 1, 1};
+        status = reader_spectra_part(f, &run_spectra_step, &one, &step, why);
+        if (step < 0 || step > last) break;
+    }
+    if (status == SR_OK) *rows = counted;
+    return status;
+}
+
 /* Damaged columns count for nothing, and without steps there are no rows. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
     f->info.spectra = 0;
@@ -54,7 +69,10 @@ sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
         status = reader_forgive(f, &own, why);
     }
     f->info.spectra = least == INT64_MAX ? 0 : least;
-    return status;
+    if (status != SR_OK || !f->unfinished || f->cut_at) return status;
+    sr_failure own = {0};
+    count_committed(f, &f->info.spectra, &own);
+    return reader_forgive(f, &own, why);
 }
 
 sr_status reader_spectra_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,

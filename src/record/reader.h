@@ -88,6 +88,15 @@ sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfini
 sr_status reader_load_end(sr_runfile *f, sr_failure *why);
 sr_status reader_tell_end(sr_runfile *f, sr_failure *why);
 void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why), void *context);
+/* read_live.c: the same of a file that may be growing. */
+sr_status reader_check_live_bytes(const char *path, const end_matter *e, bool *unfinished,
+                                  int64_t *cut_at, sr_failure *why);
+/* The one of its two names that a run file has; malloc'd, NULL: none. */
+char *reader_choose_path(const char *path, sr_failure *why);
+/* Whether somebody writes the file of either name. Looks again: after a failure, and a pause; live: it
+ * was written when that look began. */
+bool reader_is_live(const char *path);
+bool reader_looks_again(const char *path, bool live, const sr_failure *why, int looks);
 /* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
  * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
 sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);

@@ -60,15 +60,16 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
     if (status != SR_OK) return status;
     const sr_options *o = &r->options;
     if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
-        o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 || !(o->overhead >= 0) ||
-        (unsigned)o->sync > SR_SYNC_NONE ||
+        o->size_limit < 0 || o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 ||
+        !(o->overhead >= 0) || (unsigned)o->sync > SR_SYNC_NONE ||
         (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
         return sr_fail(why, SR_USAGE,
-                       "sr_options: vectors_every %lld, planned_steps %lld, flush_steps %lld, "
-                       "flush_seconds %g, threads %d, overhead %g, sync %d, ranks of %zu bytes",
+                       "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
+                       "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, sync %d, ranks "
+                       "of %zu bytes",
                        (long long)o->vectors_every, (long long)o->planned_steps,
-                       (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead, (int)o->sync,
-                       o->ranks ? strlen(o->ranks) : 0);
+                       (long long)o->size_limit, (long long)o->flush_steps, o->flush_seconds,
+                       o->threads, o->overhead, (int)o->sync, o->ranks ? strlen(o->ranks) : 0);
     return SR_OK;
 }
 
@@ -242,6 +243,9 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
         rows < 1 || cols < 1)
         return sr_fail(&r->failure, SR_USAGE, "%s: embedding '%s' of %lld x %lld", r->path,
                        name ? name : "", (long long)rows, (long long)cols);
+    if (r->embeddings == SR_EMBEDDINGS_MAX)
+        return sr_fail(&r->failure, SR_USAGE, "%s: embedding %s: more than %d", r->path, name,
+                       SR_EMBEDDINGS_MAX);
     for (int i = 0; i < r->embeddings; i++)
         if (strcmp(r->embedding[i].name, name) == 0)
             return sr_fail(&r->failure, SR_USAGE, "%s: embedding %s declared twice", r->path, name);
@@ -312,13 +316,15 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
     if (!r || r->options.planned_steps == 0) return -1;
     run_layout l = make_layout(r);
     l.vectors_every = sr_vectors_every(r);
-    int64_t embeddings = 0;
+    double beside = 0;
     for (int i = 0; i < r->embeddings; i++) {
         const run_embedding *e = &r->embedding[i];
-        embeddings += 8 * (e->rows < e->cols ? e->rows : e->cols);
+        beside += 8 * (double)(e->rows < e->cols ? e->rows : e->cols);
     }
-    int64_t spectra = 8 * (1 + l.sites + SR_SPECTRUM_COUNT * l.width) * r->options.planned_spectra;
-    return run_project(&l, l.vectors_every) + embeddings + (l.spectra ? spectra : 0);
+    if (l.spectra)
+        beside += 8 * (double)(1 + l.sites + SR_SPECTRUM_COUNT * l.width) *
+                  (double)r->options.planned_spectra;
+    return run_bytes((double)run_project(&l, l.vectors_every) + beside);
 }
 
 /* -- steps ----------------------------------------------------------------------------------- */
@@ -329,7 +335,6 @@ sr_status recorder_start(sr_recorder *r) {
     r->every = r->least_every = sr_vectors_every(r);
     pacing_declare(r);
     if (r->failure.status != SR_OK) return recorder_check(r);
-    r->capacity = r->options.size_limit / 2;
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
@@ -339,20 +344,6 @@ sr_status recorder_start(sr_recorder *r) {
     r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
-}
-
-/* Without a plan the spacing doubles each time half of what is left of size_limit is used. */
-static void widen_spacing(sr_recorder *r) {
-    if (r->options.vectors_every != -1 || r->options.planned_steps > 0) return;
-    const run_writer *w = &r->writer;
-    int64_t chunk[2], rows = w->vectors.written + w->vectors.count;
-    run_layout l = w->layout;
-    if (!l.vectors) return;
-    run_chunk_vectors(&l, chunk);
-    l.planned_steps = w->steps.written + w->steps.count;
-    int64_t used = run_project(&l, 0) + (rows + chunk[0]) * run_vector_bytes(&l);
-    while (r->capacity > 1 && used > r->options.size_limit - r->capacity)
-        r->every *= 2, r->least_every *= 2, r->capacity /= 2;
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
@@ -366,8 +357,7 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
     if (recorder_start(r) != SR_OK || flushing_when_due(r) != SR_OK) return recorder_check(r);
     const double began = recorder_clock();
     pacing_begin_step(r);
-    widen_spacing(r);
-    r->keeps_vectors = r->every > 0 && step % r->every == 0;
+    r->keeps_vectors = spacing_wants_vectors(r, step);
     if (writer_begin_step(&r->writer, r->keeps_vectors, &r->failure) != SR_OK)
         return recorder_check(r);
     putting_begin(r);

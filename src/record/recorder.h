@@ -57,7 +57,8 @@ struct sr_recorder {
     int64_t every;       /* spacing of vectors; 0 = never */
     int64_t least_every; /* without regard to the time that it takes */
     pacing pace;
-    int64_t capacity;  /* bytes of vectors until the spacing doubles, when nothing is planned */
+    double flush_cost;   /* seconds that the last flush took */
+    int64_t file_bytes;  /* at the last flush */
     int64_t unflushed; /* rows since the last flush */
     bool waits;        /* anything since then */
     double clock_start, seconds_before;
@@ -91,6 +92,9 @@ double recorder_clock(void);
 void pacing_declare(sr_recorder *r);
 void pacing_begin_step(sr_recorder *r);
 void pacing_end_step(sr_recorder *r);
+
+/* spacing.c: whether the vectors of this step are to be kept; the spacing widens as the run goes on. */
+bool spacing_wants_vectors(sr_recorder *r, int64_t step);
 
 /* flushing.c: a row of /steps has ended; something else waits (an evaluation, singular values); flushes
  * what has waited for long enough, in the middle of a step too. */

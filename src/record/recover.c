@@ -93,6 +93,7 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
     copy_losses losses = {NULL, 0};
     sr_failure own = {0};
     if (!why) why = &own;
+    if (!path || !*path) return sr_fail(why, SR_USAGE, "no path for the recovered file");
     sr_runfile *f = sr_run_open(broken, why);
     sr_recorder *r = NULL;
     if (f && check_target(f->path, path, why) == SR_OK) r = create_like(f, path, force, why);

@@ -251,7 +251,8 @@ sr_status writer_commit(run_writer *w, sr_status status, sr_failure *why) {
     return status == SR_OK ? h5_commit(w->file, why) : status;
 }
 
-sr_status writer_flush(run_writer *w, sr_failure *why) {
+/* Waiting rows and their counts, up to the commit. */
+static sr_status write_waiting(run_writer *w, sr_failure *why) {
     const int64_t steps = w->steps.count, vectors = w->vectors.count;
     sr_status status = write_steps(w, why);
     if (status == SR_OK) status = write_vectors(w, why);
@@ -266,6 +267,11 @@ sr_status writer_flush(run_writer *w, sr_failure *why) {
     for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++)
         status = h5_write_all(w->committed_set[order[i]], H5_INT64, 0, &committed[order[i]], why);
     h5_hold(w->file, false);
+    return status;
+}
+
+sr_status writer_flush(run_writer *w, sr_failure *why) {
+    sr_status status = write_waiting(w, why);
     if (status == SR_OK) status = h5_commit(w->file, why);
     return writer_keep(w, status);
 }
@@ -386,7 +392,7 @@ static sr_status write_end(run_writer *w, const sr_run_info *end, sr_failure *wh
 }
 
 sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) {
-    sr_status status = writer_flush(w, why);
+    sr_status status = write_waiting(w, why);
     h5_hold(w->file, true);
     if (status == SR_OK) status = write_end(w, end, why);
     h5_hold(w->file, false);

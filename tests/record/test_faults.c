@@ -187,7 +187,7 @@ static void test_full_disk(void **state) {
     snprintf(path, sizeof path, "%s/full.h5", folder);
     snprintf(part, sizeof part, "%s/full.h5.part", folder);
     int finished = 0, failed = 0, readable = 0;
-    for (rlim_t limit = 0; limit < 400000 && finished < 2; limit += 4099) {
+    for (rlim_t limit = 0; limit < 600000 && finished < 2; limit += 4099) {
         fflush(NULL);
         pid_t child = fork();
         assert_true(child >= 0);
