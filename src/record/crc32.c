@@ -18,8 +18,9 @@ uint32_t crc_add(const crc_table *t, uint32_t sum, const void *bytes, size_t siz
     uint32_t c = ~sum;
     for (; size >= 8; size -= 8, at += 8) {
         c ^= (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-        c = t->of[7][c & 255] ^ t->of[6][c >> 8 & 255] ^ t->of[5][c >> 16 & 255] ^ t->of[4][c >> 24] ^
-            t->of[3][at[4]] ^ t->of[2][at[5]] ^ t->of[1][at[6]] ^ t->of[0][at[7]];
+        c = t->of[7][c & 255] ^ t->of[6][c >> 8 & 255] ^ t->of[5][c >> 16 & 255] ^
+            t->of[4][c >> 24] ^ t->of[3][at[4]] ^ t->of[2][at[5]] ^ t->of[1][at[6]] ^
+            t->of[0][at[7]];
     }
     for (; size; size--) c = c >> 8 ^ t->of[0][(c ^ *at++) & 255];
     return ~c;

@@ -103,7 +103,8 @@ static bool sum_gaps(const extent_map *m, const crc_table *table, int fd, uint64
     *gaps = 0;
     for (size_t i = 0; i < m->count && ok; i++) {
         if (m->e[i].at > done && done < end)
-            ok = sum_of(table, fd, done, (m->e[i].at < end ? m->e[i].at : end) - done, window, gaps);
+            ok =
+                sum_of(table, fd, done, (m->e[i].at < end ? m->e[i].at : end) - done, window, gaps);
         done = m->e[i].at + m->e[i].length;
     }
     return ok && (done >= end || sum_of(table, fd, done, end - done, window, gaps));
@@ -132,7 +133,8 @@ static bool take_table(end_matter *e, const unsigned char *table, size_t count, 
     for (size_t i = 0; i < count; i++, table += ENTRY) {
         const uint64_t at = get_number(table, 7);
         const uint32_t length = (uint32_t)get_number(table + 8, 4);
-        if (at < done || at + length > e->end || !table[7] || table[7] > EXTENT_STRUCTURE) return false;
+        if (at < done || at + length > e->end || !table[7] || table[7] > EXTENT_STRUCTURE)
+            return false;
         extent *x = extent_map_append(&e->map);
         if (!x) return *memory = false;
         *x = (extent){.at = at, .length = length, .kind = table[7]};
@@ -204,7 +206,8 @@ static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) 
     e->kind = get_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
     e->end = get_number(foot + 32, 8);
     bool ok = crc_add(&e->table, 0, foot, 60) == get_number(foot + 60, 4) && length >= FOOT &&
-              length <= e->size && e->end <= e->size - length && get_number(foot + 16, 4) == VERSION;
+              length <= e->size && e->end <= e->size - length &&
+              get_number(foot + 16, 4) == VERSION;
     ok = ok && load_table(e, fd, foot, length, &memory) &&
          load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;
@@ -245,7 +248,8 @@ void end_matter_patch(const end_matter *e, uint64_t at, void *bytes, size_t size
         if (!x->changed) continue;
         const uint64_t from = x->at > at ? x->at : at;
         const uint64_t x_end = x->at + x->length, end = x_end < at + size ? x_end : at + size;
-        memcpy((unsigned char *)bytes + (from - at), x->copy + (from - x->at), (size_t)(end - from));
+        memcpy((unsigned char *)bytes + (from - at), x->copy + (from - x->at),
+               (size_t)(end - from));
     }
 }
 

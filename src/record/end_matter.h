@@ -16,11 +16,11 @@ typedef enum { END_NONE, END_LOG, END_SEAL } end_kind;
 
 typedef struct end_matter {
     end_kind kind;
-    bool damaged;    /* there is some, and it is not whole */
-    uint64_t end;    /* of HDF5's part */
-    uint64_t size;   /* of the file */
-    uint32_t gaps;   /* sum of all bytes that no extent has, one after the other */
-    extent_map map;  /* copies only where they are to be read, or are bad */
+    bool damaged;   /* there is some, and it is not whole */
+    uint64_t end;   /* of HDF5's part */
+    uint64_t size;  /* of the file */
+    uint32_t gaps;  /* sum of all bytes that no extent has, one after the other */
+    extent_map map; /* copies only where they are to be read, or are bad */
     crc_table table;
 } end_matter;
 

@@ -9,8 +9,8 @@
 
 typedef enum {
     EXTENT_VALUES = 1, /* rows: as HDF5 wrote them, a chunk mostly */
-    EXTENT_STEPS,      /* rows of which there is a second copy: without the number of its step a row is lost */
-    EXTENT_STRUCTURE,  /* headers, indexes, what was declared, counts: there is a second copy */
+    EXTENT_STEPS, /* rows of which there is a second copy: without the number of its step a row is lost */
+    EXTENT_STRUCTURE, /* headers, indexes, what was declared, counts: there is a second copy */
 } extent_kind;
 
 typedef struct extent {

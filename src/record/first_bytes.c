@@ -63,8 +63,8 @@ static sr_status fail_without_superblock(const char *path, const unsigned char *
     return SR_FORMAT;
 }
 
-sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished, int64_t *cut_at,
-                             sr_failure *why) {
+sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished,
+                             int64_t *cut_at, sr_failure *why) {
     unsigned char head[SUPERBLOCK] = {0};
     int64_t size = 0;
     *cut_at = 0, *unfinished = false;

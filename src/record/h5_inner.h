@@ -38,9 +38,9 @@ h5_type h5_name_type(hid_t type);
 /* h5_driver.c: what became of the writes to a file that is opened with h5_own_driver's list; what
  * H5Fget_vfd_handle leads to. */
 typedef struct h5_outcome {
-    int fd;     /* first, as with HDF5's own driver */
-    int failed; /* errno of the first write that failed, after which there are none */
-    int users;  /* the open file, and who still wants to know */
+    int fd;               /* first, as with HDF5's own driver */
+    int failed;           /* errno of the first write that failed, after which there are none */
+    int users;            /* the open file, and who still wants to know */
     struct file_log *log; /* NULL: what is written goes to its place */
 } h5_outcome;
 bool h5_own_driver(hid_t access, bool logged);

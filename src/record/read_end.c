@@ -43,9 +43,10 @@ sr_status reader_tell_end(sr_runfile *f, sr_failure *why) {
     const end_matter *e = f->end;
     sr_status status = SR_OK;
     sr_failure own = {0};
-    if (e->damaged || (e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(f->file)))
-        sr_fail(&own, SR_FORMAT, "%s: end matter: damaged, values cannot be held against their sums",
-                f->path);
+    if (e->damaged ||
+        (e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(f->file)))
+        sr_fail(&own, SR_FORMAT,
+                "%s: end matter: damaged, values cannot be held against their sums", f->path);
     status = reader_forgive(f, &own, why);
     for (size_t i = 0; i < e->map.count && status == SR_OK && e->kind == END_SEAL; i++) {
         sr_failure part = {0};
@@ -71,6 +72,7 @@ void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failur
     }
     sr_failure between = {0};
     if (gaps) return;
-    sr_fail(&between, SR_FORMAT, "%s: bytes that nothing uses: not those that were written", f->path);
+    sr_fail(&between, SR_FORMAT, "%s: bytes that nothing uses: not those that were written",
+            f->path);
     tell(context, &between);
 }

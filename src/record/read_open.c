@@ -370,7 +370,8 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK)
         status = reader_check_live_bytes(f->path, f->end, &f->unfinished, &f->cut_at, why);
     h5_state state = f->cut_at ? H5_CUT : f->unfinished ? H5_GROWING : H5_CLOSED;
-    if (status == SR_OK) status = h5_open(f->path, state, f->end->kind == END_NONE ? NULL : f->end, &f->file, why);
+    if (status == SR_OK)
+        status = h5_open(f->path, state, f->end->kind == END_NONE ? NULL : f->end, &f->file, why);
     if (status == SR_OK) status = reader_tell_end(f, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);

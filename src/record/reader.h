@@ -81,13 +81,14 @@ struct sr_runfile {
 };
 
 /* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
-sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished, int64_t *cut_at,
-                             sr_failure *why);
+sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished,
+                             int64_t *cut_at, sr_failure *why);
 /* read_end.c: fills end; what it mends of the file, and what is wrong with itself, becomes damage. Once
  * the file is open, and check: all that nobody has read. */
 sr_status reader_load_end(sr_runfile *f, sr_failure *why);
 sr_status reader_tell_end(sr_runfile *f, sr_failure *why);
-void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why), void *context);
+void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
+                      void *context);
 /* read_live.c: the same of a file that may be growing. */
 sr_status reader_check_live_bytes(const char *path, const end_matter *e, bool *unfinished,
                                   int64_t *cut_at, sr_failure *why);

@@ -63,13 +63,14 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
         o->size_limit < 0 || o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 ||
         !(o->overhead >= 0) || (unsigned)o->sync > SR_SYNC_NONE ||
         (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
-        return sr_fail(why, SR_USAGE,
-                       "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
-                       "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, sync %d, ranks "
-                       "of %zu bytes",
-                       (long long)o->vectors_every, (long long)o->planned_steps,
-                       (long long)o->size_limit, (long long)o->flush_steps, o->flush_seconds,
-                       o->threads, o->overhead, (int)o->sync, o->ranks ? strlen(o->ranks) : 0);
+        return sr_fail(
+            why, SR_USAGE,
+            "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
+            "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, sync %d, ranks "
+            "of %zu bytes",
+            (long long)o->vectors_every, (long long)o->planned_steps, (long long)o->size_limit,
+            (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead, (int)o->sync,
+            o->ranks ? strlen(o->ranks) : 0);
     return SR_OK;
 }
 

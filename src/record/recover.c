@@ -37,6 +37,7 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.running = reader_has_column(f, &run_running_step), o.overhead = 0;
     o.scalars = reader_has_column(f, &run_scalars[0]);
     o.vectors = reader_has_column(f, &run_vectors[0]);
+    o.sync = SR_SYNC_CLOSE;
     o.vectors_every = 1, o.planned_steps = info->steps;
     o.spectra = reader_has_column(f, &run_spectra_step);
     o.final = reader_has_column(f, &run_finals[0]);

@@ -30,8 +30,7 @@ sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *
     h5_hold(w->file, true);
     for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK && w->layout.sites > 0; i++)
         status = h5_write_all(w->final_set[i], H5_FLOAT64, 0, value[i], why);
-    if (status == SR_OK)
-        status = h5_write_all(w->final_batches_set, H5_INT64, 0, &batches, why);
+    if (status == SR_OK) status = h5_write_all(w->final_batches_set, H5_INT64, 0, &batches, why);
     h5_hold(w->file, false);
     return status;
 }

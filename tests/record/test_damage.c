@@ -29,7 +29,8 @@ static void test_truncated(void **state) {
     damage_store(path, bytes, end - 1);
     opened += damage_exercise(path);
     assert_int_equal(opened, 0); /* its superblock knows how long the file was */
-    damage_store(path, bytes, size - 1); /* all of the run is there, and nothing that vouches for it */
+    damage_store(path, bytes,
+                 size - 1); /* all of the run is there, and nothing that vouches for it */
     assert_true(damage_exercise(path));
     sr_failure why = {0};
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
