@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOOT = 64, ENTRY = 16, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 20 };
+enum { FOOT = 64, ENTRY = 16, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 18 };
 
 static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";
 
@@ -85,41 +85,63 @@ bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size) {
     return true;
 }
 
-static bool sum_of(const crc_table *table, int fd, uint64_t at, uint64_t size,
-                   unsigned char *window, uint32_t *sum) {
+/* Bytes of a file that were read at once: most of what is asked for lies close together. */
+typedef struct window {
+    int fd;
+    uint64_t at;
+    size_t size;
+    unsigned char *bytes; /* [WINDOW]; NULL: no memory */
+} window;
+
+static window window_open(int fd) {
+    return (window){.fd = fd, .bytes = malloc(WINDOW)};
+}
+
+/* size <= WINDOW. NULL with errno. */
+static const unsigned char *window_at(window *w, uint64_t at, size_t size) {
+    if (at < w->at || at + size > w->at + w->size) {
+        w->size = 0;
+        if (!end_matter_read(w->fd, at, w->bytes, WINDOW)) return NULL;
+        w->at = at, w->size = WINDOW;
+    }
+    return w->bytes + (at - w->at);
+}
+
+static bool sum_of(const crc_table *table, window *w, uint64_t at, uint64_t size, uint32_t *sum) {
     while (size) {
         const size_t part = size < WINDOW ? (size_t)size : WINDOW;
-        if (!end_matter_read(fd, at, window, part)) return false;
-        *sum = crc_add(table, *sum, window, part);
+        const unsigned char *bytes = window_at(w, at, part);
+        if (!bytes) return false;
+        *sum = crc_add(table, *sum, bytes, part);
         at += part, size -= part;
     }
     return true;
 }
 
-static bool sum_gaps(const extent_map *m, const crc_table *table, int fd, uint64_t end,
-                     unsigned char *window, uint32_t *gaps) {
+static bool sum_gaps(const extent_map *m, const crc_table *table, window *w, uint64_t end,
+                     uint32_t *gaps) {
     uint64_t done = 0;
     bool ok = true;
     *gaps = 0;
     for (size_t i = 0; i < m->count && ok; i++) {
         if (m->e[i].at > done && done < end)
-            ok =
-                sum_of(table, fd, done, (m->e[i].at < end ? m->e[i].at : end) - done, window, gaps);
+            ok = sum_of(table, w, done, (m->e[i].at < end ? m->e[i].at : end) - done, gaps);
         done = m->e[i].at + m->e[i].length;
     }
-    return ok && (done >= end || sum_of(table, fd, done, end - done, window, gaps));
+    return ok && (done >= end || sum_of(table, w, done, end - done, gaps));
 }
 
 bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps) {
-    unsigned char *window = malloc(WINDOW);
-    bool ok = window != NULL;
+    window w = window_open(fd);
+    bool ok = w.bytes != NULL;
     for (size_t i = 0; i < m->count && ok; i++) {
         extent *e = &m->e[i];
         e->sum = 0;
-        if (!e->copy) ok = sum_of(table, fd, e->at, e->length, window, &e->sum);
+        if (!e->copy) ok = sum_of(table, &w, e->at, e->length, &e->sum);
     }
-    ok = ok && sum_gaps(m, table, fd, end, window, gaps);
-    free(window);
+    ok = ok && sum_gaps(m, table, &w, end, gaps);
+    if (!w.bytes) errno = ENOMEM;
+    free(w.bytes);
     return ok;
 }
 
@@ -176,23 +198,32 @@ static void compare(end_matter *e, extent *x, unsigned char *copy, const unsigne
     }
 }
 
-/* Copies, whose places in the file come next to each other. False: of a log, not all that was meant. */
-static bool load_copies(end_matter *e, int fd, uint64_t at, bool *memory) {
-    bool ok = true;
-    for (size_t i = 0; i < e->map.count && ok && *memory; i++) {
+/* Copies [size], and what is in their places. False: of a log, not all that was meant. */
+static bool compare_copies(end_matter *e, window *w, unsigned char *copy, bool *memory) {
+    for (size_t i = 0; i < e->map.count; i++) {
         extent *x = &e->map.e[i];
         if (x->kind == EXTENT_VALUES) continue;
-        unsigned char *both = malloc(2 * (size_t)x->length + 1);
-        *memory = both != NULL;
-        ok = both && end_matter_read(fd, at, both, x->length) &&
-             end_matter_read(fd, x->at, both + x->length, x->length);
-        if (ok) compare(e, x, both, both + x->length);
-        if (x->changed && !x->copy) *memory = false;
-        if (e->kind == END_LOG && x->bad && !x->changed) ok = false;
-        free(both);
-        at += x->length;
+        const size_t room = x->length <= WINDOW ? 0 : x->length;
+        unsigned char *large = room ? malloc(room) : NULL;
+        const unsigned char *here = room ? large : window_at(w, x->at, x->length);
+        const bool ok = here && (!room || end_matter_read(w->fd, x->at, large, room));
+        if (ok) compare(e, x, copy, here);
+        free(large);
+        if ((room && !large) || (x->changed && !x->copy)) return *memory = false;
+        if (!ok || (e->kind == END_LOG && x->bad && !x->changed)) return false;
+        copy += x->length;
     }
-    return ok && *memory;
+    return true;
+}
+
+static bool load_copies(end_matter *e, int fd, uint64_t at, uint64_t size, bool *memory) {
+    unsigned char *copies = malloc(size + 1);
+    window w = window_open(fd);
+    *memory = copies && w.bytes;
+    const bool ok =
+        *memory && end_matter_read(fd, at, copies, size) && compare_copies(e, &w, copies, memory);
+    free(copies), free(w.bytes);
+    return ok;
 }
 
 static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) {
@@ -209,7 +240,8 @@ static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) 
               length <= e->size && e->end <= e->size - length &&
               get_number(foot + 16, 4) == VERSION;
     ok = ok && load_table(e, fd, foot, length, &memory) &&
-         load_copies(e, fd, e->size - length, &memory);
+         load_copies(e, fd, e->size - length, length - FOOT - ENTRY * (uint64_t)e->map.count,
+                     &memory);
     if (ok) return SR_OK;
     extent_map_free(&e->map);
     if (!memory) return sr_fail(why, SR_MEMORY, "%s: its end matter", path);
@@ -253,15 +285,24 @@ void end_matter_patch(const end_matter *e, uint64_t at, void *bytes, size_t size
     }
 }
 
-/* whole: the extent's bytes; NULL: they are read. */
-static void look_at(end_matter *e, extent *x, int fd, const unsigned char *whole) {
-    unsigned char *read = whole ? NULL : malloc((size_t)x->length + 1);
-    if (read && end_matter_read(fd, x->at, read, x->length)) whole = read;
-    if (whole) {
-        x->looked = true;
-        x->bad = crc_add(&e->table, 0, whole, x->length) != x->sum;
-    }
-    free(read);
+/* The extent's bytes are these. */
+static void look_at(const end_matter *e, extent *x, const unsigned char *bytes) {
+    x->looked = true;
+    x->bad = crc_add(&e->table, 0, bytes, x->length) != x->sum;
+}
+
+static bool look_in_file(const end_matter *e, extent *x, window *w) {
+    uint32_t sum = 0;
+    if (!sum_of(&e->table, w, x->at, x->length, &sum)) return false;
+    x->looked = true, x->bad = sum != x->sum;
+    return true;
+}
+
+/* What cannot be read is as good as bad. */
+static void look_beyond(const end_matter *e, extent *x, int fd) {
+    window w = window_open(fd);
+    if (!w.bytes || !look_in_file(e, x, &w)) x->bad = true;
+    free(w.bytes);
 }
 
 bool end_matter_agrees(end_matter *e, int fd, uint64_t at, const void *bytes, size_t size,
@@ -273,8 +314,8 @@ bool end_matter_agrees(end_matter *e, int fd, uint64_t at, const void *bytes, si
         if (x->at >= at + size) break;
         if (x->kind != EXTENT_VALUES) continue;
         const bool within = x->at >= at && x->at + x->length <= at + size;
-        if (!x->looked)
-            look_at(e, x, fd, within ? (const unsigned char *)bytes + (x->at - at) : NULL);
+        if (!x->looked && within) look_at(e, x, (const unsigned char *)bytes + (x->at - at));
+        if (!x->looked) look_beyond(e, x, fd);
         if (x->bad && !*bad) *bad = x, x->told = true;
     }
     return *bad == NULL;
@@ -284,18 +325,17 @@ sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failur
     *gaps = true;
     if (e->kind != END_SEAL) return SR_OK;
     uint32_t sum = 0;
-    unsigned char *window = malloc(WINDOW);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool ok = window && fd >= 0;
+    window w = window_open(fd);
+    bool ok = w.bytes && fd >= 0;
     for (size_t i = 0; i < e->map.count && ok; i++)
         if (e->map.e[i].kind == EXTENT_VALUES && !e->map.e[i].looked)
-            look_at(e, &e->map.e[i], fd, NULL), ok = e->map.e[i].looked;
-    ok = ok && sum_gaps(&e->map, &e->table, fd, e->end, window, &sum);
+            ok = look_in_file(e, &e->map.e[i], &w);
+    ok = ok && sum_gaps(&e->map, &e->table, &w, e->end, &sum);
     *gaps = sum == e->gaps;
-    const int error = errno;
+    const int error = w.bytes ? errno : ENOMEM;
     if (fd >= 0) close(fd);
-    free(window);
+    free(w.bytes);
     if (ok) return SR_OK;
-    return window ? sr_fail(why, SR_IO, "%s: %s", path, strerror(error))
-                  : sr_fail(why, SR_MEMORY, "%s: %d bytes", path, WINDOW);
+    return sr_fail(why, error == ENOMEM ? SR_MEMORY : SR_IO, "%s: %s", path, strerror(error));
 }
