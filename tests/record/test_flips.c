@@ -62,8 +62,9 @@ typedef struct contents {
     int count;
 } contents;
 
-static void *add(contents *c, size_t size, sr_status (*read)(sr_runfile *f, void *to, const char *name),
-                 sr_runfile *f, const char *name) {
+static void *add(contents *c, size_t size,
+                 sr_status (*read)(sr_runfile *f, void *to, const char *name), sr_runfile *f,
+                 const char *name) {
     if (c->used + size > c->room) {
         c->room = 2 * c->room + size;
         c->bytes = realloc(c->bytes, c->room);
@@ -139,8 +140,8 @@ static sr_status read_table(sr_runfile *f, void *to, const char *name) {
 static void read_all(contents *c, sr_runfile *f) {
 #define INT(name, ...)    add(c, STEPS * 8, read_int, f, #name);
 #define REAL(name, ...)   add(c, STEPS * 8, read_real, f, #name);
-#define SCALAR(name, ...) add(c, STEPS * SAMPLE_SITES * 4, read_scalar, f, #name);
-#define VECTOR(name, ...) add(c, STEPS * SAMPLE_WIDTH * 4, read_vector, f, #name);
+#define SCALAR(name, ...) add(c, STEPS *SAMPLE_SITES * 4, read_scalar, f, #name);
+#define VECTOR(name, ...) add(c, STEPS *SAMPLE_WIDTH * 4, read_vector, f, #name);
     c->used = 0, c->count = 0;
     SR_STEP_INTS(INT)
     SR_STEP_REALS(REAL)
@@ -162,7 +163,8 @@ static int compare(const contents *truth, const contents *got, const char *where
     int lost = 0;
     for (int i = 0; i < truth->count; i++) {
         const size_t from = i ? truth->end[i - 1] : 0;
-        if (!got->lost[i] && memcmp(truth->bytes + from, got->bytes + from, truth->end[i] - from) != 0)
+        if (!got->lost[i] &&
+            memcmp(truth->bytes + from, got->bytes + from, truth->end[i] - from) != 0)
             fail_msg("%s: dataset %d of %d has other numbers", where, i, truth->count);
         lost += got->lost[i];
     }
@@ -187,7 +189,8 @@ static void check_recovered(const char *path, const contents *truth) {
     for (int i = 8; i < 8 + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT; i++)
         for (size_t k = truth->end[i - 1] / 4; k < truth->end[i] / 4; k++)
             if (memcmp(&was[k], &is[k], 4) != 0) {
-                if (is[k] == is[k]) fail_msg("dataset %d: %g for %g", i, (double)is[k], (double)was[k]);
+                if (is[k] == is[k])
+                    fail_msg("dataset %d: %g for %g", i, (double)is[k], (double)was[k]);
                 others += of != i, of = i;
             }
     assert_true(others <= 1);
@@ -238,7 +241,8 @@ static void test_flips(void **state) {
     uint64_t random = 4711;
     for (int i = 0; i < flips(); i++) {
         random = random * 6364136223846793005ull + 1442695040888963407ull;
-        const int lost = flip(flipped, bytes, size, (random >> 20) % (8 * size), &truth, i % 10 == 0);
+        const int lost =
+            flip(flipped, bytes, size, (random >> 20) % (8 * size), &truth, i % 10 == 0);
         more += lost > 1, one += lost == 1;
     }
     printf("%d of %d flipped bits cost a dataset's rows, %d more than that\n", one, flips(), more);
