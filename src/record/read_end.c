@@ -38,21 +38,32 @@ static void tell_copy(const sr_runfile *f, const extent *x, sr_failure *own) {
         sr_fail(own, SR_FORMAT, "%s: %s: damaged, its second copy too", f->path, what);
 }
 
+/* Told as damage, by which nothing is lost. */
+static sr_status forgive(sr_runfile *f, const sr_failure *own, bool mended, sr_failure *why) {
+    reader_damage **last = &f->damage;
+    while (*last) last = &(*last)->next;
+    sr_status status = reader_forgive(f, own, why);
+    if (*last) (*last)->mended = mended;
+    return status;
+}
+
 /* What a log is ahead of the file is no damage. */
 sr_status reader_tell_end(sr_runfile *f, sr_failure *why) {
     const end_matter *e = f->end;
     sr_status status = SR_OK;
     sr_failure own = {0};
-    if (e->damaged ||
-        (e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(f->file)))
+    const bool strange =
+        e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(f->file);
+    if (e->damaged || strange)
         sr_fail(&own, SR_FORMAT,
                 "%s: end matter: damaged, values cannot be held against their sums", f->path);
-    status = reader_forgive(f, &own, why);
+    status = forgive(f, &own, true, why);
     for (size_t i = 0; i < e->map.count && status == SR_OK && e->kind == END_SEAL; i++) {
+        const extent *x = &e->map.e[i];
         sr_failure part = {0};
-        if (e->map.e[i].kind == EXTENT_VALUES || !e->map.e[i].bad) continue;
-        tell_copy(f, &e->map.e[i], &part);
-        status = reader_forgive(f, &part, why);
+        if (x->kind == EXTENT_VALUES || !x->bad) continue;
+        tell_copy(f, x, &part);
+        status = forgive(f, &part, x->changed || !x->looked, why);
     }
     return status;
 }

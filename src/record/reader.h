@@ -34,6 +34,7 @@ typedef struct reader_shelf {
 /* Something that was found damaged when the file was opened. */
 typedef struct reader_damage {
     struct reader_damage *next;
+    bool mended; /* nothing is lost by it */
     char text[SR_FAILURE_TEXT];
 } reader_damage;
 

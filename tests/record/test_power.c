@@ -226,7 +226,7 @@ static bool tear(long k, sr_sync sync) {
 
 static void test_torn(void **state) {
     (void)state;
-    const long step = getenv("STATREC_STATES") ? 1 : 37;
+    const long step = getenv("STATREC_STATES") ? 1 : 61;
     int torn = 0;
     note.shown =
         mmap(NULL, sizeof *note.shown, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -234,7 +234,7 @@ static void test_torn(void **state) {
     for (int sync = 0; sync < 2; sync++)
         for (long k = 1; tear(k, sync ? SR_SYNC_NONE : SR_SYNC_FLUSH); k += step) torn++;
     printf("%d writes torn\n", torn);
-    assert_true(torn > 60);
+    assert_true(torn > 40);
     munmap(note.shown, sizeof *note.shown);
     note.shown = NULL;
 }
