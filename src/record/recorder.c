@@ -1,6 +1,7 @@
 /* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
  * r->failure and turns every later call into nothing. */
 #include "recorder.h"
+#include "durable.h"
 
 #include <errno.h>
 #include <math.h>
@@ -341,7 +342,8 @@ sr_status recorder_start(sr_recorder *r) {
     w->embedding = r->embedding, w->embeddings = r->embeddings;
     w->sync = r->options.sync;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
-    r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
+    r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
+                 (w->sync != SR_SYNC_FLUSH || durable_directory(r->part, &r->failure) == SR_OK);
     r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,8 +36,9 @@ static struct {
     call *call;
     int count, room;
     int64_t flushed;
-    long torn;      /* the write that is torn; 0: none */
-    int64_t *shown; /* what a child that is killed has flushed */
+    long torn;       /* the write that is torn; 0: none */
+    int directories; /* that were made to be on the disk */
+    int64_t *shown;  /* what a child that is killed has flushed */
 } note;
 
 static void add_call(const void *bytes, long at, long size) {
@@ -83,6 +85,8 @@ int fdatasync(int fd) {
 }
 
 int fsync(int fd) {
+    struct stat s;
+    note.directories += fstat(fd, &s) == 0 && S_ISDIR(s.st_mode);
     return fdatasync(fd);
 }
 
@@ -150,6 +154,16 @@ static long length_after(long length, const call *c) {
     return c->size < 0 ? c->at : length;
 }
 
+/* How many of `calls` calls a page has seen, in a state of a kind: any; nearly all of them; hardly any; all on
+ * one side of a border, none on the other. */
+static int draw_seen(int kind, long page, long border, int calls) {
+    if (kind == 1) return draw(16) ? calls : 0;
+    if (kind == 2) return draw(16) ? 0 : calls;
+    if (kind == 3) return page < border ? 0 : calls;
+    if (kind == 4) return page < border ? calls : 0;
+    return draw(3) ? (draw(2) ? calls : 0) : draw(calls + 1);
+}
+
 /* The disk after `calls` calls, of which those since the last fdatasync reached it page by page up to any. */
 static long make_state(unsigned char *disk, int calls) {
     int last = calls;
@@ -162,8 +176,10 @@ static long make_state(unsigned char *disk, int calls) {
     }
     all = length;
     for (int i = last; i < calls; i++) all = length_after(all, &note.call[i]);
+    const int kind = draw(5);
+    const long border = draw((int)(all / PAGE) + 1) * PAGE;
     for (long page = 0; page < MOST; page += PAGE) {
-        const int kept = draw(3) ? (draw(2) ? calls - last : 0) : draw(calls - last + 1);
+        const int kept = draw_seen(kind, page, border, calls - last);
         for (int i = last; i < last + kept; i++) apply(disk, &note.call[i], page, page + PAGE);
     }
     return draw(2) ? all : length;
@@ -183,6 +199,7 @@ static void test_power(void **state) {
     record(path, SR_SYNC_FLUSH);
     note.on = false;
     unlink(path);
+    assert_int_equal(note.directories, 2); /* PATH.part is made, PATH is its name */
     printf("%d calls that change the file\n", note.count);
     for (int i = 0; i < states(); i++) {
         char what[64];
