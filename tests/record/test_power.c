@@ -190,6 +190,15 @@ static int states(void) {
     return told ? atoi(told) : 150;
 }
 
+/* Any moment; every fourth one behind a new length of the file, of which there are few, or the last ones. */
+static int draw_moment(void) {
+    int calls = draw(4) ? draw(note.count) : note.count - 1 - draw(8);
+    if (draw(4)) return 1 + calls;
+    while (calls + 3 < note.count && (note.call[calls].bytes || note.call[calls].size == 0))
+        calls++;
+    return 1 + calls + draw(2);
+}
+
 static void test_power(void **state) {
     (void)state;
     const char *path = sample_path("run.h5"), *left = sample_path("left.h5.part");
@@ -203,7 +212,7 @@ static void test_power(void **state) {
     printf("%d calls that change the file\n", note.count);
     for (int i = 0; i < states(); i++) {
         char what[64];
-        const int calls = 1 + draw(note.count);
+        const int calls = draw_moment();
         const long length = make_state(disk, calls);
         const int64_t least = note.call[calls - 1].flushed;
         snprintf(what, sizeof what, "state %d, after %d calls", i, calls);
