@@ -3,6 +3,7 @@
  * that were written are an error. See h5_inner.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -138,4 +139,35 @@ bool h5_end_driver(hid_t access, end_matter *end) {
     const hid_t id = H5FDregister(&driver);
     const bool ok = id >= 0 && H5Pset_driver(access, id, &end) >= 0;
     return h5_release(id) && ok; /* the list has it */
+}
+
+/* -- what a reader of it asks ----------------------------------------------------------------- */
+
+int64_t h5_end_of(h5_id file) {
+    h5_errors q = h5_quiet();
+    haddr_t end = 0;
+    if (H5Fget_eoa(file, &end) < 0) end = 0;
+    h5_unquiet(q);
+    return end > INT64_MAX ? INT64_MAX : (int64_t)end;
+}
+
+typedef struct place {
+    haddr_t at, length;
+    char *name;
+} place;
+
+static herr_t compare_place(hid_t file, const char *name, const H5O_info_t *info, void *context) {
+    const place *p = context;
+    (void)file;
+    if (info->addr < p->at || info->addr - p->at >= p->length) return 0;
+    snprintf(p->name, H5_PATH_SIZE, "/%s", strcmp(name, ".") == 0 ? "" : name);
+    return 1;
+}
+
+bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]) {
+    h5_errors q = h5_quiet();
+    place p = {(haddr_t)at, (haddr_t)length, name};
+    const herr_t found = H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, compare_place, &p);
+    h5_unquiet(q);
+    return found > 0;
 }
