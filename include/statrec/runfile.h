@@ -63,8 +63,8 @@ void sr_own_process(void);
  * "" and numbers NaN, 0 or -1, and reading that dataset fails and names it. Only what says that it
  * is a run file and the names and widths of the sites must be whole. */
 sr_runfile *sr_run_open(const char *path, sr_failure *why);
-/* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. Raw values carry no
- * checksum, and columns of /scalars and /vectors are looked at when they are read. */
+/* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. What was read from
+ * its second copy is among it. Columns of /scalars and /vectors are looked at when they are read. */
 const char *sr_run_damage(const sr_runfile *f, int i);
 void sr_run_close(sr_runfile *f);
 const sr_run_info *sr_run_get_info(const sr_runfile *f);

@@ -381,9 +381,13 @@ static void note_cut(sr_runfile *f) {
 }
 
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
-    sr_status status = reader_check_live_bytes(f->path, &f->unfinished, &f->cut_at, why);
+    sr_status status = reader_load_end(f, why);
+    if (status == SR_OK)
+        status = reader_check_live_bytes(f->path, f->end, &f->unfinished, &f->cut_at, why);
     h5_state state = f->cut_at ? H5_CUT : f->unfinished ? H5_GROWING : H5_CLOSED;
-    if (status == SR_OK) status = h5_open(f->path, state, &f->file, why);
+    if (status == SR_OK)
+        status = h5_open(f->path, state, f->end->kind == END_NONE ? NULL : f->end, &f->file, why);
+    if (status == SR_OK) status = reader_tell_end(f, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) note_cut(f);
@@ -446,6 +450,8 @@ static void free_text(const char *text) {
 void sr_run_close(sr_runfile *f) {
     if (!f) return;
     h5_close(f->file, NULL);
+    if (f->end) end_matter_free(f->end);
+    free(f->end);
 #define FREE(name) free_text(f->info.name);
     RUN_TEXTS(FREE)
 #undef FREE

@@ -4,6 +4,7 @@
 #define RECORD_READER_H
 
 #include "dataset_layout.h"
+#include "end_matter.h"
 #include "h5.h"
 #include "site_names.h"
 #include "statrec/runfile.h"
@@ -51,6 +52,7 @@ typedef struct reader_shelf {
 /* Something that was found damaged when the file was opened. */
 typedef struct reader_damage {
     struct reader_damage *next;
+    bool mended; /* nothing is lost by it */
     char text[SR_FAILURE_TEXT];
 } reader_damage;
 
@@ -77,6 +79,7 @@ typedef struct reader_declared {
 
 struct sr_runfile {
     h5_id file;
+    end_matter *end; /* behind const: what of it was looked at */
     char *path;
     bool unfinished;  /* opened for SWMR reading */
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
@@ -98,10 +101,17 @@ struct sr_runfile {
 };
 
 /* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
-sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
+sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished,
+                             int64_t *cut_at, sr_failure *why);
+/* read_end.c: fills end; what it mends of the file, and what is wrong with itself, becomes damage. Once
+ * the file is open, and check: all that nobody has read. */
+sr_status reader_load_end(sr_runfile *f, sr_failure *why);
+sr_status reader_tell_end(sr_runfile *f, sr_failure *why);
+void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
+                      void *context);
 /* read_live.c: the same of a file that may be growing. */
-sr_status reader_check_live_bytes(const char *path, bool *unfinished, int64_t *cut_at,
-                                  sr_failure *why);
+sr_status reader_check_live_bytes(const char *path, const end_matter *e, bool *unfinished,
+                                  int64_t *cut_at, sr_failure *why);
 /* The one of its two names that a run file has; malloc'd, NULL: none. */
 char *reader_choose_path(const char *path, sr_failure *why);
 /* Whether somebody writes the file of either name. Looks again: after a failure, and a pause; live: it
