@@ -108,24 +108,38 @@ static void add_metrics_like(sr_recorder *r, const sr_runfile *f) {
         sr_declare_scalar(r, d->name, d->unit, d->definition, d->scope);
 }
 
+typedef struct noting {
+    const sr_runfile *broken;
+    copy_losses *losses;
+} noting;
+
+/* Read from its second copy: nothing is lost. */
+static bool is_mended(const sr_runfile *f, const sr_failure *fault) {
+    for (const reader_damage *d = f->damage; d; d = d->next)
+        if (d->mended && !strcmp(d->text, fault->text)) return true;
+    return false;
+}
+
 /* What check finds in the broken file and copying did not need: a column that is not there at all. */
 static void note_fault(void *context, const sr_failure *fault) {
+    const noting *to = context;
     char name[2 * SR_NAME_SIZE] = "";
     const char *at = strstr(fault->text, ": "), *dataset = at ? strchr(at, '/') : NULL;
-    if (fault->status != SR_FORMAT || !dataset) return;
+    if (fault->status != SR_FORMAT || !dataset || is_mended(to->broken, fault)) return;
     snprintf(name, sizeof name, "%s", dataset + 1);
     name[strcspn(name, ": ")] = 0;
-    copy_missed(context, name, "", -1, fault);
+    copy_missed(to->losses, name, "", -1, fault);
 }
 
 static sr_status copy_all(sr_recorder *r, sr_runfile *f, int64_t up_to_step, sr_recovery *count,
                           copy_losses *losses) {
     sr_failure why = {0};
+    noting to = {f, losses};
     add_sites_like(r, f, losses);
     add_metrics_like(r, f);
     recorder_copy_rows(r, f->path, up_to_step, up_to_step, count, losses);
     const sr_failure *failed = sr_failed(r);
-    if (!failed && sr_run_check_all(f->path, note_fault, losses, &why) == SR_MEMORY)
+    if (!failed && sr_run_check_all(f->path, note_fault, &to, &why) == SR_MEMORY)
         return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
     return failed ? failed->status : SR_OK;
 }
