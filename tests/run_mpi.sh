@@ -55,6 +55,9 @@ test_layout() {
         ranks $n $pairs $short --norm bn --shares 4 --update-freq 2 -o many.h5 || return 1
         same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
     done
+    # one that counts calls, and whose running values drive it
+    $pairs $short --norm pn_released --shares 4 -o one.h5 >one || return 1
+    ranks 2 $pairs $short --norm pn_released --shares 4 -o many.h5 && same "$(digest one)" "$(digest out)"
 }
 test_uneven() {
     for shares in 3 5 9; do
@@ -81,7 +84,7 @@ test_record_ranks() {
 # -- synchronised statistics are those of the whole batch
 
 test_sync() {
-    for norm in bn pnv pn rbn; do
+    for norm in bn pnv pn "rbn --rbn-scale mean"; do
         $pairs $short --norm $norm --observe batch -o one.h5 >one || return 1
         for n in 2 4; do
             ranks $n $pairs $short --norm $norm --observe batch --sync-norm -o many.h5 &&
@@ -119,7 +122,7 @@ wait_for_updates() {
     echo "$1: no $2 steps in 20 s"
     return 1
 }
-long="--norm bn --max-steps 150 --validate-interval-updates 50 --checkpoint-every 20 --flush-steps 5"
+long="--norm pn --max-steps 150 --validate-interval-updates 50 --checkpoint-every 20 --flush-steps 5"
 test_killed_rank() {
     $pairs $long --shares 4 -o one.h5 >one || return 1
     ranks 3 $pairs $long --shares 4 -o many.h5 &

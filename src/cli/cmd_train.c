@@ -215,7 +215,7 @@ static int run(session *s) {
     sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
     const int exit_status = speaks ? finish(s, status, &result, &why) : TOOL_DONE;
-    fflush(stdout); /* a run that failed may end here */
+    if (ranks_count(k) > 1) fflush(stdout); /* a run that failed ends in the next line */
     ranks_close(k, status != SR_OK ? &why : NULL);
     return exit_status;
 }

@@ -159,7 +159,7 @@ sr_status h5_close(h5_id file, sr_failure *why) {
     H5Fget_name(file, path, sizeof path);
     sr_status status = h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
     status = check_outcome(status, o, path, why);
-    if (o) h5_outcome_release(o);
+    if (o) h5_outcome_leave(o), h5_outcome_release(o);
     return status;
 }
 

@@ -39,9 +39,9 @@ static bool is_ours(const driver_file *f) {
     return f->owner == getpid() && !f->outcome->failed;
 }
 
-/* Returns success whatever happened. */
+/* Returns success whatever happened. An allocation need not leave an errno. */
 static herr_t lose(driver_file *f) {
-    f->outcome->failed = errno;
+    f->outcome->failed = errno ? errno : ENOMEM;
     return 0;
 }
 
@@ -49,6 +49,13 @@ void h5_outcome_release(h5_outcome *o) {
     if (--o->users > 0) return;
     if (o->log) file_log_free(o->log);
     H5free_memory(o->log), H5free_memory(o);
+}
+
+void h5_outcome_leave(h5_outcome *o) {
+    if (o->users == 1) return; /* ours alone: the driver has closed it */
+    if (!o->failed) o->failed = EIO;
+    close(o->fd);
+    o->fd = -1;
 }
 
 static driver_file *allocate(void) {
@@ -102,7 +109,7 @@ static herr_t driver_close(H5FD_t *file) {
     file_log *l = is_ours(f) ? f->outcome->log : NULL;
     if (l && !(l->seal ? file_log_seal(l, f->end_of_space) : file_log_commit(l, f->end_of_space)))
         lose(f);
-    if (close(f->outcome->fd) != 0 && is_ours(f)) lose(f);
+    if (f->outcome->fd >= 0 && close(f->outcome->fd) != 0 && is_ours(f)) lose(f);
     release(f);
     return 0;
 }
@@ -152,7 +159,8 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
     const haddr_t left = at < f->end_of_file ? f->end_of_file - at : 0;
     const size_t there = size < left ? size : (size_t)left;
     (void)type, (void)transfer;
-    if (!end_matter_read(f->outcome->fd, at, buffer, there)) return push("read");
+    if (f->outcome->fd < 0 || !end_matter_read(f->outcome->fd, at, buffer, there))
+        return push("read");
     memset((char *)buffer + there, 0, size - there);
     if (f->outcome->log) file_log_patch(f->outcome->log, at, buffer, size);
     return 0;

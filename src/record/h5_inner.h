@@ -56,6 +56,8 @@ typedef struct h5_outcome {
 } h5_outcome;
 bool h5_own_driver(hid_t access, bool logged);
 void h5_outcome_release(h5_outcome *o);
+/* The file is closed, or HDF5 could not: it keeps what it has of it, we the descriptor and its locks. */
+void h5_outcome_leave(h5_outcome *o);
 /* h5_end_driver.c: the file is read by its end matter. */
 bool h5_end_driver(hid_t access, struct end_matter *end);
 

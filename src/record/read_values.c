@@ -313,7 +313,7 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (status != SR_OK) return status;
     e->values = e->rows < e->cols ? e->rows : e->cols;
     if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);
-    if (0 && e->values > h5_file_bytes(f->file) / 8)
+    if (e->values > h5_file_bytes(f->file) / 8)
         return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
                        group, (long long)e->values, (long long)h5_file_bytes(f->file));
     return count_records(f, name, e, why);
