@@ -161,12 +161,13 @@ static void list_sites(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site;
     text[0] = 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name)) continue;
         const size_t used = strlen(text);
         if (used + strlen(site->name) + 8 > size) {
             snprintf(text + used, size - used, " ...");
             return;
         }
-        snprintf(text + used, size - used, "%s%s", i ? ", " : "", site->name);
+        snprintf(text + used, size - used, "%s%s", used ? ", " : "", site->name);
     }
 }
 
@@ -262,7 +263,7 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         int64_t same = 0, first = -1;
         for (int64_t k = 0; (other = sr_run_get_site(run, k)); k++) {
-            if (strcmp(site->norm, other->norm) != 0) continue;
+            if (strcmp(site->norm, other->norm) != 0 || globs_is_replica(other->name)) continue;
             if (first < 0) first = k;
             same++;
         }
