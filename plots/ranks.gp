@@ -1,6 +1,6 @@
 #: title scatter of batch means between the shares (ranks) of each batch, against independent rows
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn_shares
+#: samples shares_bn
 #: size 6.75 2.5
 #: controls x y scale smooth
 #: site *
@@ -69,6 +69,7 @@ plot for [k=1:d_curves] d index k-1 using d_x:(thin && whole[1] != k ? 100 * col
 set xlabel 'site, from the input' offset 0,0.7
 set xrange [0.3:SITES_max + 1.7] noextend
 set xtics autofreq
+if (SITES_max < 12) { set xtics 1 }
 set pointsize 0.45
 eval panel(2, 2, 1, 1)
 eval log_y(100 * low, 100 * high)

@@ -376,8 +376,11 @@ static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, s
 
 static sr_status nothing_left(const run_set *set, const shared_run *runs, const char *sites,
                               sr_failure *why) {
-    int64_t replicas = 0;
-    for (int r = 0; r < set->count; r++) replicas += runs[r].replicas;
+    int64_t replicas = 0, vectors = 0;
+    for (int r = 0; r < set->count; r++) {
+        replicas += runs[r].replicas;
+        vectors += sr_run_get_info(set->run[r])->vectors;
+    }
     const char *more = set->count > 1 ? " (and no other run)" : "";
     if (!replicas) {
         sr_fail(why, SR_FORMAT, "%s%s has statistics of one share alone", set->path[0], more);
@@ -386,8 +389,9 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     }
     sr_fail(why, SR_FORMAT, "%s%s has no mu_B and sigma2_B of several shares at a site '%s'",
             set->path[0], more, sites);
-    sr_hint(why, "methods without batch statistics have them only with `statrec train --observe "
-                 "batch`");
+    sr_hint(why, vectors ? "methods without batch statistics have them only with `statrec train "
+                           "--observe batch`"
+                         : "`statrec train --vectors-every N` records vectors");
     return SR_FORMAT;
 }
 
