@@ -234,42 +234,10 @@ static void print_site_name(const sr_runfile *f, int64_t site) {
     print_cell(sr_run_get_site(f, site)->name, 24);
 }
 
-static int64_t shares_of_site(const sr_runfile *f, const char *name) {
-    char replica[SR_NAME_SIZE + 24];
-    int64_t shares = 0;
-    do snprintf(replica, sizeof replica, "%s@%lld", name, (long long)++shares);
-    while (sr_run_find_site(f, replica) >= 0);
-    return shares;
-}
-
-/* "5 sites, each of 4 shares"; "5 sites, and 7 of other shares (NAME@1 ...)" where they differ. */
-static void write_sites(const sr_runfile *f, char *text, size_t size) {
-    int64_t sites = 0, replicas = 0, least = INT64_MAX, most = 0;
-    const sr_run_site *s;
-    for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
-        if (globs_is_replica(s->name)) {
-            replicas++;
-            continue;
-        }
-        const int64_t shares = shares_of_site(f, s->name);
-        least = shares < least ? shares : least;
-        most = shares > most ? shares : most;
-        sites++;
-    }
-    const int used = snprintf(text, size, "%lld", (long long)sites);
-    if (replicas && least == most && replicas == sites * (most - 1))
-        snprintf(text + used, size - (size_t)used, " site%s, each of %lld shares (NAME@1 ...)",
-                 sites == 1 ? "" : "s", (long long)most);
-    else if (replicas)
-        snprintf(text + used, size - (size_t)used, " site%s, and %lld of other shares (NAME@1 ...)",
-                 sites == 1 ? "" : "s", (long long)replicas);
-}
-
 static void print_sites(const sr_runfile *f) {
     const sr_run_site *s;
-    char count[128];
-    write_sites(f, count, sizeof count);
-    print_text("sites", count);
+    print_label("sites");
+    info_print_site_count(f);
     if (!sr_run_get_site(f, 0)) return;
     printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %-11s %s\n", "site", "name", "norm", "kind",
            "width", "eps", "alpha", "layer scale", "observed");
@@ -300,9 +268,8 @@ static void print_spectra(const sr_runfile *f, sr_failure *why) {
         return;
     }
     for (int64_t i = 0; i < info->sites && why->status == SR_OK; i++)
-        if (!globs_is_replica(sr_run_get_site(f, i)->name) &&
-            sr_run_spectrum(f, 0, i, 0, step, &rows, value, why) == SR_OK && rows >= 0)
-            sites++;
+        if (sr_run_spectrum(f, 0, i, 0, step, &rows, value, why) == SR_OK && rows >= 0)
+            sites += !globs_is_replica(sr_run_get_site(f, i)->name);
     for (; shown < info->spectra && shown < SPECTRA_SHOWN && why->status == SR_OK; shown++)
         sr_run_spectrum(f, 0, 0, shown, &step[shown], &rows, value, why);
     free(value);
