@@ -132,7 +132,8 @@ static sr_status print_site(const settings *o, const run_set *set, int r, int64_
     static const char *const tensor[SR_SPECTRUM_COUNT] = {"input", "gradient"};
     const sr_runfile *f = set->run[r];
     const int64_t records = sr_run_get_info(f)->spectra;
-    spectrum s = {.run = set->path[r], .site = sr_run_get_site(f, site), .place = site + 1};
+    spectrum s = {.run = set->path[r], .site = sr_run_get_site(f, site)};
+    for (int64_t i = 0; i <= site; i++) s.place += !globs_is_replica(sr_run_get_site(f, i)->name);
     double *sigma = malloc((size_t)s.site->width * sizeof *sigma);
     if (!sigma) return sr_fail(why, SR_MEMORY, "out of memory");
     s.sigma = sigma;

@@ -12,6 +12,7 @@
  * runs of different width or scale are not comparable in this form. Roots without eps. --form
  * per-root divides by sqrt(d) instead (root mean square over features), --form relative by the length
  * of the running statistic, of mu by that of the running deviation: neither width nor scale is left.
+ * --ranks has nothing of running values: how far the shares of one batch are apart (analysis_shares.c).
  */
 #include <math.h>
 
@@ -95,6 +96,7 @@ int main(int argc, char **argv) {
         .form = {{"paper", stats, false},
                  {"per-root", per_root, false},
                  {"relative", relative, false}},
+        .ranks = true,
     };
     return analysis_main(&a, argc, argv);
 }

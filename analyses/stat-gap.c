@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/globs.h"
 #include "statnet/table.h"
 
 typedef struct settings {
@@ -79,7 +80,7 @@ typedef struct result {
     const char *norm, *tid_from;
     double value, tid[2]; /* tid: mean and variance, percent */
     double gap;
-    int64_t batch_sites, tid_site;
+    int64_t sites, batch_sites, tid_site;
     int task, reference; /* numbers of a task, from 1; run, from 0 */
 } result;
 
@@ -104,8 +105,11 @@ static sr_status read_result(const settings *s, const sr_runfile *run, const ste
     const sr_run_site *site;
     r->info = sr_run_get_info(run);
     r->norm = sr_run_main_norm(run);
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name)) continue;
+        r->sites++;
         r->batch_sites += sr_run_over_batch(site);
+    }
     sr_status status = read_metric(run, s->metric, r, why);
     /* PN has none */
     if (status == SR_OK) status = table_tid_site(run, true, &r->tid_site, why);
@@ -243,7 +247,7 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i,
     tsv_text(t, r->info->model);
     tsv_text(t, r->info->data);
     tsv_text(t, r->norm);
-    tsv_int(t, r->info->sites);
+    tsv_int(t, r->sites);
     tsv_int(t, r->batch_sites);
     tsv_text(t, r->tid_site < 0 ? "-" : sr_run_get_site(set->run[i], r->tid_site)->name);
     tsv_text(t, r->tid_from);

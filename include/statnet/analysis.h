@@ -346,6 +346,18 @@ int run_groups_size(const run_groups *g, const run_set *set, int group);
 void run_groups_describe(const run_groups *g, const run_set *set, tsv *table);
 void run_groups_free(run_groups *g);
 
+/* -- scatter between the shares of a batch: analysis_shares.c ------------------------------------ */
+
+typedef struct shares_request {
+    const char *program, *sites, *startup, *phase; /* words as choice_set_sites and windows_make */
+    bool per_step;
+    int64_t buckets; /* of per_step; 0: every step */
+} shares_request;
+
+/* A whole table: a row for each run and site, or for each of their steps. */
+sr_status shares_print(const shares_request *q, const run_set *set, const char *command,
+                       sr_failure *why);
+
 /* -- the whole program ----------------------------------------------------------------------- */
 
 /* What differs between the programs. */
@@ -403,6 +415,7 @@ typedef struct analysis {
     /* Not NULL: `--final`, which prints what a last pass found instead of what the steps did. */
     sr_status (*print_final)(const run_set *set, const char *sites, const char *command,
                              sr_failure *why);
+    bool ranks; /* has `--ranks`: shares_print */
     /* Not NULL: prints columns and rows in place of the summary while --stat is what it is by
      * default; chosen->wanted is that list then. */
     sr_status (*print_sites)(const step_table *j, sr_failure *why);

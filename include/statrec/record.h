@@ -114,6 +114,8 @@ typedef enum {
 /* Analyses ask for what stands here, never for the name of the norm. */
 typedef struct sr_site {
     size_t size;
+    /* Of name: NAME@K, K a number from 1, is reserved: site NAME as rank or share K of the batch saw
+     * it, a host's own ranks too. Share 0 is NAME itself; readers take NAME@K for no further layer. */
     const char *name, *norm; /* "encoder.0.norm1"; its method, as in `statrec list norms` */
     const char *kind;        /* part of the model that it sits in: "conv", "encoder", "decoder"; a
                                 host's own word for others. Result tables tell the decoder's

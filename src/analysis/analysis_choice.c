@@ -161,12 +161,13 @@ static void list_sites(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site;
     text[0] = 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name)) continue;
         const size_t used = strlen(text);
         if (used + strlen(site->name) + 8 > size) {
             snprintf(text + used, size - used, " ...");
             return;
         }
-        snprintf(text + used, size - used, "%s%s", i ? ", " : "", site->name);
+        snprintf(text + used, size - used, "%s%s", used ? ", " : "", site->name);
     }
 }
 
@@ -261,7 +262,7 @@ static int64_t count_norm(const sr_runfile *run, int64_t first, const char *norm
     const sr_run_site *site;
     int64_t same = 0;
     for (int64_t i = first; (site = sr_run_get_site(run, i)); i++)
-        same += strcmp(site->norm, norm) == 0;
+        same += strcmp(site->norm, norm) == 0 && !globs_is_replica(site->name);
     return same;
 }
 
@@ -276,7 +277,7 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site;
     size_t used = text[0] = 0;
     for (int64_t i = 0; used + 1 < size && (site = sr_run_get_site(run, i)); i++) {
-        if (!is_first(run, i, site->norm)) continue;
+        if (globs_is_replica(site->name) || !is_first(run, i, site->norm)) continue;
         const int64_t same = count_norm(run, i, site->norm);
         snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
                  (long long)same, same == 1 ? "" : "s");

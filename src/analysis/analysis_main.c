@@ -8,11 +8,11 @@
 
 typedef struct settings {
     option_text site, stat, from, form, startup, phase;
-    bool per_step, final, intervals;
+    bool per_step, final, ranks, intervals;
     int64_t buckets;
 } settings;
 
-enum { OPTIONS = 10, WORDS_SIZE = 128, COLUMN_BYTES = 64 << 20 };
+enum { OPTIONS = 11, WORDS_SIZE = 128, COLUMN_BYTES = 64 << 20 };
 
 #define AT(field) offsetof(settings, field)
 
@@ -57,6 +57,10 @@ static int make_options(const analysis *a, const char *words, option *row) {
         row[count++] = (option)FLAG_OPTION("Definition", "final", AT(final), "no",
                                            "what a last pass after training found (statrec train "
                                            "--final-tid)");
+    if (a->ranks)
+        row[count++] = (option)FLAG_OPTION("Definition", "ranks", AT(ranks), "no",
+                                           "how far the batch statistics of the shares of a batch "
+                                           "are apart (statrec train --record-ranks)");
     return count;
 }
 
@@ -238,6 +242,21 @@ static sr_status print_final(const statistics_program *p, bool other_form, const
     return p->a->print_final(set, p->settings.site, command, why);
 }
 
+/* Batch statistics do not know what running values began with: no start-up is left out. */
+static sr_status print_ranks(const statistics_program *p, bool other_form, const run_set *set,
+                             const char *command, sr_failure *why) {
+    const settings *s = &p->settings;
+    const shares_request q = {.program = p->a->program,
+                              .sites = s->site,
+                              .startup = strcmp(s->startup, "auto") == 0 ? "0" : s->startup,
+                              .phase = s->phase,
+                              .per_step = s->per_step,
+                              .buckets = s->buckets};
+    if (other_form || strcmp(s->stat, p->a->default_stat) != 0 || strcmp(s->from, "scalars") != 0)
+        return sr_fail(why, SR_USAGE, "--ranks has no other statistics, form or source");
+    return shares_print(&q, set, command, why);
+}
+
 /* The form that the user chose; without forms the only one. */
 static analysis_form form_chosen(const analysis *a, const char *word) {
     for (int i = 1; i < ANALYSIS_FORMS && a->form[i].word; i++)
@@ -261,12 +280,14 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
                     .table = &table,
                     .buckets = s->buckets,
                     .intervals = s->intervals};
-    if (s->intervals && (s->per_step || s->final || p->a->print_sites))
+    if (s->intervals && (s->per_step || s->final || s->ranks || p->a->print_sites))
         return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
                        s->per_step ? "--per-step"
                        : s->final  ? "--final"
+                       : s->ranks  ? "--ranks"
                                    : p->a->program);
     if (s->final) return print_final(p, form.stat != p->a->stat, set, command, why);
+    if (s->ranks) return print_ranks(p, form.stat != p->a->stat, set, command, why);
     const run_set *own = form.stat == recorded_statistics ? set : NULL;
     sr_status status =
         choice_set_statistics(&chosen, form.stat, p->a->statistics, own, s->stat, why);

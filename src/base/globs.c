@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Without sign and leading zeros: NAME@01 and @1 are names like others. */
+bool globs_is_replica(const char *name) {
+    const char *at = strrchr(name, '@');
+    return at && at > name && at[1] != '0' && at[1] && !at[1 + strspn(at + 1, "0123456789")];
+}
+
 /* The next word that is not empty, and *at behind it; false at the end. A longer one than GLOBS_WORD
  * fits no name of a run file and is passed over. */
 static bool next_word(const char **at, char word[GLOBS_WORD]) {
@@ -37,7 +43,7 @@ static bool choose_place(const char *word, const globs_sites *s, bool *chosen) {
     const bool first = !strcmp(word, "first"), bn = !strcmp(word, "last-bn");
     for (int64_t k = 0; k < s->count; k++) {
         const int64_t i = first ? k : s->count - 1 - k;
-        if (!s->may(s->context, i, bn)) continue;
+        if (globs_is_replica(s->name(s->context, i)) || !s->may(s->context, i, bn)) continue;
         if (bn && globs_is_final(s->name(s->context, i))) continue;
         chosen[i] = true;
         return true;
@@ -46,9 +52,13 @@ static bool choose_place(const char *word, const globs_sites *s, bool *chosen) {
 }
 
 static bool choose_glob(const char *glob, const globs_sites *s, bool *chosen) {
+    const bool replicas = strchr(glob, '@');
     bool any = false;
-    for (int64_t i = 0; i < s->count; i++)
-        if (fnmatch(glob, s->name(s->context, i), 0) == 0) chosen[i] = any = true;
+    for (int64_t i = 0; i < s->count; i++) {
+        const char *name = s->name(s->context, i);
+        if (!replicas && globs_is_replica(name)) continue;
+        if (fnmatch(glob, name, 0) == 0) chosen[i] = any = true;
+    }
     return any;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "statnet/globs.h"
 #include "statnet/options.h"
 #include "statnet/progress.h"
 #include "statnet/trained.h"
@@ -240,11 +241,12 @@ static void print_site_name(const sr_runfile *f, int64_t site) {
 static void print_sites(const sr_runfile *f) {
     const sr_run_site *s;
     print_label("sites");
-    printf("%lld\n", (long long)sr_run_get_info(f)->sites);
+    info_print_site_count(f);
     if (!sr_run_get_site(f, 0)) return;
     printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %-11s %s\n", "site", "name", "norm", "kind",
            "width", "eps", "alpha", "layer scale", "observed");
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
+        if (globs_is_replica(s->name)) continue;
         print_site_name(f, i);
         print_cell(s->norm, 12);
         print_cell(s->kind, 10);
@@ -270,7 +272,8 @@ static void print_spectra(const sr_runfile *f, sr_failure *why) {
         return;
     }
     for (int64_t i = 0; i < info->sites && why->status == SR_OK; i++)
-        if (sr_run_spectrum(f, 0, i, 0, step, &rows, value, why) == SR_OK && rows >= 0) sites++;
+        if (sr_run_spectrum(f, 0, i, 0, step, &rows, value, why) == SR_OK && rows >= 0)
+            sites += !globs_is_replica(sr_run_get_site(f, i)->name);
     for (; shown < info->spectra && shown < SPECTRA_SHOWN && why->status == SR_OK; shown++)
         sr_run_spectrum(f, 0, 0, shown, &step[shown], &rows, value, why);
     free(value);

@@ -1,6 +1,6 @@
 /* writing.h -- what cmd_info.c has from its neighbours: whether somebody still writes a run file
- * (cmd_follow.c), what its program declared (cmd_info_declared.c), and what a checkpoint says
- * (cmd_info_checkpoint.c). */
+ * (cmd_follow.c), what its program declared (cmd_info_declared.c), how many sites it has
+ * (cmd_info_shares.c), and what a checkpoint says (cmd_info_checkpoint.c). */
 #ifndef CLI_WRITING_H
 #define CLI_WRITING_H
 
@@ -22,6 +22,9 @@ int writing_follow(const tool *t, const char *path);
 /* A line for each number that the program of the run declared; the same as notes of a table. */
 void info_print_declared(const sr_runfile *f);
 void info_note_declared(const sr_runfile *f, tsv *table);
+/* A line: "5"; "5 sites, each of 4 shares (NAME@1 ...)"; where they differ, "5 sites, and 7 of other shares
+ * (NAME@1 ...)". */
+void info_print_site_count(const sr_runfile *f);
 
 /* Prints what a checkpoint says of itself; with the options of its run. */
 sr_status checkpoint_info(const char *path, bool options, sr_failure *why);

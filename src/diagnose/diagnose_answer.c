@@ -37,6 +37,7 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
     a->from = s->count ? s->step[0] : 0, a->to = s->count ? s->step[s->count - 1] : 0;
     for (int64_t i = 0; i < s->info->sites; i++) {
         estimate e = NO_ESTIMATE;
+        if (subject_is_replica(s, i)) continue;
         sr_status status = measure(s, i, what, &e, why);
         if (status != SR_OK) return status;
         if (e.steps > most) most = e.steps;

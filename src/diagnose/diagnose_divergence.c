@@ -66,6 +66,7 @@ static sr_status look_at_sites(history *h, const subject *s, event *first, sr_fa
     sr_status status = SR_OK;
     if (!subject_has(s, "nonfinite")) return SR_OK;
     for (int64_t k = 0; k < s->info->sites && status == SR_OK; k++) {
+        if (subject_is_replica(s, k)) continue;
         status = read_site(h, s, k, "nonfinite", h->value, why);
         if (status == SR_OK) status = read_site(h, s, k, "rows", h->rows_of, why);
         for (int64_t i = 0; status == SR_OK && i < h->steps && i <= first->row; i++) {
@@ -146,6 +147,7 @@ static sr_status find_riser(history *h, const subject *s, int64_t begin, answer 
     event first = {h->steps, -1};
     if (!subject_has(s, "dx_norm")) return SR_OK;
     for (int64_t k = 0; k < s->info->sites && status == SR_OK; k++) {
+        if (subject_is_replica(s, k)) continue;
         status = read_site(h, s, k, "dx_norm", h->value, why);
         if (status != SR_OK || !isfinite(h->value[h->steps - 1])) continue;
         const int64_t at = leaves_at(h, begin);

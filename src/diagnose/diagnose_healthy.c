@@ -45,6 +45,7 @@ static sr_status measure_run(const measured *m, const subject *s, span *all, sr_
     bool counted = false;
     for (int64_t i = 0; i < s->info->sites; i++) {
         estimate e = NO_ESTIMATE;
+        if (subject_is_replica(s, i)) continue;
         sr_status status = m->measure(s, i, m->what, &e, why);
         if (status != SR_OK) return status;
         take(m, &e, all, &counted);

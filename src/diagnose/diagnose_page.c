@@ -148,12 +148,12 @@ static void write_table(const subject *s, const answer *answers, FILE *out) {
 static void write_batch(const subject *s, FILE *out) {
     char text[160];
     estimate rows = NO_ESTIMATE, samples = NO_ESTIMATE;
-    if (!s->info->sites) return;
+    if (!s->sites) return;
     measure_median(s, 0, "rows", &rows, NULL);
     measure_median(s, 0, "samples", &samples, NULL);
     snprintf(text, sizeof text,
              "%lld, %lld with statistics over the batch, %lld where they are observed",
-             (long long)s->info->sites, (long long)s->batch_sites, (long long)s->observed_sites);
+             (long long)s->sites, (long long)s->batch_sites, (long long)s->observed_sites);
     paragraph(out, "sites", text);
     if (!isfinite(rows.value)) return;
     snprintf(text, sizeof text, "%.6g rows at the first site", rows.value);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "diagnosis.h"
+#include "statnet/globs.h"
 
 static const statistic *find_statistic(const char *name) {
     for (int i = 0; i < RECORDED_STATISTICS; i++)
@@ -38,6 +39,8 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
     const sr_run_site *site;
     *s = (subject){.run = run, .info = sr_run_get_info(run), .path = path};
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name)) continue;
+        s->sites++;
         s->batch_sites += sr_run_over_batch(site);
         s->observed_sites += site->observed == 1;
     }
@@ -71,6 +74,10 @@ sr_status subject_column(const subject *s, int64_t site, const char *name, doubl
     for (int64_t i = 0; i < s->count && status == SR_OK; i++)
         if (!s->usual[i]) value[i] = NAN;
     return status;
+}
+
+bool subject_is_replica(const subject *s, int64_t site) {
+    return globs_is_replica(sr_run_get_site(s->run, site)->name);
 }
 
 sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why) {

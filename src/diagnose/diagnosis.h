@@ -33,7 +33,7 @@ typedef struct subject {
     int64_t *step;        /* [count] */
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
-    int64_t batch_sites, observed_sites;
+    int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
 } subject;
 
 /* To be freed after a failure too. */
@@ -44,6 +44,8 @@ bool subject_has(const subject *s, const char *statistic);
 /* value [count]: NaN where the file has none, and in shorter passes. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
+/* True of what globs.h calls a replica: no question is about it. */
+bool subject_is_replica(const subject *s, int64_t site);
 /* Rows of /vectors in the window; row *first is the first. */
 sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why);
 /* Room for so many columns of the window; NULL and *why without memory. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "statnet/globs.h"
 #include "statnet/plot.h"
 #include "statnet/utf8.h"
 #include "statrec/runfile.h"
@@ -120,8 +121,11 @@ static void write_setting(FILE *page, const char *name, const char *value) {
 static void write_sites(FILE *page, const sr_runfile *run) {
     const sr_run_site *site;
     fputs("<tr><th>sites</th><td>", page);
+    bool any = false;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
-        fputs(i ? ", " : "", page);
+        if (globs_is_replica(site->name)) continue;
+        fputs(any ? ", " : "", page);
+        any = true;
         plot_html_text(page, site->name);
         fputs(" (", page);
         plot_html_text(page, site->norm);

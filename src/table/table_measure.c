@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/globs.h"
 #include "statnet/table.h"
 
 /* -- metrics --------------------------------------------------------------------------------- */
@@ -178,7 +179,9 @@ sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_
     sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
     *site = -1;
     for (int64_t i = 0; i < sites && status == SR_OK; i++)
-        if (recorded[i] && (!last_bn || choice_is_bn_layer(sr_run_get_site(run, i)))) *site = i;
+        if (recorded[i] && !globs_is_replica(sr_run_get_site(run, i)->name) &&
+            (!last_bn || choice_is_bn_layer(sr_run_get_site(run, i))))
+            *site = i;
     free(recorded);
     return status;
 }

@@ -91,9 +91,55 @@ static void globs_choose_sites(void **state) {
     assert_false(globs_choose(",,", &none, chosen, missed));
 }
 
+static void globs_know_replicas(void **state) {
+    (void)state;
+    static const char *const yes[] = {"stem@1", "encoder.0.norm1@12", "a@b@3", "a@900"};
+    static const char *const no[] = {"stem",   "stem@", "stem@0", "stem@01", "@1", "stem@1x",
+                                     "stem@x", "a@1@",  "a@-1",   "1",       ""};
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+        if (!globs_is_replica(yes[i])) fail_msg("'%s' is a replica", yes[i]);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        if (globs_is_replica(no[i])) fail_msg("'%s' is none", no[i]);
+}
+
+static const char *const shared[] = {"stem@1", "stem", "top", "top@0", "top@1", "top@2"};
+enum { SHARED = sizeof shared / sizeof shared[0] };
+
+static const char *shared_name(const void *context, int64_t i) {
+    (void)context;
+    return shared[i];
+}
+
+static bool any(const void *context, int64_t i, bool bn) {
+    (void)context, (void)i, (void)bn;
+    return true;
+}
+
+static void globs_choose_replicas(void **state) {
+    (void)state;
+    static const struct {
+        const char *list, *chosen, *missed;
+    } cases[] = {
+        {"*", ".xxx..", ""},        {"top*", "..xx..", ""},   {"stem?1", "......", "stem?1"},
+        {"first", ".x....", ""},    {"last", "...x..", ""},   {"last-bn", "...x..", ""},
+        {"*@*", "x..xxx", ""},      {"top@2", ".....x", ""},  {"*@1,stem", "xx..x.", ""},
+        {"stem[@]1", "x.....", ""}, {"s*,*@2", ".x...x", ""}, {"stem@*,last", "x..x..", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const globs_sites sites = {SHARED, NULL, shared_name, any};
+        bool chosen[SHARED] = {false};
+        char missed[GLOBS_WORD], seen[SHARED + 1] = "";
+        globs_choose(cases[i].list, &sites, chosen, missed);
+        for (int k = 0; k < SHARED; k++) seen[k] = chosen[k] ? 'x' : '.';
+        assert_string_equal(seen, cases[i].chosen);
+        assert_string_equal(missed, cases[i].missed);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(globs_match_names),
-                                       cmocka_unit_test(globs_too_long),
-                                       cmocka_unit_test(globs_choose_sites)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(globs_match_names), cmocka_unit_test(globs_too_long),
+        cmocka_unit_test(globs_choose_sites), cmocka_unit_test(globs_know_replicas),
+        cmocka_unit_test(globs_choose_replicas)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -416,6 +416,23 @@ static void test_told_in_figures(void **state) {
     check_run("statplot tidloss pre_bn.h5 -o told.svg", 1, "no evaluation with batch statistics");
 }
 
+/* Of one run its sites stand behind their median; a chosen site is told; of several runs medians alone. */
+static void test_scatter_of_ranks(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot ranks -o told.svg && grep -q '(median of the sites)<' told.svg && grep -q "
+              "'>each site<' told.svg && grep -q '>independent rows<' told.svg",
+              0, "");
+    check_run(
+        "statplot ranks --site last -o last.svg && grep -q '(encoder.2.norm1)<' last.svg && ! "
+        "grep -q 'each site' last.svg",
+        0, "");
+    check_run("run=$STATREC_SAMPLES/shares_bn.h5; statplot ranks $run $run --labels a,b -o two.svg "
+              "&& grep -q '>a (median of the sites)<' two.svg && ! grep -q 'each site' two.svg",
+              0, "");
+    check_run("statplot ranks pre_bn.h5 -o told.svg", 1, "has statistics of one share alone");
+}
+
 /* The data file of fig4's left panel is that of the reading. */
 static void test_fig4_reading(void **state) {
     (void)state;
@@ -453,6 +470,7 @@ int main(void) {
         cmocka_unit_test(test_diverged),
         cmocka_unit_test(test_mixed_report),
         cmocka_unit_test(test_told_in_figures),
+        cmocka_unit_test(test_scatter_of_ranks),
         cmocka_unit_test(test_fig4_reading),
         cmocka_unit_test(test_kept),
     };

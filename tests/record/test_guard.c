@@ -274,7 +274,7 @@ static void spoil_embedding(hid_t file) {
     spoil_embedding_chunk(file, (hsize_t)1 << 30, 1 << 15);
 }
 static void spoil_embedding_little(hid_t file) {
-    spoil_embedding_chunk(file, (hsize_t)1 << 16, 1 << 15);
+    spoil_embedding_chunk(file, (hsize_t)1 << 14, 1 << 13);
 }
 
 /* -- what is refused ------------------------------------------------------------------------- */
