@@ -61,7 +61,7 @@ sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, copy_losses *
     memory = calloc((size_t)(SR_FINAL_COUNT * r->sites) + 1, sizeof *memory);
     if (!memory) return sr_fail(&r->failure, SR_MEMORY, "%s: /final", f->path);
     for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * r->sites;
-    if (h5_has(f->file, "/final/batches") &&
+    if (h5_has(reader_file(f), "/final/batches") &&
         reader_fixed(f, "/final/batches", H5_INT64, 0, &batches, &why) != SR_OK)
         copy_missed(losses, "final", "batches", -1, &why);
     for (int i = 0; i < SR_FINAL_COUNT && batches >= 0; i++) {
