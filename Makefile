@@ -89,7 +89,7 @@ objs     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/*.c))
 PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
 TESTS    := $(foreach l,$(LAYERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
-BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/*.c)))
 
 # Manual and completion come from programs that run; those of other modes say the same.
 all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
