@@ -82,8 +82,8 @@ static void sum(bench *b, int64_t size) {
 
 /* What an exchange would write: rows of every rank, all of one. */
 static sr_status fill(void *context, double *all, int64_t width) {
-    const int64_t ranks = *(const int64_t *)context;
-    for (int64_t i = 0; i < ranks * width; i++) all[i] = 1;
+    const int64_t count = *(const int64_t *)context;
+    for (int64_t i = 0; i < count * width; i++) all[i] = 1;
     return SR_OK;
 }
 
