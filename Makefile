@@ -6,7 +6,7 @@
 VERSION := 0.1.0
 MODE    ?= release
 MPI     ?= 0
-BUILD   ?= build/$(MODE)$(if $(filter 1,$(MPI)),-mpi)
+BUILD   ?= build/$(MODE)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
@@ -46,8 +46,13 @@ OPT_debug    := -O1 -g3
 OPT_asan     := -O1 -g3 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 OPT_double   := -O2 -g -DREAL_DOUBLE
 OPT_coverage := -O1 -g -DNDEBUG --coverage
+OPT_fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ifeq ($(OPT_$(MODE)),)
-$(error MODE is one of release, debug, asan, double, coverage; got '$(MODE)')
+$(error MODE is one of release, debug, asan, double, coverage, fuzz; got '$(MODE)')
+endif
+ifeq ($(MODE),fuzz)
+override CC := clang
+override DNNL := 0
 endif
 ifeq ($(MODE),double)
 override DNNL := 0
@@ -62,6 +67,9 @@ BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
 BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
+ifeq ($(MODE),fuzz)
+WARN     += -Wno-missing-field-initializers -Wno-pass-failed
+endif
 CFLAGS   ?=
 CPPFLAGS += -Iinclude -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(ARCH) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
@@ -70,12 +78,14 @@ ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
 endif
-# Training in several processes, with the MPI whose mpicc is found (Open MPI, MPICH).
+# Training in several processes, with the MPI whose mpicc is found (Open MPI, MPICH). Only src/ranks is
+# compiled otherwise; programs are linked by mpicc.
+LINKER := $(CC)
 ifeq ($(MPI),1)
-MPICC    ?= mpicc
-override CC := $(MPICC)
-CPPFLAGS += -DUSE_MPI
+MPICC  ?= mpicc
+LINKER := OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC)
 endif
+RANKS_CC := $(LINKER) $(if $(filter 1,$(MPI)),-DUSE_MPI)
 LDFLAGS  += -Wl,--as-needed
 
 Q := $(if $(filter 1,$(V)),,@)
@@ -89,6 +99,7 @@ objs     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/*.c))
 PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
 TESTS    := $(foreach l,$(LAYERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
+FUZZERS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c,$(wildcard tests/fuzz/fuzz_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/*.c)))
 
 # Manual and completion come from programs that run; those of other modes say the same.
@@ -106,6 +117,15 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(Q),printf '  CC   %s\n' $<,:)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/ranks_flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(RANKS_CC))' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(BUILD)/obj/src/ranks/%.o: src/ranks/%.c $(BUILD)/flags $(BUILD)/ranks_flags
+	@mkdir -p $(@D)
+	@$(if $(Q),printf '  CC   %s\n' $<,:)
+	$(Q)$(RANKS_CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 # The commit goes into one object only, so that a commit does not rebuild everything.
 GIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -131,7 +151,7 @@ SO_FILE      := $(SONAME).$(VERSION)
 STATREC_OBJS := $(call objs,$(call srcs_of,record) src/base/status.c)
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
+	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
 	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lm -o $@
 
 # One object, in which only names of the interface are global: none of ours meets one of the host's.
@@ -142,11 +162,17 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='sr_*' $(@:.a=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
-LINK = $(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 $(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(LINK)
+
+# A statrec whose calls and allocations fail on demand, for tests.
+FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
+$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 $(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(call libs_of,plot)
 	@mkdir -p $(@D)
@@ -166,16 +192,32 @@ $(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/*.c))
 define test_rule
 $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(call test_libs_of,$(1))
 	@mkdir -p $$(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
+	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
 $(foreach l,$(LAYERS),$(eval $(call test_rule,$(l))))
 
-tests: $(TESTS) ## build the test programs of this MODE
+tests: $(TESTS) $(BUILD)/faulty/statrec ## build the test programs of this MODE
 .PHONY: tests
 
 unit: tests ## run the test programs of this MODE
 	$(Q)sh tests/run_unit.sh $(TESTS)
 .PHONY: unit
+
+# Targets of fuzzing: linked with libFuzzer in MODE=fuzz, with a program that replays files in others.
+FUZZ_SHARED := $(call objs,tests/fuzz/fuzz.c tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c $(wildcard src/cli/score_*.c))
+FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(call objs,tests/fuzz/replay.c))
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_MAIN) $(call libs_of,cli)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+
+FUZZ_SECONDS ?= 60
+fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these
+	$(Q)$(MAKE) --no-print-directory MODE=fuzz fuzz-targets
+	$(Q)sh tests/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ),$(FUZZERS))
+fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(FUZZERS))
+replay: fuzz-targets ## what fuzzing found and began from, once more
+	$(Q)sh tests/replay.sh $(BUILD)/fuzz $(FUZZERS)
+.PHONY: fuzz fuzz-targets replay
 
 check: ## install what is missing, build, run all quick tests (under 3 minutes)
 	$(Q)sh tests/install_packages.sh check
@@ -186,15 +228,31 @@ check-installed:
 	$(Q)$(MAKE) --no-print-directory MODE=release all unit
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
+	$(Q)$(MAKE) --no-print-directory MODE=release replay
 	$(Q)sh tests/run_cli.sh build/release
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 	$(Q)sh tests/run_python.sh build/release
-check-all: check ## everything of check, and the same tests under the address sanitizer
-	$(Q)$(MAKE) --no-print-directory MODE=asan all unit
+check-all: check ## everything of check, the same tests under the address sanitizer, and torture (nightly)
+	$(Q)$(MAKE) --no-print-directory MODE=asan all unit replay
 	$(Q)sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
+	$(Q)$(MAKE) --no-print-directory torture
+# Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
+torture: ## every place where a run may be killed, fail or be damaged (an hour or two)
+	$(Q)$(MAKE) --no-print-directory MODE=release all tests
+	$(Q)sh tests/torture.sh build/release
+	$(Q)$(MAKE) --no-print-directory MODE=asan all tests
+	$(Q)TORTURE_PLACES=100 sh tests/torture.sh build/asan training
+	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
+.PHONY: torture
+check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
+	$(Q)test '$(MPI)' = 1 || { echo 'make: check-mpi wants MPI=1' >&2; exit 2; }
+	$(Q)sh tests/install_packages.sh mpi
+	$(Q)$(MAKE) --no-print-directory MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
+	$(Q)sh tests/run_mpi.sh $(BUILD)
+.PHONY: check-mpi
 # For every submission: the rooms whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
@@ -264,6 +322,10 @@ lint: ## clang-format, clang and shellcheck over all files; tools that are missi
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
 .PHONY: lint
 
+analyze: ## clang's static analyser over the rooms that read files of others
+	$(Q)sh tests/analyze.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp
+.PHONY: analyze
+
 format: ## reformat every C file
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 .PHONY: format
@@ -320,7 +382,7 @@ clean: ## remove build/ and demo/
 .PHONY: install uninstall clean
 
 help: ## print this list
-	@printf 'usage: make [MODE=release|debug|asan|double|coverage] [MPI=1] [ARCH=native] [DNNL=0] [V=1] TARGET\n\n'
+	@printf 'usage: make [MODE=release|debug|asan|double|coverage|fuzz] [MPI=1] [ARCH=native] [DNNL=0] [V=1] TARGET\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/' | expand -t 18
 .PHONY: help FORCE
 FORCE:

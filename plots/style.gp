@@ -94,7 +94,7 @@ cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen
 # cell(column): NaN where it has none. (`stats` alone warns when there is no finite value.) Before any range is set: stats leaves out what is outside.
 finite(text) = !(text eq 'nan' || text eq '-nan' || text eq 'inf' || text eq '-inf')
 cell(c) = finite(strcol(c)) ? column(c) : NaN
-span_add(v) = v == v && abs(v) < 1e300 ? (span_count = span_count + 1, \
+span_add(v) = v == v && abs(v) <= 1e300 ? (span_count = span_count + 1, \
     span_low = v < span_low ? v : span_low, span_high = v > span_high ? v : span_high, 1) : 1
 span_of(data, c, v) = 'span_count = 0; span_low = 1e300; span_high = -1e300; stats '.data. \
     ' using (finite(strcol('.c.')) ? span_add('.v.') : 1) nooutput name "SPAN"'
@@ -123,13 +123,22 @@ log_tics(axis, low, high) = 'set format '.axis.' "'.(plain(low, high) ? '%g' : '
     sprintf('tics add (near(n * %.6g, %d) n * %.6g) }', log_step(low, high), plain(low, high), log_step(low, high)))
 log_step(low, high) = tic_step(high - low, 5)
 YTICS = 'set ytics autofreq; set ytics out nomirror scale 0.5,0.25 textcolor rgb "#202020"; '
-log_ends(from, to) = sprintf('set logscale y 10; set yrange [%.6g:%.6g] noextend; ', from, to).YTICS.log_tics('y', from, to)
-linear_ends(from, to) = sprintf('unset logscale y; set format y "%%h"; '.YTICS.'set ytics %.6g; set yrange [%.6g:%.6g] noextend', \
+log_ends(from, to) = sprintf('set logscale y 10; set yrange [%.15g:%.15g] noextend; ', from, to).YTICS.log_tics('y', from, to)
+# Ends that are nearer to each other than six digits tell apart move away from each other: gnuplot would widen an axis
+# without length by itself, and cut it by the step that was meant for the other length into millions of parts.
+abs_high(a, b) = abs(a) > abs(b) ? abs(a) : abs(b)
+least_range(from, to) = 1e-4 * abs_high(from, to) > 1e-290 ? 1e-4 * abs_high(from, to) : 1e-290
+apart(from, to) = to - from >= least_range(from, to)
+low_end(from, to) = apart(from, to) ? from : 0.5 * from + 0.5 * to - 0.5 * least_range(from, to)
+high_end(from, to) = apart(from, to) ? to : 0.5 * from + 0.5 * to + 0.5 * least_range(from, to)
+linear_axis(from, to, digits) = sprintf('unset logscale y; set format y "'.digits.'"; '.YTICS.'set ytics %.15g; set yrange [%.15g:%.15g] noextend', \
     tic_step(to - from, 6), from, to)
+linear_ends(from, to) = linear_axis(low_end(from, to), high_end(from, to), '%%h')
+linear_given(from, to) = linear_axis(from, to, apart(from, to) ? '%%h' : '%%.15g')
 # The figure's kind of axis and its ends, unless the user wants others; what reaches to 0 or below stays linear.
 user_scale(kind) = figure_scale eq '' ? kind : figure_scale
 ends_y(kind, from, to) = kind eq 'log' && (y_given ? y_from : from) > 0 ? (y_given ? log_ends(y_from, y_to) : log_ends(from, to)) : \
-    y_given ? (kind eq 'log' ? refuse('--yrange: a logarithmic axis begins above 0; --linear draws another') : linear_ends(y_from, y_to)) : \
+    y_given ? (kind eq 'log' ? refuse('--yrange: a logarithmic axis begins above 0; --linear draws another') : linear_given(y_from, y_to)) : \
     linear_ends(from, to)
 # Where nothing is above 0 there is no logarithm: an axis from 0 to 1.
 log_y(low, high) = high <= 0 ? ends_y('linear', -0.02, 1) : \
@@ -145,9 +154,9 @@ do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startu
 STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
     'set label 99 "%s" at %.6g, graph 0.97 left font ",6" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
 
-# A round step that cuts a range into n parts or fewer.
+# A round step that cuts a range into n parts or fewer, whatever the range.
 step_unit(r) = 10.0**floor(log10(r))
-tic_step(range, n) = round_up(1.0 * range / n)
+tic_step(range, n) = range > 1e-299 * n && range < 1e303 ? round_up(1.0 * range / n) : 1e300
 round_up(r) = step_unit(r) * (r <= 1.0001 * step_unit(r) ? 1 : r <= 2.0001 * step_unit(r) ? 2 : r <= 5.0001 * step_unit(r) ? 5 : 10)
 
 # eval linear_y(low, high): linear with some room; a constant gets an axis around it.
@@ -157,8 +166,8 @@ linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', l
 
 # eval x_axis(from, to, step): the x axis of the figure, or the user's. eval percent_x(step): of training, as far as steps
 # are drawn.
-x_axis(from, to, step) = x_given ? sprintf('set xrange [%.9g:%.9g] noextend; set xtics autofreq; set xtics %.9g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
-    sprintf('set xrange [%.9g:%.9g] noextend; set xtics autofreq; set xtics %.9g', from, to, step)
+x_axis(from, to, step) = x_given ? sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
+    sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', from, to, step)
 percent_x(step) = steps eq 'all' || x_given ? x_axis(0, 100, step) : 'set xrange [*:*] noextend; set xtics autofreq'
 # eval epoch_x(first, last, tics): of epochs, from 0 or the first of the steps that are drawn.
 epoch_from(first) = steps eq 'all' ? 0 : first
@@ -184,18 +193,19 @@ DOT_ROOM = 'dot_longest = 1; '. \
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
     (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
-    sprintf('unset logscale x; set format x "%%h"; set xrange [%.6g:%.6g] noextend; set xtics autofreq; set xtics %.6g', low - room(low, high), high + room(low, high), \
-    tic_step(high > low ? high - low : high != 0 ? 0.2 * abs(high) : 2, 5))
-dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.6g:%.6g] noextend; ', low / 1.1, high * 1.1). \
+    sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
+    low_end(low - room(low, high), high + room(low, high)), high_end(low - room(low, high), high + room(low, high)), \
+    tic_step(high_end(low - room(low, high), high + room(low, high)) - low_end(low - room(low, high), high + room(low, high)), 5))
+dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.15g:%.15g] noextend; ', low / 1.1, high * 1.1). \
     log_tics('x', low / 1.1, high * 1.1)
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y. linear_cb(low, high): where figure_scale is linear.
 log_cb(low, high) = high <= 0 ? 'unset logscale cb; set format cb "%h"; set cbrange [0:1]; set cbtics autofreq' : y_given ? cb_ends(y_from, y_to) : cb_ends(low / 1.01, high * 1.01)
-linear_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low - room(low, high), high + room(low, high))
+linear_cb(low, high) = y_given ? cb_ends(y_from, y_to) : cb_ends(low_end(low - room(low, high), high + room(low, high)), high_end(low - room(low, high), high + room(low, high)))
 cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: logarithmic colours begin above 0; --linear draws others') : \
-    user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.6g:%.6g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \
-    sprintf('unset logscale cb; set format cb "%%h"; set cbrange [%.6g:%.6g]; set cbtics autofreq; set cbtics scale 0.4 offset -0.8,0 %.6g', \
+    user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.15g:%.15g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \
+    sprintf('unset logscale cb; set format cb "%%h"; set cbrange [%.15g:%.15g]; set cbtics autofreq; set cbtics scale 0.4 offset -0.8,0 %.15g', \
     from, to, tic_step(to - from, 6))
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.

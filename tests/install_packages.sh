@@ -1,17 +1,19 @@
 #!/bin/sh
-# usage: install_packages.sh build|check|lint
+# usage: install_packages.sh build|check|lint|mpi
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
-# `make lint`. Says what it installs; says and does nothing when nothing is missing.
+# `make lint` or `make MPI=1 check-mpi`. Says what it installs; says and does nothing when nothing is missing.
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev libunistring-dev gnuplot-nox"
 check="libcmocka-dev hdf5-tools python3 python3-h5py mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck"
+mpi="openmpi-bin libopenmpi-dev"
 
 case ${1-} in
 build) wanted=$build ;;
 check) wanted="$build $check" ;;
 lint) wanted="$build $check $lint" ;;
+mpi) wanted="$build $check $mpi" ;;
 *)
-    echo "usage: install_packages.sh build|check|lint" >&2
+    echo "usage: install_packages.sh build|check|lint|mpi" >&2
     exit 2
     ;;
 esac
@@ -23,6 +25,8 @@ stand_ins() {
     pkg-config) echo "pkgconf" ;;
     clang-format) echo "clang-format-14" ;;
     libomp-dev) echo "libomp-14-dev" ;;
+    openmpi-bin) echo "mpich" ;;
+    libopenmpi-dev) echo "libmpich-dev" ;;
     esac
 }
 
@@ -58,6 +62,8 @@ is_there() {
     clang) command -v clang ;;
     libomp-dev) CC=clang has_header omp.h ;;
     shellcheck) command -v shellcheck ;;
+    openmpi-bin) command -v mpirun ;;
+    libopenmpi-dev) command -v mpicc ;;
     esac >/dev/null 2>&1
 }
 

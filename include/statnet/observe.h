@@ -27,11 +27,14 @@ typedef struct run_record_options {
     const char *command, *config, *git, *data, *task;
     uint64_t seed;
     int threads;
-    const char *ranks;     /* sr_options.ranks: whose rows statistics are of; NULL: one process */
-    bool scalars, vectors; /* of the sites; neither: the run's steps and evaluations alone */
-    const char *sites;     /* globs separated by commas; one that matches no site is refused */
-    bool observe_batch;    /* what bn and pnv would find at each of them, with this alpha */
-    double observe_alpha;  /* for methods that have none, that of the observer */
+    int shares, own_shares; /* of every batch, of this process; 0: 1 */
+    bool each_share;        /* statistics of every share, not of the first alone */
+    bool synchronised;      /* batch statistics are of all rows */
+    const char *ranks;      /* sr_options.ranks: whose rows statistics are of; NULL: one process */
+    bool scalars, vectors;  /* of the sites; neither: the run's steps and evaluations alone */
+    const char *sites;      /* globs separated by commas; one that matches no site is refused */
+    bool observe_batch;     /* what bn and pnv would find at each of them, with this alpha */
+    double observe_alpha;   /* for methods that have none, that of the observer */
     int64_t vectors_every, size_limit, flush_steps;
     int64_t steps, updates; /* planned */
     int64_t spectra_every;  /* updates; 0: none are recorded */
@@ -41,8 +44,10 @@ typedef struct run_record_options {
     int metrics;
 } run_record_options;
 
-/* The same observers as the record of these options has, in a process that records nothing. */
-sr_status run_record_observe(model *m, const run_record_options *o, sr_failure *why);
+/* The same observers as the record of these options has, in a process that writes nothing; what its
+ * passes find goes to the first one (run_record_exchange). Every other function does nothing with
+ * it. NULL on failure. */
+run_record *run_record_follow(model *m, const run_record_options *o, sr_failure *why);
 /* SR_OK when a run file can be made at this path; nothing is made yet. */
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why);
 /* Creates the file, declares and watches the sites. NULL on failure. The model outlives it. */
@@ -71,6 +76,8 @@ sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_
 bool run_record_has_eval(const char *path, const char *metric, int64_t step);
 /* All rows so far into the file. */
 sr_status run_record_flush(run_record *r, sr_failure *why);
+/* The same before and after what takes long beside the steps; run_record_failed tells of failures. */
+void run_record_flush_rows(run_record *r);
 
 /* Bytes of the finished file and the spacing of vectors (0: none), as planned. */
 int64_t run_record_projected_bytes(const run_record *r);
@@ -95,8 +102,17 @@ void run_record_look_at_rows(run_record *r, bool look);
  * forward pass with such an input, otherwise the first in the backward pass with such a gradient;
  * *what = "input" or "gradient". */
 const char *run_record_nonfinite(run_record *r, const char **what);
-/* Passes from now on are not recorded, until pause is false. */
-void run_record_pause(run_record *r, bool pause);
+/* Passes from now on are of this process's share `number`, from 0. */
+void run_record_enter(run_record *r, int number);
+/* (all processes) Behind the passes of a step: what they found goes to the first process. Shares of
+ * process k of `ranks`: first[k] .. first[k+1]-1. */
+typedef struct run_exchange {
+    norm_gather_fn *gather;
+    void *context;
+    int rank, ranks;
+    const int *first; /* [ranks + 1] */
+} run_exchange;
+sr_status run_record_exchange(run_record *r, const run_exchange *x, sr_failure *why);
 /* Seconds spent on behalf of the sites since the last call. */
 double run_record_seconds(run_record *r);
 

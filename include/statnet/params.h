@@ -25,6 +25,7 @@ typedef struct params {
     real *block; /* params_blocks: [blocks, block_length], owned; NULL: gradients by themselves */
     int64_t block_length;
     int blocks;
+    int64_t most, total; /* numbers that there may be (0: any), and are */
 } params;
 
 void params_init(params *p, uint64_t seed);

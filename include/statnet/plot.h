@@ -155,9 +155,11 @@ typedef struct plot_process {
     char *const *argv;           /* argv[0]: found beside statplot, else on PATH */
     const char *directory;       /* working directory, or NULL */
     const char *output, *errors; /* files that take stdout and stderr; NULL output: ours */
+    double seconds;              /* after which it is killed; 0: it takes what it takes */
 } plot_process;
 
-/* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. */
+/* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. It does not
+ * outlive us. */
 sr_status plot_process_run(const plot_process *p, sr_failure *why);
 /* The line of a program's errors that says what is wrong, without its newline, control bytes
  * replaced: gnuplot's `"FILE" line N: ...`, else the first that is not empty; "" without any. */

@@ -19,4 +19,8 @@ const char *share_directory(const char *variable, const char *name, int i, char 
 sr_status share_find(const char *variable, const char *name, const char *file,
                      char path[2 * SHARE_PATH], sr_failure *why);
 
+/* A small file that somebody names: SR_OK when there is one and it ends; else it is not opened, since a pipe
+ * would wait for its writer and a device has no end. */
+sr_status share_check_file(const char *path, sr_failure *why);
+
 #endif

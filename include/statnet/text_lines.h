@@ -16,7 +16,7 @@ text_lines *text_lines_open(const char *path, sr_failure *why);
 void text_lines_close(text_lines *t);
 /* The next line with its '\n', if it has one, and a zero byte behind; *line is NULL at the end. Good
  * until the next call. SR_FORMAT ("PATH:LINE: ...") for what is not UTF-8 and for a line longer than
- * a gibibyte. */
+ * a gibibyte, of a gzip file than file_most_inflated. */
 sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_failure *why);
 /* Fails with "PATH:LINE: text", the line that was read last. */
 sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text, sr_failure *why);

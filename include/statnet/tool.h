@@ -56,6 +56,8 @@ const char *tool_nearest(const char *given, const char *const *names, int count)
 void tool_catch_signals(void);
 /* `ulimit -f` is a write error like a full disk, and no file of ours is left half written. */
 void tool_survive_file_limit(void);
+/* HDF5 loads no code for a filter that a file names, whatever HDF5_PLUGIN_PATH says. Before its first call. */
+void tool_refuse_plugins(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
 /* Starts the program again, with OpenMP threads that look for work a thousand times before they

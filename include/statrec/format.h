@@ -185,6 +185,7 @@ enum {
     SR_METHOD_SIZE = 192,
     SR_DEFINITION_SIZE = 512, /* of a metric, of a scalar of the host's */
     SR_METRICS_MAX = 128,
+    SR_EMBEDDINGS_MAX = 1024,
     SR_RUNNING_KEPT = 8,
     SR_DECLARED_MAX = 64 /* scalars of the host's */
 };

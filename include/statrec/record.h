@@ -66,7 +66,8 @@ typedef struct sr_options {
     bool scalars, vectors;   /* what to record */
     int64_t vectors_every;   /* record vectors in steps divisible by it; 0 = never;
                                 -1 = every step while the projected file stays under size_limit, else
-                                spaced */
+                                spaced; without planned_steps at a spacing that widens as the run
+                                goes on, so that they are of all of it */
     int64_t planned_steps;   /* for the projection; 0 = unknown */
     int64_t size_limit;      /* bytes; default 2e9 */
     int64_t flush_steps;     /* default 64 */
@@ -138,8 +139,8 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
 
 /* Number of the new site (0, 1, ...), or -1. */
 int sr_add_site(sr_recorder *r, const sr_site *site);
-/* Declares /embeddings/<name> with room for min(rows, cols) singular values. Before the first step.
- */
+/* Declares /embeddings/<name> with room for min(rows, cols) singular values; at most SR_EMBEDDINGS_MAX.
+ * Before the first step. */
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols);
 
 /* How the singular values of a declared embedding are computed, one line (< SR_METHOD_SIZE bytes):
@@ -269,6 +270,9 @@ sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const valu
  * last step: call it where you save a state that you may go on from. The last
  * SR_RUNNING_KEPT of them are there. */
 sr_status sr_flush(sr_recorder *r);
+/* The waiting rows alone, when there are any. Call it before something that takes long and does not
+ * call the recorder (a validation): every other call looks whether rows have waited for flush_seconds. */
+sr_status sr_flush_rows(sr_recorder *r);
 /* Copies the readable rows with step <= up_to_step (< 0: all) of the run file `from`, whose sites
  * and embeddings must be those of r, before the first step of r; of an embedding's rows those with
  * step <= embeddings_up_to. `created` becomes that of the file. result may be NULL. The running

@@ -51,6 +51,11 @@ typedef struct sr_run_info {
     const char *ranks; /* whose rows the statistics are of, "" for those of one process */
 } sr_run_info;
 
+/* For programs that use HDF5 through this library alone, as the first thing they do: HDF5's handler of the
+ * process's exit, which complains of what damaged files have left in it, does nothing. A host's other
+ * files would not be closed by it any more, so the library does not do this by itself. */
+void sr_own_process(void);
+
 /* path; when it does not exist, path.part. A file that is growing has the rows it had when it was
  * opened. NULL and *why on failure. Free with sr_run_close.
  *

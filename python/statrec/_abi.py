@@ -68,6 +68,11 @@ Forward = struct("Forward", several("rows samples padded", c_int64)
                  + several("mean variance mean_square gamma", c_void_p))
 Backward = struct("Backward", several("sum_g sum_gc sum_gg", c_void_p))
 
+# sr_tensor of moments.h; its data is an address, too.
+Tensor = struct("Tensor", [("data", c_void_p), ("element", c_int),
+                           *several("outer channels inner", c_int64), ("valid", c_void_p),
+                           ("samples", c_int64)])
+
 Finish = struct("Finish", several("status reason weights_digest", c_char_p))
 
 RunSite = struct("RunSite", [
@@ -109,6 +114,9 @@ PROTOTYPES = {
     "sr_scalar_name": (c_char_p, [c_int]),
     "sr_family_find": (c_int, [c_char_p]),
     "sr_family_name": (c_char_p, [c_int]),
+    # moments.h
+    "sr_moments": (c_int64, [_TO(Tensor), c_void_p, c_void_p, c_void_p]),
+    "sr_gradient_sums": (None, [_TO(Tensor), _TO(Tensor), *[c_void_p] * 4]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
     "sr_add_site": (c_int, [_RUN, _TO(Site)]),

@@ -22,9 +22,10 @@ class HostPass:
     def __getitem__(self, row):
         return self.block[row, self.start:self.start + self.width]
 
-    def address(self, row):
-        """Of width contiguous doubles."""
-        return self.block.data_ptr() + 8 * (row * self.block.shape[1] + self.start)
+    def place(self):
+        """Address of the first row's first double, and bytes from a row to the next one."""
+        stride = 8 * self.block.shape[1]
+        return self.block.data_ptr() + 8 * self.start, stride
 
 
 def fetch(tensors):
@@ -32,7 +33,8 @@ def fetch(tensors):
     found, waiting = [None] * len(tensors), {}
     for place, tensor in enumerate(tensors):
         if tensor.device.type == "cpu":
-            found[place] = tensor.detach().double().contiguous()
+            ready = tensor.dtype == torch.float64 and tensor.is_contiguous()
+            found[place] = tensor.detach() if ready else tensor.detach().double().contiguous()
         else:
             waiting.setdefault(tensor.device, []).append(place)
     for device, places in waiting.items():
@@ -49,9 +51,31 @@ def _width(caught):
     return caught.tensors[0].shape[-1]
 
 
-def _column(passes, row):
-    device = passes[0].tensors[0].device
-    return torch.cat([caught.tensors[row] for caught in passes]).to(_sums.wide(device))
+def _columns(passes):
+    """Their five sums and gains, [6, W]."""
+    if all(caught.block is not None for caught in passes):
+        return torch.cat([caught.block for caught in passes], 1)
+    device, rows = passes[0].tensors[0].device, list(zip(*(caught.tensors for caught in passes)))
+    rows.append([caught.tensors[0].new_ones(_width(caught)) if caught.gamma is None
+                 else caught.gamma for caught in passes])
+    return torch.stack([torch.cat(row).to(_sums.wide(device)) for row in rows])
+
+
+def _of_nodes(passes):
+    """[7, W] of passes whose node gave 1/sqrt(variance + eps) and sum g xhat."""
+    mean, inverse, sum_g, sum_gx, sum_gg, gain = _columns(passes)
+    eps = {caught.site.eps for caught in passes}
+    eps = (eps.pop() if len(eps) == 1
+           else torch.cat([inverse.new_full((_width(caught),), caught.site.eps)
+                           for caught in passes]))
+    variance = (inverse.pow(-2) - eps).clamp_(min=0)
+    return torch.stack([mean, variance, variance + mean * mean, sum_g, sum_gx / inverse, sum_gg,
+                        gain])
+
+
+def _of_sums(passes):
+    mean, variance, sum_g, sum_gc, sum_gg, gain = _columns(passes)
+    return torch.stack([mean, variance, variance + mean * mean, sum_g, sum_gc, sum_gg, gain])
 
 
 def _gains(passes):
@@ -61,30 +85,18 @@ def _gains(passes):
     return torch.cat(gains).to(_sums.wide(like.device))
 
 
-def _of_nodes(passes):
-    """[6, W] of passes whose node gave 1/sqrt(variance + eps) and sum g xhat."""
-    mean, inverse, sum_g, sum_gx, sum_gg = (_column(passes, row) for row in range(5))
-    eps = torch.cat([inverse.new_full((_width(caught),), caught.site.eps) for caught in passes])
-    variance = (inverse.pow(-2) - eps).clamp_(min=0)
-    return torch.stack([mean, variance, variance + mean * mean, sum_g, sum_gx / inverse, sum_gg])
-
-
-def _of_sums(passes):
-    mean, variance, sum_g, sum_gc, sum_gg = (_column(passes, row) for row in range(5))
-    return torch.stack([mean, variance, variance + mean * mean, sum_g, sum_gc, sum_gg])
-
-
 def _of_leaves(passes):
-    """[6, W] of added passes (_traced.leaf_rows), merged: n mean^2 - (n mean)^2/n in double."""
+    """[7, W] of added passes (_traced.leaf_rows), merged: n mean^2 - (n mean)^2/n in double."""
     rows = torch.cat([caught.tensors[0] for caught in passes], 1)
     n = rows[0].clamp(min=1)
     mean = rows[3] / n
     variance = rows[4] / n + (rows[5] / n - mean * mean).clamp(min=0)
     sum_gc = rows[7] + rows[8] - mean * rows[6]
-    return torch.stack([mean, variance, variance + mean * mean, rows[6], sum_gc, rows[9]])
+    return torch.stack([mean, variance, variance + mean * mean, rows[6], sum_gc, rows[9],
+                        _gains(passes)])
 
 
-_KINDS = (("batch_norm", _of_nodes), ("sums", _of_sums), ("leaf", _of_leaves))
+_KINDS = {"batch_norm": _of_nodes, "sums": _of_sums, "leaf": _of_leaves}
 
 
 def _groups(passes):
@@ -93,8 +105,7 @@ def _groups(passes):
     for caught in passes:
         sorted_out.setdefault((caught.tensors[0].device, caught.kind), []).append(caught)
     for (_, kind), group in sorted_out.items():
-        block = torch.cat([dict(_KINDS)[kind](group), _gains(group)[None]])
-        yield group, block
+        yield group, _KINDS[kind](group)
 
 
 def _leaf_counts(passes):

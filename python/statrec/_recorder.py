@@ -299,6 +299,27 @@ class Recorder:
         self._done(library().sr_put_backward(self._pointer, site, ctypes.byref(backward)))
 
     @_call()
+    def put_passes(self, passes, gradient_norms=True):
+        """put_forward and put_backward of many passes: (site, rows, samples, padded, address,
+        stride, has_gamma) each.
+
+        address: of [width] doubles, and each `stride` bytes on of the next ones: mean, variance,
+        mean square, sum g, sum g (x - mean), sum g^2 (gradient_norms), gamma.
+        """
+        pointer, forward, backward = self._pointer, _abi.Forward(), _abi.Backward()
+        put_forward, put_backward = library().sr_put_forward, library().sr_put_backward
+        to_forward, to_backward = ctypes.byref(forward), ctypes.byref(backward)
+        for site, rows, samples, padded, at, stride, has_gamma in passes:
+            forward.rows, forward.samples, forward.padded = rows, samples, padded
+            forward.mean, forward.variance = at, at + stride
+            forward.mean_square = at + 2 * stride
+            forward.gamma = at + 6 * stride if has_gamma else None
+            backward.sum_g, backward.sum_gc = at + 3 * stride, at + 4 * stride
+            backward.sum_gg = at + 5 * stride if gradient_norms else None
+            self._done(put_forward(pointer, site, to_forward)
+                       or put_backward(pointer, site, to_backward))
+
+    @_call()
     def put_rows(self, site, rows):
         """Valid rows that the vectors of this step are taken over; put_forward says it too."""
         self._width(site)
@@ -314,6 +335,14 @@ class Recorder:
         where, keep = address(values, width, name)
         self._done(library().sr_put_vector(self._pointer, site, number, where))
         del keep
+
+    @_call()
+    def put_vectors(self, name, places):
+        """put_vector of one statistic at many sites: (site, address of [width] doubles) each."""
+        pointer, put = self._pointer, library().sr_put_vector
+        number = library().sr_vector_id(encoded(name, "name"))
+        for site, where in places:
+            self._done(put(pointer, site, number, where))
 
     @_call()
     def put_scalar(self, site, which, value):

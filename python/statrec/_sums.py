@@ -2,8 +2,9 @@
 
 The sums behind sr_forward and sr_backward (statrec/record.h): mean and biased variance of x, and
 the sums of g, g (x - mean) and g^2, per feature. Variances are of centred values; float16 and
-bfloat16 are summed as float32. Large tensors are read once or twice, in torch's fused batch norm
-kernels where those are exact enough:
+bfloat16 are summed as float32. On the CPU libstatrec reads each tensor once where torch has few
+threads (_native.py). With more of them large tensors are read once or twice, in torch's fused batch
+norm kernels where those are exact enough:
 
 rows [R, d]     on the CPU those kernels add up R rows one after the other in float32 (3e-5 of the
                 variance at R = 100,000, mean 0). They are therefore given blocks of some 256 rows,
@@ -13,6 +14,8 @@ planes [N,d,L]  sums over L in float32 (vectorised, hence short chains), over N 
 import functools
 
 import torch
+
+from . import _native
 
 _BLOCK = 256  # rows that are added up in the tensor's own precision
 _HALVES = (torch.float16, torch.bfloat16)
@@ -97,6 +100,8 @@ def _blocks(x):
 
 def moments(x):
     """Mean and biased variance [d] in double, of x [R, d] or [N, d, L] (Layout), R > 0."""
+    if _native.reads(x):
+        return _native.moments(x)[:2].unbind()
     if x.dim() == 3:
         return _plane_moments(x) if x.device.type == "cpu" else _plain_moments(x, (0, 2))
     return _row_moments(x) if _fusable(x) else _plain_moments(x, 0)
@@ -145,6 +150,8 @@ def gradient_sums(g, x, mean, norms=True):
 
     Without norms sum g^2 may be missing (zeros): it is another pass over g.
     """
+    if _native.reads(x) and _native.reads(g):
+        return _native.gradient_sums(g, x, mean).unbind()
     center = mean.to(x.dtype)
     if g.dtype != x.dtype:
         g = g.to(x.dtype)
@@ -176,13 +183,24 @@ def _row_sums(g, x, center, norms):
 
 def _block_sums(g, x, center, count, norms):
     sum_gc, sum_g = _fused(g, x, center)
-    sum_gg = torch.zeros_like(sum_g)
-    if norms:
-        mean, variance = torch.batch_norm_update_stats(g, None, None, 0.0)
-        sum_gg = (variance.double() + mean.double().square_()) * g.shape[0]
+    sum_gg = _column_squares(g) if norms else torch.zeros_like(sum_g)
     return [s.double().view(count, -1).sum(0) for s in (sum_g, sum_gc, sum_gg)]
 
 
+def _column_squares(g):
+    """sum g^2 of [B, d], B rows that the tensor's own precision may add up."""
+    mean, variance = torch.batch_norm_update_stats(g, None, None, 0.0)
+    return (variance.double() + mean.double().square_()) * g.shape[0]
+
+
 def squares(g):
-    """sum g^2 [d] in double, of g [N, d, L]."""
-    return torch.linalg.vector_norm(g, 2, 2).to(wide(g.device)).square_().sum(0)
+    """sum g^2 [d] in double; g as Layout makes it."""
+    if g.dim() == 3:
+        return torch.linalg.vector_norm(g, 2, 2).to(wide(g.device)).square_().sum(0)
+    if _native.reads(g):
+        return _native.moments(g)[2] * g.shape[0]
+    if not _fusable(g):
+        return g.square().sum(0).to(wide(g.device))
+    head, tail, count = _blocks(g)
+    sums = _column_squares(head).view(count, -1).sum(0)
+    return sums + _column_squares(tail) if tail.shape[0] else sums

@@ -4,11 +4,11 @@ A forward hook takes the moments of the module's input x, and asks for the gradi
 Three ways, none of which changes a number of the host's:
 
 node      a hook of the autograd node that made the output: sees g whatever is done in place to the
-          output later on. BatchNorm2d and 3d of contiguous tensors: the node's own mean, 1/s, sum g
-          and sum g xhat are taken, nothing is computed twice.
-          (The change of the running buffers gives the mean too, but only to 8e-6 of the deviation
-          where the mean is 10 deviations, and 9e-5 where it is 100; the node's is right to 5e-7 and
-          3e-6. And it is that of one forward pass only when there was one. It is not used.)
+          output later on. That of a BatchNorm has mean, 1/s, sum g and sum g xhat itself, and they
+          are taken where they are exact enough (_nodes.py): nothing is computed twice.
+          (The change of the running buffers gives the mean of planes too, but only to 8e-6 of the
+          deviation where the mean is 10 deviations, and 9e-5 where it is 100; the node's is right to
+          5e-7 and 3e-6. And it is that of one forward pass only when there was one. It is not used.)
 through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
           node's hook would hold x alive. There the output goes through an autograd.Function that
           saves x as any operation does and marks the output dirty, so that in-place operations
@@ -25,11 +25,8 @@ import weakref
 
 import torch
 
-from . import _sums, _traced
+from . import _nodes, _sums, _traced
 from ._say import warn
-
-_BATCH_NORM_NODES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0",
-                     "MiopenBatchNormBackward0")
 
 
 class Shared:
@@ -49,12 +46,13 @@ class Pass:
 
     "sums": mean, variance, sum g, sum g (x - mean), sum g^2. "batch_norm": mean,
     1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width] of
-    _traced.leaf_rows.
+    _traced.leaf_rows. block: the five and the gain as one [6, width] of doubles, or None.
     """
-    __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial")
+    __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial", "block")
 
-    def __init__(self, site, kind, tensors, counts, gamma, serial):
+    def __init__(self, site, kind, tensors, counts, gamma, serial, block=None):
         self.site, self.kind, self.tensors, self.gamma = site, kind, tensors, gamma
+        self.block = block
         self.rows, self.samples, self.padded = counts
         self.serial = serial
 
@@ -97,17 +95,17 @@ def _no_tap():
     return _nothing
 
 
+_saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+
+
 def _saving_hooks():
-    """Whether tensors that are saved for backward go through hooks now, or None: cannot be told."""
-    ask = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
-    return True if ask is None else ask(False) is not None
+    """Whether tensors that are saved for backward go through hooks now, or it cannot be told."""
+    return _saved_hooks is None or _saved_hooks(False) is not None
 
 
-def _plain_batch_norm(site, module):
-    """Whether the parameters' gradients are the sums (weight or bias frozen: they are not made)."""
-    return (site.own_running and type(module).__name__ in ("BatchNorm1d", "BatchNorm2d",
-                                                           "BatchNorm3d")
-            and module.affine and module.weight.requires_grad and module.bias.requires_grad)
+# Of the private functions that save calls; without them the calls are made one by one.
+copy_all = getattr(torch, "_foreach_copy_", None) or (
+    lambda to, tensors: [a.copy_(b) for a, b in zip(to, tensors)])
 
 
 class Tap:
@@ -118,9 +116,10 @@ class Tap:
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
-        self.device, self.stored = None, []
+        self.device, self.stored, self.running = None, [], None
+        self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.module = weakref.ref(site.module)
-        self.fast = _plain_batch_norm(site, site.module)
+        self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
         self.handle = self.module().register_forward_hook(self)
 
@@ -180,6 +179,8 @@ class Tap:
         return x.shape[:-self.trailing], math.prod(x.shape[-self.trailing:])
 
     def _eager(self, module, args, output):
+        if self.fast and self.mask is None and self._by_node(module, output):
+            return None
         x = self._input(args, output)
         if x is None:
             return None
@@ -194,6 +195,16 @@ class Tap:
             return None
         return self._tapped(module, x.detach(), output, rows_shape)
 
+    def _by_node(self, module, output):
+        """Whether nothing is left to do, since the node of a batch norm tells all."""
+        if (not self.shared.on or not torch.is_tensor(output) or _saving_hooks()
+                or not _nodes.caught(self, module, output)):
+            return False
+        if self.order is None:
+            self.order = next(self.shared.order)
+        self.device = output.device
+        return True
+
     def _tapped(self, module, x, output, rows_shape):
         try:
             index = None if self.mask is None else self.mask.index(rows_shape, x.device)
@@ -203,10 +214,10 @@ class Tap:
         layout = _sums.Layout(x, self.width, self.first, index)
         if layout.rows == 0:
             return None
-        catch = _Catch(self, module, x, layout)
+        catch = _Catch(self, x, layout)
         if not self.observed and _saving_hooks():
             return _Through.apply(output, x, catch)
-        catch.listen(output, self.fast and layout.planes)
+        catch.listen(output)
         return None
 
     def _compiled(self, args, output):
@@ -237,21 +248,34 @@ class Tap:
         weight = getattr(module, "weight", None)
         return None if weight is None else weight.detach().reshape(-1)
 
-    def kept(self, tensors, gamma):
-        """The five sums and the gain, safe from later steps.
+    def keep(self, kind, tensors, gamma, counts, serial):
+        """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
 
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
-        if tensors[0].device.type != "cpu":
-            return tensors, None if gamma is None else gamma.clone()
+        if tensors[0].device.type == "cpu":
+            told = self._stored(kind, tensors, gamma, counts, serial)
+        else:
+            *known, last = tensors
+            known.append(torch.zeros_like(known[0]) if last is None else last)
+            told = Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
+                        None if gamma is None else gamma.detach().clone(), serial)
+        self.arrived(told)
+
+    def _stored(self, kind, tensors, gamma, counts, serial):
         place = 0 if self.shared.repeat == "last" else len(self.passes)
         while len(self.stored) <= place:
-            self.stored.append(torch.empty(6, self.width, dtype=torch.float64).unbind())
-        rows = self.stored[place]
-        for row, tensor in zip(rows, tensors):
-            row.copy_(tensor)
-        return rows[:5], None if gamma is None else rows[5].copy_(gamma)
+            block = torch.ones(6, self.width, dtype=torch.float64)
+            self.stored.append((block, block.unbind()))
+        block, rows = self.stored[place]
+        to, tensors = list(rows), [*tensors, gamma]
+        for row in (5, 4):
+            if tensors[row] is None:
+                del to[row], tensors[row]
+        copy_all(to, tensors)
+        return Pass(self.site, kind, rows[:5], counts, None if gamma is None else rows[5], serial,
+                    block)
 
     def arrived(self, caught):
         """A backward pass came."""
@@ -268,7 +292,7 @@ class Tap:
 class _Catch:
     """A forward pass that waits for its backward pass."""
 
-    def __init__(self, tap, module, x, layout):
+    def __init__(self, tap, x, layout):
         shared = tap.shared
         shared.serial += 1
         self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
@@ -276,22 +300,15 @@ class _Catch:
         samples = x.shape[0] if tap.first and x.dim() > 2 else 0
         total = x.numel() // tap.width
         self.counts = layout.rows, samples, total - layout.rows
-        self.mean = self.variance = self.node_sums = self.squares = None
+        self.mean = self.variance = None
 
     def measure(self):
         self.mean, self.variance = _sums.moments(self.layout(self.x))
 
-    def listen(self, output, fast):
+    def listen(self, output):
         """Waits at the node that made the output."""
         source = self._source(output)
         node, self.output = source.grad_fn, source.output_nr
-        if fast and node.name() in _BATCH_NORM_NODES and self.output == 0:
-            moments = node._saved_result1, node._saved_result2
-            if moments[0].dtype not in (torch.float16, torch.bfloat16):
-                self.node_sums, self.x = moments, None
-                node.register_prehook(self.square)
-                node.register_hook(self.after)
-                return
         self.measure()
         node.register_prehook(self.before)
 
@@ -309,26 +326,6 @@ class _Catch:
         if g is None or x is None:
             return
         self._guarded(lambda: self.take(g.reshape(self.shape), x))
-
-    def square(self, grads):
-        """Prehook of a batch norm's node: g is read while it still is in the cache."""
-        if self.node_sums is not None and grads[0] is not None:
-            self._guarded(lambda: self._take_squares(grads[0]))
-
-    def _take_squares(self, g):
-        if self.tap.shared.norms:
-            self.squares = _sums.squares(self.layout(g.detach()))
-        else:
-            self.squares = g.new_zeros(self.tap.width)
-
-    def after(self, inputs, grads):
-        """Hook of a batch norm's node: the gradients of weight and bias are the sums."""
-        moments, self.node_sums = self.node_sums, None
-        squares, self.squares = self.squares, None
-        if moments is None or squares is None or inputs[1] is None or inputs[2] is None:
-            return
-        self._guarded(lambda: self._arrived("batch_norm", (*moments, inputs[2].detach(),
-                                                           inputs[1].detach(), squares)))
 
     def _guarded(self, work):
         shared = self.tap.shared
@@ -348,12 +345,8 @@ class _Catch:
             return
         sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean,
                                    self.tap.shared.norms)
-        self._arrived("sums", (self.mean, self.variance, *sums))
-
-    def _arrived(self, kind, tensors):
-        tap = self.tap
-        kept, gamma = tap.kept(tensors, tap.gain())
-        tap.arrived(Pass(tap.site, kind, kept, self.counts, gamma, self.serial))
+        self.tap.keep("sums", (self.mean, self.variance, *sums), self.tap.gain(), self.counts,
+                      self.serial)
 
 
 class _Through(torch.autograd.Function):

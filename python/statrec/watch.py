@@ -19,7 +19,7 @@ import weakref
 import torch
 from torch import nn
 
-from . import _passes, _ranks, _sites, _taps
+from . import _nodes, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
@@ -183,6 +183,7 @@ class Watch:
         hosts, told, running = self._fetched(passes, numbers, scale)
         if self._gathered is None:
             self._settle()
+        _nodes.trust(self._taps, hosts)
         hosts = self._from_ranks(hosts)
         if self._shared.failure is not None:
             raise self._shared.failure
@@ -233,12 +234,7 @@ class Watch:
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
-        self._running = {}
-        for tap in self._taps:
-            module = tap.module() if tap.site.own_running else None
-            if module is not None and module.running_mean is not None:
-                self._running[tap.site] = torch.stack(
-                    [module.running_mean.detach(), module.running_var.detach()])
+        self._running = _running.kept([tap for tap in self._taps if tap.site.own_running])
 
     # -- to the file --------------------------------------------------------------------------
 
@@ -269,31 +265,22 @@ class Watch:
         recorder.add_seconds(self._seconds + self._shared.seconds)
         self._seconds = self._shared.seconds = 0.0
         recorder.begin_step(self._number)
-        for one in hosts:
-            if one.site in self._numbers and one.rows > 0:
-                self._put(self._numbers[one.site], one)
-        self._put_running({one.site for one in hosts}, running)
+        known = [one for one in hosts if one.site in self._numbers]
+        recorder.put_passes([(self._numbers[one.site], one.rows, one.samples, one.padded,
+                              *one.place(), one.has_gamma) for one in known if one.rows > 0],
+                            self._shared.norms)
+        self._put_running({one.site for one in known}, running)
         self._put_scalars(scalars)
         update = self._number if row["update"] is None else row["update"]
         recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
                           **{name: _number(row[name])
                              for name in ("epoch", "loss", "lr", "grad_norm")})
 
-    def _put(self, number, one):
-        at = one.address
-        self._recorder.put_forward(number, one.rows, at(_passes.MEAN), at(_passes.VARIANCE),
-                                   at(_passes.MEAN_SQUARE),
-                                   at(_passes.GAMMA) if one.has_gamma else None,
-                                   one.samples, one.padded)
-        self._recorder.put_backward(number, at(_passes.SUM_G), at(_passes.SUM_GC),
-                                    at(_passes.SUM_GG) if self._shared.norms else None)
-
     def _put_running(self, sites, running):
-        for site, values in running.items():
-            if site in sites and site in self._numbers:
-                number, width = self._numbers[site], values.shape[1]
-                self._recorder.put_vector(number, "mu", values.data_ptr())
-                self._recorder.put_vector(number, "sigma2", values.data_ptr() + 8 * width)
+        places = [(self._numbers[site], values.data_ptr(), 8 * values.shape[1])
+                  for site, values in running.items() if site in sites]
+        self._recorder.put_vectors("mu", [(number, at) for number, at, _ in places])
+        self._recorder.put_vectors("sigma2", [(number, at + row) for number, at, row in places])
 
     def _put_scalars(self, scalars):
         named = {site.name: number for site, number in self._numbers.items()}

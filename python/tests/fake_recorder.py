@@ -66,6 +66,16 @@ class FakeRecorder:
         last.update(sum_g=doubles(sum_g, width), sum_gc=doubles(sum_gc, width),
                     sum_gg=doubles(sum_gg, width))
 
+    def put_passes(self, passes, gradient_norms=True):
+        for site, rows, samples, padded, at, stride, has_gamma in passes:
+            row = [at + number * stride for number in range(7)]
+            self.put_forward(site, rows, *row[:3], row[6] if has_gamma else None, samples, padded)
+            self.put_backward(site, *row[3:5], row[5] if gradient_norms else None)
+
+    def put_vectors(self, name, places):
+        for site, where in places:
+            self.put_vector(site, name, where)
+
     def put_vector(self, site, name, values):
         declared = self.sites[site]
         self.now["vectors"][declared["name"], name] = doubles(values, declared["width"])

@@ -1,4 +1,5 @@
 """Recorder: what it is given is read back from the file."""
+import array
 import math
 import os
 import sys
@@ -78,6 +79,51 @@ class RoundTrip(InDirectory):
                           ("step", "update", "tokens", "epoch", "loss", "lr", "grad_norm")],
                          [4, 2, 8, 0.5, 1.25, 0.1, 3.5])
         self.assertGreater(run.scalar("dx_norm", site)[0], 0)
+
+    def test_passes_of_all_sites(self):
+        """put_passes and put_vectors are put_forward, put_backward and put_vector of each site."""
+        table = array.array("d", [0.5 + 0.25 * i for i in range(7 * 5)])  # [7, 3 + 2]
+        running = array.array("d", [3, 2, 1, 5, 4])
+        at, now = table.buffer_info()[0], running.buffer_info()[0]
+        places = [(0, at, now, slice(0, 3)), (1, at + 24, now + 24, slice(3, 5))]
+        for path, together in (("one.h5", False), ("all.h5", True)):
+            with statrec.Recorder(path) as recorder:
+                for name, width in (("a", 3), ("b", 2)):
+                    recorder.add_site(name, width=width, eps=1e-5, alpha=0.9)
+                recorder.begin_step(1)
+                if together:
+                    recorder.put_passes([(0, 8, 2, 1, at, 40, True), (1, 9, 0, 0, at + 24, 40, False)])
+                    recorder.put_vectors("mu", [(site, where) for site, _, where, _ in places])
+                else:
+                    for site, _, _, part in places:
+                        row = [table[5 * i:5 * i + 5][part] for i in range(7)]
+                        recorder.put_forward(site, 9 if site else 8, *row[:3],
+                                             None if site else row[6], 0 if site else 2, 1 - site)
+                        recorder.put_backward(site, *row[3:6])
+                        recorder.put_vector(site, "mu", running[part])
+                recorder.end_step(1, 8)
+        one, both = statrec.open("one.h5"), statrec.open("all.h5")
+        for site in ("a", "b"):
+            for name in one.vectors:
+                self.assertEqual(rows(one.vector(name, site)), rows(both.vector(name, site)), name)
+            for name in one.scalars:
+                self.assertEqual(str(one.scalar(name, site)[0]), str(both.scalar(name, site)[0]))
+        self.assertGreater(both.scalar("dx_norm", "b")[0], 0)
+
+    def test_passes_without_squares_or_site(self):
+        table = array.array("d", [1.0] * 21)
+        recorder, site = begin("run.h5")
+        recorder.begin_step(1)
+        recorder.put_passes([(site, 8, 0, 0, table.buffer_info()[0], 24, True)], False)
+        recorder.end_step(1, 8)
+        recorder.begin_step(2)
+        for call in (lambda: recorder.put_passes([(7, 8, 0, 0, table.buffer_info()[0], 24, True)]),
+                     lambda: recorder.put_vectors("mu", [(7, table.buffer_info()[0])])):
+            with self.assertRaisesRegex(statrec.Error, "site 7"):
+                call()
+        with self.assertRaises(statrec.Error):
+            recorder.close()
+        self.assertTrue(math.isnan(statrec.open("run.h5").scalar("dx_norm", 0)[0]))
 
     def test_without_squares_there_is_no_norm(self):
         recorder, site = begin("run.h5")

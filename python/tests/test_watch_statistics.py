@@ -4,6 +4,8 @@ import unittest
 import watch_help as help_
 from watch_help import WatchCase, fake_watch, reference
 
+from statrec import _native, _nodes
+
 import torch
 from torch import nn
 
@@ -223,6 +225,22 @@ class Statistics(WatchCase):
         self.assertEqual(run.recorder.steps[0]["vectors"], {})
 
 
+class StatisticsByTorch(Statistics):
+    """The same with torch's kernels for sums, as where it has many threads."""
+
+    def setUp(self):
+        super().setUp()
+        self.patch(_native, "_THREADS", 0)
+
+
+class StatisticsByReading(Statistics):
+    """The same with every batch norm's tensors read, as where its node is not exact enough."""
+
+    def setUp(self):
+        super().setUp()
+        self.patch(_nodes, "caught", lambda *_: False)
+
+
 class Observed(WatchCase):
     def setUp(self):
         torch.manual_seed(2)
@@ -331,8 +349,29 @@ class Precision(WatchCase):
                 run.step(**told)
             self.close_to(run.recorder.passes("norm")[0], reference(x, g))
 
+    def test_one_pass_in_double(self):
+        """libstatrec's sums are those of float64 code, whatever the elements and the mean."""
+        for shape, dtype in (((1501, 7), torch.float32), ((5, 7, 33), torch.float32),
+                             ((40, 7), torch.float64), ((1, 7), torch.float32)):
+            x, g = (torch.randn(shape).to(dtype) + offset for offset in (1e3, 0))
+            self.assertTrue(_native.reads(x))
+            x64, g64 = (help_.rows_of(t, True, 1) for t in (x, g))
+            mean = x64.mean(0)
+            for got, want in ((_native.moments(x), torch.stack(
+                    [mean, (x64 - mean).square().mean(0), x64.square().mean(0)])),
+                              (_native.gradient_sums(g, x, mean), torch.stack(
+                                  [g64.sum(0), (g64 * (x64 - mean)).sum(0), g64.square().sum(0)]))):
+                self.assertLess((got - want).abs().max(), 1e-11 * want.abs().max())
+
+    def test_one_pass_wants_contiguous_tensors(self):
+        x = torch.randn(6, 8)
+        self.assertFalse(_native.reads(x.T) or _native.reads(x.half()))
+        self.patch(torch, "get_num_threads", lambda: 64)
+        self.assertFalse(_native.reads(x))
+
     def test_kernels_and_plain_sums_agree(self):
         from statrec import _sums
+        self.patch(_native, "_THREADS", 0)
         for shape in ((1501, 7), (5, 7, 33)):
             x, g = torch.randn(shape), torch.randn(shape)
             mean, variance = _sums.moments(x)

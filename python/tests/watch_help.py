@@ -2,6 +2,7 @@
 import os
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
 
@@ -63,6 +64,12 @@ def merged(passes):
 
 class WatchCase(unittest.TestCase):
     """Compares passes with references."""
+
+    def patch(self, where, name, value):
+        """where.name is value to the end of the test."""
+        patcher = mock.patch.object(where, name, value)
+        patcher.start()
+        self.addCleanup(patcher.stop)
 
     def close_to(self, got, want, tolerance=2e-6):
         """Every number within tolerance of the largest of its kind."""

@@ -256,20 +256,31 @@ static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     return SR_OK;
 }
 
+/* Sites from `first` on with this norm. */
+static int64_t count_norm(const sr_runfile *run, int64_t first, const char *norm) {
+    const sr_run_site *site;
+    int64_t same = 0;
+    for (int64_t i = first; (site = sr_run_get_site(run, i)); i++)
+        same += strcmp(site->norm, norm) == 0;
+    return same;
+}
+
+static bool is_first(const sr_runfile *run, int64_t i, const char *norm) {
+    for (int64_t k = 0; k < i; k++)
+        if (strcmp(sr_run_get_site(run, k)->norm, norm) == 0) return false;
+    return true;
+}
+
+/* As many as fit. */
 static void list_norms(const sr_runfile *run, char *text, size_t size) {
-    const sr_run_site *site, *other;
-    text[0] = 0;
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
-        int64_t same = 0, first = -1;
-        for (int64_t k = 0; (other = sr_run_get_site(run, k)); k++) {
-            if (strcmp(site->norm, other->norm) != 0) continue;
-            if (first < 0) first = k;
-            same++;
-        }
-        const size_t used = strlen(text);
-        if (first == i)
-            snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
-                     (long long)same, same == 1 ? "" : "s");
+    const sr_run_site *site;
+    size_t used = text[0] = 0;
+    for (int64_t i = 0; used + 1 < size && (site = sr_run_get_site(run, i)); i++) {
+        if (!is_first(run, i, site->norm)) continue;
+        const int64_t same = count_norm(run, i, site->norm);
+        snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
+                 (long long)same, same == 1 ? "" : "s");
+        used = strlen(text);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "statnet/analysis.h"
+#include "statrec/runfile.h"
 
 typedef struct settings {
     option_text site, stat, from, form, startup, phase;
@@ -287,6 +288,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int analysis_main(const analysis *a, int argc, char **argv) {
+    sr_own_process();
     option row[OPTIONS];
     char words[WORDS_SIZE];
     form_words(a, words);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "statnet/analysis.h"
+#include "statrec/runfile.h"
 
 /* What every program takes beside its own options. */
 typedef struct common_options {
@@ -63,10 +64,12 @@ static sr_status run_options(const analysis_program *p, bool without_runs, const
 }
 
 static int run_program(const analysis_program *p, bool without_runs, int argc, char **argv) {
+    sr_own_process();
     const tool t = {p->name, argc, argv};
     sr_failure why = {0};
     if (tool_wants_help(&t)) return print_help(p, &t);
     if (tool_wants_version(&t)) return tool_print_version(&t);
+    tool_refuse_plugins();
     char *command = tool_command(&t);
     sr_status status = command ? run_options(p, without_runs, &t, command, &why)
                                : sr_fail(&why, SR_MEMORY, "out of memory");

@@ -13,7 +13,9 @@ bucket_range bucket_measure(double *value, int64_t count) {
     if (n == 0) return (bucket_range){NAN, NAN, NAN};
     sort_reals(value, n);
     const double low = value[(n - 1) / 2], high = value[n / 2];
-    return (bucket_range){value[0], low + 0.5 * (high - low), value[n - 1]};
+    const double length = high - low; /* of two ends of double: infinite */
+    const double middle = isfinite(length) ? low + 0.5 * length : 0.5 * low + 0.5 * high;
+    return (bucket_range){value[0], middle, value[n - 1]};
 }
 
 int64_t bucket_of(double x, double low, double high, int64_t buckets) {

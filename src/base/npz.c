@@ -14,7 +14,8 @@
 
 #include "npz_format.h"
 
-enum { PATH_BYTES = 4096, ENTRY_BYTES = 512 };
+enum { PATH_BYTES = 4096, ENTRY_BYTES = 512, HEAD_BYTES = 1 << 16 };
+enum { DEFLATE_RATIO = 1032, DEFLATE_LEAST = 64 }; /* bytes that it can make of one, and of few */
 
 struct npz_writer {
     char path[PATH_BYTES];
@@ -186,7 +187,16 @@ void npz_abandon(npz_writer *w) {
 
 /* -- reading */
 
+/* Before it is opened: a pipe would wait for its writer. */
+static sr_status check_regular(const char *path, sr_failure *why) {
+    struct stat s;
+    if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (S_ISREG(s.st_mode)) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: not a regular file", path);
+}
+
 npz_reader *npz_open(const char *path, sr_failure *why) {
+    if (check_regular(path, why) != SR_OK) return NULL;
     npz_reader *r = calloc(1, sizeof *r);
     if (!r) {
         sr_fail(why, SR_MEMORY, "%s: out of memory", path);
@@ -219,47 +229,106 @@ const char *npz_name(npz_reader *r, int64_t i) {
     return r->name;
 }
 
-/* All bytes of an entry, malloc'd; its checksum is compared when its end is seen. */
-static char *read_entry(npz_reader *r, const char *name, int64_t *size, sr_failure *why) {
+/* What an entry says that it unpacks to is believed as far as its archive may take memory: 64 MiB and
+ * four times its own size. */
+static sr_status check_size(const npz_reader *r, const char *name, zip_uint64_t size,
+                            sr_failure *why) {
+    struct stat file;
+    if (stat(r->path, &file) != 0) return sr_fail(why, SR_IO, "%s: %s", r->path, strerror(errno));
+    if (size <= (64u << 20) + 4 * (zip_uint64_t)file.st_size) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: %s: unpacks to %llu bytes; the archive has %lld", r->path,
+                   name, (unsigned long long)size, (long long)file.st_size);
+}
+
+/* The size that the archive says is one that the bytes of the entry can make. */
+static sr_status check_entry(const npz_reader *r, const char *name, const zip_stat_t *s,
+                             sr_failure *why) {
+    const zip_uint64_t known =
+        ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    const bool stored = s->comp_method == ZIP_CM_STORE, deflated = s->comp_method == ZIP_CM_DEFLATE;
+    if ((s->valid & known) != known || s->encryption_method != ZIP_EM_NONE || !(stored || deflated))
+        return sr_fail(why, SR_FORMAT, "%s: %s: neither stored nor deflated", r->path, name);
+    const zip_uint64_t most = stored ? s->comp_size
+                              : s->comp_size < UINT64_MAX / DEFLATE_RATIO - DEFLATE_LEAST
+                                  ? DEFLATE_LEAST + s->comp_size * DEFLATE_RATIO
+                                  : UINT64_MAX;
+    if (s->size <= most && s->size < INT64_MAX) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: %s: %llu bytes, of which %llu are stored", r->path, name,
+                   (unsigned long long)s->size, (unsigned long long)s->comp_size);
+}
+
+/* Opens an entry that may be what it says; NULL and *why. */
+static zip_file_t *open_entry(npz_reader *r, const char *name, int64_t *size, sr_failure *why) {
     zip_stat_t s;
-    zip_file_t *file = NULL;
-    char beyond, *bytes = NULL;
-    if (zip_stat(r->zip, name, 0, &s) != 0 || !(file = zip_fopen_index(r->zip, s.index, 0))) {
+    if (zip_stat(r->zip, name, 0, &s) != 0) {
         fail_zip(r->path, name, zip_get_error(r->zip), why);
-    } else if (!(bytes = malloc((size_t)s.size + 1))) {
+        return NULL;
+    }
+    if (check_entry(r, name, &s, why) != SR_OK || check_size(r, name, s.size, why) != SR_OK)
+        return NULL;
+    zip_file_t *file = zip_fopen_index(r->zip, s.index, 0);
+    if (!file) fail_zip(r->path, name, zip_get_error(r->zip), why);
+    *size = (int64_t)s.size;
+    return file;
+}
+
+/* The first bytes of an entry, all of them unless `most` is less; malloc'd. At its end its checksum is
+ * compared. */
+static char *read_entry(npz_reader *r, const char *name, int64_t most, int64_t *size, int64_t *got,
+                        sr_failure *why) {
+    char beyond, *bytes = NULL;
+    zip_file_t *file = open_entry(r, name, size, why);
+    if (!file) return NULL;
+    *got = *size < most ? *size : most;
+    if (!(bytes = malloc((size_t)*got + 1))) {
         sr_fail(why, SR_MEMORY, "%s: %s: out of memory", r->path, name);
-    } else if (zip_fread(file, bytes, s.size) != (zip_int64_t)s.size ||
-               zip_fread(file, &beyond, 1) != 0) {
+    } else if (zip_fread(file, bytes, (zip_uint64_t)*got) != (zip_int64_t)*got ||
+               (*got == *size && zip_fread(file, &beyond, 1) != 0)) {
         sr_fail(why, SR_FORMAT, "%s: %s: damaged or cut short", r->path, name);
         free(bytes);
         bytes = NULL;
-    } else {
-        *size = (int64_t)s.size;
     }
-    if (file) zip_fclose(file);
+    zip_fclose(file);
     return bytes;
 }
 
-sr_status npz_read(npz_reader *r, const char *name, npz_array *a, sr_failure *why) {
+/* Reads `most` bytes of NAME.npy and the header in front; *data: where the numbers begin. */
+static char *read_array(npz_reader *r, const char *name, int64_t most, npz_array *a, int64_t *data,
+                        sr_failure *why) {
     char full[ENTRY_BYTES], what[PATH_BYTES + ENTRY_BYTES];
-    sr_failure unheard = {0};
-    if (!why) why = &unheard;
-    int64_t size = 0, data = 0;
+    int64_t size = 0, got = 0;
     *a = (npz_array){0};
     sr_status status = entry_name(full, r->path, name, why);
-    char *bytes = status == SR_OK ? read_entry(r, full, &size, why) : NULL;
-    if (!bytes) return why->status;
+    char *bytes = status == SR_OK ? read_entry(r, full, most, &size, &got, why) : NULL;
+    if (!bytes) return NULL;
     strcpy(what, r->path);
     strcat(strcat(what, ": "), full);
-    status = npy_read_header(bytes, size, what, a, &data, why);
-    int64_t wanted = status == SR_OK ? npz_count(a) * npy_item_bytes(a->type) : 0;
-    if (status == SR_OK && wanted != size - data)
+    status = npy_read_header(bytes, got, what, a, data, why);
+    const int64_t wanted = status == SR_OK ? npz_count(a) * npy_item_bytes(a->type) : 0;
+    if (status == SR_OK && wanted != size - *data)
         status = sr_fail(why, SR_FORMAT, "%s: %lld bytes of numbers, its shape wants %lld", what,
-                         (long long)(size - data), (long long)wanted);
-    if (status == SR_OK) memmove(bytes, bytes + data, (size_t)wanted);
-    if (status == SR_OK)
-        a->data = bytes;
-    else
-        free(bytes);
-    return status;
+                         (long long)(size - *data), (long long)wanted);
+    if (status == SR_OK) return bytes;
+    free(bytes);
+    return NULL;
+}
+
+sr_status npz_shape(npz_reader *r, const char *name, npz_array *a, sr_failure *why) {
+    sr_failure unheard = {0};
+    int64_t data;
+    if (!why) why = &unheard;
+    free(read_array(r, name, HEAD_BYTES, a, &data, why));
+    return why->status;
+}
+
+sr_status npz_read(npz_reader *r, const char *name, npz_array *a, sr_failure *why) {
+    sr_failure unheard = {0};
+    int64_t data = 0;
+    if (!why) why = &unheard;
+    if (npz_shape(r, name, a, why) != SR_OK) return why->status; /* before memory for all of it */
+    char *bytes = read_array(r, name, INT64_MAX, a, &data, why);
+    if (!bytes) return why->status;
+    memmove(bytes, bytes + data, (size_t)(npz_count(a) * npy_item_bytes(a->type)));
+    a->data = bytes;
+    return SR_OK;
 }

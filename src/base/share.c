@@ -1,9 +1,11 @@
 /* share.c -- see share.h. */
 #include "statnet/share.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void share_program_directory(char path[SHARE_PATH]) {
@@ -42,4 +44,15 @@ sr_status share_find(const char *variable, const char *name, const char *file,
     sr_fail(why, SR_IO, "cannot find %s/%s", name, file);
     sr_hint(why, "set %s to the directory %s/ of statrec", variable, name);
     return SR_IO;
+}
+
+sr_status share_check_file(const char *path, sr_failure *why) {
+    enum { MOST = 16 << 20 };
+    struct stat s;
+    if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(s.st_mode)) return sr_fail(why, SR_IO, "%s: %s", path, strerror(EISDIR));
+    if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_IO, "%s: not a regular file", path);
+    if (s.st_size <= MOST) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: %lld bytes, of which %d at most are read", path,
+                   (long long)s.st_size, MOST);
 }

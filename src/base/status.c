@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int sr_abi_version(void) {
     return SR_ABI_VERSION;
@@ -11,10 +12,21 @@ const char *sr_version(void) {
     return STATREC_VERSION;
 }
 
-/* A name or a line of a file may bring anything along. */
+/* A name or a line of a file may bring anything along; C1, U+0080 to U+009F, is 0xc2 and one more byte. */
 static void keep_one_line(char *text) {
-    for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f) *text = '?';
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if ((*c < ' ' && *c != '\t') || *c == 0x7f) *c = '?';
+        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) c[0] = c[1] = '?';
+    }
+}
+
+/* Whatever it was wanted for: a user shall not take it for a fault of a file. */
+static void say_memory(char *text, size_t size) {
+    static const char words[] = ": out of memory";
+    size_t used = strlen(text);
+    if (strstr(text, "memory")) return;
+    if (used > size - sizeof words) used = size - sizeof words;
+    memcpy(text + used, words, sizeof words);
 }
 
 sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
@@ -23,6 +35,7 @@ sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
+    if (status == SR_MEMORY) say_memory(why->text, sizeof why->text);
     keep_one_line(why->text);
     why->status = status;
     return status;

@@ -151,8 +151,7 @@ static sr_status gram_values(const matrix_view *v, double *values, sr_failure *w
             pieces = blocks < PIECES ? blocks : PIECES;
     gram_piece piece[PIECES] = {0};
     double *full = malloc((size_t)(v->n * v->n) * sizeof *full);
-    int threads = omp_get_max_threads();
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(omp_get_max_threads()) schedule(static)
     for (int64_t p = 0; p < pieces; p++) {
         int64_t first = blocks * p / pieces * BLOCK_ROWS;
         int64_t end = blocks * (p + 1) / pieces * BLOCK_ROWS;

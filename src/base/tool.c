@@ -13,19 +13,12 @@
 
 /* -- messages ---------------------------------------------------------------------------------- */
 
-/* Bytes of the character at `at` if it may go to a terminal, else 0. */
-static int printable(const char *at) {
-    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
-    if (first < ' ' || first == 0x7f || (first == 0xc2 && second < 0xa0)) return 0;
-    return utf8_bytes(at);
-}
-
 /* A file name may hold a line break or an escape sequence; a message is one line all the same. */
 static void write_line(const tool *t, const char *label, const char *text) {
     char line[2 * SR_FAILURE_TEXT];
     snprintf(line, sizeof line, "%s: %s%s", t->name, label, text);
     for (char *c = line; *c;) {
-        const int bytes = printable(c);
+        const int bytes = utf8_shown(c);
         if (!bytes) *c = '?';
         c += bytes ? bytes : 1;
     }
@@ -202,6 +195,10 @@ static void give_handlers_a_stack(void) {
     static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
     stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};
     if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
+}
+
+void tool_refuse_plugins(void) {
+    setenv("HDF5_PLUGIN_PRELOAD", "::", 1);
 }
 
 void tool_survive_file_limit(void) {

@@ -12,33 +12,60 @@
 
 void tsv_escape(FILE *out, const char *text) {
     for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
+        const unsigned char c = (unsigned char)*text;
+        const int bytes = utf8_shown(text);
         if (c == '\t')
             fputs("\\t", out);
         else if (c == '\n')
             fputs("\\n", out);
         else if (c == '\\')
             fputs("\\\\", out);
-        else if (c < ' ' || c == 0x7f)
+        else if (!bytes)
             fprintf(out, "\\x%02x", c);
         else
-            fputc(c, out);
+            fwrite(text, 1, (size_t)bytes, out);
+        if (bytes) text += bytes - 1;
+    }
+}
+
+/* A byte from 0xa0 that begins no character of UTF-8 may be a letter of a path. */
+void tsv_plain(FILE *out, const char *text, size_t length) {
+    for (size_t i = 0; i < length;) {
+        const unsigned char c = (unsigned char)text[i];
+        const int shown = utf8_shown(text + i), whole = utf8_bytes(text + i);
+        const int bytes = c == '\n' || c == '\t' || (!whole && c >= 0xa0) ? 1 : shown;
+        if (bytes)
+            fwrite(text + i, 1, (size_t)bytes, out);
+        else
+            fputc('?', out);
+        i += (size_t)(bytes ? bytes : whole ? whole : 1);
     }
 }
 
 /* -- CSV and JSON ------------------------------------------------------------------------------ */
 
+/* What a cell of CSV can hold stays as it is, ends of lines too. */
 static void write_csv(FILE *out, const char *text) {
-    if (!text[strcspn(text, ",\"\r\n")]) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
+    const bool quoted = text[strcspn(text, ",\"\r\n")];
+    if (quoted) fputc('"', out);
+    while (*text) {
+        const int bytes = strchr("\t\r\n", *text) ? 1 : utf8_shown(text);
         if (*text == '"') fputc('"', out);
-        fputc(*text, out);
+        if (bytes)
+            fwrite(text, 1, (size_t)bytes, out);
+        else
+            fprintf(out, "\\x%02x", (unsigned char)*text);
+        text += bytes ? bytes : 1;
     }
-    fputc('"', out);
+    if (quoted) fputc('"', out);
+}
+
+/* A character of two or three bytes. */
+static void write_point(FILE *out, const char *text, int bytes) {
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned two = (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu);
+    const unsigned three = (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+    fprintf(out, "\\u%04x", bytes == 2 ? two : three);
 }
 
 static void write_json(FILE *out, const char *text) {
@@ -52,6 +79,8 @@ static void write_json(FILE *out, const char *text) {
             fprintf(out, "\\%c", c);
         else if (c < ' ' || c == 0x7f)
             fprintf(out, "\\u%04x", c);
+        else if (!utf8_shown(text))
+            write_point(out, text, bytes);
         else
             fwrite(text, 1, (size_t)bytes, out);
         text += bytes ? bytes : 1;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "statnet/tsv.h"
 #include "writing.h"
 
 enum { PROC_PATH = 300 };
@@ -105,6 +106,13 @@ static sr_status print_news(const sr_runfile *f, progress_seen *seen, sr_failure
     return SR_OK;
 }
 
+static void print_status(const sr_run_info *info) {
+    tsv_escape(stdout, info->status);
+    if (*info->reason) fputs(": ", stdout);
+    tsv_escape(stdout, info->reason);
+    putchar('\n');
+}
+
 /* One look at the file; *ended with the exit status when there is nothing to wait for. */
 static sr_status look(const char *path, progress_seen *seen, bool *ended, int *exit_status,
                       sr_failure *why) {
@@ -117,8 +125,7 @@ static sr_status look(const char *path, progress_seen *seen, bool *ended, int *e
     sr_status status = print_news(f, seen, why);
     *ended = !running || gone;
     *exit_status = gone ? TOOL_FAILED : TOOL_DONE;
-    if (status == SR_OK && !running)
-        printf("%s%s%s\n", info->status, *info->reason ? ": " : "", info->reason);
+    if (status == SR_OK && !running) print_status(info);
     if (status == SR_OK && gone) printf("unfinished: its writer is gone\n");
     sr_run_close(f);
     return status;

@@ -8,6 +8,7 @@
 #include "statnet/progress.h"
 #include "statnet/trained.h"
 #include "statnet/tsv.h"
+#include "statnet/utf8.h"
 #include "statrec/runfile.h"
 #include "writing.h"
 
@@ -223,8 +224,11 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
 static void print_cell(const char *text, int width) {
     char cell[SR_NAME_SIZE];
     snprintf(cell, sizeof cell, "%s", text);
-    for (char *c = cell; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    for (char *c = cell; *c;) {
+        const int bytes = utf8_shown(c);
+        if (!bytes) *c = '?';
+        c += bytes ? bytes : 1;
+    }
     printf(" %-*s", width, cell);
 }
 
@@ -458,7 +462,7 @@ static sr_status print_file(const info_values *v, const char *path, const char *
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
     if (v->options)
-        fputs(sr_run_get_info(f)->config, stdout);
+        tsv_plain(stdout, sr_run_get_info(f)->config, strlen(sr_run_get_info(f)->config));
     else if (strcmp(v->format, "text") == 0)
         print_run(f, why);
     else

@@ -1,5 +1,6 @@
 /* cmd_info_checkpoint.c -- statrec info X.ckpt: what a checkpoint says of itself. */
 #include <stdio.h>
+#include <string.h>
 
 #include "statnet/trained.h"
 #include "statnet/tsv.h"
@@ -30,7 +31,7 @@ sr_status checkpoint_info(const char *path, bool options, sr_failure *why) {
     sr_status status = checkpoint_card_read(path, &c, why);
     if (status == SR_OK) {
         print_card(path, &c);
-        if (options) fputs(c.config, stdout);
+        if (options) tsv_plain(stdout, c.config, strlen(c.config));
     }
     checkpoint_card_free(&c);
     return status;

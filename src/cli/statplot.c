@@ -6,6 +6,7 @@
 #include "statnet/options.h"
 #include "statnet/plot.h"
 #include "statnet/tool.h"
+#include "statrec/runfile.h"
 
 enum { CHOICES = 32 }; /* of all figures */
 
@@ -332,12 +333,14 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
 int main(int argc, char **argv) {
     tool t = {"statplot", argc, argv};
     sr_failure why = {0};
+    sr_own_process();
     if (tool_wants_help(&t)) {
         print_help(argc, argv);
         return tool_finish(&t, TOOL_DONE);
     }
     if (tool_wants_version(&t)) return tool_print_version(&t);
     tool_catch_signals();
+    tool_refuse_plugins();
     const sr_status status = run_statplot(argc, argv, &why);
     if (tool_signal()) return 128 + tool_signal();
     return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "statrec/runfile.h"
 
 typedef struct command {
     const char *name;
@@ -81,7 +82,9 @@ static int run_help(const tool *t) {
 int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
+    sr_own_process();
     tool_survive_file_limit();
+    tool_refuse_plugins();
     if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0)
         return run_help(&t);
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {

@@ -35,8 +35,8 @@ static sr_status sort_pairs(batch_plan *p, const int64_t *source_length,
     int64_t longest = 0;
     for (int64_t i = 0; i < pairs; i++)
         longest = longer(longest, longer(source_length[i], target_length[i]));
-    int64_t *scratch = malloc((size_t)(pairs + 1) * sizeof *scratch);
-    int64_t *place = malloc((size_t)(longest + 2) * sizeof *place);
+    int64_t *scratch = calloc((size_t)pairs + 1, sizeof *scratch);
+    int64_t *place = calloc((size_t)longest + 2, sizeof *place);
     if (scratch && place) {
         for (int64_t i = 0; i < pairs; i++) p->pair[i] = i;
         rng_shuffle(&random, p->pair, pairs);

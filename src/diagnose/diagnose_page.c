@@ -5,6 +5,7 @@
 
 #include "diagnosis.h"
 #include "statnet/diagnose.h"
+#include "statnet/tsv.h"
 
 enum { WIDTH = 100, LABEL = 12, INDENT = 4 };
 
@@ -21,7 +22,9 @@ static void paragraph(FILE *out, const char *label, const char *text) {
             at = INDENT + LABEL;
             begun = false;
         }
-        at += fprintf(out, "%s%.*s", begun ? " " : "", length, word);
+        if (begun) fputc(' ', out);
+        tsv_plain(out, word, (size_t)length);
+        at += begun + length;
         begun = true;
         word += length + (word[length] == ' ');
     }

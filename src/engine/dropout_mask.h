@@ -26,14 +26,17 @@ typedef struct dropout_mask {
     uint64_t first;     /* number of element 0 in the whole batch */
 } dropout_mask;
 
-/* For the next op of the tape, whose pass draws for so many elements. */
-static inline dropout_mask dropout_mask_create(tape *t, int64_t count, double p) {
+static inline dropout_mask dropout_mask_of(uint64_t key, double p) {
     uint32_t threshold = (uint32_t)(p * 65536 + 0.5);
     if (threshold > 65535) threshold = 65535;
-    return (dropout_mask){.key = tape_random(t),
-                          .threshold = threshold,
-                          .scale = (real)(65536.0 / (65536 - threshold)),
-                          .first = (uint64_t)tape_first(t, count)};
+    return (dropout_mask){key, threshold, (real)(65536.0 / (65536 - threshold)), 0};
+}
+
+/* For the next op of the tape, whose pass draws for so many elements. */
+static inline dropout_mask dropout_mask_create(tape *t, int64_t count, double p) {
+    dropout_mask m = dropout_mask_of(tape_random(t), p);
+    m.first = (uint64_t)tape_first(t, count);
+    return m;
 }
 
 /* 16 bits for each of MASK_BLOCK elements, the first of them element 4 word of the stream, and, with

@@ -63,6 +63,21 @@ static param *param_create(const char *name, int rank, const int64_t *dim) {
     return NULL;
 }
 
+/* Before there is memory for it. */
+static bool has_place(params *p, const char *name, int rank, const int64_t *dim) {
+    int64_t count = 1, total;
+    bool fits = true;
+    for (int i = 0; i < rank; i++) fits = fits && !__builtin_mul_overflow(count, dim[i], &count);
+    fits = fits && !__builtin_add_overflow(p->total, count, &total);
+    if (!fits) sr_fail(&p->failure, SR_USAGE, "parameter %s has too many numbers", name);
+    if (fits && p->most && total > p->most)
+        fits = sr_fail(&p->failure, SR_FORMAT,
+                       "up to parameter %s the model has %lld numbers, the file %lld", name,
+                       (long long)total, (long long)p->most) == SR_OK;
+    if (fits) p->total = total;
+    return fits;
+}
+
 static bool make_room(params *p) {
     if (p->count < p->capacity) return true;
     int capacity = p->capacity ? 2 * p->capacity : 64;
@@ -80,6 +95,7 @@ tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, in
         sr_fail(&p->failure, SR_USAGE, "parameter name %s is too long or taken", name);
         return NULL;
     }
+    if (!has_place(p, name, rank, dim)) return NULL;
     param *x = make_room(p) ? param_create(name, rank, dim) : NULL;
     if (!x) {
         sr_fail(&p->failure, SR_MEMORY, "out of memory for parameter %s", name);

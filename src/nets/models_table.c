@@ -38,6 +38,7 @@ static model *start(const model_row *row, const model_options *o, sr_failure *wh
     }
     m->row = row;
     params_init(&m->params, o->seed);
+    m->params.most = o->most_parameters;
     return m;
 }
 
@@ -65,6 +66,7 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     if (!m) return NULL;
     sr_status status = assign_norms(m, o, shape, why);
     if (status == SR_OK) status = row->build(m, o, shape, why);
+    if (m->params.failure.status == SR_FORMAT && why) *why = m->params.failure; /* it was first */
     /* builders look at their parameters now and then at most: what failed first is told here */
     if (m->params.failure.status != SR_OK && !(why && why->status != SR_OK))
         status = sr_fail(why, m->params.failure.status, "%s", m->params.failure.text);

@@ -143,12 +143,13 @@ uint32_t norm_site_scalars(const norm_site *s) {
     return s->method->scalars | own | (sums ? shadow : 0);
 }
 
-/* What bn would write here, without writing it. Of several processes each has rows that the sums are
- * not of: nothing is told then. */
+/* What bn would write here, without writing it. A process that has v of the n rows, which the sums are
+ * of, leaves roots of its own parts: of dx_norm_bn^2 its square less v/n of what is taken off, with the
+ * part's sign, so that the parts' squares add up to the whole. */
 static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) {
     const batch_kept *k = own->kept;
     columns m = columns_valid(own);
-    double square, *a = k->scratch;
+    double square, off = 0, *a = k->scratch;
     m.scale = NULL; /* dy stands for itself */
     for (int64_t j = 0; j < own->features; j++) a[j] = (double)own->gamma[j] * k->inverse[j];
     sr_status status = columns_squares(&m, dy, a, &square);
@@ -158,9 +159,11 @@ static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) 
         const double variance = own->stat[NORM_sigma2_B][j];
         const double q = variance / (variance + own->options->eps);
         const double g = own->stat[NORM_sum_g][j], gx = own->stat[NORM_sum_gx][j];
-        square -= a[j] * a[j] * (g * g + (2 - q) * gx * gx) / k->n;
+        off += a[j] * a[j] * (g * g + (2 - q) * gx * gx) / k->n;
     }
-    c->scalar[NORM_SCALAR_dx_norm_bn] = sqrt(square < 0 ? 0 : square);
+    square -= off * ((double)own->rows->valid / k->n);
+    const bool part = own->rows->gather != NULL; /* a whole is below 0 by rounding alone */
+    c->scalar[NORM_SCALAR_dx_norm_bn] = square >= 0 ? sqrt(square) : part ? -sqrt(-square) : 0;
     return SR_OK;
 }
 
@@ -169,5 +172,5 @@ sr_status shadow_backward(shadow_call *k, norm_call *c, const real *x, const rea
     sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
     c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
     c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
-    return status == SR_OK && !k->rows.gather ? measure_dx(&k->call, c, dy) : status;
+    return status == SR_OK ? measure_dx(&k->call, c, dy) : status;
 }

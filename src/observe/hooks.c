@@ -26,7 +26,12 @@ struct hooks {
     hook *hook; /* [sites of the model] */
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
-    bool spectra, look_at_rows, paused;
+    bool spectra, look_at_rows;
+    hooks_shares shares;
+    int number;       /* of this process's shares, that passes */
+    parcels *parcels; /* what is sent to the first process; NULL: nothing is */
+    int *
+        replica; /* [shares - 1, sites of the model] numbers in the recorder of NAME@1 ..., of each */
     sr_failure failure;
 };
 
@@ -42,30 +47,44 @@ static const sr_family family_of[] = {
 };
 
 /* The running mean starts at 0, as mu does. */
-static void hand_over_position(const hook *k, const norm_view *o) {
+static void hand_over_position(const hook *k, const double *mean, int64_t features) {
     sr_recorder *r = k->owner->recorder;
-    const double *mean = o->call->rows->position_mean;
-    if (!k->position || !mean || o->call->rows->valid == 0) return;
     sr_put_vector(r, k->site, SR_position_B, mean);
     if (isnan(k->alpha)) return;
     sr_put_vector(r, k->site, SR_position, k->position);
-    for (int64_t i = 0; i < o->call->features; i++)
+    for (int64_t i = 0; i < features; i++)
         k->position[i] = k->alpha * k->position[i] + (1 - k->alpha) * mean[i];
 }
 
+/* Rows and scalars, into a site of the recorder. */
+static void put_scalars(sr_recorder *r, int site, const norm_site *s, const parcel *of) {
+    const uint32_t scalars = norm_site_scalars(s);
+    sr_put_rows(r, site, (int64_t)of->rows);
+    sr_put_scalar(r, site, SR_SCALAR_samples, of->samples);
+    sr_put_scalar(r, site, SR_SCALAR_padded, of->padded);
+    for (int i = 0; i < NORM_SCALAR_COUNT; i++)
+        if (scalars & (1u << i)) sr_put_scalar(r, site, scalar_of[i], of->scalar[i]);
+}
+
+static void put_vectors(sr_recorder *r, int site, const norm_site *s, const double *const *value) {
+    const uint32_t vectors = norm_site_vectors(s);
+    for (int v = 0; v < NORM_VECTOR_COUNT; v++)
+        if (vectors & (1u << v)) sr_put_vector(r, site, vector_of[v], value[v]);
+}
+
+/* Rows of several processes: what is of each of them is merged first (hooks_exchange). */
 static void hand_over(const hook *k, const norm_view *o) {
     sr_recorder *r = k->owner->recorder;
     const norm_rows *rows = o->call->rows;
-    uint32_t vectors = norm_site_vectors(o->site), scalars = norm_site_scalars(o->site);
-    sr_put_rows(r, k->site, rows->valid);
-    sr_put_scalar(r, k->site, SR_SCALAR_samples,
-                  (double)(rows->sample ? rows->samples : rows->valid));
-    sr_put_scalar(r, k->site, SR_SCALAR_padded, (double)(rows->rows - rows->valid));
-    for (int v = 0; v < NORM_VECTOR_COUNT; v++)
-        if (vectors & (1u << v)) sr_put_vector(r, k->site, vector_of[v], o->call->stat[v]);
-    for (int s = 0; s < NORM_SCALAR_COUNT; s++)
-        if (scalars & (1u << s)) sr_put_scalar(r, k->site, scalar_of[s], o->call->scalar[s]);
-    hand_over_position(k, o);
+    parcel own = {.rows = (double)rows->valid,
+                  .samples = (double)(rows->sample ? rows->samples : rows->valid),
+                  .padded = (double)(rows->rows - rows->valid)};
+    memcpy(own.scalar, o->call->scalar, sizeof own.scalar);
+    put_vectors(r, k->site, o->site, (const double *const *)o->call->stat);
+    if (k->owner->shares.together) return;
+    put_scalars(r, k->site, o->site, &own);
+    if (k->position && rows->position_mean && rows->valid > 0)
+        hand_over_position(k, rows->position_mean, o->call->features);
 }
 
 static void hand_over_spectra(const hook *k, const norm_view *o) {
@@ -122,11 +141,14 @@ static void look(hooks *h, const norm_view *o) {
 static void watch(void *context, const norm_view *o) {
     hook *k = context;
     double start = progress_clock();
-    if (k->owner->paused) return;
-    hand_over(k, o);
-    if (k->owner->spectra) hand_over_spectra(k, o);
-    look(k->owner, o);
-    k->owner->seconds += progress_clock() - start;
+    hooks *h = k->owner;
+    if (h->parcels) parcels_take(h->parcels, h->number, (int)(k - h->hook), o);
+    if (h->recorder && h->number == 0) {
+        hand_over(k, o);
+        if (h->spectra) hand_over_spectra(k, o);
+        look(h, o);
+    }
+    h->seconds += progress_clock() - start;
 }
 
 static double alpha_of(const norm_site *s) {
@@ -149,7 +171,7 @@ static void write_uses(uint32_t bits, char text[SR_KIND_SIZE]) {
     memmove(text, text + (*text == ','), strlen(text) + (*text != ','));
 }
 
-static int declare(sr_recorder *r, const norm_site *s) {
+static int declare_as(sr_recorder *r, const norm_site *s, const char *name) {
     const norm_shadow *shadow = s->shadow;
     const norm_method *m = s->method;
     char uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
@@ -157,7 +179,7 @@ static int declare(sr_recorder *r, const norm_site *s) {
     write_uses(m->constants, constants);
     int site = sr_add_site(r, &(sr_site){
                                   .size = sizeof(sr_site),
-                                  .name = s->name,
+                                  .name = name,
                                   .norm = m->name,
                                   .kind = s->kind,
                                   .family = family_of[m->family],
@@ -174,6 +196,27 @@ static int declare(sr_recorder *r, const norm_site *s) {
     if (site >= 0) sr_expect_vectors(r, site, vectors_of(s));
     if (site >= 0 && shadow) sr_set_observed(r, site);
     return site;
+}
+
+static int declare(sr_recorder *r, const norm_site *s) {
+    return r ? declare_as(r, s, s->name) : -1;
+}
+
+/* NAME@1 ... for the shares behind the first, where each is recorded. */
+static sr_status declare_replicas(hooks *h, const bool *chosen, sr_failure *why) {
+    const int sites = h->model->sites, more = h->shares.shares - 1;
+    if (!h->shares.each || !h->recorder) return SR_OK;
+    h->replica = calloc((size_t)(more * sites) + 1, sizeof *h->replica);
+    if (!h->replica) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);
+    for (int i = 0; i < more * sites; i++) {
+        char name[PARAM_NAME + 16];
+        const norm_site *s = h->model->site[i % sites];
+        if (!chosen[i % sites]) continue;
+        snprintf(name, sizeof name, "%s@%d", s->name, 1 + i / sites);
+        h->replica[i] = declare_as(h->recorder, s, name);
+    }
+    const sr_failure *failed = sr_failed(h->recorder);
+    return failed ? sr_fail(why, failed->status, "%s", failed->text) : SR_OK;
 }
 
 static const char *name_of_site(const void *context, int64_t i) {
@@ -204,6 +247,7 @@ bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *
 
 static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
     if (!s->takes_positions || s->options.layer_scale > 0) return SR_OK; /* mu_B is of x/s there */
+    if (!k->owner->recorder) return SR_OK;
     k->position = calloc((size_t)s->features, sizeof *k->position);
     if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);
     uint32_t positions = 1u << SR_position_B | (isnan(k->alpha) ? 0 : 1u << SR_position);
@@ -216,7 +260,7 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
         h->hook[i].site = -1;
         if (!chosen[i]) continue;
         h->hook[i] = (hook){h, declare(h->recorder, s), alpha_of(s), NULL};
-        const sr_failure *failed = sr_failed(h->recorder);
+        const sr_failure *failed = h->recorder ? sr_failed(h->recorder) : NULL;
         if (failed) return sr_fail(why, failed->status, "%s", failed->text);
         sr_status status = watch_position(&h->hook[i], s, why);
         if (status != SR_OK) return status;
@@ -227,7 +271,14 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
     return SR_OK;
 }
 
-hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows, sr_failure *why) {
+static sr_status watch_shares(hooks *h, const bool *chosen, bool vectors, sr_failure *why) {
+    if (!h->shares.each && !h->shares.together) return SR_OK;
+    h->parcels = parcels_create(h->model, chosen, h->shares.own, h->shares.each && vectors, why);
+    return h->parcels ? declare_replicas(h, chosen, why) : why->status;
+}
+
+hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows,
+                    const hooks_shares *shares, sr_failure *why) {
     hooks *h = calloc(1, sizeof *h);
     if (h) h->hook = calloc((size_t)m->sites, sizeof *h->hook);
     if (!h || !h->hook) {
@@ -237,7 +288,10 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
     }
     h->recorder = r;
     h->model = m;
-    if (watch_sites(h, chosen, want_rows, why) == SR_OK) return h;
+    h->shares = shares ? *shares : (hooks_shares){.shares = 1, .own = 1};
+    if (watch_sites(h, chosen, want_rows, why) == SR_OK &&
+        watch_shares(h, chosen, want_rows, why) == SR_OK)
+        return h;
     hooks_free(h);
     return NULL;
 }
@@ -249,17 +303,91 @@ void hooks_free(hooks *h) {
         h->model->site[i]->watcher_context = NULL;
         free(h->hook[i].position);
     }
+    parcels_free(h->parcels);
+    free(h->replica);
     free(h->hook);
     free(h);
+}
+
+/* -- several passes and processes */
+
+void hooks_begin_step(hooks *h) {
+    if (h->parcels) parcels_clear(h->parcels);
+}
+
+void hooks_enter(hooks *h, int number) {
+    h->number = number;
+}
+
+static void put_merged_position(const hook *k, const parcel *part, int count) {
+    const int64_t d = k->owner->model->site[k - k->owner->hook]->features;
+    double *mean = malloc((size_t)d * sizeof *mean);
+    if (mean) {
+        parcels_merge_positions(part, count, d, mean);
+        hand_over_position(k, mean, d);
+    } else {
+        sr_fail(&k->owner->failure, SR_MEMORY, "out of memory for positions of %lld features",
+                (long long)d);
+    }
+    free(mean);
+}
+
+/* all [ranks, width] in the order of ranks. */
+static void put_merged(hooks *h, const run_exchange *x, const double *all, int64_t width,
+                       parcel *part) {
+    for (int i = 0; i < h->model->sites; i++) {
+        if (h->hook[i].site < 0) continue;
+        for (int k = 0; k < x->ranks; k++) part[k] = parcels_at(h->parcels, all + k * width, 0, i);
+        const parcel whole = parcels_merge(part, x->ranks);
+        put_scalars(h->recorder, h->hook[i].site, h->model->site[i], &whole);
+        if (h->hook[i].position && whole.rows > 0) put_merged_position(&h->hook[i], part, x->ranks);
+    }
+}
+
+static void put_replica(hooks *h, int share, const double *numbers, int number) {
+    for (int i = 0; i < h->model->sites; i++) {
+        const parcel found = parcels_at(h->parcels, numbers, number, i);
+        const int site = h->replica[(share - 1) * h->model->sites + i];
+        if (h->hook[i].site < 0 || isnan(found.rows)) continue;
+        put_scalars(h->recorder, site, h->model->site[i], &found);
+        if (found.vector[NORM_gamma])
+            put_vectors(h->recorder, site, h->model->site[i], found.vector);
+    }
+}
+
+static void put_replicas(hooks *h, const run_exchange *x, const double *all, int64_t width) {
+    for (int k = 0; k < x->ranks; k++)
+        for (int share = x->first[k]; share < x->first[k + 1]; share++)
+            if (share > 0) put_replica(h, share, all + k * width, share - x->first[k]);
+}
+
+sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
+    if (!h->parcels) return SR_OK;
+    int64_t width = 0; /* of the process with most shares */
+    for (int k = 0; k < x->ranks; k++) {
+        const int64_t own =
+            (x->first[k + 1] - x->first[k]) * (parcels_length(h->parcels) / h->shares.own);
+        width = own > width ? own : width;
+    }
+    double *all = malloc((size_t)(x->ranks * width + 1) * sizeof *all);
+    parcel *part = malloc((size_t)x->ranks * sizeof *part);
+    sr_status status = SR_OK;
+    if (!all || !part) status = sr_fail(why, SR_MEMORY, "out of memory for %d ranks", x->ranks);
+    if (status == SR_OK) {
+        memcpy(all + x->rank * width, parcels_numbers(h->parcels),
+               (size_t)parcels_length(h->parcels) * sizeof *all);
+        status = x->gather(x->context, all, width);
+    }
+    if (status == SR_OK && h->recorder && h->shares.together) put_merged(h, x, all, width, part);
+    if (status == SR_OK && h->recorder && h->shares.each) put_replicas(h, x, all, width);
+    free(part);
+    free(all);
+    return status;
 }
 
 void hooks_want_spectra(hooks *h, bool wanted) {
     h->spectra = wanted;
     for (int i = 0; i < h->model->sites; i++) h->model->site[i]->want_input = wanted;
-}
-
-void hooks_pause(hooks *h, bool pause) {
-    h->paused = pause;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

@@ -2,7 +2,9 @@
 #ifndef OBSERVE_HOOKS_H
 #define OBSERVE_HOOKS_H
 
+#include "parcels.h"
 #include "statnet/models.h"
+#include "statnet/observe.h"
 #include "statrec/record.h"
 
 typedef struct hooks hooks;
@@ -11,14 +13,29 @@ typedef struct hooks hooks;
  * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
  * means no site. */
 bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why);
-/* Declares every chosen site of the model and watches it. NULL on failure. want_rows: the scalars that
- * need the rows too. The recorder and the model outlive it. */
-hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows, sr_failure *why);
+/* Where batches are shared out (src/train/shares.c). */
+typedef struct hooks_shares {
+    int shares, own; /* of every batch, of this process */
+    bool each;     /* every share's statistics are recorded, as sites NAME@1 ... behind the first */
+    bool together; /* batch statistics are of all rows: scalars are merged over the processes */
+} hooks_shares;
+
+/* Declares every chosen site of the model and watches it. NULL on failure. shares NULL: one. r NULL: a process whose
+ * statistics another one records (hooks_exchange). want_rows: the scalars that need the rows too. The
+ * recorder and the model outlive it. */
+hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows,
+                    const hooks_shares *shares, sr_failure *why);
 /* Stops watching. */
 void hooks_free(hooks *h);
 
-/* Passes from now on are not recorded, until pause is false. */
-void hooks_pause(hooks *h, bool pause);
+/* The passes that follow are of another step. */
+void hooks_begin_step(hooks *h);
+/* Passes from now on are of this process's share `number`, from 0. */
+void hooks_enter(hooks *h, int number);
+/* (all processes) What the passes of a step found in every process, into the recorder of the first;
+ * nothing where each or together is not wanted. first(rank): the first share of each process, of
+ * `ranks`: their number. */
+sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
 /* The first failure of a watcher, or NULL. */

@@ -63,17 +63,14 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     if (!chosen) return why->status;
     sr_status status =
         o->observe_batch ? observe_batch(r->model, chosen, o->observe_alpha, why) : SR_OK;
-    if (status == SR_OK) r->hooks = hooks_create(r->model, r->recorder, chosen, o->vectors, why);
+    const hooks_shares shares = {.shares = o->shares > 0 ? o->shares : 1,
+                                 .own = o->own_shares > 0 ? o->own_shares : 1,
+                                 .each = o->each_share,
+                                 .together = o->synchronised};
+    if (status == SR_OK)
+        r->hooks = hooks_create(r->model, r->recorder, chosen, o->vectors, &shares, why);
     free(chosen);
     return r->hooks ? SR_OK : why->status;
-}
-
-sr_status run_record_observe(model *m, const run_record_options *o, sr_failure *why) {
-    if (!o->scalars || !o->observe_batch) return SR_OK;
-    bool *chosen = hooks_choose(m, o->sites, true, why);
-    sr_status status = chosen ? observe_batch(m, chosen, o->observe_alpha, why) : why->status;
-    free(chosen);
-    return status;
 }
 
 /* The i-th of the model's word embeddings; NULL past the last. */
@@ -115,6 +112,23 @@ run_record *run_record_create(model *m, const run_record_options *o, sr_failure 
     return NULL;
 }
 
+run_record *run_record_follow(model *m, const run_record_options *o, sr_failure *why) {
+    run_record *r = calloc(1, sizeof *r);
+    if (!r) {
+        sr_fail(why, SR_MEMORY, "out of memory for what layers find");
+        return NULL;
+    }
+    r->model = m;
+    if (!o->scalars || open_hooks(r, o, why) == SR_OK) return r;
+    free(r);
+    return NULL;
+}
+
+/* Not one that follows. */
+static bool writes(const run_record *r) {
+    return r && r->recorder;
+}
+
 static void forget(run_record *r) {
     hooks_free(r->hooks);
     free(r);
@@ -123,6 +137,7 @@ static void forget(run_record *r) {
 sr_status run_record_close(run_record *r, const char *status, const char *reason,
                            const char *digest, sr_failure *why) {
     if (!r) return SR_OK;
+    if (!writes(r)) return forget(r), SR_OK;
     const sr_finish finish =
         SR_INIT(sr_finish, .status = status, .reason = reason, .weights_digest = digest);
     sr_status closed = sr_close(r->recorder, &finish, why);
@@ -137,11 +152,11 @@ void run_record_abandon(run_record *r) {
 }
 
 int64_t run_record_projected_bytes(const run_record *r) {
-    return r ? sr_projected_bytes(r->recorder) : 0;
+    return writes(r) ? sr_projected_bytes(r->recorder) : 0;
 }
 
 int64_t run_record_vectors_every(const run_record *r) {
-    return r ? sr_vectors_every(r->recorder) : 0;
+    return writes(r) ? sr_vectors_every(r->recorder) : 0;
 }
 
 /* -- a run that goes on */
@@ -180,7 +195,7 @@ void run_record_close_look(run_record_look *look) {
 sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
                           sr_failure *why) {
     sr_recovery got = SR_INIT(sr_recovery, .steps = 0);
-    if (!r) return SR_OK;
+    if (!writes(r)) return SR_OK;
     if (sr_copy_rows(r->recorder, from, steps, embedding_step, &got) != SR_OK) {
         const sr_failure *f = sr_failed(r->recorder);
         return sr_fail(why, f->status, "%s", f->text);
@@ -191,10 +206,14 @@ sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_
 }
 
 sr_status run_record_flush(run_record *r, sr_failure *why) {
-    if (!r) return SR_OK;
+    if (!writes(r)) return SR_OK;
     sr_status status = sr_flush(r->recorder);
     const sr_failure *f = sr_failed(r->recorder);
     return f ? sr_fail(why, f->status, "%s", f->text) : status;
+}
+
+void run_record_flush_rows(run_record *r) {
+    if (writes(r)) sr_flush_rows(r->recorder);
 }
 
 bool run_record_has_eval(const char *path, const char *metric, int64_t step) {
@@ -213,13 +232,14 @@ bool run_record_has_eval(const char *path, const char *metric, int64_t step) {
 /* -- a step */
 
 void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
-    if (!r) return;
+    if (r && r->hooks) hooks_begin_step(r->hooks);
+    if (!writes(r)) return;
     sr_begin_step(r->recorder, step);
     if (r->hooks) hooks_want_spectra(r->hooks, spectra);
 }
 
 void run_record_end_step(run_record *r, const run_step *row) {
-    if (!r) return;
+    if (!writes(r)) return;
     const sr_step s =
         SR_INIT(sr_step, row->update, row->tokens, row->epoch, row->loss, row->lr, row->grad_norm);
     sr_end_step(r->recorder, &s);
@@ -233,8 +253,12 @@ const char *run_record_nonfinite(run_record *r, const char **what) {
     return r && r->hooks ? hooks_nonfinite(r->hooks, what) : NULL;
 }
 
-void run_record_pause(run_record *r, bool pause) {
-    if (r && r->hooks) hooks_pause(r->hooks, pause);
+void run_record_enter(run_record *r, int number) {
+    if (r && r->hooks) hooks_enter(r->hooks, number);
+}
+
+sr_status run_record_exchange(run_record *r, const run_exchange *x, sr_failure *why) {
+    return r && r->hooks ? hooks_exchange(r->hooks, x, why) : SR_OK;
 }
 
 double run_record_seconds(run_record *r) {
@@ -246,14 +270,14 @@ const sr_failure *run_record_watcher_failed(const run_record *r) {
 }
 
 const sr_failure *run_record_failed(const run_record *r) {
-    return r ? sr_failed(r->recorder) : NULL;
+    return writes(r) ? sr_failed(r->recorder) : NULL;
 }
 
 /* -- beside the steps */
 
 void run_record_eval(run_record *r, int64_t step, double epoch, const char *const *name,
                      const double *value, int count) {
-    if (!r) return;
+    if (!writes(r)) return;
     sr_begin_eval(r->recorder, step, epoch);
     for (int i = 0; i < count; i++) sr_put_metric(r->recorder, name[i], value[i]);
     sr_end_eval(r->recorder);
@@ -289,7 +313,7 @@ sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why) {
     const char *name;
     const tensor *e;
     sr_status status = SR_OK;
-    for (int i = 0; r && status == SR_OK && (e = embedding_at(r->model, i, &name)); i++)
+    for (int i = 0; writes(r) && status == SR_OK && (e = embedding_at(r->model, i, &name)); i++)
         status = record_embedding(r, e, name, step, why);
     return status;
 }

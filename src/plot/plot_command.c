@@ -69,7 +69,7 @@ static sr_status run_analysis(plot_sources *from, const plot_table *t, int run, 
     snprintf(from->buckets, sizeof from->buckets, "%d", t->buckets);
     for (int i = 0; i < t->words && status == SR_OK; i++)
         status = command_add(&c, from, t, t->word[i], run, why);
-    const plot_process p = {c.argv, NULL, output, errors};
+    const plot_process p = {c.argv, NULL, output, errors, 0};
     if (status == SR_OK) status = plot_process_run(&p, why);
     for (int i = 0; i < c.runs; i++) free(c.run[i]);
     if (status != SR_OK) unlink(output);

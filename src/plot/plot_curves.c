@@ -111,13 +111,22 @@ static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
     return SR_OK;
 }
 
+/* As an axis may end there: lengths and steps are reckoned with without leaving the range of double. */
+static double bounded(double value) {
+    const double most = 1e300;
+    if (!isfinite(value)) return value;
+    if (fabs(value) < 1 / most) return 0;
+    return fmax(-most, fmin(most, value));
+}
+
 /* What the whole table spans: fmin and fmax pass over NaN. */
 static void note_range(plot_data *d, int i, const double *value, int64_t count) {
     for (int64_t k = 0; k < count; k++) {
         if (!isfinite(value[k])) continue;
-        d->least[i] = fmin(d->least[i], value[k]);
-        d->largest[i] = fmax(d->largest[i], value[k]);
-        if (value[k] > 0) d->positive[i] = fmin(d->positive[i], value[k]);
+        const double v = bounded(value[k]);
+        d->least[i] = fmin(d->least[i], v);
+        d->largest[i] = fmax(d->largest[i], v);
+        if (v > 0) d->positive[i] = fmin(d->positive[i], v);
     }
 }
 
@@ -148,7 +157,7 @@ static sr_status bucket_end(bucket *b, plot_data *d, points *p, sr_failure *why)
         note_range(d, i, b->value[i], b->count);
         const bucket_range v = bucket_measure(b->value[i], b->count);
         b->finite[i] = b->finite[i] || !isnan(v.median);
-        row[0] = v.least, row[1] = v.median, row[2] = v.largest;
+        row[0] = bounded(v.least), row[1] = bounded(v.median), row[2] = bounded(v.largest);
     }
     b->count = 0;
     return SR_OK;

@@ -1,6 +1,7 @@
 /* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads them. */
 #include "statnet/plot.h"
 #include "statnet/share.h"
+#include "statnet/utf8.h"
 
 const char *plot_directory(int i, char path[PLOT_PATH]) {
     return share_directory("STATREC_PLOTS", "plots", i, path);
@@ -8,12 +9,13 @@ const char *plot_directory(int i, char path[PLOT_PATH]) {
 
 void plot_quote(FILE *out, const char *text) {
     fputc('\'', out);
-    for (; *text; text++) {
+    for (int bytes; *text; text += bytes ? bytes : 1) {
         const unsigned char c = (unsigned char)*text;
+        bytes = utf8_shown(text);
         if (c == '\'')
             fputs("'.\"'\".'", out);
         else
-            fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
+            fwrite(bytes ? text : " ", 1, bytes ? (size_t)bytes : 1, out);
     }
     fputc('\'', out);
 }

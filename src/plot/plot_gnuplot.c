@@ -14,6 +14,9 @@
 
 #include "statnet/plot.h"
 
+/* Figures take one or two, of the largest reports some; a run file may hold what nobody thought of. */
+enum { GNUPLOT_SECONDS = 60 };
+
 /* -- the script ------------------------------------------------------------------------------ */
 
 static const char *const figure_file[] = {"figure.pdf", "figure.svg", "figure.png", "figure.txt"};
@@ -306,7 +309,7 @@ static sr_status run_gnuplot(const plot_job *job, sr_failure *why) {
     char errors[2 * PLOT_PATH], line[512];
     snprintf(errors, sizeof errors, "%s/gnuplot.stderr", job->directory);
     char *const argv[] = {"gnuplot", "-d", "figure.gp", NULL};
-    const plot_process p = {argv, job->directory, NULL, errors};
+    const plot_process p = {argv, job->directory, NULL, errors, GNUPLOT_SECONDS};
     sr_failure run = {0};
     sr_status status = plot_process_run(&p, &run);
     plot_error_line(errors, line, sizeof line);

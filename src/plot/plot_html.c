@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include "statnet/plot.h"
+#include "statnet/utf8.h"
 #include "statrec/runfile.h"
 
 void plot_html_text(FILE *out, const char *text) {
-    for (; *text; text++) {
+    for (int bytes; *text; text += bytes ? bytes : 1) {
         const unsigned char c = (unsigned char)*text;
+        bytes = utf8_shown(text);
         if (c == '<')
             fputs("&lt;", out);
         else if (c == '>')
@@ -18,7 +20,7 @@ void plot_html_text(FILE *out, const char *text) {
         else if (c == '"')
             fputs("&quot;", out);
         else
-            fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
+            fwrite(bytes ? text : " ", 1, bytes ? (size_t)bytes : 1, out);
     }
 }
 

@@ -1,15 +1,20 @@
-/* Runs a program with its arguments as they are: no shell sees a file name. */
+/* Runs a program with its arguments as they are: no shell sees a file name. It ends within its time, and
+ * with us, however we end. */
+#define _GNU_SOURCE /* prctl and nanosleep beside POSIX */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "statnet/plot.h"
 #include "statnet/share.h"
 #include "statnet/tool.h"
+#include "statnet/utf8.h"
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 
@@ -30,8 +35,11 @@ void plot_error_line(const char *path, char *line, size_t size) {
     if (!in) return;
     while (fgets(next, sizeof next, in)) {
         next[strcspn(next, "\n")] = 0;
-        for (char *c = next; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+        for (char *c = next; *c;) {
+            const int bytes = utf8_shown(c);
+            if (!bytes) *c = ' ';
+            c += bytes ? bytes : 1;
+        }
         const bool named = names_line(next);
         if (named || (!found && next[strspn(next, " ")])) snprintf(line, size, "%s", next);
         found = line[0] != 0;
@@ -48,7 +56,9 @@ static bool redirect(const char *path, int to) {
     return true;
 }
 
-static void child(const plot_process *p) {
+static void child(const plot_process *p, pid_t parent) {
+    /* a parent that is gone by now sends no signal any more */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
     char beside[PLOT_PATH + 64];
     share_program_directory(beside);
     const size_t used = strlen(beside);
@@ -56,6 +66,7 @@ static void child(const plot_process *p) {
     signal(SIGPIPE, SIG_DFL);
     /* figures are in UTF-8, and the same bytes whatever the locale */
     setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TZ", "UTC0", 1); /* cairo writes its offset into a PDF, whose length changes with it */
     if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(CANNOT_START);
     if (!redirect(p->errors, STDERR_FILENO) || !redirect(p->output, STDOUT_FILENO))
         _exit(CANNOT_START);
@@ -81,22 +92,37 @@ static void keep_hint(const char *errors, sr_failure *why) {
     fclose(in);
 }
 
-static int wait_for(pid_t pid) {
+static double clock_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Looks every few milliseconds, so that no signal of ours is in the way of the caller's. */
+static int wait_for(pid_t pid, double seconds, bool *late) {
+    const double end = clock_seconds() + seconds;
+    struct timespec pause = {.tv_nsec = 1000000};
     int state = 0;
-    while (waitpid(pid, &state, 0) < 0) {
-        if (errno != EINTR) return -1;
+    for (pid_t done; (done = waitpid(pid, &state, WNOHANG)) != pid;) {
+        if (done < 0 && errno != EINTR) return -1;
         if (tool_signal()) kill(pid, SIGTERM);
+        if (seconds > 0 && clock_seconds() > end && !*late) *late = true, kill(pid, SIGKILL);
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 20000000) pause.tv_nsec *= 2;
     }
     return state;
 }
 
 sr_status plot_process_run(const plot_process *p, sr_failure *why) {
     fflush(NULL);
-    const pid_t pid = fork();
+    const pid_t parent = getpid(), pid = fork();
+    bool late = false;
     if (pid < 0) return sr_fail(why, SR_IO, "cannot start %s: %s", p->argv[0], strerror(errno));
-    if (pid == 0) child(p);
-    const int state = wait_for(pid);
+    if (pid == 0) child(p, parent);
+    const int state = wait_for(pid, p->seconds, &late);
     if (tool_signal()) return sr_fail(why, SR_STATE, "interrupted");
+    if (late)
+        return sr_fail(why, SR_LIBRARY, "%s was not done after %g seconds", p->argv[0], p->seconds);
     if (WIFSIGNALED(state))
         return sr_fail(why, SR_LIBRARY, "%s was killed by signal %d", p->argv[0], WTERMSIG(state));
     if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SR_OK;

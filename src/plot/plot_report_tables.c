@@ -50,7 +50,7 @@ static sr_status run_table(const report_table *t, char **path, int runs, const c
     }
     for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = run_word(path[i])) != NULL;
     snprintf(errors, sizeof errors, "%s.stderr", output);
-    const plot_process p = {argv, NULL, output, errors};
+    const plot_process p = {argv, NULL, output, errors, 0};
     sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
     unlink(errors);
     if (status != SR_OK) unlink(output);

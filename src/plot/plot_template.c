@@ -233,6 +233,8 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
 
 static sr_status read_text(const char *path, char **text, sr_failure *why) {
     size_t size = 0;
+    sr_status status = share_check_file(path, why);
+    if (status != SR_OK) return status;
     FILE *in = fopen(path, "r");
     if (!in) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     *text = NULL;

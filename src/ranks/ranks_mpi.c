@@ -62,12 +62,18 @@ static sr_status hear(const ranks *k, sr_failure *why) {
     return sr_fail(why, SR_STATE, "rank %d: %s", from.MPI_SOURCE, text);
 }
 
+/* As far as this host can tell. */
+static bool is_gone(const ranks *k, int rank) {
+    const peer *p = joined_of(k)->peer + rank;
+    return p->host == joined_of(k)->peer[k->rank].host && kill((pid_t)p->process, 0) != 0 &&
+           errno == ESRCH;
+}
+
 static sr_status look_for_the_dead(const ranks *k, sr_failure *why) {
-    const peer *p = joined_of(k)->peer, *own = p + k->rank;
     for (int r = 0; r < k->count; r++)
-        if (p[r].host == own->host && kill((pid_t)p[r].process, 0) != 0 && errno == ESRCH)
+        if (is_gone(k, r))
             return sr_fail(why, SR_STATE, "rank %d (process %lld) is gone", r,
-                           (long long)p[r].process);
+                           (long long)joined_of(k)->peer[r].process);
     return SR_OK;
 }
 
@@ -170,7 +176,7 @@ static sr_status send(ranks_transfer *t, real *const *own, sr_failure *why) {
     for (int i = 0; i < j->routes && status == SR_OK; i++) {
         route *w = &j->route[i];
         plan_there(t, i, w);
-        const real *row = i < t->parts[t->ranks->rank] ? own[i] : t->piece;
+        const real *row = own[i < t->parts[t->ranks->rank] ? i : 0]; /* where none is sent: any */
         status = mpi_failed(MPI_Ialltoallv(row, w->sent, w->sent_from, real_type(), t->piece,
                                            w->got, w->got_to, real_type(),
                                            joined_of(t->ranks)->there, &w->request),
@@ -242,11 +248,7 @@ static void tell(const ranks *k, const sr_failure *failure) {
  * MPI: the buffers of an exchange that did not end are gone. */
 static void wait_for_the_end(const ranks *k) {
     const double began = progress_clock(), limit = k->seconds > 0 ? k->seconds : 600;
-    sr_failure why = {0};
-    while (progress_clock() - began < limit) {
-        pause_for(INT64_MAX);
-        if (look_for_the_dead(k, &why) != SR_OK) break;
-    }
+    while (progress_clock() - began < limit && !is_gone(k, 0)) pause_for(INT64_MAX);
 }
 
 static void close_joined(ranks *k, const sr_failure *failure) {

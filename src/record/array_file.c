@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "durable.h"
@@ -41,7 +42,6 @@ array_writer *array_writer_create(const char *path, const char *format, int64_t 
         sr_fail(why, SR_MEMORY, "%s: no memory to write it", path);
         return NULL;
     }
-    h5_disown_exit();
     int length = snprintf(w->path, sizeof w->path, "%s", path);
     sr_status status = SR_OK;
     if (length < 0 || length + sizeof ".part" > sizeof w->part)
@@ -178,6 +178,9 @@ static sr_status check_format(const array_reader *r, const char *format, int64_t
 static sr_status check_file(const char *path, sr_failure *why) {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
     char first[8] = "";
+    struct stat s;
+    if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_IO, "%s: not a regular file", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     ssize_t got = read(fd, first, sizeof first);
@@ -233,6 +236,7 @@ static sr_status open_array(const array_reader *r, const char *name, h5_id *set,
     *set = 0;
     sr_status status = h5_open_dataset(r->file, path, -1, set, why);
     if (status == SR_OK) status = h5_get_shape(*set, &shape, why);
+    forget_recovery(status, why);
     if (status != SR_OK) return status;
     *a = (npz_array){.type = NPZ_TYPES, .rank = shape.rank};
     for (int i = 0; i < NPZ_TYPES; i++)
@@ -287,12 +291,15 @@ sr_status array_reader_text(const array_reader *r, const char *name, char **text
     void *at = NULL;
     sr_status status = h5_get_attribute(r->file, "/", name, H5_TEXT, &at, NULL, why);
     *text = at;
+    forget_recovery(status, why);
     return status;
 }
 
 sr_status array_reader_int(const array_reader *r, const char *name, int64_t *value,
                            sr_failure *why) {
-    return h5_get_attribute(r->file, "/", name, H5_INT64, NULL, value, why);
+    sr_status status = h5_get_attribute(r->file, "/", name, H5_INT64, NULL, value, why);
+    forget_recovery(status, why);
+    return status;
 }
 
 sr_status array_reader_count(const array_reader *r, const char *group, int64_t *count,
@@ -300,12 +307,17 @@ sr_status array_reader_count(const array_reader *r, const char *group, int64_t *
     char path[NAME_SIZE];
     path_of(group, path);
     *count = 0;
-    return h5_has(r->file, path) ? h5_count_members(r->file, path, count, why) : SR_OK;
+    if (!h5_has(r->file, path)) return SR_OK;
+    sr_status status = h5_count_members(r->file, path, count, why);
+    forget_recovery(status, why);
+    return status;
 }
 
 sr_status array_reader_name(const array_reader *r, const char *group, int64_t i, char *name,
                             size_t size, sr_failure *why) {
     char path[NAME_SIZE];
     path_of(group, path);
-    return h5_member(r->file, path, i, name, size, why);
+    sr_status status = h5_member(r->file, path, i, name, size, why);
+    forget_recovery(status, why);
+    return status;
 }

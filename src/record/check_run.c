@@ -181,7 +181,7 @@ static sr_status check_columns_of_sites(const walk *w) {
     h5_shape shape;
     const sr_run_info *info = &w->f->info;
     sr_status status =
-        reader_open(w->f, "/sites/column_site", H5_INT32, 1, 0, &set, &shape, w->why);
+        reader_open_fixed(w->f, "/sites/column_site", H5_INT32, 1, &set, &shape, w->why);
     if (status != SR_OK) return status;
     int32_t *site = calloc((size_t)info->width + 1, sizeof *site);
     if (!site) status = sr_fail(w->why, SR_MEMORY, "%s: columns", w->f->path);
@@ -206,8 +206,9 @@ static void check_embeddings(walk *w) {
         char path[2 * SR_NAME_SIZE];
         snprintf(path, sizeof path, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
         status = sr_run_get_embedding(w->f, name, &e, w->why);
-        double *value = status == SR_OK ? calloc((size_t)e.values, sizeof *value) : NULL;
-        if (status == SR_OK && !value)
+        const bool any = status == SR_OK && e.records > 0;
+        double *value = any ? calloc((size_t)e.values, sizeof *value) : NULL;
+        if (any && !value)
             status = sr_fail(w->why, SR_MEMORY, "%s: embedding %s", w->f->path, name);
         for (int64_t k = 0, last = 0; status == SR_OK && k < e.records; k++) {
             status = sr_run_singular_values(w->f, name, k, &step, value, w->why);
@@ -278,19 +279,57 @@ static sr_status keep_first(const walk *w, sr_failure *why) {
     return first.status;
 }
 
-sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why) {
-    sr_failure own = {0};
-    sr_runfile *f = sr_run_open(path, &own);
-    walk w = {.f = f, .why = &own, .tell = tell, .context = context};
-    w.last = &w.first;
-    if (f) check_open(&w);
-    met(&w);
-    sr_status status = keep_first(&w, why);
-    for (fault *k = w.first, *next; k; k = next) {
+static void forget_faults(walk *w) {
+    for (fault *k = w->first, *next; k; k = next) {
         next = k->next;
         free(k);
     }
-    sr_run_close(f);
+    w->first = NULL, w->last = &w->first;
+}
+
+/* The first fault that is more than being unfinished. */
+static const sr_failure *first_damage(const walk *w) {
+    for (const fault *k = w->first; k; k = k->next)
+        if (k->why.status != SR_STATE) return &k->why;
+    return NULL;
+}
+
+static void look(walk *w, const char *path) {
+    w->f = sr_run_open(path, w->why);
+    if (w->f) check_open(w);
+    met(w);
+}
+
+static void close_look(walk *w) {
+    forget_faults(w);
+    sr_run_close((sr_runfile *)(uintptr_t)w->f);
+    w->f = NULL;
+}
+
+/* What is met in a file that grows counts when it lasts. */
+static void look_until_it_lasts(walk *w, const char *path) {
+    for (int looks = 0;; looks++) {
+        const bool live = reader_is_live(path);
+        look(w, path);
+        const sr_failure *damage = first_damage(w);
+        if (!damage || !reader_looks_again(path, live, damage, looks)) return;
+        close_look(w);
+    }
+}
+
+sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why) {
+    sr_failure own = {0};
+    walk w = {.why = &own, .context = context};
+    w.last = &w.first;
+    const bool live = path && reader_is_live(path);
+    if (!live) w.tell = tell;
+    if (live)
+        look_until_it_lasts(&w, path);
+    else
+        look(&w, path);
+    for (const fault *k = w.first; k && live && tell; k = k->next) tell(context, &k->why);
+    sr_status status = keep_first(&w, why);
+    close_look(&w);
     return status;
 }
 

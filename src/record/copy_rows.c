@@ -11,7 +11,7 @@
 #include "reader.h"
 #include "recorder.h"
 
-enum { STEP_BATCH = 64, VECTOR_BYTES = 1 << 20 };
+enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES = 32 << 20 };
 
 typedef struct copier {
     sr_recorder *r;
@@ -20,10 +20,11 @@ typedef struct copier {
     sr_recovery count;
     copy_losses *losses;
 
-    int64_t *step_int[RUN_STEP_INTS]; /* [STEP_BATCH] */
+    int64_t batch;                    /* steps in memory at most */
+    int64_t *step_int[RUN_STEP_INTS]; /* [batch] */
     double *step_real[RUN_STEP_REALS];
-    float *scalar[SR_SCALAR_COUNT]; /* [STEP_BATCH, S]; NULL where the file has none */
-    void *own[RUN_DECLARED_MAX];    /* of scalars of the host's: the same, or double [STEP_BATCH] */
+    float *scalar[SR_SCALAR_COUNT]; /* [batch, S]; NULL where the file has none */
+    void *own[RUN_DECLARED_MAX];    /* of scalars of the host's: the same, or double [batch] */
 
     int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
     int64_t *vector_step;                                /* [vector_capacity] */
@@ -42,24 +43,55 @@ static int64_t own_columns(const sr_runfile *f, int i) {
     return f->declared[i].shown.scope == SR_PER_SITE ? f->info.sites : 1;
 }
 
+/* Steps at a time: those of many sites one by one. */
+static int64_t steps_at_once(const copier *c) {
+    const int64_t columns = SR_SCALAR_COUNT + 2 * c->f->declared_count;
+    const int64_t bytes = (c->f->info.sites + 1) * columns * (int64_t)sizeof(float);
+    const int64_t rows = STEP_BYTES / bytes;
+    return rows < 1 ? 1 : rows > STEP_BATCH ? STEP_BATCH : rows;
+}
+
+/* A row of every vector waits here and in the writer. Of a file that has hardly any value of so wide
+ * a row that is more memory than the file can ask for. */
+static sr_status check_wide(copier *c, int64_t row, int vectors) {
+    const int64_t most = WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f));
+    if (2 * row * vectors <= most) return SR_OK;
+    return sr_fail(&c->r->failure, SR_FORMAT,
+                   "%s: /vectors: rows of %lld columns, of which hardly any value is stored",
+                   c->f->path, (long long)c->f->info.width);
+}
+
+static sr_status allocate_vectors(copier *c) {
+    const sr_run_info *info = &c->f->info;
+    const int64_t row = info->width * (int64_t)sizeof(float);
+    bool has[SR_VECTOR_COUNT] = {false}, ok = true;
+    int vectors = 0;
+    c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
+    for (int v = 0; v < SR_VECTOR_COUNT && c->r->options.vectors; v++)
+        vectors += has[v] = info->vectors > 0 && sr_run_has_vector(c->f, run_vectors[v].name);
+    sr_status status = check_wide(c, row, vectors);
+    if (status != SR_OK) return status;
+    ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
+    for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
+        if (has[v]) ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
+    if (ok) return SR_OK;
+    return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy vectors", c->f->path);
+}
+
 static sr_status copier_allocate(copier *c) {
     const sr_run_info *info = &c->f->info;
-    int64_t row = info->width * (int64_t)sizeof(float);
-    c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
-    bool ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
+    bool ok = true;
+    c->batch = steps_at_once(c);
     for (int i = 0; i < RUN_STEP_INTS && ok; i++)
-        ok = allocate(&c->step_int[i], STEP_BATCH, sizeof(int64_t));
+        ok = allocate(&c->step_int[i], c->batch, sizeof(int64_t));
     for (int i = 0; i < RUN_STEP_REALS && ok; i++)
-        ok = allocate(&c->step_real[i], STEP_BATCH, sizeof(double));
+        ok = allocate(&c->step_real[i], c->batch, sizeof(double));
     for (int i = 0; i < SR_SCALAR_COUNT && ok && c->r->options.scalars; i++)
         if (sr_run_has_scalar(c->f, run_scalars[i].name))
-            ok = allocate(&c->scalar[i], STEP_BATCH * info->sites, sizeof(float));
+            ok = allocate(&c->scalar[i], c->batch * info->sites, sizeof(float));
     for (int i = 0; i < c->f->declared_count && ok; i++)
-        ok = allocate(&c->own[i], STEP_BATCH * own_columns(c->f, i), sizeof(double));
-    for (int v = 0; v < SR_VECTOR_COUNT && ok && c->r->options.vectors; v++)
-        if (sr_run_has_vector(c->f, run_vectors[v].name))
-            ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
-    if (ok) return SR_OK;
+        ok = allocate(&c->own[i], c->batch * own_columns(c->f, i), sizeof(double));
+    if (ok) return allocate_vectors(c);
     return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy rows", c->f->path);
 }
 
@@ -240,7 +272,7 @@ static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
 static sr_status copy_steps(copier *c) {
     int64_t total = c->f->info.steps, vector_at = 0;
     for (int64_t at = 0, count; at < total; at += count) {
-        count = total - at < STEP_BATCH ? total - at : STEP_BATCH;
+        count = total - at < c->batch ? total - at : c->batch;
         load_steps(c, at, count);
         for (int64_t i = 0; i < count; i++) {
             if (c->up_to >= 0 && c->step_int[0][i] > c->up_to) return SR_OK;
@@ -293,6 +325,8 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
     sr_failure why = {0};
     if (sr_run_get_embedding(c->f, e->name, &from, &why) != SR_OK)
         return why.status == SR_MEMORY ? sr_fail(&c->r->failure, SR_MEMORY, "%s", why.text) : SR_OK;
+    if (from.records == 0) return SR_OK;
+    int64_t last = 0;
     double *value = malloc((size_t)from.values * sizeof *value);
     if (!value) return sr_fail(&c->r->failure, SR_MEMORY, "%s: embedding %s", c->f->path, e->name);
     sr_status status = SR_OK;
@@ -303,7 +337,15 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
             copy_missed(c->losses, "embeddings", e->name, 1, &lost);
             continue;
         }
-        if (step < 0 || (c->up_to >= 0 && step > c->embeddings_up_to)) continue;
+        if (c->up_to >= 0 && step > c->embeddings_up_to) continue;
+        if (step < last || !reader_descends(value, from.values)) {
+            sr_fail(&lost, SR_FORMAT,
+                    "%s: /embeddings/%s: steps or singular values in a wrong order", c->f->path,
+                    e->name);
+            copy_missed(c->losses, "embeddings", e->name, 1, &lost);
+            continue;
+        }
+        last = step;
         status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
     }
     free(value);
@@ -343,7 +385,8 @@ static sr_status compare_sites(copier *c) {
     bool same = f->info.sites == r->sites;
     for (int64_t i = 0; same && i < r->sites; i++)
         same = strcmp(f->site[i].name, r->site[i].name) == 0 &&
-               f->site[i].width == r->site[i].width && f->site[i].observed == r->site[i].observed;
+               f->site[i].width == r->site[i].width &&
+               (f->site[i].observed != 0) == (r->site[i].observed != 0);
     const char *name;
     for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
         bool found = false;

@@ -97,7 +97,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
 }
 
 static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0);
 }
 
 /* Rows of a chunk of about `bytes`, cut down so that `planned` rows (0: unknown) fill whole chunks.
@@ -134,6 +134,8 @@ void run_chunk_vectors(const run_layout *l, int64_t chunk[2]) {
     chunk[0] = chunk_rows(65536, 4 * columns, 64, rows), chunk[1] = columns;
 }
 
+#define RUN_BYTES_MAX 4e18 /* as many as need not be told from more */
+
 /* -- sizes ----------------------------------------------------------------------------------- */
 
 /* Columns of /vectors/<v> in chunks that some site will write to. */
@@ -167,17 +169,23 @@ static int64_t scalar_bytes(const run_layout *l) {
     return 4 * count * l->sites;
 }
 
+int64_t run_bytes(double bytes) {
+    return bytes < RUN_BYTES_MAX ? (int64_t)bytes : (int64_t)RUN_BYTES_MAX;
+}
+
+/* In double: a host may plan as many steps as there are numbers. */
 int64_t run_project(const run_layout *l, int64_t every) {
-    const int64_t fixed = 50000; /* groups, headers, attributes, first index blocks, 13 metrics */
-    int64_t steps = l->planned_steps;
-    int64_t bytes = fixed + 4 * l->width + 300 * l->sites;
-    if (l->metrics > 13) bytes += 2000 * (l->metrics - 13);
-    bytes += steps * (8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
-    bytes += (1000 + 8 * steps) * l->declared_steps;
-    bytes += (1000 + 4 * steps * l->sites) * l->declared_sites;
-    if (l->running) bytes += SR_RUNNING_KEPT * 8 * (1 + RUN_RUNNING * l->width);
-    if (every > 0) bytes += divide_up(steps, every) * run_vector_bytes(l);
-    return bytes;
+    const double fixed = 50000; /* groups, headers, attributes, first index blocks, 13 metrics */
+    const double steps = (double)l->planned_steps, sites = (double)l->sites;
+    double bytes = fixed + 4 * (double)l->width + 300 * sites;
+    if (l->metrics > 13) bytes += 2000 * (double)(l->metrics - 13);
+    bytes += steps * (double)(8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
+    bytes += (1000 + 8 * steps) * (double)l->declared_steps;
+    bytes += (1000 + 4 * steps * sites) * (double)l->declared_sites;
+    if (l->running) bytes += SR_RUNNING_KEPT * 8 * (1 + RUN_RUNNING * (double)l->width);
+    if (every > 0)
+        bytes += (double)divide_up(l->planned_steps, every) * (double)run_vector_bytes(l);
+    return run_bytes(bytes);
 }
 
 int64_t run_spacing(const run_layout *l, int64_t limit) {

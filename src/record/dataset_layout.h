@@ -66,6 +66,8 @@ void run_chunk_scalars(const run_layout *l, int64_t chunk[2]);
 void run_chunk_vectors(const run_layout *l, int64_t chunk[2]);
 enum { RUN_EVAL_CHUNK = 128 };
 
+/* As a whole number; what is beyond all disks is cut. */
+int64_t run_bytes(double bytes);
 /* Bytes of a file of planned_steps steps with vectors every `every` steps (0: none). */
 int64_t run_project(const run_layout *l, int64_t every);
 /* Smallest spacing whose projection stays within limit. */

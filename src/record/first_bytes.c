@@ -34,8 +34,8 @@ static sr_status read_head(const char *path, unsigned char head[SUPERBLOCK], int
                            sr_failure *why) {
     struct stat s;
     ssize_t got = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) got = pread(fd, head, SUPERBLOCK, 0); /* of a regular file: all there is */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may have become a pipe */
+    if (fd >= 0) got = pread(fd, head, SUPERBLOCK, 0);      /* of a regular file: all there is */
     bool ok = fd >= 0 && got >= 0 && fstat(fd, &s) == 0;
     sr_status status = ok ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     if (ok) *size = (int64_t)s.st_size;

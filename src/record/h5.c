@@ -1,11 +1,10 @@
 /* h5.c -- see h5.h: errors, files, rows, reading. Handles that an operation opens are closed by it.
  */
-#define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "h5_inner.h"
@@ -25,6 +24,7 @@ typedef struct reason {
     char text[REASON_SIZE]; /* the innermost description */
     int system;             /* errno, or 0 */
     bool memory;
+    bool refused; /* by h5_guard.c */
 } reason;
 
 /* HDF5's file driver writes "..., errno = 28, error message = 'No space left on device', ...". */
@@ -37,17 +37,19 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) 
     reason *r = context;
     if (n == 0)
         snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
+    if (error->func_name && strcmp(error->func_name, h5_guard_name) == 0) r->refused = true;
     int system = find_errno(error->desc);
     if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
     if (!r->system) r->system = system;
     if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
+    if (error->desc && strstr(error->desc, "memory allocation failed")) r->memory = true;
     return 0;
 }
 
 /* Turns HDF5's error stack into one line "file: object: reason". */
 static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id, const char *object,
                                  const char *action) {
-    reason r = {"", 0, false};
+    reason r = {"", 0, false, false};
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &r);
     if (!*r.text)
         snprintf(r.text, sizeof r.text, otherwise == SR_MEMORY ? "out of memory" : "unknown");
@@ -64,8 +66,10 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
                        : r.system == EEXIST ? SR_EXISTS
                        : r.system           ? SR_IO
                                             : otherwise;
+    if (r.refused) action = "refused";
     sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
-            *file || *name ? ": " : "", status == SR_FORMAT ? "damaged: " : "", action, r.text);
+            *file || *name ? ": " : "", status == SR_FORMAT && !r.refused ? "damaged: " : "",
+            action, r.text);
     if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies what is readable");
     return status;
 }
@@ -85,6 +89,29 @@ sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid
 /* Has an effect only as the first call of HDF5 in the process: no h5_quiet here. */
 void h5_disown_exit(void) {
     H5dont_atexit();
+}
+
+/* Of a file that this process writes; NULL: it does not. */
+static h5_outcome *outcome_of(hid_t file) {
+    unsigned intent = 0;
+    void *at = NULL;
+    if (file <= 0 || H5Fget_intent(file, &intent) < 0 || !(intent & H5F_ACC_RDWR)) return NULL;
+    return H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? at : NULL;
+}
+
+/* After what HDF5 thinks of it: whether all writes were made. */
+static sr_status check_outcome(sr_status status, const h5_outcome *o, const char *path,
+                               sr_failure *why) {
+    if (status != SR_OK || !o || !o->failed) return status;
+    return sr_fail(why, SR_IO, "%s: write: %s", path, strerror(o->failed));
+}
+
+static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *action,
+                             sr_failure *why) {
+    char path[REASON_SIZE] = "";
+    const h5_outcome *o = outcome_of(file);
+    H5Fget_name(file, path, sizeof path);
+    return check_outcome(h5_end(q, ok, why, SR_LIBRARY, file, NULL, action), o, path, why);
 }
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -112,16 +139,16 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(0);
     hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
-    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
+    if (creation >= 0 && h5_own_driver(access) &&
+        H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
     h5_release(creation), h5_release(access);
-    return status;
+    return check_outcome(status, outcome_of(id), path, why);
 }
 
 sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why) {
-    h5_disown_exit();
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
@@ -140,25 +167,38 @@ int h5_descriptor(h5_id file) {
     return fd;
 }
 
+int64_t h5_file_bytes(h5_id file) {
+    struct stat s;
+    const int fd = h5_descriptor(file);
+    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
+}
+
 void h5_divert(h5_id file) {
-    const int fd = h5_descriptor(file), sink = fd < 0 ? -1 : memfd_create("statrec", 0);
-    if (sink >= 0) dup2(sink, fd), close(sink);
+    h5_outcome *o = outcome_of(file);
+    if (o && !o->failed) o->failed = EIO;
 }
 
 sr_status h5_start_swmr(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
-    return h5_end(q, H5Fstart_swmr_write(file) >= 0, why, SR_LIBRARY, file, NULL, "begin SWMR");
+    return end_written(q, H5Fstart_swmr_write(file) >= 0, file, "begin SWMR", why);
 }
 
 sr_status h5_flush(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
-    return h5_end(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, why, SR_LIBRARY, file, NULL, "flush");
+    return end_written(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, file, "flush", why);
 }
 
 sr_status h5_close(h5_id file, sr_failure *why) {
     if (file <= 0) return SR_OK;
+    char path[REASON_SIZE] = "";
     h5_errors q = h5_quiet();
-    return h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
+    h5_outcome *o = outcome_of(file);
+    if (o) o->users++;
+    H5Fget_name(file, path, sizeof path);
+    sr_status status = h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
+    status = check_outcome(status, o, path, why);
+    if (o) h5_outcome_release(o);
+    return status;
 }
 
 /* -- writing and reading rows ---------------------------------------------------------------- */
@@ -237,15 +277,7 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
 
 bool h5_has(h5_id file, const char *path) {
     h5_errors q = h5_quiet();
-    char part[H5_NAME_SIZE];
-    htri_t there = strlen(path) < sizeof part;
-    /* H5Lexists wants every group on the way to exist. */
-    for (const char *at = path; there > 0 && at;) {
-        const char *slash = strchr(at + 1, '/');
-        snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : (int)strlen(path), path);
-        there = H5Lexists(file, part, H5P_DEFAULT);
-        at = slash;
-    }
+    htri_t there = h5_reach(file, path);
     if (there > 0) there = H5Oexists_by_name(file, path, H5P_DEFAULT);
     h5_unquiet(q);
     return there != 0;
@@ -256,10 +288,17 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
     h5_errors q = h5_quiet();
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     bool ok = access >= 0 && (cache < 0 || H5Pset_chunk_cache(access, 521, (size_t)cache, 1) >= 0);
-    hid_t id = ok ? H5Dopen2(file, path, access) : -1;
+    hid_t id = ok && h5_reach(file, path) >= 0 ? H5Dopen2(file, path, access) : -1;
+    if (id >= 0 && !h5_guard_dataset(id, h5_file_bytes(file))) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
     h5_release(access);
     return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
+}
+
+sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why) {
+    h5_errors q = h5_quiet();
+    const bool ok = h5_guard_stored(set, h5_file_bytes(file));
+    return h5_end(q, ok, why, SR_FORMAT, file, path, "open dataset");
 }
 
 void h5_close_dataset(h5_id set) {
@@ -373,18 +412,11 @@ int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
 /* Opens an attribute that must be one value of the class; size in bytes to *size. */
 static hid_t open_attribute(hid_t file, const char *object, const char *name, H5T_class_t class,
                             size_t *size) {
+    if (h5_reach(file, object) < 0) return -1;
     hid_t id = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
-    if (id < 0) return id;
-    hid_t type = H5Aget_type(id), space = type < 0 ? -1 : H5Aget_space(id);
-    bool fits = space >= 0 && H5Tget_class(type) == class &&
-                H5Sget_simple_extent_npoints(space) == 1 && H5Tis_variable_str(type) <= 0;
-    *size = fits ? H5Tget_size(type) : 0;
-    if (space >= 0 && !fits)
-        H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_ATTR, H5E_BADTYPE,
-                 class == H5T_STRING ? "not one text of fixed length" : "not one whole number");
-    h5_release(type), h5_release(space);
-    if (!fits) h5_release(id);
-    return fits ? id : -1;
+    if (id < 0 || h5_guard_attribute(id, class, h5_file_bytes(file), size)) return id;
+    h5_release(id);
+    return -1;
 }
 
 sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
@@ -408,7 +440,8 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
 sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_failure *why) {
     h5_errors q = h5_quiet();
     H5G_info_t info = {0};
-    bool ok = H5Gget_info_by_name(file, group, &info, H5P_DEFAULT) >= 0;
+    bool ok =
+        h5_reach(file, group) >= 0 && H5Gget_info_by_name(file, group, &info, H5P_DEFAULT) >= 0;
     *count = ok ? (int64_t)info.nlinks : 0;
     return h5_end(q, ok, why, SR_FORMAT, file, group, "open group");
 }
@@ -416,7 +449,8 @@ sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_fai
 sr_status h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size,
                     sr_failure *why) {
     h5_errors q = h5_quiet();
-    bool ok = H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name, size,
-                                 H5P_DEFAULT) >= 0;
+    bool ok =
+        h5_reach(file, group) >= 0 && H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC,
+                                                         (hsize_t)i, name, size, H5P_DEFAULT) >= 0;
     return h5_end(q, ok, why, SR_FORMAT, file, group, "list group");
 }

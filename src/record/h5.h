@@ -48,7 +48,7 @@ typedef struct h5_rows {
     int64_t first, count, column, columns, stride;
 } h5_rows;
 
-/* Keeps HDF5 from flushing open files at exit: after a failed write that crashes. */
+/* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program itself. */
 void h5_disown_exit(void);
 
 /* A new file in the 1.10 format; SR_EXISTS when path is there. */
@@ -58,8 +58,8 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
 typedef enum { H5_CLOSED, H5_GROWING, H5_CUT } h5_state;
 sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
-/* What is written from now on goes nowhere. After a failed write: a program that used HDF5 before us
- * still has its exit handler, which would try again and crash. */
+/* What is written from now on goes nowhere. After a failed write: HDF5's exit handler, which is the
+ * program's and stays, would try again and crash. */
 void h5_divert(h5_id file);
 sr_status h5_start_swmr(h5_id file, sr_failure *why);
 sr_status h5_flush(h5_id file, sr_failure *why);
@@ -93,7 +93,11 @@ sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void
                         sr_failure *why);
 sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer, sr_failure *why);
 
-/* Reading. */
+/* Reading. What is no part of a run file -- links other than hard ones, values in other files, other
+ * filters and types, sizes without bytes -- is refused before it is read (h5_guard.c). */
+int64_t h5_file_bytes(h5_id file); /* that are there now */
+/* Every value of a dataset that is of fixed size is stored: memory may be taken for all of them. */
+sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why);
 /* Also true where damage hides whether it is there: opening it then tells what is damaged. */
 bool h5_has(h5_id file, const char *path);
 /* cache: bytes of chunks that are kept between two reads; 0: chunks go straight into the reader's

@@ -1,6 +1,6 @@
-/* h5_inner.h -- what the three files under h5.h share: h5.c (errors, files, rows, reading),
- * h5_declare.c and h5_types.c. They and this header are the only users of hdf5.h, and nobody else
- * includes it. */
+/* h5_inner.h -- what the files under h5.h share: h5.c (errors, files, rows, reading), h5_guard.c
+ * (what is opened for reading), h5_declare.c, h5_driver.c and h5_types.c. They and this header are the
+ * only users of hdf5.h, and nobody else includes it. */
 #ifndef RECORD_H5_INNER_H
 #define RECORD_H5_INNER_H
 
@@ -32,5 +32,26 @@ hid_t h5_make_type(h5_type type, size_t text, bool stored);
  */
 hid_t h5_memory_type(hid_t stored, h5_type type, size_t text);
 h5_type h5_name_type(hid_t type);
+
+/* h5_guard.c. Before an object is opened: above 0 when hard links lead to it, 0 when nothing has the name,
+ * below 0 when something else does, or damage hides it. */
+htri_t h5_reach(hid_t file, const char *path);
+/* Once it is open and before anything is read of it: false, and the reason on the error stack. */
+bool h5_guard_dataset(hid_t set, int64_t file_bytes);
+/* Every value of a dataset is stored. */
+bool h5_guard_stored(hid_t set, int64_t file_bytes);
+/* An attribute is one value of this class; its bytes to *size. */
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size);
+extern const char h5_guard_name[]; /* function's name of its reasons on the stack */
+
+/* h5_driver.c: what became of the writes to a file that is opened with h5_own_driver's list; what
+ * H5Fget_vfd_handle leads to. */
+typedef struct h5_outcome {
+    int fd;     /* first, as with HDF5's own driver */
+    int failed; /* errno of the first write that failed, after which there are none */
+    int users;  /* the open file, and who still wants to know */
+} h5_outcome;
+bool h5_own_driver(hid_t access);
+void h5_outcome_release(h5_outcome *o);
 
 #endif

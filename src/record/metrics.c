@@ -59,7 +59,7 @@ sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch) {
         r->writer.metric[i].put = false;
     }
     r->eval_step = step, r->eval_epoch = epoch, r->in_eval = true;
-    return SR_OK;
+    return flushing_when_due(r);
 }
 
 static sr_status refuse_unknown(sr_recorder *r, const char *name) {
@@ -92,5 +92,6 @@ sr_status sr_end_eval(sr_recorder *r) {
     if (!r->in_eval)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_eval outside an evaluation", r->path);
     r->in_eval = false;
-    return writer_put_eval(&r->writer, r->eval_step, r->eval_epoch, &r->failure);
+    sr_status status = writer_put_eval(&r->writer, r->eval_step, r->eval_epoch, &r->failure);
+    return status == SR_OK ? flushing_beside(r) : status;
 }

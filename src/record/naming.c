@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "durable.h"
 #include "recorder.h"
 
@@ -31,6 +32,14 @@ static sr_status check_old(const char *path, bool force, sr_failure *why) {
     if (!force) return refuse(path, "another name, or --force to replace it", why);
     if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: not a regular file", path);
     return SR_OK;
+}
+
+/* A file that somebody writes is nobody else's, whatever force says. */
+static sr_status check_writer(const char *part, sr_failure *why) {
+    if (!alive_is_held(part)) return SR_OK;
+    sr_fail(why, SR_EXISTS, "%s: a living program is writing it", part);
+    sr_hint(why, "another name, or end that program first");
+    return SR_EXISTS;
 }
 
 /* Whether PATH.part can be made: its directory is there and takes files. */
@@ -56,6 +65,8 @@ sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
     sr_status status = check_old(path, force, why);
     if (status != SR_OK) return status;
     if (lstat(part, &s) != 0) return check_directory(path, part, why);
+    if (S_ISREG(s.st_mode)) status = check_writer(part, why);
+    if (status != SR_OK) return status;
     if (!force)
         return refuse(part, "an unfinished run: `statrec recover` saves it, --force replaces it",
                       why);
@@ -82,8 +93,10 @@ sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     if (status == SR_OK) status = name_part(r, path, why);
     if (status != SR_OK) return status;
     struct stat s;
+    if (stat(".", &s) == 0) r->home_device = s.st_dev, r->home_inode = s.st_ino;
     if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
-    if (unlink(r->part) == 0 || errno == ENOENT) return SR_OK;
+    status = check_writer(r->part, why); /* .part.new of another that resumes the run */
+    if (status != SR_OK || unlink(r->part) == 0 || errno == ENOENT) return status;
     return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
 }
 
@@ -129,6 +142,21 @@ static int rename_new(const char *from, const char *to) {
     if (fd < 0) return -1;
     close(fd);
     return rename(from, to);
+}
+
+/* A name without a directory in front is another one after the host has gone elsewhere. */
+static bool is_elsewhere(const sr_recorder *r) {
+    return *r->part != '/' && !same_file(".", r->home_device, r->home_inode);
+}
+
+sr_status naming_check(const sr_recorder *r, sr_failure *why) {
+    struct stat s = {0};
+    if (same_file(r->part, r->device, r->inode)) return SR_OK;
+    const int fd = h5_descriptor(r->writer.file);
+    const bool left = fd >= 0 && fstat(fd, &s) == 0 && s.st_nlink > 0;
+    if (left && is_elsewhere(r)) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s while recording", r->part,
+                   left ? "moved or replaced" : "removed or replaced");
 }
 
 sr_status naming_publish(sr_recorder *r, sr_failure *why) {

@@ -140,6 +140,11 @@ static sr_status refuse_tensor(sr_recorder *r, int site, const sr_tensor *x, con
                    (long long)r->site[site].width);
 }
 
+/* Whether its bytes can be counted, as elements of 8. */
+static bool is_countable(const sr_tensor *x) {
+    return 8.0 * (double)x->outer * (double)x->channels * (double)x->inner < (double)INT64_MAX;
+}
+
 /* Takes over the caller's tensor, of whichever size. */
 static sr_status take_tensor(sr_recorder *r, int site, sr_tensor *x, const sr_tensor *from,
                              const char *call) {
@@ -147,7 +152,7 @@ static sr_status take_tensor(sr_recorder *r, int site, sr_tensor *x, const sr_te
     if (status != SR_OK) return status;
     const bool fits = x->outer >= 0 && x->inner >= 0 && x->channels == r->site[site].width &&
                       (unsigned)x->element <= SR_FLOAT16 && x->samples >= 0 &&
-                      (x->data || x->outer == 0 || x->inner == 0);
+                      (x->data || x->outer == 0 || x->inner == 0) && is_countable(x);
     return fits ? SR_OK : refuse_tensor(r, site, x, call);
 }
 

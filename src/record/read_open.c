@@ -1,15 +1,23 @@
 /* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
  * file is believed before its type, rank and size were looked at. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "reader.h"
 
-enum { SITES_MAX = 1 << 20 };
+/* Bytes that every site has had in /sites since the first version, and every column. */
+enum { SITES_MAX = 1 << 20, SITE_BYTES = 2 * SR_NAME_SIZE + SR_KIND_SIZE + 32, COLUMN_BYTES = 4 };
+
+/* Memory is taken by the number of sites and columns: the file has bytes for them. */
+static sr_status check_room(const sr_runfile *f, const char *what, int64_t count, int64_t bytes,
+                            sr_failure *why) {
+    const int64_t file = h5_file_bytes(reader_file(f));
+    if (count <= file / bytes) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /sites: %lld %s in a file of %lld bytes", f->path,
+                   (long long)count, what, (long long)file);
+}
 
 /* -- / and /state ---------------------------------------------------------------------------- */
 
@@ -71,7 +79,7 @@ static sr_status read_state_text(sr_runfile *f, const char *path, size_t size,
     sr_failure own = {0};
     char *field = calloc(size + 1, 1);
     if (!(*text = field)) return sr_fail(why, SR_MEMORY, "%s: %s", f->path, path);
-    sr_status status = reader_open(f, path, H5_TEXT, 0, 0, &set, &shape, &own);
+    sr_status status = reader_open_fixed(f, path, H5_TEXT, 0, &set, &shape, &own);
     if (status == SR_OK && shape.text != size)
         status =
             sr_fail(&own, SR_FORMAT, "%s: %s: %zu bytes, not %zu", f->path, path, shape.text, size);
@@ -85,7 +93,7 @@ static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void
                              sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    sr_status status = reader_open(f, path, type, 0, 0, &set, &shape, why);
+    sr_status status = reader_open_fixed(f, path, type, 0, &set, &shape, why);
     if (status == SR_OK) status = h5_read_all(set, type, 0, value, why);
     h5_close_dataset(set);
     return status;
@@ -107,7 +115,9 @@ static sr_status read_state(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
     sr_status status = SR_OK;
     sr_failure own = {0};
-    for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++) status = read_committed(f, i, why);
+    /* against the order in which a writer that is alive writes them: no row that is counted belongs to a
+     * step that is not */
+    for (int i = COMMITTED_COUNT; i-- > 0 && status == SR_OK;) status = read_committed(f, i, why);
     if (status == SR_OK)
         status = read_state_text(f, "/state/status", SR_STATUS_SIZE, "damaged", &info->status, why);
     if (status == SR_OK && !*info->status) /* every writer's is at least "running" */
@@ -133,7 +143,7 @@ static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_
                             int64_t count, void *value, sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    sr_status status = reader_open(f, path, type, 1, 0, &set, &shape, why);
+    sr_status status = reader_open_fixed(f, path, type, 1, &set, &shape, why);
     if (status == SR_OK && (shape.dims[0] != count || shape.text != text))
         status =
             sr_fail(why, SR_FORMAT, "%s: %s: not of the size of the table of sites", f->path, path);
@@ -241,6 +251,7 @@ static sr_status check_sites(sr_runfile *f, sr_failure *why) {
                            (long long)s->width);
         at += s->width;
     }
+    if (check_room(f, "columns", at, COLUMN_BYTES, why) != SR_OK) return why->status;
     if (f->info.width < 0) f->info.width = at; /* /sites/column_site is damaged */
     if (at == f->info.width) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /sites/column_site has %lld columns, the sites %lld",
@@ -252,7 +263,7 @@ static sr_status read_length(sr_runfile *f, const char *path, h5_type type, int6
                              int64_t *count, sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    sr_status status = reader_open(f, path, type, 1, 0, &set, &shape, why);
+    sr_status status = reader_open_fixed(f, path, type, 1, &set, &shape, why);
     if (status == SR_OK && shape.dims[0] > most)
         status = sr_fail(why, SR_FORMAT, "%s: %s: %lld elements", f->path, path,
                          (long long)shape.dims[0]);
@@ -269,6 +280,7 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
         read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, &own) != SR_OK)
         info->width = -1;
     if (status == SR_OK) status = reader_forgive(f, &own, why);
+    if (status == SR_OK) status = check_room(f, "sites", info->sites, SITE_BYTES, why);
     if (status != SR_OK) return status;
     char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
     f->site = calloc((size_t)info->sites + 1, sizeof *f->site);
@@ -278,6 +290,9 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = read_site_texts(f, scratch, why);
     if (status == SR_OK) status = read_site_numbers(f, scratch, why);
     if (status == SR_OK) status = check_sites(f, why);
+    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
+        if (!site_names_add(&f->site_of, f->site, i))
+            status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
     free(scratch);
     return status;
 }
@@ -358,28 +373,6 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
 
 /* -- opening and closing --------------------------------------------------------------------- */
 
-/* path, or path.part when only that exists. malloc'd. */
-static char *choose_path(const char *path, sr_failure *why) {
-    struct stat s;
-    size_t length = strlen(path);
-    char *chosen = malloc(length + sizeof ".part");
-    if (!chosen) {
-        sr_fail(why, SR_MEMORY, "%s: path", path);
-        return NULL;
-    }
-    memcpy(chosen, path, length + 1);
-    int missing = stat(path, &s) != 0 ? errno : 0;
-    if (missing == ENOENT) {
-        memcpy(chosen + length, ".part", sizeof ".part");
-        if (stat(chosen, &s) == 0) missing = 0;
-    }
-    if (missing) sr_fail(why, SR_IO, "%s: %s", path, strerror(missing));
-    if (!missing && !S_ISREG(s.st_mode)) sr_fail(why, SR_IO, "%s: not a regular file", chosen);
-    if (!missing && S_ISREG(s.st_mode)) return chosen;
-    free(chosen);
-    return NULL;
-}
-
 /* The reason that a writer could not give. */
 static void note_cut(sr_runfile *f) {
     char *reason = (char *)(uintptr_t)f->info.reason;
@@ -400,9 +393,13 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     return status == SR_OK ? reader_list_names(f, why) : status;
 }
 
-sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+void sr_own_process(void) {
+    h5_disown_exit();
+}
+
+static sr_runfile *open_once(const char *path, sr_failure *why) {
     sr_failure own = {0};
-    char *chosen = choose_path(path, why);
+    char *chosen = reader_choose_path(path, why);
     if (!chosen) return NULL;
     sr_runfile *f = calloc(1, sizeof *f);
     reader_text **texts = calloc(1, sizeof *texts);
@@ -424,6 +421,22 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
     return NULL;
 }
 
+/* A file that grows may be caught in the middle of something, or renamed on the way. */
+sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+    if (!path || !*path) {
+        sr_fail(why, SR_USAGE, "no path of a run file");
+        return NULL;
+    }
+    for (int looks = 0;; looks++) {
+        sr_failure own = {0};
+        const bool live = reader_is_live(path);
+        sr_runfile *f = open_once(path, &own);
+        if (!f && reader_looks_again(path, live, &own, looks)) continue;
+        if (!f && why && why->status == SR_OK) *why = own;
+        return f;
+    }
+}
+
 sr_runfile *sr_run_open_beside(const char *path, const sr_runfile *beside, sr_failure *why) {
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return NULL;
@@ -438,7 +451,7 @@ static void free_text(const char *text) {
 
 void sr_run_close(sr_runfile *f) {
     if (!f) return;
-    reader_part(f);
+    reader_leave(f);
     if (f->shelf) h5_close(f->shelf->file, NULL);
 #define FREE(name) free_text(f->info.name);
     RUN_TEXTS(FREE)
@@ -455,6 +468,7 @@ void sr_run_close(sr_runfile *f) {
         next = d->next;
         free(d);
     }
+    reader_free_bands(f), site_names_free(&f->site_of);
     free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);
 }

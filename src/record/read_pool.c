@@ -20,7 +20,7 @@ struct reader_pool {
 
 sr_status reader_open_file(const char *path, bool *unfinished, int64_t *cut_at, h5_id *file,
                            sr_failure *why) {
-    sr_status status = reader_check_bytes(path, unfinished, cut_at, why);
+    sr_status status = reader_check_live_bytes(path, unfinished, cut_at, why);
     const h5_state state = *cut_at ? H5_CUT : *unfinished ? H5_GROWING : H5_CLOSED;
     return status == SR_OK ? h5_open(path, state, file, why) : status;
 }
@@ -30,6 +30,10 @@ static void rest(const sr_runfile *f) {
     for (size_t i = 0; i < sizeof s->kept / sizeof s->kept[0]; i++) {
         h5_close_dataset(s->kept[i].set);
         s->kept[i] = (reader_kept){0};
+    }
+    for (size_t i = 0; i < sizeof s->band / sizeof s->band[0]; i++) {
+        free(s->band[i].value);
+        s->band[i] = (reader_band){0};
     }
     h5_close(s->file, NULL);
     s->file = 0;
@@ -51,21 +55,10 @@ static bool identify(const char *path, int64_t identity[2]) {
 
 /* Where the file is now: a writer that is done has taken .part off its name. malloc'd. */
 static char *find_again(const sr_runfile *f, sr_failure *why) {
-    const size_t length = strlen(f->path), tail = sizeof ".part" - 1;
     int64_t now[2];
-    char *path = malloc(length + 1);
-    if (!path) {
-        sr_fail(why, SR_MEMORY, "%s: path", f->path);
-        return NULL;
-    }
-    memcpy(path, f->path, length + 1);
-    bool there = identify(path, now);
-    if (!there && length > tail && !strcmp(path + length - tail, ".part")) {
-        path[length - tail] = 0;
-        there = identify(path, now);
-    }
-    if (there && !memcmp(now, f->shelf->identity, sizeof now)) return path;
-    sr_fail(why, SR_IO, "%s: %s while it was analysed", f->path, there ? "replaced" : "removed");
+    char *path = reader_choose_path(f->path, why);
+    if (!path || (identify(path, now) && !memcmp(now, f->shelf->identity, sizeof now))) return path;
+    sr_fail(why, SR_IO, "%s: replaced while it was analysed", f->path);
     free(path);
     return NULL;
 }
@@ -100,7 +93,7 @@ sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why) 
     return SR_OK;
 }
 
-void reader_part(sr_runfile *f) {
+void reader_leave(sr_runfile *f) {
     reader_pool *p = f->shelf ? f->shelf->pool : NULL;
     if (!p) return;
     f->shelf->pool = NULL;

@@ -32,12 +32,29 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     h5_shape shape;
     sr_status status = open_spectra(f, c, &set, &shape, why);
     if (status != SR_OK) return status;
-    int64_t stored = c == &run_spectra_step ? h5_stored_bytes_or(set, why) / 8 : INT64_MAX;
+    const int64_t columns = shape.rank == 2 && shape.dims[1] > 0 ? shape.dims[1] : 1;
+    int64_t stored = INT64_MAX; /* rows are written whole */
+    if (c == &run_spectra_step || !f->cut_at) stored = h5_stored_bytes_or(set, why) / 8 / columns;
     if (shape.dims[0] < *least) *least = shape.dims[0];
     if (f->cut_at) *least = h5_whole_rows(set, *least, f->cut_at);
     if (stored < *least) *least = stored;
     h5_close_dataset(set);
     return why->status;
+}
+
+/* Rows have no committed count of their own: in a file whose writer is alive, or was killed, those of
+ * steps that are counted are whole. */
+static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) {
+    int64_t last = -1, counted = 0;
+    sr_status status = SR_OK;
+    if (f->info.steps > 0) status = sr_run_step_ints(f, "step", f->info.steps - 1, 1, &last, why);
+    for (int64_t step = -1; counted < *rows && status == SR_OK; counted++) {
+        const h5_rows one = {counted, 1, 0, 1, 1};
+        status = reader_spectra_part(f, &run_spectra_step, &one, &step, why);
+        if (step < 0 || step > last) break;
+    }
+    if (status == SR_OK) *rows = counted;
+    return status;
 }
 
 /* Damaged columns count for nothing, and without steps there are no rows. */
@@ -54,7 +71,10 @@ sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
         status = reader_forgive(f, &own, why);
     }
     f->info.spectra = least == INT64_MAX ? 0 : least;
-    return status;
+    if (status != SR_OK || !f->unfinished || f->cut_at) return status;
+    sr_failure own = {0};
+    count_committed(f, &f->info.spectra, &own);
+    return reader_forgive(f, &own, why);
 }
 
 sr_status reader_spectra_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
@@ -85,7 +105,7 @@ sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int 
                        sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    sr_status status = reader_open(f, path, type, rank, 0, &set, &shape, why);
+    sr_status status = reader_open_fixed(f, path, type, rank, &set, &shape, why);
     if (status == SR_OK && rank == 1 && shape.dims[0] != f->info.sites)
         status = sr_fail(why, SR_FORMAT, "%s: %s: not one value a site", f->path, path);
     if (status == SR_OK && (rank == 0 || f->info.sites > 0))
@@ -187,6 +207,7 @@ static sr_status check_rows(const sr_runfile *f, const int64_t *step, int64_t co
     spectra_copy c;
     sr_status status = SR_OK;
     int64_t last = -1, at = 0;
+    if (f->info.spectra == 0) return SR_OK;
     if (!reader_spectra_init(&c, f))
         status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {

@@ -16,9 +16,7 @@ const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site) {
 }
 
 int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
-    for (int64_t i = 0; i < f->info.sites; i++)
-        if (strcmp(f->site[i].name, name) == 0) return i;
-    return -1;
+    return site_names_find(&f->site_of, f->site, name);
 }
 
 /* -- names ----------------------------------------------------------------------------------- */
@@ -35,13 +33,25 @@ static const run_column *find_scalar(const sr_runfile *f, const char *name) {
     return c ? c : reader_declared_column(f, name, SR_PER_SITE);
 }
 
-static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
+static bool look_for_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     h5_id set;
     h5_shape shape;
-    if (!c) return false;
     if (reader_open_column(f, c, &set, &shape, NULL) != SR_OK) return reader_has_column(f, c);
     bool has = rows == 0 || h5_stored_bytes_or(set, NULL) != 0;
     h5_close_dataset(set);
+    return has;
+}
+
+/* Of a file that is growing the answer may become another. */
+static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
+    reader_shelf *shelf = f->shelf;
+    if (!c) return false;
+    for (int i = 0; i < shelf->answers; i++)
+        if (shelf->answer[i].column == c) return shelf->answer[i].has;
+    const bool has = look_for_values(f, c, rows);
+    const int room = sizeof shelf->answer / sizeof shelf->answer[0];
+    if (!f->unfinished && shelf->answers < room)
+        shelf->answer[shelf->answers++] = (reader_answer){c, has};
     return has;
 }
 
@@ -195,6 +205,8 @@ sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int
     if (status != SR_OK) return status;
     int64_t columns = site < 0 ? f->info.sites : 1;
     h5_rows rows = {first, count, site < 0 ? 0 : site, columns, columns};
+    if (site >= 0 && reader_is_banded(f, count))
+        return reader_read_band(f, c, &rows, read_column, value, why);
     return read_column(f, c, &rows, H5_FLOAT32, value, why);
 }
 
@@ -274,13 +286,18 @@ static sr_status count_records(const sr_runfile *f, const char *name, sr_run_emb
     h5_close_dataset(set);
     status = open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &set, &values, why);
     if (f->cut_at) stored = h5_whole_rows(set, stored, f->cut_at);
+    const int64_t whole = status == SR_OK ? h5_stored_bytes(set) / 8 / e->values : 0;
+    if (whole < stored && !f->cut_at) stored = whole;
     h5_close_dataset(set);
     e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
     if (stored < e->records) e->records = stored;
     return status;
 }
 
-/* All but the method. */
+/* All but the method. A run may have declared a matrix and recorded nothing of it: so many values
+ * are believed without any. */
+enum { EMBEDDING_VALUES = 1 << 17 };
+
 static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                 sr_failure *why) {
     *e = SR_INIT(sr_run_embedding, .rows = 0);
@@ -290,12 +307,16 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
     char group[2 * SR_NAME_SIZE];
     snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
-    sr_status status = h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
+    sr_status status =
+        h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
     if (status == SR_OK)
         status = h5_get_attribute(reader_file(f), group, "cols", H5_INT64, NULL, &e->cols, why);
     if (status != SR_OK) return status;
     e->values = e->rows < e->cols ? e->rows : e->cols;
     if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);
+    if (0 && e->values > h5_file_bytes(reader_file(f)) / 8)
+        return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
+                       group, (long long)e->values, (long long)h5_file_bytes(reader_file(f)));
     return count_records(f, name, e, why);
 }
 

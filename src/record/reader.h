@@ -5,6 +5,7 @@
 
 #include "dataset_layout.h"
 #include "h5.h"
+#include "site_names.h"
 #include "statrec/runfile.h"
 #include "writer.h"
 
@@ -25,6 +26,19 @@ typedef struct reader_kept {
     bool direct; /* chunks are not cached */
 } reader_kept;
 
+/* Rows of some neighbouring sites of a scalar (read_band.c). */
+typedef struct reader_band {
+    const run_column *column; /* NULL: nothing yet */
+    h5_rows rows;             /* columns: of these sites */
+    float *value;             /* [rows.count, rows.columns] */
+} reader_band;
+
+/* Whether a column has values: programs ask at every site, and opening a dataset takes its time. */
+typedef struct reader_answer {
+    const run_column *column;
+    bool has;
+} reader_answer;
+
 typedef struct reader_pool reader_pool;
 
 typedef struct reader_shelf {
@@ -33,6 +47,10 @@ typedef struct reader_shelf {
     int64_t identity[2];  /* of the file that was opened: device, number */
     reader_kept kept[16]; /* each may hold 1 MiB of chunks */
     int next;             /* place of the next column that is not there */
+    reader_band band[16];
+    int next_band;
+    reader_answer answer[64];
+    int answers;
 } reader_shelf;
 
 /* Something that was found damaged when the file was opened. */
@@ -68,6 +86,7 @@ struct sr_runfile {
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
+    site_names site_of;    /* by name */
     reader_metric *metric; /* [metrics] by place */
     int metrics;
     reader_declared *declared; /* [declared_count] */
@@ -84,6 +103,15 @@ struct sr_runfile {
 
 /* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
 sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
+/* read_live.c: the same of a file that may be growing. */
+sr_status reader_check_live_bytes(const char *path, bool *unfinished, int64_t *cut_at,
+                                  sr_failure *why);
+/* The one of its two names that a run file has; malloc'd, NULL: none. */
+char *reader_choose_path(const char *path, sr_failure *why);
+/* Whether somebody writes the file of either name. Looks again: after a failure, and a pause; live: it
+ * was written when that look began. */
+bool reader_is_live(const char *path);
+bool reader_looks_again(const char *path, bool live, const sr_failure *why, int looks);
 /* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
  * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
 sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);
@@ -92,13 +120,17 @@ h5_id reader_file(const sr_runfile *f);
 sr_status reader_wake(const sr_runfile *f, sr_failure *why);
 /* f, just opened, may rest; `beside` of sr_run_open_beside. Closed, it leaves. */
 sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why);
-void reader_part(sr_runfile *f);
+void reader_leave(sr_runfile *f);
 /* Opens the file at path; *cut_at and *unfinished as reader_check_bytes. */
 sr_status reader_open_file(const char *path, bool *unfinished, int64_t *cut_at, h5_id *file,
                            sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
+/* The same for one whose size was fixed when the file was made: every value is stored, and memory may
+ * be taken for all. */
+sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
+                            h5_id *set, h5_shape *shape, sr_failure *why);
 /* The same for a column of a table of format.h. */
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
@@ -139,6 +171,14 @@ sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int 
 /* Singular values: none is negative or larger than the one before; NaN may stand anywhere. */
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
+
+/* read_band.c: whether a site's values are worth a band; rows of one of its sites. */
+typedef sr_status reader_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                              h5_type type, void *value, sr_failure *why);
+void reader_free_bands(sr_runfile *f);
+bool reader_is_banded(const sr_runfile *f, int64_t count);
+sr_status reader_read_band(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                           reader_part *read, float *value, sr_failure *why);
 
 /* method.c: fills what the method is from its name, for files that do not tell. */
 void reader_guess_method(sr_run_site *site);

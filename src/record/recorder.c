@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alive.h"
+
 /* -- small things ---------------------------------------------------------------------------- */
 
 static double now_seconds(void) {
@@ -43,6 +45,7 @@ static void free_recorder(sr_recorder *r) {
     RUN_TEXTS(FREE)
     FREE(ranks)
 #undef FREE
+    site_names_free(&r->names);
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
     free(r->embedding), free(r->path), free(r->part);
     free(r);
@@ -58,14 +61,15 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
     if (status != SR_OK) return status;
     const sr_options *o = &r->options;
     if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
-        o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 || !(o->overhead >= 0) ||
-        (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
+        o->size_limit < 0 || o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 ||
+        !(o->overhead >= 0) || (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
         return sr_fail(why, SR_USAGE,
-                       "sr_options: vectors_every %lld, planned_steps %lld, flush_steps %lld, "
-                       "flush_seconds %g, threads %d, overhead %g, ranks of %zu bytes",
+                       "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
+                       "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, ranks of %zu "
+                       "bytes",
                        (long long)o->vectors_every, (long long)o->planned_steps,
-                       (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead,
-                       o->ranks ? strlen(o->ranks) : 0);
+                       (long long)o->size_limit, (long long)o->flush_steps, o->flush_seconds,
+                       o->threads, o->overhead, o->ranks ? strlen(o->ranks) : 0);
     return SR_OK;
 }
 
@@ -100,6 +104,7 @@ static sr_status create_file(sr_recorder *r, sr_failure *why) {
     if (stat(r->part, &s) != 0)
         return sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
     r->device = s.st_dev, r->inode = s.st_ino;
+    alive_hold(h5_descriptor(r->writer.file));
     return SR_OK;
 }
 
@@ -170,9 +175,8 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
                        "family %s",
                        r->path, s->name, s->axis ? s->axis : "", s->uses ? s->uses : "",
                        s->constants ? s->constants : "", sr_family_name(s->family));
-    for (int64_t i = 0; i < r->sites; i++)
-        if (strcmp(r->site[i].name, s->name) == 0)
-            return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
+    if (site_names_find(&r->names, r->site, s->name) >= 0)
+        return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
     return SR_OK;
 }
 
@@ -207,6 +211,8 @@ int sr_add_site(sr_recorder *r, const sr_site *given) {
     r->expected[r->sites] = run_family_vectors(s->family);
     r->expected_scalars[r->sites] = scalars_of(at);
     r->width += s->width;
+    if (!site_names_add(&r->names, r->site, r->sites))
+        return sr_fail(&r->failure, SR_MEMORY, "%s: names of sites", r->path), -1;
     return (int)r->sites++;
 }
 
@@ -238,6 +244,9 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
         rows < 1 || cols < 1)
         return sr_fail(&r->failure, SR_USAGE, "%s: embedding '%s' of %lld x %lld", r->path,
                        name ? name : "", (long long)rows, (long long)cols);
+    if (r->embeddings == SR_EMBEDDINGS_MAX)
+        return sr_fail(&r->failure, SR_USAGE, "%s: embedding %s: more than %d", r->path, name,
+                       SR_EMBEDDINGS_MAX);
     for (int i = 0; i < r->embeddings; i++)
         if (strcmp(r->embedding[i].name, name) == 0)
             return sr_fail(&r->failure, SR_USAGE, "%s: embedding %s declared twice", r->path, name);
@@ -308,13 +317,15 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
     if (!r || r->options.planned_steps == 0) return -1;
     run_layout l = make_layout(r);
     l.vectors_every = sr_vectors_every(r);
-    int64_t embeddings = 0;
+    double beside = 0;
     for (int i = 0; i < r->embeddings; i++) {
         const run_embedding *e = &r->embedding[i];
-        embeddings += 8 * (e->rows < e->cols ? e->rows : e->cols);
+        beside += 8 * (double)(e->rows < e->cols ? e->rows : e->cols);
     }
-    int64_t spectra = 8 * (1 + l.sites + SR_SPECTRUM_COUNT * l.width) * r->options.planned_spectra;
-    return run_project(&l, l.vectors_every) + embeddings + (l.spectra ? spectra : 0);
+    if (l.spectra)
+        beside += 8 * (double)(1 + l.sites + SR_SPECTRUM_COUNT * l.width) *
+                  (double)r->options.planned_spectra;
+    return run_bytes((double)run_project(&l, l.vectors_every) + beside);
 }
 
 /* -- steps ----------------------------------------------------------------------------------- */
@@ -325,29 +336,14 @@ sr_status recorder_start(sr_recorder *r) {
     r->every = r->least_every = sr_vectors_every(r);
     pacing_declare(r);
     if (r->failure.status != SR_OK) return recorder_check(r);
-    r->capacity = r->options.size_limit / 2;
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
-    r->clock_flush = recorder_clock();
+    r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
-}
-
-/* Without a plan the spacing doubles each time half of what is left of size_limit is used. */
-static void widen_spacing(sr_recorder *r) {
-    if (r->options.vectors_every != -1 || r->options.planned_steps > 0) return;
-    const run_writer *w = &r->writer;
-    int64_t chunk[2], rows = w->vectors.written + w->vectors.count;
-    run_layout l = w->layout;
-    if (!l.vectors) return;
-    run_chunk_vectors(&l, chunk);
-    l.planned_steps = w->steps.written + w->steps.count;
-    int64_t used = run_project(&l, 0) + (rows + chunk[0]) * run_vector_bytes(&l);
-    while (r->capacity > 1 && used > r->options.size_limit - r->capacity)
-        r->every *= 2, r->least_every *= 2, r->capacity /= 2;
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
@@ -358,11 +354,10 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
     if (step < 0 || step <= r->step)
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
-    if (recorder_start(r) != SR_OK) return recorder_check(r);
+    if (recorder_start(r) != SR_OK || flushing_when_due(r) != SR_OK) return recorder_check(r);
     const double began = recorder_clock();
     pacing_begin_step(r);
-    widen_spacing(r);
-    r->keeps_vectors = r->every > 0 && step % r->every == 0;
+    r->keeps_vectors = spacing_wants_vectors(r, step);
     if (writer_begin_step(&r->writer, r->keeps_vectors, &r->failure) != SR_OK)
         return recorder_check(r);
     putting_begin(r);
@@ -375,34 +370,14 @@ bool sr_wants_vectors(const sr_recorder *r) {
     return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
 }
 
-static sr_status flush(sr_recorder *r) {
-    r->clock_flush = recorder_clock(), r->unflushed = 0;
-    return writer_flush(&r->writer, &r->failure);
-}
-
-sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
-        return recorder_check(r);
-    const double began = recorder_clock();
-    if (running_put(r) != SR_OK || flush(r) != SR_OK) return recorder_check(r);
-    r->own_seconds += recorder_clock() - began;
-    return SR_OK;
-}
-
-static sr_status flush_when_due(sr_recorder *r) {
-    double now = recorder_clock();
-    if (r->unflushed < r->options.flush_steps && now - r->clock_flush < r->options.flush_seconds)
-        return SR_OK;
-    return flush(r);
-}
-
 static void end_row(sr_recorder *r, const sr_step *row) {
     const int64_t ints[RUN_STEP_INTS] = {r->step, row->update, row->tokens};
     double seconds = r->seconds_before + recorder_clock() - r->clock_start;
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
     pacing_end_step(r);
     writer_end_step(&r->writer, ints, reals);
-    r->in_step = false, r->ended = r->step, r->unflushed++;
+    r->in_step = false, r->ended = r->step;
+    flushing_ended(r);
 }
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
@@ -418,10 +393,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
         return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
     end_row(r, &row);
-    const double ended = recorder_clock();
-    sr_status status = flush_when_due(r);
-    r->own_seconds += recorder_clock() - ended;
-    return status;
+    return flushing_when_due(r);
 }
 
 /* -- beside the steps ------------------------------------------------------------------------ */
@@ -432,7 +404,9 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
     for (int i = 0; i < r->embeddings && name && values; i++)
         if (strcmp(r->embedding[i].name, name) == 0)
             return writer_put_singular_values(&r->writer, &r->embedding[i], step, values,
-                                              &r->failure);
+                                              &r->failure) == SR_OK
+                       ? flushing_beside(r)
+                       : recorder_check(r);
     return sr_fail(&r->failure, SR_USAGE, "%s: no embedding '%s', or no values", r->path,
                    name ? name : "");
 }

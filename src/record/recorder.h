@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "raw_passes.h"
+#include "site_names.h"
 #include "statrec/record.h"
 #include "struct_size.h"
 #include "writer.h"
@@ -42,6 +43,7 @@ struct sr_recorder {
     sr_run_site *site;                     /* [site_capacity] */
     site_state *state;                     /* [site_capacity] */
     uint32_t *expected, *expected_scalars; /* [site_capacity] */
+    site_names names;
     run_embedding *embedding;
     int embeddings;
 
@@ -57,17 +59,20 @@ struct sr_recorder {
     int64_t every;       /* spacing of vectors; 0 = never */
     int64_t least_every; /* without regard to the time that it takes */
     pacing pace;
-    int64_t capacity;  /* bytes of vectors until the spacing doubles, when nothing is planned */
+    int64_t file_bytes;  /* at the last flush */
     int64_t unflushed; /* rows since the last flush */
-    double clock_start, clock_flush, seconds_before;
-    double own_seconds; /* that the recorder took, sr_add_seconds included */
-    pid_t owner;        /* process that may write */
-    dev_t device;       /* of PATH.part */
+    bool waits;        /* anything since then */
+    double clock_start, seconds_before;
+    double clock_flush;            /* of the last flush, or of what has waited longest since */
+    double clock_row, row_seconds; /* end of the last row; how long after the one before it */
+    double own_seconds;            /* that the recorder took, sr_add_seconds included */
+    pid_t owner;                   /* process that may write */
+    dev_t device;                  /* of PATH.part */
     ino_t inode;
-    bool resuming; /* options.resume, and nothing is copied yet */
-    bool replaces; /* PATH was there at the start and force says to replace it */
-    dev_t old_device;
-    ino_t old_inode;
+    bool resuming;                 /* options.resume, and nothing is copied yet */
+    bool replaces;                 /* PATH was there at the start and force says to replace it */
+    dev_t old_device, home_device; /* home: the working directory at the start */
+    ino_t old_inode, home_inode;
 };
 
 /* put_spectra.c: memory for a row of spectra; the row of this step, without values yet. */
@@ -88,6 +93,16 @@ double recorder_clock(void);
 void pacing_declare(sr_recorder *r);
 void pacing_begin_step(sr_recorder *r);
 void pacing_end_step(sr_recorder *r);
+
+/* spacing.c: whether the vectors of this step are to be kept; the spacing widens as the run goes on. */
+bool spacing_wants_vectors(sr_recorder *r, int64_t step);
+
+/* flushing.c: a row of /steps has ended; something else waits (an evaluation, singular values); flushes
+ * what has waited for long enough, in the middle of a step too. */
+void flushing_ended(sr_recorder *r);
+sr_status flushing_now(sr_recorder *r);
+sr_status flushing_beside(sr_recorder *r);
+sr_status flushing_when_due(sr_recorder *r);
 
 /* running.c: a row of /running with the values as they are now, where any site has some. */
 sr_status running_put(sr_recorder *r);
@@ -139,6 +154,8 @@ sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* 
 /* The new file, which has taken over all of PATH.part that it resumes, becomes PATH.part. */
 sr_status naming_take_over(sr_recorder *r, sr_failure *why);
 sr_status naming_publish(sr_recorder *r, sr_failure *why);
+/* SR_IO when the file that is being written is not under its name any more. */
+sr_status naming_check(const sr_recorder *r, sr_failure *why);
 
 /* method.c: what the method of a site is, as the host says it or as it follows from the family.
  * False when it contradicts the family. */

@@ -1,5 +1,4 @@
-/* recorder_state.c -- what every call into the recorder asks first: may it go on, and at which site.
- */
+/* recorder_state.c -- what every call into the recorder asks first: may it go on. */
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,17 +56,4 @@ sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *nam
                    "characters",
                    r->path, kind, name, strlen(unit), SR_NAME_SIZE, strlen(definition),
                    SR_DEFINITION_SIZE);
-}
-
-site_state *recorder_site(sr_recorder *r, int site, const char *call) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return NULL;
-    if (!r->in_step) {
-        sr_fail(&r->failure, SR_STATE, "%s: %s outside a step", r->path, call);
-    } else if (site < 0 || site >= r->sites) {
-        sr_fail(&r->failure, SR_USAGE, "%s: %s: site %d of %lld", r->path, call, site,
-                (long long)r->sites);
-    } else {
-        return &r->state[site];
-    }
-    return NULL;
 }

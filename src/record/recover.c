@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "losses.h"
 #include "reader.h"
@@ -26,6 +27,13 @@ static sr_status check_target(const char *broken, const char *path, sr_failure *
     return SR_OK;
 }
 
+/* One of them may be damaged. */
+static bool has_any(const sr_runfile *f, const run_column *c, int count) {
+    bool any = false;
+    for (int i = 0; i < count; i++) any = any || reader_has_column(f, &c[i]);
+    return any;
+}
+
 static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_failure *why) {
     const sr_run_info *info = &f->info;
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -35,15 +43,27 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.data = info->data, o.task = info->task, o.loss_reduction = info->loss_reduction;
     o.parent = info->parent, o.ranks = info->ranks;
     o.running = reader_has_column(f, &run_running_step), o.overhead = 0;
-    o.scalars = reader_has_column(f, &run_scalars[0]);
-    o.vectors = reader_has_column(f, &run_vectors[0]);
+    o.scalars = has_any(f, run_scalars, SR_SCALAR_COUNT);
+    o.vectors = has_any(f, run_vectors, SR_VECTOR_COUNT);
     o.vectors_every = 1, o.planned_steps = info->steps;
     o.spectra = reader_has_column(f, &run_spectra_step);
-    o.final = reader_has_column(f, &run_finals[0]);
+    o.final = has_any(f, run_finals, SR_FINAL_COUNT) || h5_has(reader_file(f), "/final/batches");
     return sr_create(path, &o, why);
 }
 
-static void add_sites_like(sr_recorder *r, sr_runfile *f) {
+/* A method that contradicts its family is one that nobody wrote: what follows from the family stays. */
+static void mend_method(const sr_runfile *f, sr_site *site, copy_losses *losses) {
+    sr_run_site method;
+    sr_failure why = {0};
+    if (recorder_take_method(&method, site)) return;
+    sr_fail(&why, SR_FORMAT,
+            "%s: /sites/uses: axis, uses or constants of site %.64s do not go with %s", f->path,
+            site->name, sr_family_name(site->family));
+    copy_missed(losses, "sites", "uses", -1, &why);
+    site->axis = site->uses = site->constants = NULL;
+}
+
+static void add_sites_like(sr_recorder *r, sr_runfile *f, copy_losses *losses) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
         sr_site site = {.size = sizeof site,
@@ -61,6 +81,7 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f) {
                         .uses = s->uses,
                         .constants = s->constants,
                         .layer_scale_own = s->layer_scale_own != 0};
+        mend_method(f, &site, losses);
         int added = sr_add_site(r, &site);
         if (added >= 0 && s->observed) sr_set_observed(r, added);
     }
@@ -86,6 +107,63 @@ static void add_metrics_like(sr_recorder *r, const sr_runfile *f) {
         sr_declare_scalar(r, d->name, d->unit, d->definition, d->scope);
 }
 
+/* What check finds in the broken file and copying did not need: a column that is not there at all. */
+static void note_fault(void *context, const sr_failure *fault) {
+    char name[2 * SR_NAME_SIZE] = "";
+    const char *at = strstr(fault->text, ": "), *dataset = at ? strchr(at, '/') : NULL;
+    if (fault->status != SR_FORMAT || !dataset) return;
+    snprintf(name, sizeof name, "%s", dataset + 1);
+    name[strcspn(name, ": ")] = 0;
+    copy_missed(context, name, "", -1, fault);
+}
+
+static sr_status copy_all(sr_recorder *r, sr_runfile *f, int64_t up_to_step, sr_recovery *count,
+                          copy_losses *losses) {
+    sr_failure why = {0};
+    add_sites_like(r, f, losses);
+    add_metrics_like(r, f);
+    recorder_copy_rows(r, f->path, up_to_step, up_to_step, count, losses);
+    const sr_failure *failed = sr_failed(r);
+    if (!failed && sr_run_check_all(f->path, note_fault, losses, &why) == SR_MEMORY)
+        return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
+    return failed ? failed->status : SR_OK;
+}
+
+static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_recovery *count,
+                                 const copy_losses *losses, sr_failure *why) {
+    char reason[SR_REASON_SIZE], more[48] = "";
+    if (losses->count)
+        snprintf(more, sizeof more, ", %d damaged dataset%s", losses->count,
+                 losses->count > 1 ? "s" : "");
+    snprintf(reason, sizeof reason, "recovered from %.180s: %lld steps lost%s", f->path,
+             (long long)count->lost_steps, more);
+    return sr_close(r, &SR_INIT(sr_finish, .status = "interrupted", .reason = reason), why);
+}
+
+/* Nothing stays of a file that did not become one. What the recorder refuses here is no use of it by
+ * anybody, but what the broken file says. */
+static sr_status give_up(sr_recorder *r, sr_failure *why) {
+    sr_failure failed = *sr_failed(r);
+    if (failed.status == SR_USAGE) failed.status = SR_FORMAT;
+    if (why->status == SR_OK) *why = failed;
+    unlink(r->part);
+    sr_abandon(r);
+    return failed.status;
+}
+
+static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up_to_step,
+                         sr_recovery *count, copy_losses *losses, sr_failure *why) {
+    char part[4096];
+    if (check_target(f->path, path, why) != SR_OK) return why->status;
+    sr_recorder *r = create_like(f, path, force, why);
+    if (!r) return why->status;
+    if (copy_all(r, f, up_to_step, count, losses) != SR_OK) return give_up(r, why);
+    snprintf(part, sizeof part, "%s", r->part);
+    sr_status status = close_recovered(r, f, count, losses, why);
+    if (status != SR_OK && status != SR_EXISTS) unlink(part);
+    return status;
+}
+
 sr_status sr_run_recover_telling(const char *broken, const char *path, bool force,
                                  int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
                                  void *context, sr_failure *why) {
@@ -93,23 +171,10 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
     copy_losses losses = {NULL, 0};
     sr_failure own = {0};
     if (!why) why = &own;
+    if (!path || !*path) return sr_fail(why, SR_USAGE, "no path for the recovered file");
     sr_runfile *f = sr_run_open(broken, why);
-    sr_recorder *r = NULL;
-    if (f && check_target(f->path, path, why) == SR_OK) r = create_like(f, path, force, why);
-    sr_status status = why->status;
-    if (r) {
-        char reason[SR_REASON_SIZE], more[48] = "";
-        add_sites_like(r, f);
-        add_metrics_like(r, f);
-        recorder_copy_rows(r, f->path, up_to_step, up_to_step, &count, &losses);
-        if (losses.count)
-            snprintf(more, sizeof more, ", %d damaged dataset%s", losses.count,
-                     losses.count > 1 ? "s" : "");
-        snprintf(reason, sizeof reason, "recovered from %.180s: %lld steps lost%s", f->path,
-                 (long long)count.lost_steps, more);
-        status = sr_close(r, &SR_INIT(sr_finish, .status = "interrupted", .reason = reason), why);
-        if (status == SR_OK) losses_tell(&losses, tell, context);
-    }
+    sr_status status = f ? recover(f, path, force, up_to_step, &count, &losses, why) : why->status;
+    if (status == SR_OK) losses_tell(&losses, tell, context);
     losses_free(&losses);
     sr_run_close(f);
     if (result && struct_give(result, &count, sizeof count, "sr_recovery", why) != SR_OK)

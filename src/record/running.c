@@ -44,6 +44,15 @@ sr_status running_put(sr_recorder *r) {
     return status;
 }
 
+sr_status sr_flush(sr_recorder *r) {
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
+        return recorder_check(r);
+    const double began = recorder_clock();
+    if (running_put(r) != SR_OK) return recorder_check(r);
+    r->own_seconds += recorder_clock() - began;
+    return flushing_now(r);
+}
+
 /* -- copying --------------------------------------------------------------------------------- */
 
 /* Rows of one column; what cannot be read is noted. */

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alive.h"
+
 enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
 /* After a failed write HDF5 must be left alone: its caches hold what it could not write. What was
@@ -19,12 +21,12 @@ sr_status writer_keep(run_writer *w, sr_status status) {
     if (status == SR_OK || w->broken) return status;
     w->broken = true;
     h5_divert(w->file);
+    alive_let_go(h5_descriptor(w->file));
     return status;
 }
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
     *w = (run_writer){.path = path, .evals.capacity = EVAL_CAPACITY, .running.last = -1};
-    h5_disown_exit();
     return writer_keep(w, h5_create(path, &w->file, why));
 }
 
@@ -109,6 +111,10 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
 }
 
 /* -- writing --------------------------------------------------------------------------------- */
+
+static void copy_floats(float *to, const float *from, int64_t count) {
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
 
 /* Appends the waiting rows of a one-column dataset. */
 static sr_status append(h5_id set, const row_block *b, h5_type type, const void *rows,
@@ -202,9 +208,25 @@ static sr_status write_evals(run_writer *w, sr_failure *why) {
     return status;
 }
 
+/* The row that is being filled, behind those that waited, becomes the first. */
+static void carry_row(run_writer *w, int64_t steps, int64_t vectors) {
+    const int64_t sites = w->layout.sites, width = w->layout.width;
+    for (int i = 0; i < SR_SCALAR_COUNT && steps; i++)
+        if (w->scalar[i]) copy_floats(w->scalar[i], w->scalar[i] + steps * sites, sites);
+    for (int i = 0; i < w->declared_count && steps; i++) {
+        const run_declared *d = &w->declared[i];
+        if (d->site_value) copy_floats(d->site_value, d->site_value + steps * sites, sites);
+        if (d->step_value) d->step_value[0] = d->step_value[steps];
+    }
+    for (int v = 0; v < SR_VECTOR_COUNT && vectors && w->with_vectors; v++)
+        if (w->vector[v]) copy_floats(w->vector[v], w->vector[v] + vectors * width, width);
+}
+
 sr_status writer_flush(run_writer *w, sr_failure *why) {
+    const int64_t steps = w->steps.count, vectors = w->vectors.count;
     sr_status status = write_steps(w, why);
     if (status == SR_OK) status = write_vectors(w, why);
+    if (status == SR_OK && w->filling) carry_row(w, steps, vectors);
     if (status == SR_OK) status = write_evals(w, why);
     if (status == SR_OK) status = h5_flush(w->file, why);
     const int64_t committed[COMMITTED_COUNT] = {w->steps.written, w->vectors.written,
@@ -230,6 +252,7 @@ sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
         status = write_vectors(w, why);
     if (status != SR_OK) return writer_keep(w, status);
     w->with_vectors = with_vectors && l->vectors;
+    w->filling = true;
     for (int i = 0; i < SR_SCALAR_COUNT; i++)
         if (w->scalar[i]) fill_nan(w->scalar[i] + w->steps.count * l->sites, l->sites);
     for (int i = 0; i < w->declared_count; i++) {
@@ -271,6 +294,7 @@ void writer_end_step(run_writer *w, const int64_t *ints, const double *reals) {
     for (int i = 0; i < RUN_STEP_INTS; i++) w->step_int[i][w->steps.count] = ints[i];
     for (int i = 0; i < RUN_STEP_REALS; i++) w->step_real[i][w->steps.count] = reals[i];
     w->steps.count++;
+    w->filling = false;
     if (!w->with_vectors) return;
     w->vector_step[w->vectors.count++] = ints[0];
     w->with_vectors = false;

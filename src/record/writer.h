@@ -90,6 +90,7 @@ typedef struct run_writer {
     int metrics;
     run_declared *declared; /* [declared_count] */
     int declared_count;
+    bool filling;      /* a row is begun and not ended */
     bool with_vectors; /* of the row being filled */
 } run_writer;
 

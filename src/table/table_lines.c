@@ -16,6 +16,8 @@ sr_status table_lines_open(table_lines *l, const char *given, const char *name,
         sr_status status = share_find("STATREC_PLOTS", "plots", name, path, why);
         if (status != SR_OK) return status;
     }
+    sr_status status = share_check_file(path, why);
+    if (status != SR_OK) return status;
     l->in = fopen(path, "r");
     return l->in ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "statnet/table.h"
+#include "statnet/utf8.h"
 
 /* What stands for a character; NULL: itself. */
 static const char *latex_of(char c) {
@@ -41,33 +42,33 @@ static const char *latex_of(char c) {
     }
 }
 
-static bool is_control(char c) {
-    return (unsigned char)c < ' ' || c == 0x7f;
-}
-
 void table_latex(FILE *out, const char *text) {
     for (const char *c = text; *c; c++) {
-        const char *instead = is_control(*c) ? " " : latex_of(*c);
+        const int bytes = utf8_shown(c);
+        const char *instead = !bytes ? " " : latex_of(*c);
         if (instead)
             fputs(instead, out);
         else
-            fputc(*c, out);
+            fwrite(c, 1, (size_t)bytes, out);
+        if (bytes) c += bytes - 1;
     }
 }
 
 void table_markdown(FILE *out, const char *text) {
     static const char marks[] = "\\`*_{}[]()#|!~$";
     for (const char *c = text; *c; c++) {
-        const char *instead = is_control(*c) ? " "
-                              : *c == '<'    ? "&lt;"
-                              : *c == '>'    ? "&gt;"
-                              : *c == '&'    ? "&amp;"
-                                             : NULL;
+        const int bytes = utf8_shown(c);
+        const char *instead = !bytes      ? " "
+                              : *c == '<' ? "&lt;"
+                              : *c == '>' ? "&gt;"
+                              : *c == '&' ? "&amp;"
+                                          : NULL;
         for (const char *m = marks; !instead && *m; m++)
             if (*m == *c) fputc('\\', out);
         if (instead)
             fputs(instead, out);
         else
-            fputc(*c, out);
+            fwrite(c, 1, (size_t)bytes, out);
+        if (bytes) c += bytes - 1;
     }
 }

@@ -10,7 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { GZIP_ONLY = 15 + 16, CHUNK = 1 << 30, DEFLATE_RATIO = 1032 };
+enum { GZIP_ONLY = 15 + 16, CHUNK = 1 << 30 };
+enum { INFLATED_LEAST = 64 << 20, INFLATED_RATIO = 64, PIPE_MOST = 1 << 30 };
 
 static sr_status probe(const char *path, bool *found, sr_failure *why) {
     *found = access(path, F_OK) == 0;
@@ -39,6 +40,50 @@ sr_status file_missing(const char *path, sr_failure *why) {
     return sr_fail(why, SR_IO, "%s: %s (nor %s.gz)", path, strerror(ENOENT), path);
 }
 
+/* -- which files */
+
+/* What the caller opened for us: a pipe that has a writer, as of <(command). */
+static bool is_handed_over(const char *path) {
+    return strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
+           strncmp(path, "/proc/self/fd/", 14) == 0;
+}
+
+/* Ends at once. */
+static bool is_null(const struct stat *s) {
+    struct stat null;
+    return S_ISCHR(s->st_mode) && stat("/dev/null", &null) == 0 && s->st_rdev == null.st_rdev;
+}
+
+/* 0 for a file that ends, else the reason not to read it. fd < 0: it is not open yet. */
+static int refuse_kind(const char *path, const struct stat *s, int fd) {
+    if (S_ISREG(s->st_mode) || is_null(s)) return 0;
+    if (S_ISDIR(s->st_mode)) return EISDIR;
+    if (!is_handed_over(path)) return EINVAL;
+    return fd < 0 || S_ISFIFO(s->st_mode) || isatty(fd) ? 0 : EINVAL;
+}
+
+static sr_status fail_open(const char *path, int reason, sr_failure *why) {
+    return sr_fail(why, SR_IO, "%s: %s", path,
+                   reason == EINVAL ? "not a regular file" : strerror(reason));
+}
+
+/* Looked at before it is opened, and afterwards: a pipe without a writer would wait for one, a device
+ * may do anything. */
+sr_status file_open(const char *path, int *fd, sr_failure *why) {
+    struct stat s;
+    *fd = -1;
+    int reason = stat(path, &s) == 0 ? refuse_kind(path, &s, -1) : errno;
+    if (!reason && (*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) reason = errno;
+    if (!reason) reason = fstat(*fd, &s) == 0 ? refuse_kind(path, &s, *fd) : errno;
+    if (!reason && fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) & ~O_NONBLOCK) != 0) reason = errno;
+    if (!reason) return SR_OK;
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+    return fail_open(path, reason, why);
+}
+
+/* -- all of a file */
+
 /* Makes room for `capacity` bytes and the closing zero. */
 static sr_status make_room(file_bytes *f, size_t capacity, sr_failure *why) {
     uint8_t *larger = capacity < SIZE_MAX ? realloc(f->byte, capacity + 1) : NULL;
@@ -59,6 +104,8 @@ static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *wh
             return sr_fail(why, SR_IO, "%s: byte %zu: %s", f->path, f->size, strerror(errno));
         if (got == 0) break;
         f->size += (size_t)got;
+        if (f->size == capacity && f->size > expected && f->size >= PIPE_MOST)
+            return sr_fail(why, SR_FORMAT, "%s: byte %zu: no end of it", f->path, f->size);
         if (f->size == capacity) status = make_room(f, capacity *= 2, why);
     }
     return status;
@@ -67,10 +114,10 @@ static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *wh
 static sr_status read_raw(const char *path, file_bytes *f, sr_failure *why) {
     *f = (file_bytes){0};
     snprintf(f->path, sizeof f->path, "%s", path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    int fd;
     struct stat st;
-    sr_status status = SR_OK;
+    sr_status status = file_open(path, &fd, why);
+    if (status != SR_OK) return status;
     if (fstat(fd, &st) != 0) status = sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     if (status == SR_OK) status = read_all(fd, st.st_size > 0 ? (size_t)st.st_size : 0, f, why);
     close(fd);
@@ -78,13 +125,26 @@ static sr_status read_raw(const char *path, file_bytes *f, sr_failure *why) {
     return status;
 }
 
-/* The size that the last member says it has, as far as deflate could reach it at all. */
+size_t file_most_inflated(size_t bytes) {
+    const size_t most = (SIZE_MAX / 2 - INFLATED_LEAST) / INFLATED_RATIO;
+    return INFLATED_LEAST + (bytes < most ? bytes : most) * INFLATED_RATIO;
+}
+
+/* The size that the last member says it has, as far as it may be. */
 static size_t expected_size(const file_bytes *raw) {
     if (raw->size < 18) return 64;
     const uint8_t *p = raw->byte + raw->size - 4;
-    size_t said = p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
-    size_t most = raw->size < SIZE_MAX / DEFLATE_RATIO ? raw->size * DEFLATE_RATIO : SIZE_MAX / 2;
+    const size_t said = p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
+    const size_t most = file_most_inflated(raw->size);
     return (said < most ? said : most) + 1;
+}
+
+static sr_status fail_inflated(const file_bytes *raw, size_t at, sr_failure *why) {
+    sr_fail(why, SR_FORMAT,
+            "%s: byte %zu: holds more than %zu bytes, %d for each of its own: no data file",
+            raw->path, at, file_most_inflated(raw->size), INFLATED_RATIO);
+    sr_hint(why, "gunzip it to have it read all the same");
+    return SR_FORMAT;
 }
 
 /* What is wrong at compressed byte `at` after inflate returned `code`. */
@@ -97,6 +157,12 @@ static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, con
     if (at <= 2) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", raw->path);
     return sr_fail(why, SR_FORMAT, "%s: byte %zu: corrupt gzip data: %s", raw->path, at,
                    text ? text : "unknown");
+}
+
+/* Twice as much, as far as it may be; one more, to see that there is more. */
+static size_t larger_room(const file_bytes *raw, size_t capacity) {
+    const size_t most = file_most_inflated(raw->size) + 1;
+    return capacity < most / 2 ? 2 * capacity : capacity < most ? most : capacity + 1;
 }
 
 /* Inflates all members of raw into f. */
@@ -118,7 +184,9 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
         bool starved = at == raw->size && z->avail_out > 0 && code != Z_STREAM_END;
         if (starved || (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END))
             return inflate_failure(raw, at, code, z->msg, why);
-        if (f->size == capacity) status = make_room(f, capacity *= 2, why);
+        if (f->size > file_most_inflated(raw->size)) return fail_inflated(raw, at, why);
+        if (f->size == capacity) status = make_room(f, larger_room(raw, capacity), why);
+        if (f->size == capacity) capacity = larger_room(raw, capacity);
     }
     return status;
 }

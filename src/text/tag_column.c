@@ -8,6 +8,7 @@
 /* -- types */
 
 int32_t tag_types_add(tag_types *t, const char *name, size_t length) {
+    length = strnlen(name, length); /* a zero byte ends a name, here as in messages */
     for (int32_t i = 0; i < t->count; i++)
         if (strncmp(t->name[i], name, length) == 0 && !t->name[i][length]) return i;
     if (t->count == t->capacity) {

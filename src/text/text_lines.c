@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -19,24 +20,29 @@ struct text_lines {
     gzFile gz;
     int64_t line; /* number of the last one returned, from 1 */
     bool ended;
+    size_t longest;            /* line */
     char *byte;                /* [capacity + 1] */
     size_t at, size, capacity; /* bytes [at, size) are still to be returned */
 };
 
 static sr_status open_gzip(text_lines *t, sr_failure *why) {
-    errno = 0;
-    t->gz = gzopen(t->path, "rbe");
-    if (!t->gz)
-        return errno ? sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno))
-                     : sr_fail(why, SR_MEMORY, "%s: no memory for zlib", t->path);
+    int fd;
+    struct stat s;
+    sr_status status = file_open(t->path, &fd, why);
+    if (status != SR_OK) return status;
+    const size_t most = fstat(fd, &s) == 0 ? file_most_inflated((size_t)s.st_size) : LONGEST;
+    if (most < t->longest) t->longest = most;
+    t->gz = gzdopen(fd, "rb"); /* owns it */
+    if (!t->gz) {
+        close(fd);
+        return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", t->path);
+    }
     if (gzdirect(t->gz)) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", t->path);
     return SR_OK;
 }
 
 static sr_status open_plain(text_lines *t, sr_failure *why) {
-    t->fd = open(t->path, O_RDONLY | O_CLOEXEC);
-    if (t->fd < 0) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
-    return SR_OK;
+    return file_open(t->path, &t->fd, why);
 }
 
 static sr_status open_path(text_lines *t, const char *path, sr_failure *why) {
@@ -59,7 +65,7 @@ text_lines *text_lines_open(const char *path, sr_failure *why) {
         return NULL;
     }
     t->fd = -1;
-    t->capacity = CHUNK;
+    t->capacity = CHUNK, t->longest = LONGEST;
     t->byte = malloc(t->capacity + 1);
     sr_status status =
         t->byte ? open_path(t, path, why) : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
@@ -103,15 +109,16 @@ static sr_status make_room(text_lines *t, sr_failure *why) {
         t->at = 0;
     }
     if (t->size < t->capacity) return SR_OK;
-    if (t->capacity >= LONGEST)
-        return sr_fail(why, SR_FORMAT, "%s:%lld: a line of more than %d bytes", t->path,
-                       (long long)t->line + 1, LONGEST);
-    char *larger = realloc(t->byte, 2 * t->capacity + 1);
+    if (t->capacity >= t->longest)
+        return sr_fail(why, SR_FORMAT, "%s:%lld: a line of more than %zu bytes", t->path,
+                       (long long)t->line + 1, t->longest);
+    const size_t capacity = 2 * t->capacity < t->longest ? 2 * t->capacity : t->longest;
+    char *larger = realloc(t->byte, capacity + 1);
     if (!larger)
         return sr_fail(why, SR_MEMORY, "%s:%lld: no memory for a line of more than %zu bytes",
                        t->path, (long long)t->line + 1, t->capacity);
     t->byte = larger;
-    t->capacity *= 2;
+    t->capacity = capacity;
     return SR_OK;
 }
 

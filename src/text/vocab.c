@@ -224,11 +224,19 @@ const char *vocab_word(const vocab *v, int64_t id) {
     return id < v->kept ? v->word[id].word : v->made_up[id - v->kept];
 }
 
+/* A word that was appended twice is at its last place: every line of it but the first says so, or it
+ * could not be read again. */
 bool vocab_write(const vocab *v, FILE *out) {
+    bool *written = calloc((size_t)v->kept + 1, sizeof *written);
+    if (!written) return false;
     for (int64_t i = 0; i < v->kept; i++) {
-        fwrite(v->word[i].word, 1, v->word[i].length, out);
-        fprintf(out, " %lld\n", (long long)v->word[i].count);
+        const entry *e = &v->word[i];
+        const int64_t last = find_entry(v, e->word, e->length) - v->word;
+        fwrite(e->word, 1, e->length, out);
+        fprintf(out, " %lld%s\n", (long long)e->count, written[last] ? " #fairseq:overwrite" : "");
+        written[last] = true;
     }
+    free(written);
     for (int64_t i = 0; i < v->filler; i++) fprintf(out, "%s 0\n", v->made_up[i]);
     return !ferror(out);
 }

@@ -91,6 +91,9 @@ static const option rows[] = {
         "ranks"),
     FLAG(TRAIN, "sync-norm", sync_norm, "no",
          "batch statistics of bn, pnv, pn and rbn over the rows of all ranks"),
+    FLAG(TRAIN, "record-ranks", record_ranks, "no",
+         "record the statistics of every share, as sites NAME@1, NAME@2 ... behind those of the "
+         "first"),
     REAL(TRAIN, "rank-seconds", rank_seconds, "600", 0, 1e9, "s",
          "a rank gives up when the others do not answer for so long; 0: never"),
     INT(TRAIN, "epochs", epochs, "10", 1, BIG, "epochs", "passes over the training data"),

@@ -90,15 +90,6 @@ static void tell_progress(const trainer *r, double loss, int64_t tokens) {
     r->events->progress(r->events->context, &p);
 }
 
-/* A failure of the run file stops the run unless the user wants otherwise. */
-static sr_status check_record(const trainer *r, sr_failure *why) {
-    const sr_failure *f = run_record_failed(r->record);
-    if (!f || !strcmp(r->config->on_write_error, "continue")) return SR_OK;
-    sr_fail(why, f->status, "%s", f->text);
-    sr_hint(why, "%s", f->hint);
-    return f->status;
-}
-
 /* Passes over the training data, so many steps from now. The learning rate of an update is that at
  * the beginning of its last step; what is recorded and told of a step is as it ends. */
 static double epoch_after(const trainer *r, int64_t steps) {
@@ -138,7 +129,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     if (status == SR_OK) status = trainer_dump_step(r, b, sum, &row, why);
     tell_nonfinite(r, loss, norm);
     tell_progress(r, loss, b->tokens);
-    return status == SR_OK ? check_record(r, why) : status;
+    return status == SR_OK ? trainer_check_record(r, why) : status;
 }
 
 /* -- the final pass */
@@ -194,7 +185,9 @@ sr_status trainer_final_pass(trainer *r, sr_failure *why) {
     const double start = progress_clock();
     if (!strcmp(r->config->record, "none")) return SR_OK;
     sr_status status = SR_OK;
-    if (trainer_writes(r) || r->config->sync_norm) status = pass_frozen(r, why);
+    if (trainer_writes(r)) status = trainer_flush(r, why);
+    if (status == SR_OK && (trainer_writes(r) || r->config->sync_norm))
+        status = pass_frozen(r, why);
     status = ranks_agree(r->ranks, status, why);
     if (status == SR_OK) status = ranks_from_first(r->ranks, &r->finished, sizeof r->finished, why);
     r->result->times.validation += progress_clock() - start;
@@ -209,6 +202,13 @@ static bool embedding_due(const trainer *r) {
     return every && u % every == 0 && u != r->updates;
 }
 
+/* A decomposition may take minutes. */
+static sr_status record_embedding(trainer *r, sr_failure *why) {
+    sr_status status = trainer_flush(r, why);
+    if (status == SR_OK) status = run_record_embedding(r->record, r->result->steps, why);
+    return status == SR_OK ? trainer_flush(r, why) : status;
+}
+
 /* What happens between updates: spectra, validation, checkpoints. */
 static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     const train_config *c = r->config;
@@ -216,7 +216,7 @@ static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     if (r->accumulated) return SR_OK;
     bool ends = r->updates == u;
     sr_status status = SR_OK;
-    if (embedding_due(r)) status = run_record_embedding(r->record, r->result->steps, why);
+    if (embedding_due(r)) status = record_embedding(r, why);
     if (status == SR_OK &&
         (epoch_ends || ends || (c->validate_updates && u % c->validate_updates == 0)))
         status = trainer_evaluate(r, SPLIT_VALID, why);
@@ -266,7 +266,7 @@ static sr_status steps(trainer *r, sr_failure *why) {
     if (status == SR_OK && r->result->interrupted) status = trainer_checkpoint_last(r, why);
     if (status != SR_OK || r->result->steps == 0) return status;
     if (embedding_due(r)) return status; /* it stands there already */
-    return run_record_embedding(r->record, r->result->steps, why);
+    return record_embedding(r, why);
 }
 
 /* The evaluation that a signal cut short, and the checkpoint behind it. */

@@ -159,6 +159,10 @@ static run_record_options record_options(const trainer *r, const char *command,
         .task = r->task->name,
         .seed = (uint64_t)c->seed,
         .threads = r->threads,
+        .shares = r->shares,
+        .own_shares = shares_of_rank(r),
+        .each_share = c->record_ranks && r->shares > 1 && !c->sync_norm,
+        .synchronised = c->sync_norm && r->shares > 1,
         .ranks = r->shares > 1 ? whose_rows(r) : NULL,
         .scalars = strcmp(c->record, "none") != 0,
         .vectors = !strcmp(c->record, "all"),
@@ -176,12 +180,17 @@ static run_record_options record_options(const trainer *r, const char *command,
     };
 }
 
+/* Where what other ranks find is recorded or takes part in what the first one finds. */
+static sr_status follow_record(trainer *r, const char *command, sr_failure *why) {
+    const run_record_options o = record_options(r, command, "");
+    if (!o.each_share && !o.synchronised && !o.observe_batch) return SR_OK;
+    r->record = run_record_follow(r->model, &o, why);
+    return r->record ? SR_OK : why->status;
+}
+
 static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     if (!*r->config->output) return SR_OK;
-    if (!trainer_writes(r)) {
-        const run_record_options o = record_options(r, command, "");
-        return run_record_observe(r->model, &o, why);
-    }
+    if (!trainer_writes(r)) return follow_record(r, command, why);
     char *config = trainer_config_text(r);
     if (!config) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
     train_metric m[TRAIN_METRICS];

@@ -20,7 +20,8 @@
 
 #include "statnet/progress.h"
 
-/* A running value of the model or of an observer: 8-byte numbers. */
+/* A running value of the model or of an observer: 8-byte numbers. The running position encoding is of
+ * the first share alone. */
 typedef struct place {
     void *value;
     int64_t words;
@@ -35,6 +36,7 @@ struct shares {
     int64_t words;  /* of all places */
     uint64_t *kept; /* [own, words] those of the shares that do not pass; NULL: own is 1 */
     int live;       /* whose are in their places */
+    int *firsts;    /* [ranks + 1] first share of each rank */
     uint64_t *all;  /* [shares, words] for a checkpoint; NULL otherwise */
     double *told;   /* [ranks, most + TOLD] */
     bool stop, due; /* as told */
@@ -46,7 +48,8 @@ enum { TOLD_STOP, TOLD_DUE, TOLD };
 
 static bool is_running(const state_item *item) {
     const size_t length = strlen(item->name), tail = sizeof ".calls" - 1;
-    if (item->kind == STATE_RUNNING || item->kind == STATE_OBSERVER) return true;
+    if (item->kind == STATE_RUNNING) return true;
+    if (item->kind == STATE_OBSERVER) return !strstr(item->name, ".observed.position");
     return length > tail && !strcmp(item->name + length - tail, ".calls");
 }
 
@@ -78,7 +81,7 @@ static void copy_in(const struct shares *s, const uint64_t *from) {
 /* The i-th of this rank's shares passes next. */
 static void enter(trainer *r, int i) {
     struct shares *s = r->sharing;
-    run_record_pause(r->record, i > 0);
+    run_record_enter(r->record, i);
     if (s->sum) params_use_block(&r->model->params, i);
     if (!s->kept || s->live == i) return;
     copy_out(s, s->kept + s->live * s->words);
@@ -122,7 +125,9 @@ static sr_status check(const trainer *r, sr_failure *why) {
 static sr_status make_room(trainer *r, struct shares *s, sr_failure *why) {
     const int world = ranks_count(r->ranks);
     s->told = calloc((size_t)(world * (s->most + TOLD)), sizeof *s->told);
-    if (!s->told) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
+    s->firsts = calloc((size_t)world + 1, sizeof *s->firsts);
+    if (!s->told || !s->firsts) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
+    for (int k = 0; k <= world; k++) s->firsts[k] = gradient_share_first(r->shares, world, k);
     if (r->shares == 1) return SR_OK;
     s->sum = gradient_sum_create(r->ranks, &r->model->params, r->shares, r->threads, why);
     return s->sum ? SR_OK : why->status;
@@ -156,6 +161,10 @@ sr_status shares_recorded(trainer *r, sr_failure *why) {
     return SR_OK;
 }
 
+int shares_of_rank(const trainer *r) {
+    return r->sharing->own;
+}
+
 void shares_close(trainer *r) {
     struct shares *s = r->sharing;
     if (!s) return;
@@ -164,6 +173,7 @@ void shares_close(trainer *r) {
     free(s->kept);
     free(s->all);
     free(s->told);
+    free(s->firsts);
     free(s);
     r->sharing = NULL;
 }
@@ -240,6 +250,18 @@ bool shares_due(const trainer *r) {
     return ranks_count(r->ranks) == 1 ? own_clock_says(r) != 0 : r->sharing->due;
 }
 
+/* What the layers found, to the first rank. */
+static sr_status exchange_found(trainer *r, sr_failure *why) {
+    const run_exchange x = {.gather = gather_for_norms,
+                            .context = r,
+                            .rank = ranks_rank(r->ranks),
+                            .ranks = ranks_count(r->ranks),
+                            .first = r->sharing->firsts};
+    sr_status status = run_record_exchange(r->record, &x, why);
+    if (r->exchange_failed.status == SR_OK) return status;
+    return sr_fail(why, r->exchange_failed.status, "%s", r->exchange_failed.text);
+}
+
 sr_status shares_pass(trainer *r, const batch *b, bool update, double *loss, sr_failure *why) {
     struct shares *s = r->sharing;
     double *own = s->told + ranks_rank(r->ranks) * (s->most + TOLD);
@@ -253,6 +275,7 @@ sr_status shares_pass(trainer *r, const batch *b, bool update, double *loss, sr_
     if (status != SR_OK) return status;
     enter(r, 0);
     if (update && s->sum) status = gradient_sum_finish(s->sum, r->tape, why);
+    if (status == SR_OK) status = exchange_found(r, why);
     return status == SR_OK ? tell(r, loss, why) : status;
 }
 

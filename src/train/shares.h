@@ -10,6 +10,7 @@ sr_status shares_open(trainer *r, sr_failure *why);
 /* Running values of this rank's shares: behind the record, whose observers keep some. */
 sr_status shares_recorded(trainer *r, sr_failure *why);
 void shares_close(trainer *r);
+int shares_of_rank(const trainer *r); /* how many this rank passes */
 
 /* (all) The forward and backward passes of a step over batch b; *loss: the summed loss of all shares.
  * update: the step closes an update, and the parameters' gradient is then that of all its shares. */

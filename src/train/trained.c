@@ -43,6 +43,21 @@ static sr_status read_head(trained *t, const array_reader *f, sr_failure *why) {
     return status;
 }
 
+enum { LONGEST = 1 << 16 }; /* a table of positions is no parameter */
+
+/* The model is built as the file says: no larger than what the file holds of it. */
+static sr_status hold_against_file(trained *t, const array_reader *f, sr_failure *why) {
+    int64_t arrays = 0, *most = &t->config.model.most_parameters;
+    const char *group = checkpoint_groups[STATE_PARAMETER];
+    sr_status status = checkpoint_count(f, group, &arrays, most, why);
+    if (status == SR_OK && *most == 0)
+        return sr_fail(why, SR_FORMAT, "%s: has no parameters", t->path);
+    if (status == SR_OK && t->shape.longest > LONGEST && t->shape.longest > *most)
+        return sr_fail(why, SR_FORMAT, "%s: longest is %lld, and there are %lld parameters",
+                       t->path, (long long)t->shape.longest, (long long)*most);
+    return status;
+}
+
 static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
     t->threads = o->threads ? o->threads : omp_get_num_procs();
     gemm_setup(t->threads);
@@ -53,8 +68,14 @@ static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
     t->task = task_of(t->shape.task);
     t->task_options =
         (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
-    t->model = model_create(&t->config.model, &t->shape, why);
-    if (!t->model) return why->status;
+    sr_failure own = {0};
+    t->model = model_create(&t->config.model, &t->shape, &own);
+    if (!t->model && own.status == SR_FORMAT) /* of the parameters, which do not know the file */
+        return sr_fail(why, SR_FORMAT, "%s: %s", t->path, own.text);
+    if (!t->model) {
+        sr_fail(why, own.status, "%s", own.text), sr_hint(why, "%s", own.hint);
+        return own.status;
+    }
     t->tape = tape_create(t->threads, why);
     return t->tape ? SR_OK : why->status;
 }
@@ -70,6 +91,7 @@ sr_status trained_open(trained *t, const char *name, const trained_options *o, s
     array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
     status = read_head(t, f, why);
+    if (status == SR_OK) status = hold_against_file(t, f, why);
     array_reader_close(f);
     if (status == SR_OK) status = build(t, o, why);
     return status == SR_OK ? weights_read(t->model, t->path, why) : status;

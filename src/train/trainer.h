@@ -98,6 +98,11 @@ sr_status trainer_check_together(const train_config *c, sr_failure *why);
 /* A hint for one who names a metric of decoded text without asking for it. */
 void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
 
+/* What waits goes into the run file. Check: a failure of the run file stops the run unless the user wants
+ * otherwise. */
+sr_status trainer_flush(trainer *r, sr_failure *why);
+sr_status trainer_check_record(const trainer *r, sr_failure *why);
+
 /* What is said with the numbers of a split, which are not taken yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
 /* An evaluation of a split; recorded and told, unless a signal cuts its decoding short (unevaluated). */

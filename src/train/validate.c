@@ -6,6 +6,23 @@
 #include "statnet/progress.h"
 #include "trainer.h"
 
+/* -- the run file */
+
+/* A failure of the run file stops the run unless the user wants otherwise. */
+sr_status trainer_check_record(const trainer *r, sr_failure *why) {
+    const sr_failure *f = run_record_failed(r->record);
+    if (!f || !strcmp(r->config->on_write_error, "continue")) return SR_OK;
+    sr_fail(why, f->status, "%s", f->text);
+    sr_hint(why, "%s", f->hint);
+    return f->status;
+}
+
+/* Rows do not wait for what takes long beside the steps. */
+sr_status trainer_flush(trainer *r, sr_failure *why) {
+    run_record_flush_rows(r->record);
+    return trainer_check_record(r, why);
+}
+
 /* -- a split */
 
 static bool has_batch_statistics(const trainer *r, const train_eval *e) {
@@ -98,7 +115,8 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
         .lr = r->lr,
     };
     trainer_eval_begin(r, split, &e);
-    sr_status status = trainer_writes(r) ? measure(r, &e, why) : SR_OK;
+    sr_status status = trainer_flush(r, why);
+    if (status == SR_OK && trainer_writes(r)) status = measure(r, &e, why);
     status = share_result(r, &e, status, why);
     if (status != SR_OK || r->unevaluated) return status;
     r->validations += split == SPLIT_VALID;
@@ -111,6 +129,7 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
         r->result->test = e;
     }
     if (split != SPLIT_TEST || !r->tested || r->stepped) record_eval(r, &e);
+    run_record_flush_rows(r->record);
     if (split == SPLIT_VALID) trainer_see_patience(r, &e);
     trainer_checkpoint_evaluated(r, &e);
     if (split == SPLIT_VALID && r->events->eval) r->events->eval(r->events->context, &e);

@@ -28,13 +28,21 @@ static void put_number(const npz_array *a, int64_t i, double value) {
         ((double *)a->data)[i] = value;
 }
 
-static sr_status take(const char *path, const state_item *item, const npz_array *from,
-                      sr_failure *why) {
+/* What the file says of an array, before memory is taken for it. */
+static sr_status check_array(const char *path, const state_item *item, const npz_array *from,
+                             sr_failure *why) {
     if (from->type != NPZ_FLOAT32 && from->type != NPZ_FLOAT64)
         return sr_fail(why, SR_FORMAT, "%s: %s: neither float32 nor float64", path, item->name);
     if (!same_shape(from, &item->array))
         return sr_fail(why, SR_FORMAT, "%s: %s: its shape is not that of the model's", path,
                        item->name);
+    return SR_OK;
+}
+
+static sr_status take(const char *path, const state_item *item, const npz_array *from,
+                      sr_failure *why) {
+    sr_status status = check_array(path, item, from, why);
+    if (status != SR_OK) return status;
     for (int64_t i = 0; i < npz_count(from); i++) put_number(&item->array, i, number_of(from, i));
     return SR_OK;
 }
@@ -62,7 +70,9 @@ static sr_status read_item(void *context, const state_item *item, sr_failure *wh
     archive *a = context;
     npz_array found;
     if (!holds(a->reader, item->name)) return missing(a->path, item, why);
-    sr_status status = npz_read(a->reader, item->name, &found, why);
+    sr_status status = npz_shape(a->reader, item->name, &found, why);
+    if (status == SR_OK) status = check_array(a->path, item, &found, why);
+    if (status == SR_OK) status = npz_read(a->reader, item->name, &found, why);
     if (status != SR_OK) return status;
     status = take(a->path, item, &found, why);
     free(found.data);
@@ -111,6 +121,7 @@ static sr_status read_stored(void *context, const state_item *item, sr_failure *
     checkpoint_name(item, name);
     if (!array_reader_has(f, name)) return missing(array_reader_path(f), item, why);
     sr_status status = array_reader_shape(f, name, &found, why);
+    if (status == SR_OK) status = check_array(array_reader_path(f), item, &found, why);
     if (status != SR_OK) return status;
     found.data = malloc((size_t)npz_count(&found) * sizeof(double) + 1);
     if (!found.data) return sr_fail(why, SR_MEMORY, "%s: no memory", array_reader_path(f));

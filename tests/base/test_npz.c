@@ -372,6 +372,55 @@ static void no_archive(void **state) {
     npz_close(r);
 }
 
+/* -- sizes that nothing stands for */
+
+static void write_four(uint8_t *at, uint32_t value) {
+    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* An archive of one array whose directory says that it is of so many bytes. */
+static void claim_size(const char *path, uint32_t size) {
+    static uint8_t whole[4096];
+    sr_failure why = {0};
+    npz_writer *w = npz_create(path, true, &why);
+    assert_non_null(w);
+    const npz_array a = array(NPZ_FLOAT64, doubles, 1, (const int64_t[]){3});
+    check_ok(npz_add(w, "a", &a, &why), &why);
+    check_ok(npz_write(w, &why), &why);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    const size_t size_of_file = fread(whole, 1, sizeof whole, f);
+    for (size_t i = 0; i + 4 < size_of_file; i++) {
+        if (!memcmp(whole + i, "PK\3\4", 4)) write_four(whole + i + 22, size);
+        if (!memcmp(whole + i, "PK\1\2", 4)) write_four(whole + i + 24, size);
+    }
+    rewind(f);
+    assert_int_equal(fwrite(whole, 1, size_of_file, f), size_of_file);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void claimed_sizes(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    npz_array a;
+    claim_size(path_of("claims.npz"), 0xf0000000u);
+    npz_reader *r = npz_open(path_of("claims.npz"), &why);
+    assert_non_null(r);
+    assert_int_equal(npz_shape(r, "a", &a, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "4026531840 bytes, of which 152 are stored");
+    why = (sr_failure){0};
+    assert_int_equal(npz_read(r, "a", &a, &why), SR_FORMAT);
+    npz_close(r);
+}
+
+static void no_file(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    assert_int_equal(mkfifo(path_of("fifo.npz"), 0600), 0);
+    assert_null(npz_open(path_of("fifo.npz"), &why));
+    check_failure(&why, SR_IO, "not a regular file");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),   cmocka_unit_test(same_bytes),
@@ -379,7 +428,8 @@ int main(void) {
         cmocka_unit_test(numpy_writes), cmocka_unit_test(places),
         cmocka_unit_test(appeared),     cmocka_unit_test(names),
         cmocka_unit_test(full_disks),   cmocka_unit_test(damaged),
-        cmocka_unit_test(no_archive),
+        cmocka_unit_test(no_archive),   cmocka_unit_test(claimed_sizes),
+        cmocka_unit_test(no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,13 @@ static void first_failure_stays(void **state) {
     assert_string_equal(why.text, "a.h5: 7");
 }
 
+static void controls_are_question_marks(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_fail(&why, SR_FORMAT, "a\n\x1b[2J\x7f\xc2\x9b\xc2\x80\xc2\x9f\xc2\xa0\xc3\xa9\tb");
+    assert_string_equal(why.text, "a??[2J???????\xc2\xa0\xc3\xa9\tb");
+}
+
 static void null_failure_is_allowed(void **state) {
     (void)state;
     assert_int_equal(sr_fail(NULL, SR_FORMAT, "lost"), SR_FORMAT);
@@ -52,11 +59,9 @@ static void every_status_has_its_word(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_failure_stays),
-        cmocka_unit_test(null_failure_is_allowed),
-        cmocka_unit_test(hint_needs_a_failure_and_stays),
-        cmocka_unit_test(long_texts_are_cut),
-        cmocka_unit_test(every_status_has_its_word),
+        cmocka_unit_test(first_failure_stays),     cmocka_unit_test(controls_are_question_marks),
+        cmocka_unit_test(null_failure_is_allowed), cmocka_unit_test(hint_needs_a_failure_and_stays),
+        cmocka_unit_test(long_texts_are_cut),      cmocka_unit_test(every_status_has_its_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,25 @@ static void escapes(void **state) {
     check_text(out, "a\\tb\\nc\\\\d\\x0de\\x01\\x1f\\x7f caf\xc3\xa9 'q' \"p\" #");
 }
 
+/* C1 (CSI, OSC and the rest), bytes of no character, and what turns the text round it. */
+#define DRIVES                                                                                     \
+    "\xc2\x9b"                                                                                     \
+    "2J\xc2\x80\xc2\x9f"                                                                           \
+    "\x9b|\xe2\x80\xae|\xe2\x81\xa6|\xe2\x80\xa8|\xd8\x9c|"
+
+static void what_drives_a_terminal(void **state) {
+    (void)state;
+    FILE *out = open_text();
+    tsv_escape(out, DRIVES "\xc2\xa0\xe2\x80\x94\xe2\x81\xaa\xf0\x9f\x99\x82");
+    check_text(out, "\\xc2\\x9b"
+                    "2J\\xc2\\x80\\xc2\\x9f\\x9b|\\xe2\\x80\\xae|\\xe2\\x81\\xa6|"
+                    "\\xe2\\x80\\xa8|\\xd8\\x9c|\xc2\xa0\xe2\x80\x94\xe2\x81\xaa\xf0\x9f\x99\x82");
+    out = open_text();
+    static const char lines[] = "a = 1\n\tb\x1b[2J\xc2\x9b\x9b\xe9t\xc3\xa9\xe2\x80\xae\n";
+    tsv_plain(out, lines, sizeof lines - 1);
+    check_text(out, "a = 1\n\tb?[2J??\xe9t\xc3\xa9?\n");
+}
+
 /* Names out of a run file must not be able to forge lines or cells. */
 static void every_text_is_escaped(void **state) {
     (void)state;
@@ -169,6 +188,27 @@ static void csv_is_quoted(void **state) {
     free(table);
 }
 
+static void check_cell_as(const char *format, const char *want) {
+    tsv t;
+    tsv_set_format(format);
+    FILE *out = open_text();
+    tsv_begin(&t, out, "p", "p");
+    tsv_column(&t, "c", "");
+    tsv_header(&t);
+    tsv_text(&t, "\xc2\x9b,x\x1b\"\t\xe2\x80\xae");
+    tsv_finish(out);
+    assert_int_equal(fclose(out), 0);
+    if (!strstr(text, want)) fail_msg("%s", text);
+    free(text);
+    tsv_set_format("tsv");
+}
+
+static void formats_without_them(void **state) {
+    (void)state;
+    check_cell_as("csv", "\"\\xc2\\x9b,x\\x1b\"\"\t\\xe2\\x80\\xae\"\r\n");
+    check_cell_as("json", "[\"\\u009b,x\\u001b\\\"\\u0009\\u202e\"]");
+}
+
 static void json_is_one_object(void **state) {
     (void)state;
     char *table = write_as("json");
@@ -189,6 +229,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_table),
         cmocka_unit_test(escapes),
+        cmocka_unit_test(what_drives_a_terminal),
+        cmocka_unit_test(formats_without_them),
         cmocka_unit_test(every_text_is_escaped),
         cmocka_unit_test(numbers),
         cmocka_unit_test(empty_cells_keep_their_place),

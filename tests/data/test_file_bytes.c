@@ -2,7 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "data_files.h"
 #include "statnet/file_bytes.h"
@@ -104,6 +107,39 @@ static void refuses_what_is_no_gzip(void **state) {
     refuse("/nonexistent/file", SR_IO, "No such file");
 }
 
+/* A pipe without a writer would wait for one, a device has no end. */
+static void refuses_what_is_no_file(void **state) {
+    (void)state;
+    char path[FILE_PATH];
+    snprintf(path, sizeof path, "%s/fifo", make_folder());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refuse(path, SR_IO, "not a regular file");
+    refuse("/dev/zero", SR_IO, "not a regular file");
+    expect_bytes("/dev/null", "", 0);
+}
+
+enum { MIB = 1 << 20, BOMB_MIB = 200 };
+
+/* What deflate makes of zeros; as a rule a file of data holds no more than some 20 times its bytes. */
+static void refuses_what_is_too_small(void **state) {
+    (void)state;
+    char path[FILE_PATH], *zeros = calloc(MIB, 1);
+    snprintf(path, sizeof path, "%s/zeros.gz", make_folder());
+    gzFile gz = gzopen(path, "wb9");
+    assert_true(gz && zeros);
+    for (int i = 0; i < BOMB_MIB; i++) assert_int_equal(gzwrite(gz, zeros, MIB), MIB);
+    assert_int_equal(gzclose(gz), Z_OK);
+    free(zeros);
+    struct rlimit limit = {200 * (rlim_t)MIB, RLIM_INFINITY}, before;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit.rlim_max = before.rlim_max;
+#ifndef __SANITIZE_ADDRESS__ /* it keeps terabytes for itself */
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+#endif
+    refuse(path, SR_FORMAT, "no data file");
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+}
+
 static void finds_plain_before_gzip(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -142,6 +178,8 @@ int main(void) {
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(refuses_every_flipped_byte),
         cmocka_unit_test(refuses_what_is_no_gzip),
+        cmocka_unit_test(refuses_what_is_no_file),
+        cmocka_unit_test(refuses_what_is_too_small),
         cmocka_unit_test(finds_plain_before_gzip),
         cmocka_unit_test(refuses_to_look_below_a_file),
     };

@@ -134,7 +134,7 @@ static void check_problem(const problem *c) {
     real *dy = reals_random(c->B * c->Tq * value_width(c), 9);
     tape *t = reals_tape(2);
     rng stream = t->random;
-    dropout_mask m = dropout_mask_create(rng_split(&stream, 0).key, c->p);
+    dropout_mask m = dropout_mask_of(rng_split(&stream, 0).key, c->p);
     tensor *y = run(t, c, in, dy);
     plain want = plain_create(c, &m, in, dy);
     reals_check("y", y->value, want.y, y->count, RTOL, ATOL);

@@ -114,12 +114,10 @@ static void evaluation_returns_the_input(void **state) {
 
 static void rounding_of_p(void **state) {
     (void)state;
-    tape *t = reals_tape(1);
-    assert_int_equal(dropout_mask_create(t, N, 1e-6).threshold, 0);
-    assert_true(dropout_mask_create(t, N, 1e-6).scale == 1);
-    assert_int_equal(dropout_mask_create(t, N, 0.25).threshold, 16384);
-    assert_int_equal(dropout_mask_create(t, N, 1 - 1e-9).threshold, 65535);
-    tape_free(t);
+    assert_int_equal(dropout_mask_of(1, 1e-6).threshold, 0);
+    assert_true(dropout_mask_of(1, 1e-6).scale == 1);
+    assert_int_equal(dropout_mask_of(1, 0.25).threshold, 16384);
+    assert_int_equal(dropout_mask_of(1, 1 - 1e-9).threshold, 65535);
 }
 
 /* Seven samples of 333 elements, shared out as 3, 0 and 4: words of the stream are cut. */

@@ -156,7 +156,7 @@ static void check_problem(const problem *c) {
     double *y = calloc((size_t)(c->B * c->T * d), sizeof *y), *d_in[INPUTS];
     for (int i = 0; i < INPUTS; i++) d_in[i] = calloc((size_t)in[i]->count, sizeof(double));
     rng stream = t->random;
-    const dropout_mask mask = dropout_mask_create(rng_split(&stream, 0).key, c->p);
+    const dropout_mask mask = dropout_mask_of(rng_split(&stream, 0).key, c->p);
     plain(c, &mask, valid, in, dy, y, d_in);
     tensor *out = op_tener_attention(t, in[QKV], in[U], in[Z], c->heads, c->masked ? valid : NULL,
                                      c->scaled, c->p);

@@ -148,7 +148,7 @@ static void check_problem(const problem *c) {
     real *dy = reals_random(in[Q]->count, 9);
     tape *t = reals_tape(2);
     rng stream = t->random;
-    dropout_mask m = dropout_mask_create(rng_split(&stream, 0).key, c->p);
+    dropout_mask m = dropout_mask_of(rng_split(&stream, 0).key, c->p);
     tensor *y = attend(t, c, in);
     reals_check_tape(t);
     reals_backward(t, y, dy);

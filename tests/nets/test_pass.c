@@ -2,8 +2,8 @@
 #include "../check.h"
 #include "statnet/pass.h"
 
-static sr_status reduce(void *context, double *sum, int64_t count) {
-    (void)context, (void)sum, (void)count;
+static sr_status gather(void *context, double *all, int64_t width) {
+    (void)context, (void)all, (void)width;
     return SR_OK;
 }
 
@@ -18,8 +18,8 @@ static void rows_of_a_pass(void **state) {
     pass p = {.tape = t,
               .batch = &b,
               .mode = NORM_BATCH,
-              .reduce = reduce,
-              .reduce_context = &context,
+              .gather = gather,
+              .gather_context = &context,
               .rank = 2,
               .ranks = 5};
     const uint8_t mask[6] = {1, 1, 0, 1, 0, 0};
@@ -28,10 +28,15 @@ static void rows_of_a_pass(void **state) {
     assert_true(r->rows == 6 && r->valid == 3 && r->samples == 2);
     for (int i = 0; i < 6; i++) assert_int_equal(r->sample[i], i / 3);
     assert_true(r->mode == NORM_BATCH && r->tokens == 37 && r->penalty == &p.penalty);
-    assert_true(r->reduce == reduce && r->reduce_context == &context);
+    assert_true(r->gather == gather && r->gather_context == &context);
     assert_true(r->rank == 2 && r->ranks == 5);
     const norm_rows *all = pass_rows(&p, 2, 3, NULL);
     assert_true(all && all->valid == 6 && !all->mask);
+    p.tokens = 90; /* of the whole batch, of which this is a share */
+    assert_true(pass_rows(&p, 2, 3, mask)->tokens == 90);
+    p.absent = true;
+    all = pass_rows(&p, 2, 3, NULL);
+    assert_true(all && all->rows == 6 && all->valid == 0 && all->mask);
     tape_free(t);
 }
 

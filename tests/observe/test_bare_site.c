@@ -47,7 +47,7 @@ static void open_bare(bare *b, const char *norm) {
     o.overhead = 0, o.force = true;
     b->recorder = sr_create(run_path(), &o, &why);
     assert_true(b->t && b->recorder);
-    b->hooks = hooks_create(&b->m, b->recorder, &chosen, true, &why);
+    b->hooks = hooks_create(&b->m, b->recorder, &chosen, true, NULL, &why);
     if (!b->hooks) fail_msg("%s", why.text);
     for (int i = 0; i < ROWS * D; i++) b->x[i] = (real)sin(i * i), b->dy[i] = (real)cos(3 * i * i);
     for (int i = 0; i < ROWS; i++) b->mask[i] = i != PADDED_ROW && i != 7;

@@ -190,7 +190,7 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
     }
     bool all[METHODS];
     for (int i = 0; i < count; i++) all[i] = true;
-    hooks *h = hooks_create(&m, r, all, true, &why);
+    hooks *h = hooks_create(&m, r, all, true, NULL, &why);
     if (!h) fail_msg("%s", why.text);
     for (int step = 0; step < STEPS; step++) {
         sr_begin_step(r, step + 1);

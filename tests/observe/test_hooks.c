@@ -218,7 +218,7 @@ static int one_step(model *m, dataset *data, const char *path, capture *c, batch
     if (!r) fail_msg("%s", why.text);
     bool *all = hooks_choose(m, "*", false, &why);
     assert_non_null(all);
-    hooks *h = hooks_create(m, r, all, true, &why);
+    hooks *h = hooks_create(m, r, all, true, NULL, &why);
     free(all);
     if (!h) fail_msg("%s", why.text);
     for (int i = 0; i < m->sites; i++) wrap(&c[i], m->site[i]);

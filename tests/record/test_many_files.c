@@ -124,7 +124,7 @@ static void other_files_are_refused(void **state) {
     check_failure(&replaced, SR_IO, "many0.h5: replaced");
     assert_int_equal(unlink(path_of(1)), 0);
     read_loss(run[1], &removed);
-    check_failure(&removed, SR_IO, "many1.h5: removed");
+    check_failure(&removed, SR_IO, "many1.h5: No such file");
     close_runs(run, 40);
 }
 

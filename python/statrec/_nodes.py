@@ -1,0 +1,169 @@
+"""Batch norm by its autograd node: what the node has made itself is taken, no tensor is read.
+
+The node of BatchNorm1d, 2d and 3d in training has the batch's mean and 1/s, s = sqrt(variance +
+eps), and its backward pass makes sum g (the gradient of bias) and sum g xhat (of weight), of this
+call alone: accumulation and shared modules do not mix them. Copying d numbers is all there is to
+do; sum g^2 wants a pass over g (square).
+
+Where that is not exact enough the tensors are read (_sums). On the CPU torch sums
+
+planes [N, C, L]  in double or in short chains: like _sums.
+rows [R, d]       one after the other in the tensor's own precision. Of float32 against float64:
+
+                  rows     mean in deviations   off by: mean (deviations)  variance  sum g  sum g xhat
+                  4,096    0                    8e-8                       3e-6      2e-6   3e-6
+                  4,096    1                    3e-6                       3e-6      2e-6   3e-6
+                  4,096    10                   3e-5                       3e-6      2e-6   3e-5
+                  65,536   0                    8e-8                       2e-5      6e-6   9e-6
+
+                  so that it is taken up to _ROWS rows with means of up to _MEAN deviations: off
+                  by 5e-6 at most, the mean by 7e-6 deviations.
+
+variance = 1/inverse^2 - eps is right to 2.4e-7 (1 + eps/variance): not taken where a feature's
+variance is below eps/_EPS (dead features, too). Looking costs as much as all else, so a site that
+was within a quarter of these limits in the step before is not looked at (trust). Nor are tensors on
+other devices: the host would have to wait, and their kernels add up in trees.
+"""
+import time
+
+import torch
+
+from . import _passes, _sums
+
+_NAMES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
+_ROWS, _MEAN, _EPS = 8192, 2.0, 8.0
+_MARGIN = 4  # of what is trusted
+UNKNOWN = False, False
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def plain_batch_norm(site, module):
+    """Whether the parameters' gradients are the sums."""
+    return (site.norm == "bn" and module.affine
+            and type(module).__name__ in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"))
+
+
+def _in_rows(y):
+    """Whether torch's kernel goes through the batch row by row: [R, d] or channels last."""
+    if y.dim() > 2 and y.is_contiguous() and y.numel() != y.shape[0] * y.shape[1]:
+        return False
+    return y.dim() == 2 or y.movedim(1, -1).is_contiguous()
+
+
+def _exact(tap, mean, inverse, y):
+    """Whether the sums of this pass, whose result is y, are good enough."""
+    if mean.dtype == torch.float64 or mean.device.type != "cpu":
+        return True
+    tap.in_rows = _in_rows(y)
+    if tap.in_rows and y.numel() > _ROWS * y.shape[1]:
+        return False
+    if not tap.trusted[0] and not inverse.amax().item() ** 2 * tap.site.eps * (1 + 1 / _EPS) <= 1:
+        return False
+    return not tap.in_rows or tap.trusted[1] or (mean * inverse).abs_().amax().item() <= _MEAN
+
+
+def trust(taps, hosts):
+    """Looks once a step at what all sites had: tap.trusted, of variances and of means.
+
+    hosts: HostPasses of this process.
+    """
+    fast = {tap.site: tap for tap in taps if tap.fast}
+    found = {}
+    for block in {id(one.block): one.block for one in hosts}.values():
+        here = [one for one in hosts if one.block is block and one.site in fast]
+        if not here:
+            continue
+        variance, mean = block[_passes.VARIANCE], block[_passes.MEAN]
+        least = _MARGIN / _EPS * max(one.site.eps for one in here)
+        rows = [one for one in here if fast[one.site].in_rows]
+        high = _everywhere(variance >= least, here)
+        near = _everywhere(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, rows) if rows else {}
+        for site, sound in high.items():
+            before = found.get(site, (True, True))
+            found[site] = before[0] and sound, before[1] and near.get(site, False)
+    for site, tap in fast.items():
+        tap.trusted = found.get(site, UNKNOWN)
+
+
+def _everywhere(true, hosts):
+    """By site, whether it is true of all features of all its passes."""
+    whole, found = bool(true.all()), {}
+    for one in hosts:
+        here = whole or bool(true[one.start:one.start + one.width].all())
+        found[one.site] = here and found.get(one.site, True)
+    return found
+
+
+def caught(tap, module, output):
+    """Whether the node of this output will tell: a NodeCatch waits at it."""
+    node, own = output.grad_fn, module._parameters
+    if type(node) is not tap.node_type:
+        if node is None or node.name() not in _NAMES:
+            return False
+        tap.node_type = type(node)
+    weight, bias = own.get("weight"), own.get("bias")
+    if (weight is None or bias is None or weight.dtype in _HALVES or not weight.requires_grad
+            or not bias.requires_grad or output.output_nr != 0):
+        return False
+    mean, inverse = node._saved_result1, node._saved_result2
+    if mean.dtype in _HALVES or not _exact(tap, mean, inverse, output):
+        return False
+    catch = NodeCatch(tap, mean, inverse, weight, output)
+    if tap.shared.norms:
+        node.register_prehook(catch.square)
+    node.register_hook(catch)
+    return True
+
+
+class NodeCatch:
+    """A forward pass that waits for the backward pass of its node.
+
+    What it does is little; what costs is that the processor has not seen it for a while.
+    """
+    __slots__ = ("tap", "mean", "inverse", "weight", "counts", "serial", "squares", "width")
+
+    def __init__(self, tap, mean, inverse, weight, output):
+        tap.shared.serial += 1
+        shape, self.width = output.shape, tap.width
+        self.tap, self.serial, self.squares = tap, tap.shared.serial, None
+        self.mean, self.inverse, self.weight = mean, inverse, weight
+        self.counts = output.numel() // self.width, shape[0] if len(shape) > 2 else 0, 0
+
+    def _guarded(self, work, values):
+        tap = self.tap
+        shared = tap.shared
+        if not shared.on or tap.outdone(self.serial):
+            return
+        start = time.perf_counter()
+        try:
+            if torch.is_grad_enabled():  # create_graph
+                with torch.no_grad():
+                    work(values)
+            else:
+                work(values)
+        except Exception as error:
+            shared.fail(error)
+        shared.seconds += time.perf_counter() - start
+
+    def square(self, grads):
+        """Prehook: g is read while it still is in the cache."""
+        if self.mean is not None and grads[0] is not None:
+            self._guarded(self._take_squares, grads[0])
+
+    def _take_squares(self, g):
+        layout = _sums.Layout(g, self.width, True)
+        self.squares = _sums.squares(layout(g.detach()))
+
+    def __call__(self, inputs, grads):
+        """Hook behind the node: gradients of x, weight and bias. The first backward pass counts."""
+        if self.mean is not None:
+            self._guarded(self._take, inputs)
+            self.mean = self.inverse = self.weight = self.squares = None
+
+    def _take(self, inputs):
+        tap, sum_gx, sum_g = self.tap, inputs[1], inputs[2]
+        if sum_gx is None or sum_g is None:
+            tap.misfit = "a backward pass asked for no gradients of its weight and bias"
+        elif self.squares is not None or not tap.shared.norms:
+            tap.keep("batch_norm", (self.mean, self.inverse, sum_g, sum_gx, self.squares),
+                     self.weight, self.counts, self.serial)

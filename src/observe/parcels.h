@@ -1,0 +1,39 @@
+/* parcels.h -- what the layers of a model found in the passes of one step, as numbers that another
+ * process can be sent. */
+#ifndef OBSERVE_PARCELS_H
+#define OBSERVE_PARCELS_H
+
+#include "statnet/models.h"
+
+typedef struct parcels parcels;
+
+/* What one site found. Absent: rows is NaN. */
+typedef struct parcel {
+    double rows, samples, padded;
+    double scalar[NORM_SCALAR_COUNT];
+    const double *vector[NORM_VECTOR_COUNT]; /* [features], NULL where it is not sent */
+    const double
+        *position; /* [features] mean of the position encoding; NULL: no part of the input */
+} parcel;
+
+/* For so many passes of the chosen sites; vectors: those of the sites too. NULL on failure. */
+parcels *parcels_create(const model *m, const bool *chosen, int passes, bool vectors,
+                        sr_failure *why);
+void parcels_free(parcels *p);
+/* Nothing was found yet. */
+void parcels_clear(parcels *p);
+void parcels_take(parcels *p, int number, int site, const norm_view *o);
+
+/* All numbers; how many. Those of another process have the same places. */
+const double *parcels_numbers(const parcels *p);
+int64_t parcels_length(const parcels *p);
+/* What stands for a site of a pass in numbers[parcels_length]. */
+parcel parcels_at(const parcels *p, const double *numbers, int number, int site);
+
+/* What all rows of a batch say together where parts[count] are of its parts: sums of rows; means over
+ * rows, roots of sums of squares and largest values of the scalars, as each is defined. No vectors. */
+parcel parcels_merge(const parcel *part, int count);
+/* mean [features] of the position encoding over the rows of all parts. */
+void parcels_merge_positions(const parcel *part, int count, int64_t features, double *mean);
+
+#endif

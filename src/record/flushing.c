@@ -1,0 +1,56 @@
+/* flushing.c -- when rows that wait in memory go to the file: after options.flush_steps of them, and none
+ * later than options.flush_seconds after it was put, however long the step, evaluation or pass takes that
+ * follows it. There is no thread and no signal, as HDF5 is the host's too: every call of the recorder
+ * looks at the clock, and the end of a step looks ahead by as long as the last one took. What calls
+ * nothing for longer than that is preceded by sr_flush_rows.
+ */
+#include <sys/stat.h>
+
+#include "recorder.h"
+
+static int64_t size_of(const sr_recorder *r) {
+    struct stat s;
+    return fstat(h5_descriptor(r->writer.file), &s) == 0 ? (int64_t)s.st_size : 0;
+}
+
+sr_status flushing_now(sr_recorder *r) {
+    const double began = r->clock_flush = recorder_clock();
+    r->unflushed = 0, r->waits = false;
+    sr_status status = writer_flush(&r->writer, &r->failure);
+    if (status == SR_OK) status = writer_keep(&r->writer, naming_check(r, &r->failure));
+    if (status == SR_OK) r->file_bytes = size_of(r);
+    r->own_seconds += recorder_clock() - began;
+    return status;
+}
+
+sr_status sr_flush_rows(sr_recorder *r) {
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started || !r->waits)
+        return recorder_check(r);
+    return flushing_now(r);
+}
+
+/* Where nothing waited the clock starts with what comes. */
+static void begin_waiting(sr_recorder *r) {
+    if (!r->waits) r->clock_flush = recorder_clock();
+    r->waits = true;
+}
+
+void flushing_ended(sr_recorder *r) {
+    const double now = recorder_clock();
+    begin_waiting(r);
+    r->unflushed++;
+    r->row_seconds = now - r->clock_row, r->clock_row = now;
+}
+
+sr_status flushing_when_due(sr_recorder *r) {
+    if (!r->waits || !r->started || r->failure.status != SR_OK) return recorder_check(r);
+    const double ahead = r->in_step ? 0 : r->row_seconds;
+    const double age = recorder_clock() - r->clock_flush + ahead;
+    if (r->unflushed < r->options.flush_steps && age < r->options.flush_seconds) return SR_OK;
+    return flushing_now(r);
+}
+
+sr_status flushing_beside(sr_recorder *r) {
+    begin_waiting(r);
+    return flushing_when_due(r);
+}

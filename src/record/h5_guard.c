@@ -1,0 +1,214 @@
+/* h5_guard.c -- the one way to what a file holds: every group, dataset and attribute that is read is
+ * reached and looked at here first, since the file may be anybody's.
+ *
+ * HDF5 follows links into other files, keeps values of a dataset in files of any name, makes a
+ * dataset up from others, loads a plugin for a filter, and takes what a file says of sizes for true.
+ * A run file and a checkpoint have none of it: groups and datasets stand where they were made (hard
+ * links), values in the file itself, contiguous, in chunks or in the object's header, under no filter
+ * but HDF5's checksum, of the few types of h5.h. Everything else is refused, and the reason told by
+ * the error stack as HDF5's own (h5_end).
+ *
+ * Sizes, n bytes of the file: what is of fixed size has its bytes in the file; rows may be declared
+ * that nobody wrote, but not more chunks than CHUNKS_LEAST + 4 n, through which HDF5 walks to add
+ * up what is stored, nor a chunk above CHUNK_LEAST + 2 n, which it holds in memory.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "h5_inner.h"
+
+enum { CHUNKS_LEAST = 1 << 18, CHUNK_LEAST = 1 << 20 };
+
+const char h5_guard_name[] = "guard";
+
+/* Puts the reason on the error stack, which no later call of HDF5 may clear before h5_end. */
+static bool refuse(const char *reason) {
+    H5Eclear2(H5E_DEFAULT);
+    H5Epush2(H5E_DEFAULT, __FILE__, h5_guard_name, __LINE__, H5E_ERR_CLS, H5E_ARGS, H5E_BADVALUE,
+             "%s", reason);
+    return false;
+}
+
+/* -- the way there --------------------------------------------------------------------------- */
+
+static bool is_hard(H5L_type_t type) {
+    if (type == H5L_TYPE_HARD) return true;
+    if (type == H5L_TYPE_SOFT) return refuse("a soft link, not the object itself");
+    if (type == H5L_TYPE_EXTERNAL) return refuse("a link into another file");
+    return refuse("a link of a kind that no run file has");
+}
+
+/* Links of a group may themselves lie under filters. */
+static bool is_plain_group(hid_t group) {
+    hid_t properties = H5Gget_create_plist(group);
+    const int filters = properties < 0 ? -1 : H5Pget_nfilters(properties);
+    h5_release(properties);
+    return filters == 0 || (filters > 0 && refuse("a group under filters"));
+}
+
+/* Opens the group unless it is not one, or not plain. */
+static hid_t open_group(hid_t at, const char *name) {
+    hid_t group = H5Gopen2(at, name, H5P_DEFAULT);
+    if (group < 0 || is_plain_group(group)) return group;
+    h5_release(group);
+    return -1;
+}
+
+/* The group that the last part of the path is in, and that part; -1: refused or damaged, and 0 in
+ * *found where a group on the way is not there. */
+static hid_t open_parent(hid_t file, const char *path, const char **last, htri_t *found) {
+    hid_t group = open_group(file, "/");
+    char part[H5_NAME_SIZE];
+    *found = 1;
+    for (const char *at = path + (*path == '/'); group >= 0;) {
+        const char *slash = strchr(at, '/');
+        *last = at;
+        if (!slash) return group;
+        snprintf(part, sizeof part, "%.*s", (int)(slash - at), at);
+        H5L_info_t link;
+        hid_t next = -1;
+        *found = H5Lexists(group, part, H5P_DEFAULT);
+        if (*found > 0 && H5Lget_info(group, part, &link, H5P_DEFAULT) >= 0 && is_hard(link.type))
+            next = open_group(group, part);
+        h5_release(group);
+        group = next, at = slash + 1;
+    }
+    return group;
+}
+
+htri_t h5_reach(hid_t file, const char *path) {
+    const char *last;
+    htri_t found = 1;
+    if (strlen(path) >= H5_NAME_SIZE) return 0;
+    hid_t group = open_parent(file, path, &last, &found);
+    if (group < 0) return found == 0 ? 0 : -1;
+    if (*last) found = H5Lexists(group, last, H5P_DEFAULT);
+    if (*last && found > 0) {
+        H5L_info_t link;
+        if (H5Lget_info(group, last, &link, H5P_DEFAULT) < 0 || !is_hard(link.type)) found = -1;
+    }
+    h5_release(group);
+    return found;
+}
+
+/* -- what is there --------------------------------------------------------------------------- */
+
+static bool check_type(hid_t type) {
+    if (H5Tcommitted(type) > 0) return refuse("of a type that is an object of its own");
+    const H5T_class_t class = H5Tget_class(type);
+    if (class == H5T_STRING)
+        return H5Tis_variable_str(type) == 0 || refuse("a text of variable length");
+    static const h5_type known[] = {H5_INT32,   H5_INT64,   H5_UINT64,
+                                    H5_FLOAT32, H5_FLOAT64, H5_UINT8};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        hid_t stored = h5_make_type(known[i], 0, true);
+        const bool same = stored >= 0 && H5Tequal(type, stored) > 0;
+        h5_release(stored);
+        if (same) return true;
+    }
+    return refuse("of a type that no run file has");
+}
+
+static bool check_filters(hid_t properties) {
+    const int filters = H5Pget_nfilters(properties);
+    for (int i = 0; i < filters; i++) {
+        unsigned flags, config[8];
+        size_t count = sizeof config / sizeof *config;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(properties, (unsigned)i, &flags, &count, config, 0, NULL, NULL);
+        if (filter != H5Z_FILTER_FLETCHER32) return refuse("under a filter that no run file has");
+    }
+    return filters >= 0;
+}
+
+/* Before anything else is asked of a dataset: what it is made of may be elsewhere. */
+static bool check_storage(hid_t properties) {
+    const H5D_layout_t layout = H5Pget_layout(properties);
+    if (layout == H5D_VIRTUAL) return refuse("a virtual dataset, made up from others");
+    if (layout < 0 || layout > H5D_CHUNKED) return refuse("of an unknown layout");
+    if (layout != H5D_CHUNKED && H5Pget_external_count(properties) != 0)
+        return refuse("its values are in another file");
+    return check_filters(properties);
+}
+
+typedef struct extent {
+    int rank;
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    hsize_t bytes; /* of one value */
+    hsize_t file;  /* of the file */
+} extent;
+
+static bool multiply(hsize_t *to, hsize_t by) {
+    return !__builtin_mul_overflow(*to, by, to);
+}
+
+static bool read_extent(hid_t set, extent *e) {
+    hid_t space = H5Dget_space(set), type = space < 0 ? -1 : H5Dget_type(set);
+    const H5S_class_t class = type < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
+    bool ok = type >= 0;
+    if (ok && class == H5S_SIMPLE) {
+        e->rank = H5Sget_simple_extent_dims(space, e->dims, e->most);
+        ok = e->rank >= 0;
+    } else if (ok && class != H5S_SCALAR)
+        ok = refuse("without a shape");
+    ok = ok && check_type(type);
+    if (ok) e->bytes = H5Tget_size(type);
+    h5_release(type), h5_release(space);
+    return ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
+}
+
+/* Every value has its place among the bytes of the file. */
+static bool check_stored(hid_t set, const extent *e) {
+    hsize_t bytes = e->bytes;
+    bool fits = true;
+    for (int i = 0; i < e->rank; i++) fits = multiply(&bytes, e->dims[i]) && fits;
+    for (int i = 0; i < e->rank; i++)
+        if (e->dims[i] == 0) return true;
+    if (fits && bytes <= e->file && bytes <= H5Dget_storage_size(set)) return true;
+    return refuse("larger than what is stored of it");
+}
+
+static bool check_chunks(hid_t properties, const extent *e) {
+    hsize_t chunk[H5S_MAX_RANK], bytes = e->bytes, count = 1;
+    bool fits = H5Pget_chunk(properties, H5S_MAX_RANK, chunk) == e->rank;
+    for (int i = 0; i < e->rank && fits; i++) {
+        fits = chunk[i] > 0 && multiply(&bytes, chunk[i]);
+        if (fits && e->dims[i] > 0) fits = multiply(&count, (e->dims[i] - 1) / chunk[i] + 1);
+    }
+    if (!fits || bytes > CHUNK_LEAST + 2 * e->file)
+        return refuse("in chunks larger than the file has bytes for");
+    return count <= CHUNKS_LEAST + 4 * e->file ||
+           refuse("of more rows than the file has bytes for");
+}
+
+static bool check_sizes(hid_t set, hid_t properties, const extent *e) {
+    const bool chunked = H5Pget_layout(properties) == H5D_CHUNKED;
+    if (chunked && !check_chunks(properties, e)) return false;
+    if (chunked && e->rank > 0 && e->most[0] == H5S_UNLIMITED) return true;
+    return check_stored(set, e);
+}
+
+bool h5_guard_dataset(hid_t set, int64_t file_bytes) {
+    extent e = {.file = (hsize_t)file_bytes};
+    hid_t properties = H5Dget_create_plist(set);
+    const bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e) &&
+                    check_sizes(set, properties, &e);
+    h5_release(properties);
+    return ok;
+}
+
+bool h5_guard_stored(hid_t set, int64_t file_bytes) {
+    extent e = {.file = (hsize_t)file_bytes};
+    return read_extent(set, &e) && check_stored(set, &e);
+}
+
+/* One value of a known type, whose bytes are in the file; size of a value to *size. */
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size) {
+    hid_t type = H5Aget_type(attribute), space = type < 0 ? -1 : H5Aget_space(attribute);
+    bool ok = space >= 0 && check_type(type);
+    if (ok && (H5Tget_class(type) != class || H5Sget_simple_extent_npoints(space) != 1))
+        ok = refuse(class == H5T_STRING ? "not one text of fixed length" : "not one whole number");
+    *size = ok ? H5Tget_size(type) : 0;
+    h5_release(type), h5_release(space);
+    return ok && ((int64_t)*size <= file_bytes || refuse("longer than the file"));
+}

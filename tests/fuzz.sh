@@ -1,0 +1,30 @@
+#!/bin/sh
+# usage: fuzz.sh DIRECTORY SECONDS TARGET...
+# Runs each target of DIRECTORY for so many seconds from the inputs of tests/fuzz/corpus/TARGET and from
+# those found before (DIRECTORY/found/TARGET), JOBS at once. An input that breaks a target is left in
+# DIRECTORY as TARGET-crash-..., to be mended and to become a file of the corpus; exit status 1 then.
+[ $# -ge 3 ] || { echo "usage: fuzz.sh DIRECTORY SECONDS TARGET..." >&2; exit 2; }
+top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
+directory=$(cd "$1" && pwd -P) || exit 1
+seconds=$2
+shift 2
+# libFuzzer asks for the longest input; files of pixels take more than texts do
+longest=20000
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# shellcheck disable=SC2016 # the inner shell expands these
+printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -n 1 sh -c '
+    mkdir -p "$1/found/$4"
+    set -- "$@" "$1/$4.log"
+    dictionary=
+    [ -f "$0/tests/fuzz/$4.dict" ] && dictionary=-dict=$0/tests/fuzz/$4.dict
+    "$1/$4" -max_total_time="$2" -max_len="$3" -rss_limit_mb=512 -timeout=20 -close_fd_mask=3 \
+        -print_final_stats=1 $dictionary -artifact_prefix="$1/$4-" \
+        "$1/found/$4" "$0/tests/fuzz/corpus/$4" >"$5" 2>&1
+    status=$?
+    runs=$(sed -n "s/^stat::number_of_executed_units: *//p" "$5")
+    edges=$(grep -o "cov: [0-9]*" "$5" | tail -n 1)
+    printf "%-14s %10s inputs, %s" "$4" "${runs:-?}" "$edges"
+    [ $status -eq 0 ] && echo && exit
+    echo ": BROKEN, see $5"
+    grep -m 3 "^SUMMARY\|^fuzz:\|Test unit written to" "$5"
+    exit 1' "$top" "$directory" "$seconds" "$longest"

@@ -1,0 +1,127 @@
+/* fuzz.c -- see fuzz.h. */
+#include "fuzz.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* -- files */
+
+static char folder[64];
+
+static void remove_folder(void) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command) != 0) fprintf(stderr, "fuzz: %s is left\n", folder);
+}
+
+const char *fuzz_folder(void) {
+    if (*folder) return folder;
+    snprintf(folder, sizeof folder, "%s/statrec-fuzz-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (!mkdtemp(folder)) {
+        perror("fuzz: mkdtemp");
+        abort();
+    }
+    atexit(remove_folder);
+    return folder;
+}
+
+const char *fuzz_path(const char *name) {
+    static char path[8][256];
+    static int next;
+    char *at = path[next++ % 8];
+    snprintf(at, sizeof path[0], "%s/%s", fuzz_folder(), name);
+    return at;
+}
+
+const char *fuzz_store(const char *name, const void *bytes, size_t size) {
+    const char *path = fuzz_path(name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    fuzz_expect(fd >= 0 && write(fd, bytes, size) == (ssize_t)size && close(fd) == 0,
+                "a file could not be written");
+    return path;
+}
+
+/* -- parts of an input */
+
+static const char between[] = "%%%%\n";
+enum { BETWEEN = sizeof between - 1 };
+
+int fuzz_split(const uint8_t *data, size_t size, fuzz_part part[FUZZ_PARTS]) {
+    int count = 0;
+    size_t first = 0, at = 0;
+    while (at + BETWEEN <= size && count < FUZZ_PARTS - 1) {
+        if (memcmp(data + at, between, BETWEEN) != 0) {
+            at++;
+            continue;
+        }
+        part[count++] = (fuzz_part){data + first, at - first};
+        first = at += BETWEEN;
+    }
+    part[count++] = (fuzz_part){data + first, size - first};
+    return count;
+}
+
+char *fuzz_text(fuzz_part part) {
+    char *text = malloc(part.size + 1);
+    fuzz_expect(text != NULL, "no memory for a text");
+    if (part.size > 0) memcpy(text, part.byte, part.size);
+    text[part.size] = 0;
+    return text;
+}
+
+/* HDF5 1.10 loses a little memory whenever it refuses a file. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:libhdf5";
+}
+
+/* -- expectations */
+
+void fuzz_expect(bool holds, const char *what) {
+    if (holds) return;
+    fprintf(stderr, "fuzz: %s\n", what);
+    abort();
+}
+
+void fuzz_expect_reason(bool failed, const sr_failure *why) {
+    fuzz_expect(failed == (why->status != SR_OK), "a failure without a status, or the reverse");
+    if (!failed) return;
+    fuzz_expect(why->status != SR_MEMORY, why->text); /* it was believed what it said */
+    for (const char *c = why->text; *c; c++)
+        if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f) {
+            fprintf(stderr, "fuzz: byte %d in the message: %s\n", *c, why->text);
+            abort();
+        }
+    fuzz_expect(strlen(why->text) > 4, "a failure without a reason");
+}
+
+/* -- commands */
+
+enum { ARGUMENTS = 32 };
+
+/* Standard output to nowhere from now on: commands flush it but leave the file open. */
+static void silence(void) {
+    static bool done;
+    if (done) return;
+    done = true;
+    fuzz_expect(freopen("/dev/null", "w", stdout) != NULL, "no /dev/null");
+}
+
+int fuzz_command(int (*command)(const tool *), const char *const *argument) {
+    char *argv[ARGUMENTS + 1] = {0}, *kept[ARGUMENTS];
+    int argc = 0;
+    silence();
+    for (; argument[argc] && argc < ARGUMENTS; argc++) {
+        kept[argc] = argv[argc] = strdup(argument[argc]);
+        fuzz_expect(kept[argc] != NULL, "no memory for the arguments");
+    }
+    const tool t = {.name = "statrec", .argc = argc, .argv = argv};
+    const int status = command(&t);
+    for (int i = 0; i < argc; i++) free(kept[i]); /* the command may have moved argv */
+    fuzz_expect(status >= TOOL_DONE && status <= TOOL_DIVERGED, "an exit status of no meaning");
+    return status;
+}

@@ -1,0 +1,86 @@
+/* fuzz_data.c -- see fuzz_data.h. */
+#include "fuzz_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "statnet/tags.h"
+
+enum { BATCHES = 3 }; /* of a split, and the last one */
+
+static data_options options_of(const fuzz_reader *r) {
+    data_options o = {.batch_size = 4, .eval_batch_size = 3, .window = 5, .max_tokens = 256};
+    o.valid_images = -1, o.valid_count = o.test_count = -1, o.valid_share = o.test_share = NAN;
+    o.eos_of_empty = true, o.word_column = 1, o.seed = 1;
+    snprintf(o.name, sizeof o.name, "%s", r->name);
+    snprintf(o.dir, sizeof o.dir, "%s", fuzz_folder());
+    strcpy(o.source, "de"), strcpy(o.target, "en");
+    strcpy(o.trainpref, "train"), strcpy(o.validpref, "valid"), strcpy(o.testpref, "test");
+    strcpy(o.idx_train_images, "images"), strcpy(o.idx_train_labels, "labels");
+    strcpy(o.idx_test_images, "test-images"), strcpy(o.idx_test_labels, "test-labels");
+    return o;
+}
+
+static void store_files(const fuzz_reader *r, const uint8_t *data, size_t size, bool zipped) {
+    fuzz_part part[FUZZ_PARTS];
+    const int parts = fuzz_split(data, size, part);
+    char name[64];
+    for (int i = 0; i < FUZZ_PARTS && r->file[i]; i++) {
+        unlink(fuzz_path(r->file[i]));
+        snprintf(name, sizeof name, "%s.gz", r->file[i]);
+        unlink(fuzz_path(name));
+        if (i < parts) fuzz_store(zipped ? name : r->file[i], part[i].byte, part[i].size);
+    }
+}
+
+static void expect_below(const int32_t *id, int64_t count, int64_t least, int64_t bound) {
+    for (int64_t i = 0; id && i < count; i++)
+        if (id[i] < least || id[i] >= bound) {
+            fprintf(stderr, "fuzz: id %d is not one of %lld\n", id[i], (long long)bound);
+            abort();
+        }
+}
+
+static void look_at(const batch *b, const data_shape *s) {
+    const int64_t source = b->count * b->source_length, target = b->count * b->target_length;
+    const int64_t targets = s->target_vocabulary ? s->target_vocabulary : s->vocabulary;
+    float sum = 0;
+    fuzz_expect(b->count > 0, "an empty batch");
+    for (int64_t i = 0; b->image && i < b->count * b->height * b->width * b->channels; i++)
+        sum += b->image[i];
+    fuzz_expect(!b->image || isfinite(sum), "images that are no numbers");
+    expect_below(b->label, b->count, 0, s->classes);
+    expect_below(b->source, source, 0, s->vocabulary);
+    expect_below(b->target_in, target, 0, targets);
+    expect_below(b->target_out, target, 0, targets);
+    expect_below(b->character, source * b->word_length, 0, s->characters);
+    if (b->tag) expect_below(b->tag, source, -1, s->classes);
+}
+
+static void look_at_split(dataset *d, data_split split) {
+    const int64_t batches = data_batches(d, split);
+    sr_failure why = {0};
+    batch b;
+    for (int64_t i = 0; i < batches; i++) {
+        if (i == BATCHES) i = batches > BATCHES ? batches - 1 : i;
+        fuzz_expect(data_batch(d, split, 1, i, &b, &why) == SR_OK, why.text);
+        look_at(&b, data_get_shape(d));
+    }
+}
+
+int fuzz_read_data(const fuzz_reader *r, const uint8_t *data, size_t size) {
+    sr_failure why = {0};
+    if (size == 0) return 0;
+    data_options o = options_of(r);
+    if (r->vary) r->vary(&o, data[0] & 31u);
+    store_files(r, data + 1, size - 1, data[0] & 32u);
+    dataset *d = data_open(&o, &why);
+    fuzz_expect_reason(!d, &why);
+    if (!d) return 0;
+    fuzz_expect(strlen(data_describe(d)) > 0, "data without a description");
+    for (int split = SPLIT_TRAIN; split <= SPLIT_TEST; split++) look_at_split(d, (data_split)split);
+    data_close(d);
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* Sentence polarity: a file of each class. */
+#include "fuzz_data.h"
+
+static void vary(data_options *o, unsigned bits) {
+    if (bits & 1) strcpy(o->encoding, "latin-1");
+    if (bits & 2) strcpy(o->batch_by, "tokens");
+    o->mark_start = bits & 4, o->mark_end = bits & 8;
+    if (bits & 16) o->max_length = 3, o->min_count = 2;
+}
+
+static const fuzz_reader reader = {"polarity", vary, {"train.neg", "train.pos"}};
+
+FUZZ_DATA(reader)

@@ -1,0 +1,14 @@
+/* Dependency trees. */
+#include "fuzz_data.h"
+
+static void vary(data_options *o, unsigned bits) {
+    static const char *const format[] = {"", "conllx", "conllu", "malt-tab"};
+    static const char *const punctuation[] = {"", "unicode", "ptb-tags", "upos"};
+    strcpy(o->tree_format, format[bits & 3]);
+    strcpy(o->punctuation, punctuation[bits >> 2 & 3]);
+    strcpy(o->pos_column, bits & 16 ? "coarse" : "");
+}
+
+static const fuzz_reader reader = {"trees", vary, {"train", "valid", "test"}};
+
+FUZZ_DATA(reader)

@@ -1,0 +1,204 @@
+#!/bin/sh
+# usage: run_mpi.sh BUILDDIR [NAME...]
+# Trains in 1 to 4 processes under mpirun with the statrec of BUILDDIR, which was built with MPI=1. Each
+# test is a function test_NAME below; whatever waits longer than a minute has hung, and fails. mpirun
+# refuses root unless it is told otherwise, which is done here: in a machine of one user's own.
+[ $# -ge 1 ] || { echo "usage: run_mpi.sh BUILDDIR [NAME...]" >&2; exit 2; }
+TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
+BIN=$(cd "$1/bin" && pwd -P) || exit 1
+shift
+PATH=$BIN:$PATH
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive LC_ALL=C
+export PATH OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_WAIT_POLICY LC_ALL
+unset MAKEFLAGS MAKELEVEL
+work=$(mktemp -d) && cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+limit=60
+
+# Open MPI counts its slots; other launchers do without the option.
+if mpirun --version 2>&1 | grep -q 'Open MPI'; then over="--oversubscribe --bind-to none"; else over=; fi
+
+# ranks N COMMAND...: so many processes of it; the launcher's own words are left out.
+ranks() {
+    count=$1
+    shift
+    # shellcheck disable=SC2086 # options
+    timeout -k 5 "$limit" mpirun $over -n "$count" "$@" >out 2>err
+    status=$?
+    [ $status -ne 124 ] || echo "$count processes hang: $*"
+    return $status
+}
+
+pairs="statrec train --model transformer --embed-dim 32 --ffn-dim 64 --heads 2 --encoder-layers 1
+    --decoder-layers 1 --data synth-pairs --max-tokens 600 --lr 0.01 --warmup-updates 4 --seed 3 --quiet
+    --threads 1 --force"
+images="statrec train --model resnet20 --data synth-images --batch-size 14 --lr 0.001 --seed 3 --quiet
+    --threads 1 --force"
+short="--max-steps 6 --validate-interval-updates 3"
+for python in python3 /usr/bin/python3; do
+    "$python" -c 'import h5py' 2>/dev/null && break
+done
+compare="$python $TOP/tests/compare_runs.py"
+
+digest() { sed -n 's/^# weights_digest: //p' "$1"; }
+# says TEXT: among what the first rank said on stderr.
+says() { grep -qF -- "$1" err || { echo "not said: $1"; cat err; return 1; }; }
+same() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
+
+# -- bytes depend on the shares alone
+
+test_layout() {
+    $pairs $short --norm bn --shares 4 --update-freq 2 -o one.h5 >one || return 1
+    for n in 1 2 3 4; do
+        ranks $n $pairs $short --norm bn --shares 4 --update-freq 2 -o many.h5 || return 1
+        same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
+    done
+}
+test_uneven() {
+    for shares in 3 5 9; do
+        $pairs $short --norm ln --shares $shares -o one.h5 >one || return 1
+        for n in 2 3; do
+            ranks $n $pairs $short --norm ln --shares $shares -o many.h5 || return 1
+            same "$(digest one)" "$(digest out)" || return 1
+        done
+    done
+}
+# Without batch statistics the update is that of the whole batch, dropout included.
+test_whole() {
+    $pairs $short --norm ln --dropout 0.3 -o one.h5 >one || return 1
+    ranks 3 $pairs $short --norm ln --dropout 0.3 -o many.h5 || return 1
+    rows one >a && rows out >b && cmp a b
+}
+rows() { grep -v '^#' "$1" | cut -f 1-7; }
+test_record_ranks() {
+    $pairs $short --norm pn --observe batch --shares 3 --record-ranks -o one.h5 >one || return 1
+    ranks 2 $pairs $short --norm pn --observe batch --shares 3 --record-ranks -o many.h5 &&
+        $compare one.h5 many.h5
+}
+
+# -- synchronised statistics are those of the whole batch
+
+test_sync() {
+    for norm in bn pnv pn rbn; do
+        $pairs $short --norm $norm --observe batch -o one.h5 >one || return 1
+        for n in 2 4; do
+            ranks $n $pairs $short --norm $norm --observe batch --sync-norm -o many.h5 &&
+                $compare one.h5 many.h5 1e-3 || return 1
+        done
+    done
+}
+# The third batch has one image for four ranks.
+test_absent() {
+    $images --norm bn --limit 29 --max-steps 3 -o one.h5 >one || return 1
+    ranks 4 $images --norm bn --limit 29 --max-steps 3 --sync-norm -o many.h5 &&
+        $compare one.h5 many.h5 2e-3 || return 1
+    $images --norm bn --limit 29 --max-steps 3 --shares 4 -o one.h5 >one || return 1
+    ranks 4 $images --norm bn --limit 29 --max-steps 3 -o many.h5 && same "$(digest one)" "$(digest out)"
+}
+test_sync_ln_observed() {
+    $pairs $short --norm ln --observe batch -o one.h5 >one || return 1
+    ranks 3 $pairs $short --norm ln --observe batch --sync-norm -o many.h5 && $compare one.h5 many.h5 1e-3
+}
+
+# -- what goes wrong
+
+pid_of_rank() {
+    for p in $(pgrep -f "train.* $1\$"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null |
+            grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2" && [ "$(readlink "/proc/$p/exe")" = "$BIN/statrec" ] && echo "$p"
+    done
+}
+# wait_for_updates FILE N
+wait_for_updates() {
+    for _ in $(seq 200); do
+        [ "$(statrec info "$1.part" 2>/dev/null | sed -n 's/^steps *\([0-9]*\):.*/\1/p')0" -ge "${2}0" ] && return 0
+        sleep 0.1
+    done
+    echo "$1: no $2 steps in 20 s"
+    return 1
+}
+long="--norm bn --max-steps 150 --validate-interval-updates 50 --checkpoint-every 20 --flush-steps 5"
+test_killed_rank() {
+    $pairs $long --shares 4 -o one.h5 >one || return 1
+    ranks 3 $pairs $long --shares 4 -o many.h5 &
+    wait_for_updates many.h5 30 || return 1
+    victim=$(pid_of_rank many.h5 2)
+    kill -9 "$victim" && ! wait $! || return 1
+    says "rank 2 (process $victim) is gone" || return 1
+    statrec info many.h5 | grep -q '^status *failed' || { statrec info many.h5; return 1; }
+    statrec info many.h5 | grep -q "^reason *rank 2 (process $victim) is gone" || return 1
+    ranks 2 statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
+}
+test_stopped_run() {
+    $pairs $long --shares 2 -o one.h5 >one || return 1
+    ranks 2 $pairs $long --shares 2 -o many.h5 &
+    wait_for_updates many.h5 30 || return 1
+    kill -TERM "$(pid_of_rank many.h5 0)"
+    wait $!
+    statrec info many.h5 | grep -q '^status *interrupted' || { statrec info many.h5; return 1; }
+    statrec resume many.h5 >out 2>err && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
+}
+test_silent_rank() {
+    ranks 2 $pairs $long --rank-seconds 2 -o many.h5 &
+    wait_for_updates many.h5 20 || return 1
+    kill -STOP "$(pid_of_rank many.h5 1)"
+    ! wait $! && says "no answer from the other ranks within 2 s" &&
+        statrec check many.h5 2>&1 | grep -q 'failed, .* steps readable'
+}
+test_resume_with_more() {
+    ranks 2 $pairs $long --max-steps 40 -o many.h5 || return 1
+    ! ranks 3 statrec resume many.h5 --max-steps 60 && says "3 ranks, but batches of 2 shares" || return 1
+    ranks 3 statrec resume many.h5 --max-steps 60 --shares 3 || return 1
+    ranks 2 $pairs $long --max-steps 40 --sync-norm -o many.h5 || return 1
+    ranks 3 statrec resume many.h5 --max-steps 60
+}
+
+# -- what is refused
+
+test_refused() {
+    ! ranks 2 $pairs --norm mabn --sync-norm -o x.h5 &&
+        says "--sync-norm: mabn of site encoder.0.norm1 cannot be synchronised" || return 1
+    ! ranks 3 $pairs --shares 2 -o x.h5 && says "3 ranks, but batches of 2 shares" || return 1
+    ! ranks 2 $pairs --no-such-option -o x.h5 && says "unknown option" || return 1
+    [ "$(grep -c 'unknown option' err)" -eq 1 ] || { echo "said by every rank"; return 1; }
+    ! ranks 2 $pairs -o /nowhere/x.h5 && says "/nowhere/x.h5" || return 1
+    [ ! -e x.h5 ] && [ ! -e x.h5.part ]
+}
+test_other_options() {
+    # shellcheck disable=SC2016 # for the shell of each rank
+    ! ranks 2 sh -c 'exec "$@" --seed $((3 + ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}))' sh $pairs -o x.h5 &&
+        says "rank 1 has other options than rank 0"
+}
+test_other_data() {
+    for r in 0 1; do
+        mkdir -p "rank$r"
+        awk -v r=$r 'BEGIN { for (i = 0; i < 400; i++) printf "w%d x%d\tv%d y%d\n", i % 7, i % (5 + r), i % 7, i % 3 }' >"rank$r/text.tsv"
+    done
+    # shellcheck disable=SC2016
+    ! ranks 2 sh -c 'cd "rank${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh $pairs --data tabbed \
+        --data-file text.tsv --columns en,de --source en --target de -o x.h5 &&
+        says "rank 1 has other data than rank 0"
+}
+# Cores that a rank is not bound to.
+test_binding() {
+    mpirun --version 2>&1 | grep -q 'Open MPI' && [ "$(nproc)" -ge 2 ] || { echo "skip: other launcher, or one core"; return 77; }
+    timeout -k 5 $limit mpirun --oversubscribe -n 1 --bind-to core true >/dev/null 2>&1 ||
+        { echo "skip: nothing can be bound here"; return 77; }
+    timeout -k 5 $limit mpirun --oversubscribe -n 2 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
+    says "2 threads on 1 core: it is bound to it; mpirun --bind-to none"
+}
+
+passed=0 failed=0 skipped=0
+[ $# -gt 0 ] || set -- $(sed -n 's/^test_\([a-z_]*\)().*/\1/p' "$TOP/tests/run_mpi.sh")
+for name; do
+    found=$("test_$name" 2>&1)
+    case $? in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) && printf '%s: %s\n' "$name" "$found" ;;
+    *) failed=$((failed + 1)) && printf 'FAILED %s\n%s\n' "$name" "$found" ;;
+    esac
+done
+echo "mpi: $passed passed, $failed failed, $skipped skipped ($(mpirun --version 2>/dev/null | head -n 1))"
+[ $failed -eq 0 ]
