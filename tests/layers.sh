@@ -74,7 +74,7 @@ BEGIN {
 
     # libraries with one door each, and the headers that let them out
     door["hdf5.h"] = door["hdf5_hl.h"] = "src/record/h5_inner.h"
-    door["h5_inner.h"] = "src/record/h5.c src/record/h5_declare.c src/record/h5_driver.c src/record/h5_guard.c src/record/h5_types.c"
+    door["h5_inner.h"] = "src/record/h5.c src/record/h5_declare.c src/record/h5_driver.c src/record/h5_end_driver.c src/record/h5_errors.c src/record/h5_guard.c src/record/h5_types.c"
     door["cblas.h"] = door["openblas_config.h"] = door["f77blas.h"] = "src/engine/gemm.c"
     door["dnnl.h"] = door["oneapi/dnnl/dnnl.h"] = door["dnnl_config.h"] = "src/engine/dnnl.c"
     door["uniname.h"] = door["unictype.h"] = door["unicase.h"] = "src/text/unicode.c"

@@ -39,6 +39,7 @@ typedef struct run_record_options {
     int64_t steps, updates; /* planned */
     int64_t spectra_every;  /* updates; 0: none are recorded */
     double flush_seconds;
+    const char *sync;                     /* flush, close, none */
     bool final;                           /* a final pass will be made */
     const run_metric_declaration *metric; /* [metrics] */
     int metrics;

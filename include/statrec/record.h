@@ -53,6 +53,14 @@ extern "C" {
 typedef struct sr_recorder sr_recorder;
 
 /* NULL text is stored as "". Texts are copied. */
+/* When what was written is made to be on the disk (fdatasync). A killed process loses no flushed row
+ * either way; a power failure, those since the last flush, or any. */
+typedef enum sr_sync {
+    SR_SYNC_FLUSH, /* at every flush */
+    SR_SYNC_CLOSE, /* once the run has ended */
+    SR_SYNC_NONE   /* when the system comes to it */
+} sr_sync;
+
 typedef struct sr_options {
     size_t size;
     bool force; /* replace PATH and PATH.part */
@@ -86,6 +94,7 @@ typedef struct sr_options {
     const char
         *ranks; /* whose rows the statistics are of, where several processes train: "rank 0 of
                           4", "all of 4"; "" for one process */
+    sr_sync sync;
 } sr_options;
 
 #define SR_OPTIONS_DEFAULT                                                                         \

@@ -67,8 +67,8 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why);
  * first) only a few are open at a time. The others are opened again when they are read, which fails
  * when another file has taken their name. */
 sr_runfile *sr_run_open_beside(const char *path, const sr_runfile *beside, sr_failure *why);
-/* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. Raw values carry no
- * checksum, and columns of /scalars and /vectors are looked at when they are read. */
+/* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. What was read from
+ * its second copy is among it. Columns of /scalars and /vectors are looked at when they are read. */
 const char *sr_run_damage(const sr_runfile *f, int i);
 void sr_run_close(sr_runfile *f);
 const sr_run_info *sr_run_get_info(const sr_runfile *f);

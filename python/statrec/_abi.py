@@ -48,7 +48,7 @@ Options = struct("Options", [
     *several("vectors_every planned_steps size_limit flush_steps", c_int64),
     *several("flush_seconds started", c_double), *several("spectra final", c_bool),
     ("planned_spectra", c_int64), *several("resume running", c_bool),
-    ("overhead", c_double), ("ranks", c_char_p)])
+    ("overhead", c_double), ("ranks", c_char_p), ("sync", c_int)])
 
 # SR_OPTIONS_DEFAULT; what is not here is zero.
 OPTIONS_DEFAULT = dict(loss_reduction="sum", scalars=True, vectors=True, vectors_every=-1,

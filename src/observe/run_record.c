@@ -15,6 +15,12 @@ sr_status run_record_check_path(const char *path, bool force, sr_failure *why) {
     return sr_check_path(path, force, why);
 }
 
+static sr_sync find_sync(const char *word) {
+    if (!word) return SR_SYNC_FLUSH;
+    if (strcmp(word, "close") == 0) return SR_SYNC_CLOSE;
+    return strcmp(word, "none") == 0 ? SR_SYNC_NONE : SR_SYNC_FLUSH;
+}
+
 static sr_recorder *create_recorder(const run_record_options *o, const char *model_name,
                                     sr_failure *why) {
     char host[256] = "";
@@ -47,6 +53,7 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     s.size_limit = o->size_limit;
     s.flush_steps = o->flush_steps;
     s.flush_seconds = o->flush_seconds;
+    s.sync = find_sync(o->sync);
     return sr_create(o->path, &s, why);
 }
 

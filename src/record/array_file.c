@@ -49,7 +49,7 @@ array_writer *array_writer_create(const char *path, const char *format, int64_t 
     if (status == SR_OK) {
         snprintf(w->part, sizeof w->part, "%.*s.part", length, w->path);
         unlink(w->part); /* of a writer that died */
-        status = h5_create(w->part, &w->file, why);
+        status = h5_create(w->part, false, &w->file, why);
     }
     if (status == SR_OK) status = array_writer_put_text(w, "format", format, why);
     if (status == SR_OK) status = array_writer_put_int(w, "format_version", version, why);
@@ -103,21 +103,12 @@ sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value,
     return keep(w, SR_OK, why);
 }
 
-/* The directory of a path, where the file has got its name. */
-static sr_status synchronise_directory(const char *path, sr_failure *why) {
-    char name[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
-    snprintf(name, sizeof name, "%.*s", length, slash ? path : ".");
-    return durable_synchronise(name, why);
-}
-
 static sr_status publish(array_writer *w, sr_failure *why) {
     sr_status status = durable_synchronise(w->part, why);
     if (status != SR_OK) return status;
     if (rename(w->part, w->path) != 0)
         return sr_fail(why, SR_IO, "%s: rename to %s: %s", w->part, w->path, strerror(errno));
-    return synchronise_directory(w->path, why);
+    return durable_directory(w->path, why);
 }
 
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {
@@ -200,7 +191,7 @@ array_reader *array_reader_open(const char *path, const char *format, int64_t ne
         return NULL;
     }
     snprintf(r->path, sizeof r->path, "%s", path);
-    sr_status status = h5_open(path, H5_CLOSED, &r->file, why);
+    sr_status status = h5_open(path, H5_CLOSED, NULL, &r->file, why);
     if (status == SR_OK) status = check_format(r, format, newest, why);
     if (status == SR_OK) return r;
     forget_recovery(status, why);

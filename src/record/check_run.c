@@ -1,6 +1,5 @@
 /* check_run.c -- walks a whole run file: everything declared is there, everything counted is
- * readable and makes sense. Raw values carry no checksum: a flipped bit in a statistic cannot be
- * seen. */
+ * readable and makes sense. Of a file with sums (end_matter.h) every byte is looked at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +241,12 @@ static void tell_of_opening(walk *w) {
     }
 }
 
+static void tell_part(void *context, sr_failure *why) {
+    walk *w = context;
+    *w->why = *why;
+    met(w);
+}
+
 static void walk_file(walk *w) {
     const sr_run_info *info = &w->f->info;
     bool exact = !w->f->unfinished && strcmp(info->status, "running") != 0;
@@ -256,6 +261,7 @@ static void walk_file(walk *w) {
     check_columns_of_sites(w), met(w);
     check_embeddings(w);
     reader_check_final(w->f, w->why), met(w);
+    reader_check_end(w->f, tell_part, w);
     check_state(w), met(w);
 }
 

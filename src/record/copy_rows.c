@@ -447,7 +447,9 @@ static sr_status declare_own(const copier *c) {
 static void miss_what_opening_missed(const copier *c) {
     const char *text;
     const size_t prefix = strlen(c->f->path) + sizeof ": " - 1;
-    for (int i = 0; (text = sr_run_damage(c->f, i)); i++) {
+    const reader_damage *d = c->f->damage;
+    for (int i = 0; (text = sr_run_damage(c->f, i)); i++, d = d->next) {
+        if (d->mended) continue;
         sr_failure why = {0};
         char name[SR_NAME_SIZE] = "";
         if (strlen(text) > prefix) snprintf(name, sizeof name, "%s", text + prefix);

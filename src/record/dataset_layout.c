@@ -156,8 +156,8 @@ int64_t run_vector_bytes(const run_layout *l) {
     if (!l->vectors || l->width == 0) return 0;
     run_chunk_vectors(l, chunk);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) columns += allocated_columns(l, v, chunk[1]);
-    /* the step, and the index entry of each chunk */
-    return 4 * columns + 8 + 8 * columns / (chunk[0] * chunk[1]);
+    /* the step twice; of each chunk the entry of the index, twice, and its sum */
+    return 4 * columns + 16 + 32 * columns / (chunk[0] * chunk[1]);
 }
 
 static int64_t scalar_bytes(const run_layout *l) {
@@ -175,13 +175,15 @@ int64_t run_bytes(double bytes) {
 
 /* In double: a host may plan as many steps as there are numbers. */
 int64_t run_project(const run_layout *l, int64_t every) {
-    const double fixed = 50000; /* groups, headers, attributes, first index blocks, 13 metrics */
+    /* groups, headers, attributes, first index blocks, 13 metrics; and the second copy of these (file_log.h),
+     * as of all that is declared and of steps */
+    const double fixed = 2 * 50000;
     const double steps = (double)l->planned_steps, sites = (double)l->sites;
-    double bytes = fixed + 4 * (double)l->width + 300 * sites;
-    if (l->metrics > 13) bytes += 2000 * (double)(l->metrics - 13);
-    bytes += steps * (double)(8 * (RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
-    bytes += (1000 + 8 * steps) * (double)l->declared_steps;
-    bytes += (1000 + 4 * steps * sites) * (double)l->declared_sites;
+    double bytes = fixed + 2 * (4 * (double)l->width + 300 * sites);
+    if (l->metrics > 13) bytes += 4000 * (double)(l->metrics - 13);
+    bytes += steps * (double)(8 * (1 + RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
+    bytes += (2000 + 8 * steps) * (double)l->declared_steps;
+    bytes += (2000 + 4 * steps * sites) * (double)l->declared_sites;
     if (l->running) bytes += SR_RUNNING_KEPT * 8 * (1 + RUN_RUNNING * (double)l->width);
     if (every > 0)
         bytes += (double)divide_up(l->planned_steps, every) * (double)run_vector_bytes(l);

@@ -63,12 +63,14 @@ static sr_status fail_without_superblock(const char *path, const unsigned char *
     return SR_FORMAT;
 }
 
-sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why) {
+sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished,
+                             int64_t *cut_at, sr_failure *why) {
     unsigned char head[SUPERBLOCK] = {0};
     int64_t size = 0;
     *cut_at = 0, *unfinished = false;
     sr_status status = read_head(path, head, &size, why);
     if (status != SR_OK) return status;
+    end_matter_patch(e, 0, head, sizeof head);
     if (size < SUPERBLOCK || memcmp(head, signature, sizeof signature) != 0)
         return fail_without_superblock(path, head, size, why);
     if (head[AT_VERSION] < 2 || head[AT_VERSION] > 3 || head[AT_OFFSET_SIZE] != 8) return SR_OK;

@@ -4,21 +4,17 @@
  * looks at the clock, and the end of a step looks ahead by as long as the last one took. What calls
  * nothing for longer than that is preceded by sr_flush_rows.
  */
-#include <sys/stat.h>
-
 #include "recorder.h"
 
-static int64_t size_of(const sr_recorder *r) {
-    struct stat s;
-    return fstat(h5_descriptor(r->writer.file), &s) == 0 ? (int64_t)s.st_size : 0;
-}
+#define FLUSH_SHARE 0.01
 
 sr_status flushing_now(sr_recorder *r) {
     const double began = r->clock_flush = recorder_clock();
     r->unflushed = 0, r->waits = false;
     sr_status status = writer_flush(&r->writer, &r->failure);
     if (status == SR_OK) status = writer_keep(&r->writer, naming_check(r, &r->failure));
-    if (status == SR_OK) r->file_bytes = size_of(r);
+    r->flush_cost = recorder_clock() - began;
+    if (status == SR_OK) r->file_bytes = h5_end_of(r->writer.file);
     r->own_seconds += recorder_clock() - began;
     return status;
 }
@@ -42,11 +38,21 @@ void flushing_ended(sr_recorder *r) {
     r->row_seconds = now - r->clock_row, r->clock_row = now;
 }
 
+/* Short steps do not wait for the disk after each flush_steps of them, as it may take longer than they
+ * do: FLUSH_SHARE of the time at most, if that is soon enough for flush_seconds. */
+static bool steps_are_due(const sr_recorder *r) {
+    const int64_t steps = r->options.flush_steps;
+    if (r->unflushed < steps) return false;
+    if (r->options.sync != SR_SYNC_FLUSH) return true;
+    return r->unflushed % steps == 0 &&
+           FLUSH_SHARE * (recorder_clock() - r->clock_flush) >= r->flush_cost;
+}
+
 sr_status flushing_when_due(sr_recorder *r) {
     if (!r->waits || !r->started || r->failure.status != SR_OK) return recorder_check(r);
     const double ahead = r->in_step ? 0 : r->row_seconds;
     const double age = recorder_clock() - r->clock_flush + ahead;
-    if (r->unflushed < r->options.flush_steps && age < r->options.flush_seconds) return SR_OK;
+    if (age < r->options.flush_seconds && !steps_are_due(r)) return SR_OK;
     return flushing_now(r);
 }
 

@@ -1,4 +1,4 @@
-/* h5.c -- see h5.h: errors, files, rows, reading. Handles that an operation opens are closed by it.
+/* h5.c -- see h5.h: files, rows, reading. Handles that an operation opens are closed by it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -7,84 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_log.h"
 #include "h5_inner.h"
 
 enum { REASON_SIZE = 400 };
-
-/* -- errors ---------------------------------------------------------------------------------- */
-
-h5_errors h5_quiet(void) {
-    h5_errors q = {NULL, NULL};
-    H5Eget_auto2(H5E_DEFAULT, &q.print, &q.context);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return q;
-}
-
-typedef struct reason {
-    char text[REASON_SIZE]; /* the innermost description */
-    int system;             /* errno, or 0 */
-    bool memory;
-    bool refused; /* by h5_guard.c */
-} reason;
-
-/* HDF5's file driver writes "..., errno = 28, error message = 'No space left on device', ...". */
-static int find_errno(const char *text) {
-    const char *at = text ? strstr(text, "errno = ") : NULL;
-    return at ? atoi(at + strlen("errno = ")) : 0;
-}
-
-static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) {
-    reason *r = context;
-    if (n == 0)
-        snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
-    if (error->func_name && strcmp(error->func_name, h5_guard_name) == 0) r->refused = true;
-    int system = find_errno(error->desc);
-    if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
-    if (!r->system) r->system = system;
-    if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
-    if (error->desc && strstr(error->desc, "memory allocation failed")) r->memory = true;
-    return 0;
-}
-
-/* Turns HDF5's error stack into one line "file: object: reason". */
-static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id, const char *object,
-                                 const char *action) {
-    reason r = {"", 0, false, false};
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &r);
-    if (!*r.text)
-        snprintf(r.text, sizeof r.text, otherwise == SR_MEMORY ? "out of memory" : "unknown");
-    char file[REASON_SIZE] = "", name[H5_NAME_SIZE] = "";
-    if (id > 0) {
-        H5Fget_name(id, file, sizeof file);
-        if (!object && H5Iget_type(id) == H5I_DATASET) H5Iget_name(id, name, sizeof name);
-    }
-    if (object) snprintf(name, sizeof name, "%s", object);
-    H5Eclear2(H5E_DEFAULT);
-    for (char *c = r.text; *c; c++)
-        if ((unsigned char)*c < ' ') *c = ' ';
-    sr_status status = r.memory             ? SR_MEMORY
-                       : r.system == EEXIST ? SR_EXISTS
-                       : r.system           ? SR_IO
-                                            : otherwise;
-    if (r.refused) action = "refused";
-    sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
-            *file || *name ? ": " : "", status == SR_FORMAT && !r.refused ? "damaged: " : "",
-            action, r.text);
-    if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies what is readable");
-    return status;
-}
-
-void h5_unquiet(h5_errors q) {
-    H5Eclear2(H5E_DEFAULT);
-    H5Eset_auto2(H5E_DEFAULT, q.print, q.context);
-}
-
-sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid_t id,
-                 const char *object, const char *action) {
-    sr_status status = ok ? SR_OK : fail_from_stack(why, otherwise, id, object, action);
-    H5Eset_auto2(H5E_DEFAULT, q.print, q.context);
-    return status;
-}
 
 /* Has an effect only as the first call of HDF5 in the process: no h5_quiet here. */
 void h5_disown_exit(void) {
@@ -103,7 +29,8 @@ static h5_outcome *outcome_of(hid_t file) {
 static sr_status check_outcome(sr_status status, const h5_outcome *o, const char *path,
                                sr_failure *why) {
     if (status != SR_OK || !o || !o->failed) return status;
-    return sr_fail(why, SR_IO, "%s: write: %s", path, strerror(o->failed));
+    return sr_fail(why, o->failed == ENOMEM ? SR_MEMORY : SR_IO, "%s: write: %s", path,
+                   strerror(o->failed));
 }
 
 static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *action,
@@ -135,11 +62,11 @@ static hid_t file_access(unsigned attempts /* 0: a writer */) {
     return -1;
 }
 
-sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
+sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(0);
     hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
-    if (creation >= 0 && h5_own_driver(access) &&
+    if (creation >= 0 && h5_own_driver(access, logged) &&
         H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
@@ -148,11 +75,12 @@ sr_status h5_create(const char *path, h5_id *file, sr_failure *why) {
     return check_outcome(status, outcome_of(id), path, why);
 }
 
-sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why) {
+sr_status h5_open(const char *path, h5_state state, end_matter *end, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
-    hid_t id = access < 0 ? -1 : H5Fopen(path, flags, access);
+    const bool ok = access >= 0 && (!end || h5_end_driver(access, end));
+    hid_t id = ok ? H5Fopen(path, flags, access) : -1;
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
     h5_release(access);
@@ -186,6 +114,40 @@ sr_status h5_start_swmr(h5_id file, sr_failure *why) {
 sr_status h5_flush(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
     return end_written(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, file, "flush", why);
+}
+
+/* What the log of a file that is written does, between h5_quiet and the end. */
+static sr_status log_does(h5_id file, bool begin, bool sync, sr_failure *why) {
+    char path[REASON_SIZE] = "";
+    h5_errors q = h5_quiet();
+    h5_outcome *o = outcome_of(file);
+    if (o && o->log && !o->failed &&
+        !(begin ? file_log_begin(o->log, sync) : file_log_commit(o->log, 0)))
+        o->failed = errno;
+    H5Fget_name(file, path, sizeof path);
+    return check_outcome(h5_end(q, true, why, SR_LIBRARY, file, NULL, "write"), o, path, why);
+}
+
+sr_status h5_begin_log(h5_id file, bool sync, sr_failure *why) {
+    return log_does(file, true, sync, why);
+}
+
+sr_status h5_commit(h5_id file, sr_failure *why) {
+    return log_does(file, false, false, why);
+}
+
+void h5_hold(h5_id file, bool hold) {
+    h5_errors q = h5_quiet();
+    h5_outcome *o = outcome_of(file);
+    if (o && o->log) o->log->hold = hold;
+    h5_unquiet(q);
+}
+
+void h5_seal(h5_id file, bool sync) {
+    h5_errors q = h5_quiet();
+    h5_outcome *o = outcome_of(file);
+    if (o && o->log) o->log->seal = true, o->log->sync = sync;
+    h5_unquiet(q);
 }
 
 sr_status h5_close(h5_id file, sr_failure *why) {

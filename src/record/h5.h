@@ -30,7 +30,7 @@ typedef enum {
     H5_REFERENCE_LISTS, /* h5_reference_list */
 } h5_type;
 
-enum { H5_RANK = 4 };
+enum { H5_RANK = 4, H5_PATH_SIZE = 256 };
 
 /* Type and shape of a dataset or attribute. */
 typedef struct h5_shape {
@@ -51,12 +51,24 @@ typedef struct h5_rows {
 /* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program itself. */
 void h5_disown_exit(void);
 
-/* A new file in the 1.10 format; SR_EXISTS when path is there. */
-sr_status h5_create(const char *path, h5_id *file, sr_failure *why);
+/* A new file in the 1.10 format; SR_EXISTS when path is there. logged: by way of a log (file_log.h). */
+sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why);
+/* Of a logged file, once all is declared: from now on the structure goes to the file when it is committed,
+ * all or nothing of it, also where the process is killed and, with sync, where the power fails. */
+sr_status h5_begin_log(h5_id file, bool sync, sr_failure *why);
+/* Values that are written while held go there with the structure, and have a second copy in the end. Until
+ * the log begins all are held. */
+void h5_hold(h5_id file, bool hold);
+sr_status h5_commit(h5_id file, sr_failure *why);
+/* Closing will be the end of the run: the file gets its end matter for good. */
+void h5_seal(h5_id file, bool sync);
 /* How a file is opened for reading: one that was closed; one whose writer is alive or died (SWMR);
  * the same that lost its end, where it does not help to read a damaged spot again. */
 typedef enum { H5_CLOSED, H5_GROWING, H5_CUT } h5_state;
-sr_status h5_open(const char *path, h5_state state, h5_id *file, sr_failure *why);
+/* end: its end matter, which must stay until the file is closed; NULL: nobody looked for one. */
+struct end_matter;
+sr_status h5_open(const char *path, h5_state state, struct end_matter *end, h5_id *file,
+                  sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
 /* What is written from now on goes nowhere. After a failed write: HDF5's exit handler, which is the
  * program's and stays, would try again and crash. */
@@ -88,6 +100,8 @@ sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why);
 
 /* Writing to what was declared. */
+/* What is written to it goes to the file at once. H5Fstart_swmr_write forgets it: behind that. */
+sr_status h5_make_direct(h5_id *set, sr_failure *why);
 sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why);
 sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void *buffer,
                         sr_failure *why);
@@ -98,6 +112,10 @@ sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer,
 int64_t h5_file_bytes(h5_id file); /* that are there now */
 /* Every value of a dataset that is of fixed size is stored: memory may be taken for all of them. */
 sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why);
+/* Where HDF5's part of a closed file ends. */
+int64_t h5_end_of(h5_id file);
+/* The path of an object whose header begins in these bytes; false when there is none. */
+bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]);
 /* Also true where damage hides whether it is there: opening it then tells what is damaged. */
 bool h5_has(h5_id file, const char *path);
 /* cache: bytes of chunks that are kept between two reads; 0: chunks go straight into the reader's

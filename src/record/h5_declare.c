@@ -101,6 +101,20 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
     return status;
 }
 
+sr_status h5_make_direct(h5_id *set, sr_failure *why) {
+    char name[H5_NAME_SIZE] = "";
+    if (*set <= 0) return SR_OK;
+    h5_errors q = h5_quiet();
+    hid_t file = H5Iget_file_id(*set), access = H5Pcreate(H5P_DATASET_ACCESS), id = -1;
+    const bool ok = H5Iget_name(*set, name, sizeof name) > 0 && h5_release(*set) &&
+                    H5Pset_chunk_cache(access, 0, 0, 1) >= 0;
+    if (ok) id = H5Dopen2(file, name, access);
+    *set = id < 0 ? 0 : id;
+    sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, file, name, "open dataset");
+    h5_release(access), h5_release(file);
+    return status;
+}
+
 sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *why) {
     h5_errors q = h5_quiet();
     bool ok = H5Lcreate_hard(file, object, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0;

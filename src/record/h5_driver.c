@@ -1,5 +1,5 @@
 /* h5_driver.c -- the file under what is being written: plain reads and writes at places, as HDF5's own
- * driver makes them, but
+ * driver makes them, or by way of a log (file_log.c), but
  *
  * - only by the process that created it. A process forked from it has the library's state of the file
  *   too, and the library's exit handler would write that over what the first one has written since;
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_log.h"
 #include "h5_inner.h"
 
 typedef struct driver_file {
@@ -45,7 +46,9 @@ static herr_t lose(driver_file *f) {
 }
 
 void h5_outcome_release(h5_outcome *o) {
-    if (--o->users == 0) H5free_memory(o);
+    if (--o->users > 0) return;
+    if (o->log) file_log_free(o->log);
+    H5free_memory(o->log), H5free_memory(o);
 }
 
 static driver_file *allocate(void) {
@@ -58,24 +61,34 @@ static driver_file *allocate(void) {
     return NULL;
 }
 
+static bool add_log(h5_outcome *o) {
+    if ((o->log = H5allocate_memory(sizeof *o->log, false))) file_log_init(o->log, o->fd);
+    return o->log != NULL;
+}
+
 static void release(driver_file *f) {
     h5_outcome_release(f->outcome);
     H5free_memory(f);
 }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
-    (void)access, (void)most;
+    (void)most;
     struct stat s;
     driver_file *f = allocate();
     const int how = (flags & H5F_ACC_RDWR ? O_RDWR : O_RDONLY) |
                     (flags & H5F_ACC_TRUNC ? O_TRUNC : 0) | (flags & H5F_ACC_CREAT ? O_CREAT : 0) |
                     (flags & H5F_ACC_EXCL ? O_EXCL : 0);
     if (!f) return NULL;
+    const bool *logged = H5Pget_driver_info(access);
     *f->outcome = (h5_outcome){.fd = open(name, how | O_CLOEXEC, 0666), .users = 1};
     if (f->outcome->fd < 0 || fstat(f->outcome->fd, &s) != 0) {
         push("open");
         if (f->outcome->fd >= 0) close(f->outcome->fd);
         release(f);
+        return NULL;
+    }
+    if (logged && *logged && !add_log(f->outcome)) {
+        close(f->outcome->fd), release(f);
         return NULL;
     }
     f->owner = getpid();
@@ -86,6 +99,9 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
 
 static herr_t driver_close(H5FD_t *file) {
     driver_file *f = (driver_file *)file;
+    file_log *l = is_ours(f) ? f->outcome->log : NULL;
+    if (l && !(l->seal ? file_log_seal(l, f->end_of_space) : file_log_commit(l, f->end_of_space)))
+        lose(f);
     if (close(f->outcome->fd) != 0 && is_ours(f)) lose(f);
     release(f);
     return 0;
@@ -98,10 +114,12 @@ static int driver_compare(const H5FD_t *one, const H5FD_t *other) {
 }
 
 static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
-    (void)file;
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE |
-             H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
+             H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
+             H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+    /* of a file with a log each piece of structure comes by itself */
+    const driver_file *f = (const driver_file *)file;
+    if (!f || !f->outcome->log) *flags |= H5FD_FEAT_ACCUMULATE_METADATA;
     return 0;
 }
 
@@ -127,21 +145,16 @@ static herr_t driver_handle(H5FD_t *file, hid_t access, void **handle) {
     return 0;
 }
 
+/* Zeros behind the end, where a log may be. */
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
                           void *buffer) {
     const driver_file *f = (const driver_file *)file;
-    char *to = buffer;
+    const haddr_t left = at < f->end_of_file ? f->end_of_file - at : 0;
+    const size_t there = size < left ? size : (size_t)left;
     (void)type, (void)transfer;
-    while (size > 0) {
-        const ssize_t got = pread(f->outcome->fd, to, size, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return push("read");
-        if (got == 0) { /* behind the end */
-            memset(to, 0, size);
-            return 0;
-        }
-        to += got, at += (haddr_t)got, size -= (size_t)got;
-    }
+    if (!end_matter_read(f->outcome->fd, at, buffer, there)) return push("read");
+    memset((char *)buffer + there, 0, size - there);
+    if (f->outcome->log) file_log_patch(f->outcome->log, at, buffer, size);
     return 0;
 }
 
@@ -149,21 +162,24 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_
                            const void *buffer) {
     driver_file *f = (driver_file *)file;
     const char *from = buffer;
-    (void)type, (void)transfer;
+    (void)transfer;
+    if (at + size > f->end_of_file) f->end_of_file = at + size;
+    if (f->outcome->log && is_ours(f))
+        return file_log_write(f->outcome->log, type != H5FD_MEM_DRAW, at, buffer, size) ? 0
+                                                                                        : lose(f);
     while (size > 0 && is_ours(f)) {
         const ssize_t put = pwrite(f->outcome->fd, from, size, (off_t)at);
         if (put < 0 && errno == EINTR) continue;
         if (put < 0) return lose(f);
         from += put, at += (haddr_t)put, size -= (size_t)put;
     }
-    if (at > f->end_of_file) f->end_of_file = at;
     return 0;
 }
 
 static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
     driver_file *f = (driver_file *)file;
     (void)transfer, (void)closing;
-    if (f->end_of_space == f->end_of_file) return 0;
+    if (f->end_of_space == f->end_of_file || f->outcome->log) return 0;
     if (is_ours(f) && ftruncate(f->outcome->fd, (off_t)f->end_of_space) != 0) return lose(f);
     f->end_of_file = f->end_of_space;
     return 0;
@@ -186,6 +202,7 @@ static const H5FD_class_t driver = {
     .name = "statrec",
     .maxaddr = ((haddr_t)1 << 63) - 1,
     .fc_degree = H5F_CLOSE_WEAK,
+    .fapl_size = sizeof(bool),
     .open = driver_open,
     .close = driver_close,
     .cmp = driver_compare,
@@ -202,8 +219,8 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-bool h5_own_driver(hid_t access) {
+bool h5_own_driver(hid_t access, bool logged) {
     const hid_t id = H5FDregister(&driver);
-    const bool ok = id >= 0 && H5Pset_driver(access, id, NULL) >= 0;
+    const bool ok = id >= 0 && H5Pset_driver(access, id, &logged) >= 0;
     return h5_release(id) && ok; /* the list has it */
 }

@@ -1,4 +1,4 @@
-/* h5_inner.h -- what the files under h5.h share: h5.c (errors, files, rows, reading), h5_guard.c
+/* h5_inner.h -- what the files under h5.h share: h5.c (files, rows, reading), h5_errors.c, h5_guard.c
  * (what is opened for reading), h5_declare.c, h5_driver.c and h5_types.c. They and this header are the
  * only users of hdf5.h, and nobody else includes it. */
 #ifndef RECORD_H5_INNER_H
@@ -7,6 +7,8 @@
 #include <hdf5.h>
 
 #include "h5.h"
+
+struct end_matter;
 
 enum { H5_NAME_SIZE = 256 };
 
@@ -47,11 +49,14 @@ extern const char h5_guard_name[]; /* function's name of its reasons on the stac
 /* h5_driver.c: what became of the writes to a file that is opened with h5_own_driver's list; what
  * H5Fget_vfd_handle leads to. */
 typedef struct h5_outcome {
-    int fd;     /* first, as with HDF5's own driver */
-    int failed; /* errno of the first write that failed, after which there are none */
-    int users;  /* the open file, and who still wants to know */
+    int fd;               /* first, as with HDF5's own driver */
+    int failed;           /* errno of the first write that failed, after which there are none */
+    int users;            /* the open file, and who still wants to know */
+    struct file_log *log; /* NULL: what is written goes to its place */
 } h5_outcome;
-bool h5_own_driver(hid_t access);
+bool h5_own_driver(hid_t access, bool logged);
 void h5_outcome_release(h5_outcome *o);
+/* h5_end_driver.c: the file is read by its end matter. */
+bool h5_end_driver(hid_t access, struct end_matter *end);
 
 #endif

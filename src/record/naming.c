@@ -162,9 +162,11 @@ sr_status naming_check(const sr_recorder *r, sr_failure *why) {
 sr_status naming_publish(sr_recorder *r, sr_failure *why) {
     if (!same_file(r->part, r->device, r->inode))
         return sr_fail(why, SR_IO, "%s: removed or replaced while recording", r->part);
-    sr_status status = durable_synchronise(r->part, why);
+    const bool sync = r->options.sync != SR_SYNC_NONE;
+    sr_status status = sync ? durable_synchronise(r->part, why) : SR_OK;
     if (status != SR_OK) return status;
     bool replace = r->replaces && same_file(r->path, r->old_device, r->old_inode);
     int failed = replace ? rename(r->part, r->path) : rename_new(r->part, r->path);
-    return failed ? fail_rename(r, why) : SR_OK;
+    if (failed) return fail_rename(r, why);
+    return sync ? durable_directory(r->path, why) : SR_OK;
 }

@@ -81,11 +81,11 @@ bool reader_looks_again(const char *path, bool live, const sr_failure *why, int 
 }
 
 /* A writer that is alive may have told of space before it takes it. */
-sr_status reader_check_live_bytes(const char *path, bool *unfinished, int64_t *cut_at,
-                                  sr_failure *why) {
+sr_status reader_check_live_bytes(const char *path, const end_matter *e, bool *unfinished,
+                                  int64_t *cut_at, sr_failure *why) {
     for (int looks = 0;; looks++) {
         const bool live = alive_is_held(path);
-        sr_status status = reader_check_bytes(path, unfinished, cut_at, why);
+        sr_status status = reader_check_bytes(path, e, unfinished, cut_at, why);
         if (status != SR_OK || !*cut_at || !live) return status;
         if (looks + 1 == LOOKS) *cut_at = 0;
         pause_a_little(looks);

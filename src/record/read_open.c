@@ -381,7 +381,11 @@ static void note_cut(sr_runfile *f) {
 }
 
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
-    sr_status status = reader_open_file(f->path, &f->unfinished, &f->cut_at, &f->shelf->file, why);
+    sr_status status = reader_load_end(f, why);
+    if (status == SR_OK)
+        status =
+            reader_open_file(f->path, f->end, &f->unfinished, &f->cut_at, &f->shelf->file, why);
+    if (status == SR_OK) status = reader_tell_end(f, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) note_cut(f);
@@ -453,6 +457,8 @@ void sr_run_close(sr_runfile *f) {
     if (!f) return;
     reader_leave(f);
     if (f->shelf) h5_close(f->shelf->file, NULL);
+    if (f->end) end_matter_free(f->end);
+    free(f->end);
 #define FREE(name) free_text(f->info.name);
     RUN_TEXTS(FREE)
 #undef FREE

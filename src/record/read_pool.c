@@ -18,11 +18,12 @@ struct reader_pool {
     int files;
 };
 
-sr_status reader_open_file(const char *path, bool *unfinished, int64_t *cut_at, h5_id *file,
-                           sr_failure *why) {
-    sr_status status = reader_check_live_bytes(path, unfinished, cut_at, why);
+sr_status reader_open_file(const char *path, end_matter *end, bool *unfinished, int64_t *cut_at,
+                           h5_id *file, sr_failure *why) {
+    sr_status status = reader_check_live_bytes(path, end, unfinished, cut_at, why);
     const h5_state state = *cut_at ? H5_CUT : *unfinished ? H5_GROWING : H5_CLOSED;
-    return status == SR_OK ? h5_open(path, state, file, why) : status;
+    if (status != SR_OK) return status;
+    return h5_open(path, state, end->kind == END_NONE ? NULL : end, file, why);
 }
 
 static void rest(const sr_runfile *f) {
@@ -69,7 +70,7 @@ sr_status reader_wake(const sr_runfile *f, sr_failure *why) {
     if (f->shelf->file || !f->shelf->pool) return SR_OK;
     char *path = find_again(f, why);
     if (!path) return SR_IO;
-    sr_status status = reader_open_file(path, &unfinished, &cut_at, &f->shelf->file, why);
+    sr_status status = reader_open_file(path, f->end, &unfinished, &cut_at, &f->shelf->file, why);
     if (status == SR_OK) enter(f);
     free(path);
     return status;

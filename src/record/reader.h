@@ -4,6 +4,7 @@
 #define RECORD_READER_H
 
 #include "dataset_layout.h"
+#include "end_matter.h"
 #include "h5.h"
 #include "site_names.h"
 #include "statrec/runfile.h"
@@ -56,6 +57,7 @@ typedef struct reader_shelf {
 /* Something that was found damaged when the file was opened. */
 typedef struct reader_damage {
     struct reader_damage *next;
+    bool mended; /* nothing is lost by it */
     char text[SR_FAILURE_TEXT];
 } reader_damage;
 
@@ -81,6 +83,7 @@ typedef struct reader_declared {
 } reader_declared;
 
 struct sr_runfile {
+    end_matter *end; /* behind const: what of it was looked at */
     char *path;
     bool unfinished;  /* opened for SWMR reading */
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
@@ -102,10 +105,17 @@ struct sr_runfile {
 };
 
 /* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
-sr_status reader_check_bytes(const char *path, bool *unfinished, int64_t *cut_at, sr_failure *why);
+sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished,
+                             int64_t *cut_at, sr_failure *why);
+/* read_end.c: fills end; what it mends of the file, and what is wrong with itself, becomes damage. Once
+ * the file is open, and check: all that nobody has read. */
+sr_status reader_load_end(sr_runfile *f, sr_failure *why);
+sr_status reader_tell_end(sr_runfile *f, sr_failure *why);
+void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
+                      void *context);
 /* read_live.c: the same of a file that may be growing. */
-sr_status reader_check_live_bytes(const char *path, bool *unfinished, int64_t *cut_at,
-                                  sr_failure *why);
+sr_status reader_check_live_bytes(const char *path, const end_matter *e, bool *unfinished,
+                                  int64_t *cut_at, sr_failure *why);
 /* The one of its two names that a run file has; malloc'd, NULL: none. */
 char *reader_choose_path(const char *path, sr_failure *why);
 /* Whether somebody writes the file of either name. Looks again: after a failure, and a pause; live: it
@@ -122,8 +132,8 @@ sr_status reader_wake(const sr_runfile *f, sr_failure *why);
 sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why);
 void reader_leave(sr_runfile *f);
 /* Opens the file at path; *cut_at and *unfinished as reader_check_bytes. */
-sr_status reader_open_file(const char *path, bool *unfinished, int64_t *cut_at, h5_id *file,
-                           sr_failure *why);
+sr_status reader_open_file(const char *path, end_matter *end, bool *unfinished, int64_t *cut_at,
+                           h5_id *file, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);

@@ -1,6 +1,7 @@
 /* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
  * r->failure and turns every later call into nothing. */
 #include "recorder.h"
+#include "durable.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,14 +63,16 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
     const sr_options *o = &r->options;
     if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
         o->size_limit < 0 || o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 ||
-        !(o->overhead >= 0) || (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
-        return sr_fail(why, SR_USAGE,
-                       "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
-                       "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, ranks of %zu "
-                       "bytes",
-                       (long long)o->vectors_every, (long long)o->planned_steps,
-                       (long long)o->size_limit, (long long)o->flush_steps, o->flush_seconds,
-                       o->threads, o->overhead, o->ranks ? strlen(o->ranks) : 0);
+        !(o->overhead >= 0) || (unsigned)o->sync > SR_SYNC_NONE ||
+        (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
+        return sr_fail(
+            why, SR_USAGE,
+            "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
+            "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, sync %d, ranks "
+            "of %zu bytes",
+            (long long)o->vectors_every, (long long)o->planned_steps, (long long)o->size_limit,
+            (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead, (int)o->sync,
+            o->ranks ? strlen(o->ranks) : 0);
     return SR_OK;
 }
 
@@ -339,8 +342,10 @@ sr_status recorder_start(sr_recorder *r) {
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
+    w->sync = r->options.sync;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
-    r->started = writer_declare(w, &r->info, &r->failure) == SR_OK;
+    r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
+                 (w->sync != SR_SYNC_FLUSH || durable_directory(r->part, &r->failure) == SR_OK);
     r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);

@@ -45,6 +45,7 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.running = reader_has_column(f, &run_running_step), o.overhead = 0;
     o.scalars = has_any(f, run_scalars, SR_SCALAR_COUNT);
     o.vectors = has_any(f, run_vectors, SR_VECTOR_COUNT);
+    o.sync = SR_SYNC_CLOSE;
     o.vectors_every = 1, o.planned_steps = info->steps;
     o.spectra = reader_has_column(f, &run_spectra_step);
     o.final = has_any(f, run_finals, SR_FINAL_COUNT) || h5_has(reader_file(f), "/final/batches");

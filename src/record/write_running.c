@@ -5,8 +5,10 @@
 
 static sr_status write_step(run_writer *w, int64_t row, int64_t step, sr_failure *why) {
     const h5_rows one = {.first = row, .count = 1, .columns = 1, .stride = 1};
+    h5_hold(w->file, true);
     sr_status status = h5_write_rows(w->running.step_set, &one, H5_INT64, &step, why);
-    return status == SR_OK ? h5_flush(w->file, why) : status;
+    h5_hold(w->file, false);
+    return writer_commit(w, status, why);
 }
 
 sr_status writer_put_running(run_writer *w, int64_t step, const double *const value[RUN_RUNNING],
@@ -22,7 +24,7 @@ sr_status writer_put_running(run_writer *w, int64_t step, const double *const va
         if (r->written < SR_RUNNING_KEPT) status = h5_extend(r->set[i], row + 1, why);
         if (status == SR_OK) status = h5_write_rows(r->set[i], &rows, H5_FLOAT64, value[i], why);
     }
-    if (status == SR_OK) status = h5_flush(w->file, why);
+    status = writer_commit(w, status, why);
     if (status == SR_OK) status = write_step(w, row, step, why);
     if (status == SR_OK) r->written++, r->last = step;
     return writer_keep(w, status);

@@ -17,7 +17,9 @@ sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why) {
     sr_status status = append_row(s->rows_set, s->written, l->sites, H5_INT64, s->rows, why);
     for (int i = 0; i < SR_SPECTRUM_COUNT && status == SR_OK; i++)
         status = append_row(s->set[i], s->written, l->width, H5_FLOAT64, s->value[i], why);
+    h5_hold(w->file, true);
     if (status == SR_OK) status = append_row(s->step_set, s->written, 1, H5_INT64, &step, why);
+    h5_hold(w->file, false);
     if (status == SR_OK) s->written++;
     return status;
 }
@@ -25,8 +27,10 @@ sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why) {
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
                            sr_failure *why) {
     sr_status status = SR_OK;
+    h5_hold(w->file, true);
     for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK && w->layout.sites > 0; i++)
         status = h5_write_all(w->final_set[i], H5_FLOAT64, 0, value[i], why);
-    if (status != SR_OK) return status;
-    return h5_write_all(w->final_batches_set, H5_INT64, 0, &batches, why);
+    if (status == SR_OK) status = h5_write_all(w->final_batches_set, H5_INT64, 0, &batches, why);
+    h5_hold(w->file, false);
+    return status;
 }

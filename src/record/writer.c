@@ -27,7 +27,7 @@ sr_status writer_keep(run_writer *w, sr_status status) {
 
 sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
     *w = (run_writer){.path = path, .evals.capacity = EVAL_CAPACITY, .running.last = -1};
-    return writer_keep(w, h5_create(path, &w->file, why));
+    return writer_keep(w, h5_create(path, true, &w->file, why));
 }
 
 /* -- memory ---------------------------------------------------------------------------------- */
@@ -99,6 +99,18 @@ static sr_status reserve_space(run_writer *w, sr_failure *why) {
     return sr_fail(why, SR_IO, "%s: %s", w->path, strerror(errno));
 }
 
+/* Steps are held while they are written (append_steps): HDF5 must not keep them back. */
+static sr_status make_steps_direct(run_writer *w, sr_failure *why) {
+    h5_id *const set[] = {&w->step_int_set[0], &w->vector_step_set, &w->eval_step_set,
+                          &w->spectra.step_set, &w->running.step_set};
+    sr_status status = SR_OK;
+    for (size_t i = 0; i < sizeof set / sizeof *set && status == SR_OK; i++)
+        status = h5_make_direct(set[i], why);
+    for (int i = 0; i < w->embeddings && status == SR_OK; i++)
+        status = h5_make_direct(&w->embedding[i].step, why);
+    return status;
+}
+
 sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why) {
     sr_status status = allocate_rows(w, why);
     if (status != SR_OK) return status;
@@ -106,6 +118,8 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
     if (status == SR_OK) status = writer_declare_file(w, info, why);
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = h5_start_swmr(w->file, why);
+    if (status == SR_OK) status = make_steps_direct(w, why);
+    if (status == SR_OK) status = h5_begin_log(w->file, w->sync == SR_SYNC_FLUSH, why);
     w->ready = status == SR_OK;
     return writer_keep(w, status);
 }
@@ -122,6 +136,15 @@ static sr_status append(h5_id set, const row_block *b, h5_type type, const void 
     h5_rows r = {.first = b->written, .count = b->count, .columns = 1, .stride = 1};
     sr_status status = h5_extend(set, b->written + b->count, why);
     return status == SR_OK ? h5_write_rows(set, &r, type, rows, why) : status;
+}
+
+/* Steps of rows: without them the rows of all other columns are lost. */
+static sr_status append_steps(run_writer *w, h5_id set, const row_block *b, const int64_t *step,
+                              sr_failure *why) {
+    h5_hold(w->file, true);
+    sr_status status = append(set, b, H5_INT64, step, why);
+    h5_hold(w->file, false);
+    return status;
 }
 
 static sr_status write_scalars(run_writer *w, sr_failure *why) {
@@ -159,7 +182,8 @@ static sr_status write_steps(run_writer *w, sr_failure *why) {
     row_block *b = &w->steps;
     if (b->count == 0) return SR_OK;
     sr_status status = SR_OK;
-    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
+    status = append_steps(w, w->step_int_set[0], b, w->step_int[0], why);
+    for (int i = 1; i < RUN_STEP_INTS && status == SR_OK; i++)
         status = append(w->step_int_set[i], b, H5_INT64, w->step_int[i], why);
     for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
         status = append(w->step_real_set[i], b, H5_FLOAT64, w->step_real[i], why);
@@ -190,7 +214,7 @@ static sr_status write_vector(run_writer *w, int v, sr_failure *why) {
 static sr_status write_vectors(run_writer *w, sr_failure *why) {
     row_block *b = &w->vectors;
     if (b->count == 0) return SR_OK;
-    sr_status status = append(w->vector_step_set, b, H5_INT64, w->vector_step, why);
+    sr_status status = append_steps(w, w->vector_step_set, b, w->vector_step, why);
     for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK; v++)
         if (w->vector_set[v]) status = write_vector(w, v, why);
     if (status == SR_OK) b->written += b->count, b->count = 0;
@@ -200,7 +224,7 @@ static sr_status write_vectors(run_writer *w, sr_failure *why) {
 static sr_status write_evals(run_writer *w, sr_failure *why) {
     row_block *b = &w->evals;
     if (b->count == 0) return SR_OK;
-    sr_status status = append(w->eval_step_set, b, H5_INT64, w->eval_step, why);
+    sr_status status = append_steps(w, w->eval_step_set, b, w->eval_step, why);
     if (status == SR_OK) status = append(w->eval_epoch_set, b, H5_FLOAT64, w->eval_epoch, why);
     for (int i = 0; i < w->metrics && status == SR_OK; i++)
         status = append(w->metric[i].set, b, H5_FLOAT64, w->metric[i].value, why);
@@ -222,7 +246,13 @@ static void carry_row(run_writer *w, int64_t steps, int64_t vectors) {
         if (w->vector[v]) copy_floats(w->vector[v], w->vector[v] + vectors * width, width);
 }
 
-sr_status writer_flush(run_writer *w, sr_failure *why) {
+sr_status writer_commit(run_writer *w, sr_status status, sr_failure *why) {
+    if (status == SR_OK) status = h5_flush(w->file, why);
+    return status == SR_OK ? h5_commit(w->file, why) : status;
+}
+
+/* Waiting rows and their counts, up to the commit. */
+static sr_status write_waiting(run_writer *w, sr_failure *why) {
     const int64_t steps = w->steps.count, vectors = w->vectors.count;
     sr_status status = write_steps(w, why);
     if (status == SR_OK) status = write_vectors(w, why);
@@ -231,10 +261,18 @@ sr_status writer_flush(run_writer *w, sr_failure *why) {
     if (status == SR_OK) status = h5_flush(w->file, why);
     const int64_t committed[COMMITTED_COUNT] = {w->steps.written, w->vectors.written,
                                                 w->evals.written};
+    h5_hold(w->file, true);
     /* The vectors' count goes last: whoever sees a row of vectors sees its step. */
     const int order[COMMITTED_COUNT] = {COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS};
     for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++)
         status = h5_write_all(w->committed_set[order[i]], H5_INT64, 0, &committed[order[i]], why);
+    h5_hold(w->file, false);
+    return status;
+}
+
+sr_status writer_flush(run_writer *w, sr_failure *why) {
+    sr_status status = write_waiting(w, why);
+    if (status == SR_OK) status = h5_commit(w->file, why);
     return writer_keep(w, status);
 }
 
@@ -325,7 +363,9 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
     sr_status status = h5_extend(e->values, e->records + 1, why);
     if (status == SR_OK) status = h5_write_rows(e->values, &row, H5_FLOAT64, values, why);
     if (status == SR_OK) status = h5_extend(e->step, e->records + 1, why);
+    h5_hold(w->file, true);
     if (status == SR_OK) status = h5_write_rows(e->step, &one, H5_INT64, &step, why);
+    h5_hold(w->file, false);
     if (status == SR_OK) e->records++;
     return writer_keep(w, status);
 }
@@ -340,17 +380,25 @@ static sr_status write_text(h5_id set, const char *text, size_t size, sr_failure
     return h5_write_all(set, H5_TEXT, size, field, why);
 }
 
-sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) {
-    sr_status status = writer_flush(w, why);
+static sr_status write_end(run_writer *w, const sr_run_info *end, sr_failure *why) {
+    sr_status status = SR_OK;
     if (status == SR_OK) status = write_text(w->reason_set, end->reason, SR_REASON_SIZE, why);
     if (status == SR_OK)
         status = write_text(w->finished_set, end->finished, RUN_FINISHED_SIZE, why);
     if (status == SR_OK)
         status = write_text(w->digest_set, end->weights_digest, SR_DIGEST_SIZE, why);
     if (status == SR_OK) status = h5_write_all(w->wall_set, H5_FLOAT64, 0, &end->wall_seconds, why);
-    if (status == SR_OK) status = write_text(w->status_set, end->status, SR_STATUS_SIZE, why);
+    return status == SR_OK ? write_text(w->status_set, end->status, SR_STATUS_SIZE, why) : status;
+}
+
+sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) {
+    sr_status status = write_waiting(w, why);
+    h5_hold(w->file, true);
+    if (status == SR_OK) status = write_end(w, end, why);
+    h5_hold(w->file, false);
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) {
+        h5_seal(w->file, w->sync != SR_SYNC_NONE);
         status = h5_close(w->file, why);
         w->file = 0;
     }

@@ -9,6 +9,7 @@
 
 #include "dataset_layout.h"
 #include "h5.h"
+#include "statrec/record.h"
 
 /* Texts of the root's attributes: fields of sr_run_info of the same names. */
 #define RUN_TEXTS(X)                                                                               \
@@ -66,6 +67,7 @@ typedef struct run_writer {
     run_embedding *embedding; /* [embeddings]; owned by the caller */
     int embeddings;
     int64_t flush_steps;
+    sr_sync sync;
     bool ready, broken; /* broken: a write failed, HDF5 must not be touched again */
 
     h5_id step_int_set[RUN_STEP_INTS], step_real_set[RUN_STEP_REALS];
@@ -132,6 +134,8 @@ sr_status writer_put_running(run_writer *w, int64_t step, const double *const va
 /* status; after a failure HDF5 is left alone. */
 sr_status writer_keep(run_writer *w, sr_status status);
 
+/* Unless it failed before: all that was written so far goes to the file, structure last. */
+sr_status writer_commit(run_writer *w, sr_status status, sr_failure *why);
 /* Waiting rows into the file, one H5Fflush, then the committed counts. */
 sr_status writer_flush(run_writer *w, sr_failure *why);
 

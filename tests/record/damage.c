@@ -32,6 +32,12 @@ char *damage_load(const char *path, size_t *size) {
     return bytes;
 }
 
+size_t damage_end(const char *bytes) {
+    size_t end = 0;
+    for (int i = 7; i >= 0; i--) end = end << 8 | (unsigned char)bytes[28 + i];
+    return end;
+}
+
 void damage_store(const char *path, const char *bytes, size_t size) {
     FILE *f = fopen(path, "wb");
     assert_non_null(f);

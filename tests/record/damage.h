@@ -9,6 +9,8 @@
 /* The sample run with so many steps, an evaluation after every tenth; replaces what is there. */
 void damage_make_run(const char *path, int64_t steps);
 /* All bytes of a file, to be freed; a file of these bytes. */
+/* Where HDF5's part ends, of a run file's bytes. */
+size_t damage_end(const char *bytes);
 char *damage_load(const char *path, size_t *size);
 void damage_store(const char *path, const char *bytes, size_t size);
 /* Opens, checks, reads everything and recovers: what is refused is refused in one line with a reason.

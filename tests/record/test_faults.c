@@ -62,7 +62,8 @@ static void put_raw(sr_recorder *r, int64_t step, const int id[2], int merged) {
 static sr_recorder *create_raw(const char *path, bool resume, int id[2], int *merged,
                                sr_failure *why) {
     sr_options o = SR_OPTIONS_DEFAULT;
-    o.flush_steps = 3, o.overhead = 1000, o.ranks = "rank 0 of 2", o.resume = resume;
+    o.sync = SR_SYNC_NONE, o.flush_steps = 3, o.overhead = 1000, o.ranks = "rank 0 of 2",
+    o.resume = resume;
     sr_recorder *r = sample_create(path, &o, why);
     if (!r) return NULL;
     *merged = sr_add_site(r, &SR_INIT(sr_site, .name = "merged", .family = SR_FAMILY_PN, .width = 5,
@@ -165,7 +166,7 @@ static void write_limited(const char *path, rlim_t limit) {
     if (!limit_files(limit)) _exit(20);
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
-    o.flush_steps = 8, o.planned_steps = 150;
+    o.sync = SR_SYNC_NONE, o.flush_steps = 8, o.planned_steps = 150;
     sr_recorder *r = sample_create(path, &o, &why);
     if (!r) _exit(why.status == SR_IO ? 10 : 21);
     sr_status status = sample_steps(r, 1, 150, 10);
@@ -202,7 +203,7 @@ static void test_full_disk(void **state) {
     snprintf(path, sizeof path, "%s/full.h5", folder);
     snprintf(part, sizeof part, "%s/full.h5.part", folder);
     int finished = 0, failed = 0, readable = 0;
-    for (rlim_t limit = 0; limit < 400000 && finished < 2; limit += 4099) {
+    for (rlim_t limit = 0; limit < 600000 && finished < 2; limit += 4099) {
         fflush(NULL);
         pid_t child = fork();
         assert_true(child >= 0);

@@ -150,6 +150,7 @@ static void a_writer_may_finish(void **state) {
     o.vectors_every = 2, o.flush_steps = 1;
     sr_recorder *r = sample_begin(path_of(FILES), &o);
     assert_int_equal(sample_steps(r, 0, 3, 2), SR_OK);
+    assert_int_equal(sr_flush(r), SR_OK);
     unlink(path_of(0));
     snprintf(part, sizeof part, "%s.part", path_of(FILES));
     snprintf(to, sizeof to, "%s.part", path_of(0));

@@ -204,7 +204,7 @@ static void test_recovered(void **state) {
     sr_failure why = {0};
     sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
     sr_options o = options();
-    o.flush_steps = 1;
+    o.flush_steps = 1, o.sync = SR_SYNC_CLOSE;
     const char *path = sample_path("broken.h5"), *to = sample_path("mended.h5");
     sr_recorder *r = create(path, &o);
     put_steps(r, 1, 10);

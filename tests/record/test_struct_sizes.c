@@ -103,7 +103,8 @@ static const sr_options whole_options = {sizeof(sr_options),
                                          false,
                                          true,
                                          0.5,
-                                         "rank 0 of 4"};
+                                         "rank 0 of 4",
+                                         SR_SYNC_NONE};
 static const sr_site whole_site = {sizeof(sr_site), "s",         "bn", "conv", SR_FAMILY_SIGMA,
                                    WIDTH,           3,           2,    1e-3,   0.5,
                                    "batch",         "mu,sigma2", "",   true,   SR_REPEAT_MERGE};

@@ -16,7 +16,7 @@ enum { EVERY = 2, FLUSH = 8 };
 static void write_run(const char *path, int64_t steps, long pause_us) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
-    o.vectors_every = EVERY, o.flush_steps = FLUSH;
+    o.vectors_every = EVERY, o.flush_steps = FLUSH, o.sync = SR_SYNC_CLOSE;
     struct timespec pause = {0, pause_us * 1000};
     sr_recorder *r = sample_create(path, &o, NULL);
     for (int64_t i = 1; i <= steps && sample_steps(r, i, i, 5) == SR_OK; i++)
@@ -132,7 +132,7 @@ static void test_abandon(void **state) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
-    o.vectors_every = EVERY, o.flush_steps = FLUSH;
+    o.vectors_every = EVERY, o.flush_steps = FLUSH, o.sync = SR_SYNC_CLOSE;
     sr_recorder *r = sample_create(sample_path("left.h5"), &o, &why);
     assert_non_null(r);
     check_ok(sample_steps(r, 1, 3 * FLUSH + 5, 0), sr_failed(r));

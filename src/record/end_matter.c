@@ -1,0 +1,341 @@
+/* end_matter.c -- see end_matter.h.
+ *
+ * All numbers are little-endian: copies, one after the other; the table; the foot.
+ *
+ * An entry of the table, in the order of places: place and, in its highest byte, kind [8], length [4], sum
+ * [4]. The foot: mark [16], version [4], kind [4], bytes of the end matter [8], end of HDF5's part [8],
+ * entries [4], sum of the gaps [4], 0 [8], sum of the table [4], sum of the 60 bytes before it [4].
+ */
+#include "end_matter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FOOT = 64, ENTRY = 16, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 18 };
+
+static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";
+
+static void put_number(unsigned char *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint64_t get_number(const unsigned char *at, int bytes) {
+    uint64_t value = 0;
+    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
+    return value;
+}
+
+/* -- making ---------------------------------------------------------------------------------- */
+
+static bool belongs(const extent *e, end_kind kind, bool all) {
+    if (kind == END_SEAL) return true;
+    return e->copy && (e->changed || (all && e->kind == EXTENT_STRUCTURE));
+}
+
+static void put_foot(unsigned char *foot, end_kind kind, size_t size, uint64_t end, size_t count,
+                     uint32_t gaps, const crc_table *table) {
+    memcpy(foot, mark, sizeof mark);
+    put_number(foot + 16, VERSION, 4), put_number(foot + 20, kind, 4);
+    put_number(foot + 24, size, 8), put_number(foot + 32, end, 8);
+    put_number(foot + 40, count, 4), put_number(foot + 44, gaps, 4), put_number(foot + 48, 0, 8);
+    put_number(foot + 56, crc_add(table, 0, foot - count * ENTRY, count * ENTRY), 4);
+    put_number(foot + 60, crc_add(table, 0, foot, 60), 4);
+}
+
+unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_table *table,
+                               uint64_t end, uint32_t gaps, size_t *size) {
+    size_t structure = 0, copies = 0, count = 0;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->e[i].kind == EXTENT_STRUCTURE) structure += m->e[i].length;
+    const bool all = structure <= LOG_BYTES;
+    for (size_t i = 0; i < m->count; i++)
+        if (belongs(&m->e[i], kind, all)) count++, copies += m->e[i].copy ? m->e[i].length : 0;
+    *size = copies + count * ENTRY + FOOT;
+    unsigned char *bytes = malloc(*size);
+    if (!bytes) return NULL;
+    unsigned char *copy = bytes, *entry = bytes + copies;
+    for (size_t i = 0; i < m->count; i++) {
+        const extent *e = &m->e[i];
+        if (!belongs(e, kind, all)) continue;
+        put_number(entry, e->at | (uint64_t)e->kind << 56, 8), put_number(entry + 8, e->length, 4);
+        put_number(entry + 12, e->copy ? crc_add(table, 0, e->copy, e->length) : e->sum, 4);
+        entry += ENTRY;
+        if (e->copy) memcpy(copy, e->copy, e->length), copy += e->length;
+    }
+    put_foot(entry, kind, *size, end, count, gaps, table);
+    return bytes;
+}
+
+/* -- reading bytes --------------------------------------------------------------------------- */
+
+bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size) {
+    unsigned char *to = bytes;
+    while (size) {
+        const ssize_t got = pread(fd, to, size, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return false;
+        if (got == 0) break;
+        to += got, at += (uint64_t)got, size -= (size_t)got;
+    }
+    memset(to, 0, size);
+    return true;
+}
+
+/* Bytes of a file that were read at once: most of what is asked for lies close together. */
+typedef struct window {
+    int fd;
+    uint64_t at;
+    size_t size;
+    unsigned char *bytes; /* [WINDOW]; NULL: no memory */
+} window;
+
+static window window_open(int fd) {
+    return (window){.fd = fd, .bytes = malloc(WINDOW)};
+}
+
+/* size <= WINDOW. NULL with errno. */
+static const unsigned char *window_at(window *w, uint64_t at, size_t size) {
+    if (at < w->at || at + size > w->at + w->size) {
+        w->size = 0;
+        if (!end_matter_read(w->fd, at, w->bytes, WINDOW)) return NULL;
+        w->at = at, w->size = WINDOW;
+    }
+    return w->bytes + (at - w->at);
+}
+
+static bool sum_of(const crc_table *table, window *w, uint64_t at, uint64_t size, uint32_t *sum) {
+    while (size) {
+        const size_t part = size < WINDOW ? (size_t)size : WINDOW;
+        const unsigned char *bytes = window_at(w, at, part);
+        if (!bytes) return false;
+        *sum = crc_add(table, *sum, bytes, part);
+        at += part, size -= part;
+    }
+    return true;
+}
+
+static bool sum_gaps(const extent_map *m, const crc_table *table, window *w, uint64_t end,
+                     uint32_t *gaps) {
+    uint64_t done = 0;
+    bool ok = true;
+    *gaps = 0;
+    for (size_t i = 0; i < m->count && ok; i++) {
+        if (m->e[i].at > done && done < end)
+            ok = sum_of(table, w, done, (m->e[i].at < end ? m->e[i].at : end) - done, gaps);
+        done = m->e[i].at + m->e[i].length;
+    }
+    return ok && (done >= end || sum_of(table, w, done, end - done, gaps));
+}
+
+bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps) {
+    window w = window_open(fd);
+    bool ok = w.bytes != NULL;
+    for (size_t i = 0; i < m->count && ok; i++) {
+        extent *e = &m->e[i];
+        e->sum = 0;
+        if (!e->copy) ok = sum_of(table, &w, e->at, e->length, &e->sum);
+    }
+    ok = ok && sum_gaps(m, table, &w, end, gaps);
+    if (!w.bytes) errno = ENOMEM;
+    free(w.bytes);
+    return ok;
+}
+
+/* -- loading --------------------------------------------------------------------------------- */
+
+/* Entries of the table; false where one is impossible. *copies: bytes of the second copies. */
+static bool take_table(end_matter *e, const unsigned char *table, size_t count, uint64_t *copies,
+                       bool *memory) {
+    uint64_t done = 0;
+    *copies = 0;
+    for (size_t i = 0; i < count; i++, table += ENTRY) {
+        const uint64_t at = get_number(table, 7);
+        const uint32_t length = (uint32_t)get_number(table + 8, 4);
+        if (at < done || at + length > e->end || !table[7] || table[7] > EXTENT_STRUCTURE)
+            return false;
+        extent *x = extent_map_append(&e->map);
+        if (!x) return *memory = false;
+        *x = (extent){.at = at, .length = length, .kind = table[7]};
+        x->sum = (uint32_t)get_number(table + 12, 4);
+        if (x->kind != EXTENT_VALUES) *copies += length;
+        done = at + length;
+    }
+    return true;
+}
+
+/* The table before the foot, by which the copies must have `left` bytes. */
+static bool load_table(end_matter *e, int fd, const unsigned char *foot, uint64_t length,
+                       bool *memory) {
+    const uint64_t count = get_number(foot + 40, 4);
+    uint64_t copies;
+    if (count * ENTRY > length - FOOT) return false;
+    unsigned char *table = malloc(count * ENTRY + 1);
+    if (!table) return *memory = false;
+    bool ok = end_matter_read(fd, e->size - FOOT - count * ENTRY, table, count * ENTRY) &&
+              crc_add(&e->table, 0, table, count * ENTRY) == get_number(foot + 56, 4) &&
+              take_table(e, table, count, &copies, memory) &&
+              copies == length - FOOT - count * ENTRY;
+    free(table);
+    return ok;
+}
+
+/* Holds one extent of the structure against its copy [length]. */
+static void compare(end_matter *e, extent *x, unsigned char *copy, const unsigned char *here) {
+    const bool copy_good = crc_add(&e->table, 0, copy, x->length) == x->sum;
+    const bool same = memcmp(copy, here, x->length) == 0;
+    x->looked = true;
+    if (same && copy_good) return;
+    x->bad = true;
+    if (copy_good) {
+        x->changed = true;
+        if ((x->copy = malloc(x->length))) memcpy(x->copy, copy, x->length);
+    } else if (crc_add(&e->table, 0, here, x->length) == x->sum) {
+        x->looked = false;
+    }
+}
+
+/* Copies [size], and what is in their places. False: of a log, not all that was meant. */
+static bool compare_copies(end_matter *e, window *w, unsigned char *copy, bool *memory) {
+    for (size_t i = 0; i < e->map.count; i++) {
+        extent *x = &e->map.e[i];
+        if (x->kind == EXTENT_VALUES) continue;
+        const size_t room = x->length <= WINDOW ? 0 : x->length;
+        unsigned char *large = room ? malloc(room) : NULL;
+        const unsigned char *here = room ? large : window_at(w, x->at, x->length);
+        const bool ok = here && (!room || end_matter_read(w->fd, x->at, large, room));
+        if (ok) compare(e, x, copy, here);
+        free(large);
+        if ((room && !large) || (x->changed && !x->copy)) return *memory = false;
+        if (!ok || (e->kind == END_LOG && x->bad && !x->changed)) return false;
+        copy += x->length;
+    }
+    return true;
+}
+
+static bool load_copies(end_matter *e, int fd, uint64_t at, uint64_t size, bool *memory) {
+    unsigned char *copies = malloc(size + 1);
+    window w = window_open(fd);
+    *memory = copies && w.bytes;
+    const bool ok =
+        *memory && end_matter_read(fd, at, copies, size) && compare_copies(e, &w, copies, memory);
+    free(copies), free(w.bytes);
+    return ok;
+}
+
+static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) {
+    unsigned char foot[FOOT];
+    bool memory = true;
+    if (e->size < FOOT || !end_matter_read(fd, e->size - FOOT, foot, FOOT) ||
+        memcmp(foot, mark, sizeof mark) != 0)
+        return SR_OK;
+    const uint64_t length = get_number(foot + 24, 8);
+    e->gaps = (uint32_t)get_number(foot + 44, 4);
+    e->kind = get_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
+    e->end = get_number(foot + 32, 8);
+    bool ok = crc_add(&e->table, 0, foot, 60) == get_number(foot + 60, 4) && length >= FOOT &&
+              length <= e->size && e->end <= e->size - length &&
+              get_number(foot + 16, 4) == VERSION;
+    ok = ok && load_table(e, fd, foot, length, &memory) &&
+         load_copies(e, fd, e->size - length, length - FOOT - ENTRY * (uint64_t)e->map.count,
+                     &memory);
+    if (ok) return SR_OK;
+    extent_map_free(&e->map);
+    if (!memory) return sr_fail(why, SR_MEMORY, "%s: its end matter", path);
+    e->damaged = e->kind == END_SEAL;
+    e->kind = END_NONE;
+    return SR_OK;
+}
+
+sr_status end_matter_load(end_matter *e, const char *path, sr_failure *why) {
+    struct stat s;
+    *e = (end_matter){0};
+    crc_table_init(&e->table);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &s) != 0) {
+        sr_status status = sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+        if (fd >= 0) close(fd);
+        return status;
+    }
+    e->size = (uint64_t)s.st_size;
+    sr_status status = load(e, fd, path, why);
+    close(fd);
+    return status;
+}
+
+void end_matter_free(end_matter *e) {
+    extent_map_free(&e->map);
+    *e = (end_matter){0};
+}
+
+/* -- using ----------------------------------------------------------------------------------- */
+
+void end_matter_patch(const end_matter *e, uint64_t at, void *bytes, size_t size) {
+    for (size_t i = extent_map_find(&e->map, at); i < e->map.count; i++) {
+        const extent *x = &e->map.e[i];
+        if (x->at >= at + size) return;
+        if (!x->changed) continue;
+        const uint64_t from = x->at > at ? x->at : at;
+        const uint64_t x_end = x->at + x->length, end = x_end < at + size ? x_end : at + size;
+        memcpy((unsigned char *)bytes + (from - at), x->copy + (from - x->at),
+               (size_t)(end - from));
+    }
+}
+
+/* The extent's bytes are these. */
+static void look_at(const end_matter *e, extent *x, const unsigned char *bytes) {
+    x->looked = true;
+    x->bad = crc_add(&e->table, 0, bytes, x->length) != x->sum;
+}
+
+static bool look_in_file(const end_matter *e, extent *x, window *w) {
+    uint32_t sum = 0;
+    if (!sum_of(&e->table, w, x->at, x->length, &sum)) return false;
+    x->looked = true, x->bad = sum != x->sum;
+    return true;
+}
+
+/* What cannot be read is as good as bad. */
+static void look_beyond(const end_matter *e, extent *x, int fd) {
+    window w = window_open(fd);
+    if (!w.bytes || !look_in_file(e, x, &w)) x->bad = true;
+    free(w.bytes);
+}
+
+bool end_matter_agrees(end_matter *e, int fd, uint64_t at, const void *bytes, size_t size,
+                       const extent **bad) {
+    *bad = NULL;
+    if (e->kind != END_SEAL) return true;
+    for (size_t i = extent_map_find(&e->map, at); i < e->map.count; i++) {
+        extent *x = &e->map.e[i];
+        if (x->at >= at + size) break;
+        if (x->kind != EXTENT_VALUES) continue;
+        const bool within = x->at >= at && x->at + x->length <= at + size;
+        if (!x->looked && within) look_at(e, x, (const unsigned char *)bytes + (x->at - at));
+        if (!x->looked) look_beyond(e, x, fd);
+        if (x->bad && !*bad) *bad = x, x->told = true;
+    }
+    return *bad == NULL;
+}
+
+sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failure *why) {
+    *gaps = true;
+    if (e->kind != END_SEAL) return SR_OK;
+    uint32_t sum = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    window w = window_open(fd);
+    bool ok = w.bytes && fd >= 0;
+    for (size_t i = 0; i < e->map.count && ok; i++)
+        if (e->map.e[i].kind == EXTENT_VALUES && !e->map.e[i].looked)
+            ok = look_in_file(e, &e->map.e[i], &w);
+    ok = ok && sum_gaps(&e->map, &e->table, &w, e->end, &sum);
+    *gaps = sum == e->gaps;
+    const int error = w.bytes ? errno : ENOMEM;
+    if (fd >= 0) close(fd);
+    free(w.bytes);
+    if (ok) return SR_OK;
+    return sr_fail(why, error == ENOMEM ? SR_MEMORY : SR_IO, "%s: %s", path, strerror(error));
+}

@@ -1,0 +1,95 @@
+/* extent_map.c -- see extent_map.h. Files grow at their end, so most extents are put behind all others. */
+#include "extent_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void extent_map_free(extent_map *m) {
+    for (size_t i = 0; i < m->count; i++) free(m->e[i].copy);
+    free(m->e);
+    *m = (extent_map){0};
+}
+
+static bool reserve(extent_map *m, size_t count) {
+    if (count <= m->capacity) return true;
+    const size_t capacity = m->capacity ? 2 * m->capacity : 256;
+    extent *grown = realloc(m->e, capacity * sizeof *grown);
+    if (!grown) return false;
+    m->e = grown, m->capacity = capacity;
+    return true;
+}
+
+extent *extent_map_append(extent_map *m) {
+    if (!reserve(m, m->count + 1)) return NULL;
+    m->e[m->count] = (extent){0};
+    return &m->e[m->count++];
+}
+
+static uint64_t end_of(const extent *e) {
+    return e->at + e->length;
+}
+
+size_t extent_map_find(const extent_map *m, uint64_t at) {
+    size_t low = 0, high = m->count;
+    if (m->count && end_of(&m->e[m->count - 1]) <= at) return m->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (end_of(&m->e[middle]) <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void delete_at(extent_map *m, size_t i) {
+    free(m->e[i].copy);
+    memmove(&m->e[i], &m->e[i + 1], (m->count - i - 1) * sizeof *m->e);
+    m->count--;
+}
+
+/* Takes [at, end) away from the extents from i on; i is where one of that place belongs then. What lies on
+ * both sides of it keeps its left part alone: the right one was never written by itself. */
+static size_t make_room(extent_map *m, size_t i, uint64_t at, uint64_t end) {
+    if (i < m->count && m->e[i].at < at) {
+        m->e[i].length = (uint32_t)(at - m->e[i].at);
+        i++;
+    }
+    while (i < m->count && end_of(&m->e[i]) <= end) delete_at(m, i);
+    if (i < m->count && m->e[i].at < end) {
+        extent *e = &m->e[i];
+        const uint32_t cut = (uint32_t)(end - e->at);
+        if (e->copy) memmove(e->copy, e->copy + cut, e->length - cut);
+        e->at += cut, e->length -= cut;
+    }
+    return i;
+}
+
+static bool insert(extent_map *m, size_t i, const extent *new) {
+    if (!reserve(m, m->count + 1)) return false;
+    memmove(&m->e[i + 1], &m->e[i], (m->count - i) * sizeof *m->e);
+    m->e[i] = *new;
+    m->count++;
+    return true;
+}
+
+bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
+                    const unsigned char *bytes) {
+    size_t i = extent_map_find(m, at);
+    extent *in = i < m->count ? &m->e[i] : NULL;
+    if (length == 0) return true;
+    if (in && in->at <= at && at + length <= end_of(in) && (in->copy || kind == EXTENT_VALUES)) {
+        if (in->copy) memcpy(in->copy + (at - in->at), bytes, length);
+        in->changed = true;
+        return true;
+    }
+    extent new = {.at = at, .length = length, .kind = (uint8_t)kind, .changed = true};
+    if (kind != EXTENT_VALUES) {
+        if (!(new.copy = malloc(length))) return false;
+        memcpy(new.copy, bytes, length);
+    }
+    i = make_room(m, i, at, at + length);
+    if (insert(m, i, &new)) return true;
+    free(new.copy);
+    return false;
+}

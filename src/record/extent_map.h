@@ -1,0 +1,42 @@
+/* extent_map.h -- which bytes of a file are what: extents in the order of their places, none of which
+ * overlap. Internal to src/record. */
+#ifndef RECORD_EXTENT_MAP_H
+#define RECORD_EXTENT_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    EXTENT_VALUES = 1, /* rows: as HDF5 wrote them, a chunk mostly */
+    EXTENT_STEPS, /* rows of which there is a second copy: without the number of its step a row is lost */
+    EXTENT_STRUCTURE, /* headers, indexes, what was declared, counts: there is a second copy */
+} extent_kind;
+
+typedef struct extent {
+    uint64_t at;
+    uint32_t length, sum;
+    uint8_t kind;
+    bool changed; /* since the last commit; of a reader: the copy is to be read, not the file */
+    bool looked;  /* of a reader: its bytes were held against the sum */
+    bool bad;     /* of a reader: and are others */
+    bool told;    /* of a reader: who read them was refused */
+    unsigned char *copy; /* [length]; NULL: none */
+} extent;
+
+typedef struct extent_map {
+    extent *e; /* [count] */
+    size_t count, capacity;
+} extent_map;
+
+void extent_map_free(extent_map *m);
+/* The first extent that ends behind `at`; m->count when none does. */
+size_t extent_map_find(const extent_map *m, uint64_t at);
+/* Bytes are written to a place: what is known of it is made to fit. Of values no bytes are kept. False when
+ * memory is short; nothing has changed then but that older extents may be gone. */
+bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
+                    const unsigned char *bytes);
+/* Another extent at the end, zeroed; NULL when memory is short. */
+extent *extent_map_append(extent_map *m);
+
+#endif

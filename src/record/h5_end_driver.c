@@ -1,0 +1,173 @@
+/* h5_end_driver.c -- the file under what is read by its end matter (end_matter.h): copies of the structure
+ * where its own bytes are damaged or, in a file whose writer died, not the newest; values that are not those
+ * that were written are an error. See h5_inner.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "end_matter.h"
+#include "h5_inner.h"
+
+typedef struct read_file {
+    H5FD_t open; /* of HDF5; first */
+    int fd;
+    end_matter *end;
+    haddr_t end_of_space, end_of_file;
+    dev_t device;
+    ino_t inode;
+} read_file;
+
+/* In the words of HDF5's own driver: h5.c looks for them. */
+static herr_t push(const char *action) {
+    const int failed = errno;
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_READERROR,
+             "file %s failed: errno = %d, error message = '%s'", action, failed, strerror(failed));
+    return -1;
+}
+
+static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
+    (void)flags, (void)most;
+    struct stat s;
+    end_matter *const *end = H5Pget_driver_info(access);
+    read_file *f = end ? H5allocate_memory(sizeof *f, true) : NULL;
+    if (!f) return NULL;
+    f->fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0 || fstat(f->fd, &s) != 0) {
+        push("open");
+        if (f->fd >= 0) close(f->fd);
+        H5free_memory(f);
+        return NULL;
+    }
+    f->end = *end, f->end_of_file = (haddr_t)s.st_size;
+    f->device = s.st_dev, f->inode = s.st_ino;
+    return &f->open;
+}
+
+static herr_t read_close(H5FD_t *file) {
+    close(((read_file *)file)->fd);
+    H5free_memory(file);
+    return 0;
+}
+
+static int read_compare(const H5FD_t *one, const H5FD_t *other) {
+    const read_file *a = (const read_file *)one, *b = (const read_file *)other;
+    if (a->device != b->device) return a->device < b->device ? -1 : 1;
+    if (a->inode != b->inode) return a->inode < b->inode ? -1 : 1;
+    return a->end == b->end ? 0 : a->end < b->end ? -1 : 1; /* each reader has a look of its own */
+}
+
+static herr_t read_query(const H5FD_t *file, unsigned long *flags) {
+    (void)file;
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE |
+             H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+    return 0;
+}
+
+static haddr_t read_get_eoa(const H5FD_t *file, H5FD_mem_t type) {
+    (void)type;
+    return ((const read_file *)file)->end_of_space;
+}
+
+static herr_t read_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t end) {
+    (void)type;
+    ((read_file *)file)->end_of_space = end;
+    return 0;
+}
+
+static haddr_t read_get_eof(const H5FD_t *file, H5FD_mem_t type) {
+    (void)type;
+    return ((const read_file *)file)->end_of_file;
+}
+
+static herr_t read_handle(H5FD_t *file, hid_t access, void **handle) {
+    (void)access;
+    *handle = &((read_file *)file)->fd;
+    return 0;
+}
+
+static herr_t refuse(const extent *x) {
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
+             "bytes %llu to %llu of the file are not those that were written",
+             (unsigned long long)x->at, (unsigned long long)(x->at + x->length - 1));
+    return -1;
+}
+
+static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
+                        void *buffer) {
+    const read_file *f = (const read_file *)file;
+    const extent *bad;
+    (void)transfer;
+    if (!end_matter_read(f->fd, at, buffer, size)) return push("read");
+    if (type == H5FD_MEM_DRAW && !end_matter_agrees(f->end, f->fd, at, buffer, size, &bad))
+        return refuse(bad);
+    end_matter_patch(f->end, at, buffer, size);
+    return 0;
+}
+
+static herr_t read_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
+                         const void *buffer) {
+    (void)file, (void)type, (void)transfer, (void)at, (void)size, (void)buffer;
+    errno = EBADF;
+    return push("write");
+}
+
+static const H5FD_class_t driver = {
+    .name = "statrec reader",
+    .maxaddr = ((haddr_t)1 << 63) - 1,
+    .fc_degree = H5F_CLOSE_WEAK,
+    .fapl_size = sizeof(end_matter *),
+    .open = read_open,
+    .close = read_close,
+    .cmp = read_compare,
+    .query = read_query,
+    .get_eoa = read_get_eoa,
+    .set_eoa = read_set_eoa,
+    .get_eof = read_get_eof,
+    .get_handle = read_handle,
+    .read = read_read,
+    .write = read_write,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+bool h5_end_driver(hid_t access, end_matter *end) {
+    const hid_t id = H5FDregister(&driver);
+    const bool ok = id >= 0 && H5Pset_driver(access, id, &end) >= 0;
+    return h5_release(id) && ok; /* the list has it */
+}
+
+/* -- what a reader of it asks ----------------------------------------------------------------- */
+
+int64_t h5_end_of(h5_id file) {
+    h5_errors q = h5_quiet();
+    haddr_t end = 0;
+    if (H5Fget_eoa(file, &end) < 0) end = 0;
+    h5_unquiet(q);
+    return end > INT64_MAX ? INT64_MAX : (int64_t)end;
+}
+
+typedef struct place {
+    haddr_t at, length;
+    char *name;
+} place;
+
+static herr_t compare_place(hid_t file, const char *name, const H5O_info_t *info, void *context) {
+    const place *p = context;
+    (void)file;
+    if (info->addr < p->at || info->addr - p->at >= p->length) return 0;
+    snprintf(p->name, H5_PATH_SIZE, "/%s", strcmp(name, ".") == 0 ? "" : name);
+    return 1;
+}
+
+bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]) {
+    h5_errors q = h5_quiet();
+    place p = {(haddr_t)at, (haddr_t)length, name};
+    const herr_t found = H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, compare_place, &p);
+    h5_unquiet(q);
+    return found > 0;
+}
