@@ -9,7 +9,8 @@
 sr_status reader_line(const sr_runfile *f, const char *object, const char *attribute, bool lines,
                       char *text, size_t size, sr_failure *why) {
     void *read = NULL;
-    sr_status status = h5_get_attribute(reader_file(f), object, attribute, H5_TEXT, &read, NULL, why);
+    sr_status status =
+        h5_get_attribute(reader_file(f), object, attribute, H5_TEXT, &read, NULL, why);
     if (status != SR_OK) return status;
     size_t length = 0;
     for (const unsigned char *c = read; (*c >= ' ' && *c != 0x7f) || (lines && *c == '\n'); c++)

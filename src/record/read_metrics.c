@@ -117,7 +117,8 @@ static sr_status read_metric(const sr_runfile *f, const char *name, reader_metri
 static sr_status count_declared(sr_runfile *f, sr_failure *why) {
     sr_failure inner = {0};
     f->declared_metrics = -1;
-    h5_get_attribute(reader_file(f), "/evals", "metrics", H5_INT64, NULL, &f->declared_metrics, &inner);
+    h5_get_attribute(reader_file(f), "/evals", "metrics", H5_INT64, NULL, &f->declared_metrics,
+                     &inner);
     if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
     if (inner.status == SR_OK && (f->declared_metrics < 0 || f->declared_metrics > SR_METRICS_MAX))
         return sr_fail(why, SR_FORMAT, "%s: /evals declares %lld metrics, not 0 to %d", f->path,
