@@ -63,6 +63,10 @@ void sr_own_process(void);
  * "" and numbers NaN, 0 or -1, and reading that dataset fails and names it. Only what says that it
  * is a run file and the names and widths of the sites must be whole. */
 sr_runfile *sr_run_open(const char *path, sr_failure *why);
+/* The same for one of many: of all that are opened beside each other (beside: one of them, NULL for the
+ * first) only a few are open at a time. The others are opened again when they are read, which fails
+ * when another file has taken their name. */
+sr_runfile *sr_run_open_beside(const char *path, const sr_runfile *beside, sr_failure *why);
 /* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. What was read from
  * its second copy is among it. Columns of /scalars and /vectors are looked at when they are read. */
 const char *sr_run_damage(const sr_runfile *f, int i);

@@ -14,7 +14,7 @@ sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
     set->run = calloc((size_t)count, sizeof *set->run);
     if (!set->run) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count; i++) {
-        set->run[i] = sr_run_open(paths[i], why);
+        set->run[i] = sr_run_open_beside(paths[i], i ? set->run[0] : NULL, why);
         if (!set->run[i]) return why->status;
         set->count = i + 1;
     }

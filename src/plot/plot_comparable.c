@@ -6,11 +6,13 @@
 
 enum { RUNS = 64 };
 
-/* The run of a curve, opened once. */
+/* The run of a curve, opened once, beside those that are there. */
 static sr_runfile *open_run(sr_runfile *open[RUNS], char **paths, int run) {
+    int other = 0;
     if (run < 1 || run > RUNS) return NULL;
-    if (!open[run - 1]) open[run - 1] = sr_run_open(paths[run - 1], NULL);
-    return open[run - 1];
+    if (open[run - 1]) return open[run - 1];
+    while (other < RUNS - 1 && !open[other]) other++;
+    return open[run - 1] = sr_run_open_beside(paths[run - 1], open[other], NULL);
 }
 
 /* A curve's site is the first word of its key, where it is one. */

@@ -105,7 +105,7 @@ static void read_statistics(walk *w, bool exact) {
 }
 
 static void read_running(walk *w) {
-    if (!h5_has(w->f->file, "/running")) return;
+    if (!h5_has(reader_file(w->f), "/running")) return;
     read_group(w, &run_running_step, 1, 0, false, false);
     read_group(w, run_running, RUN_RUNNING, 0, false, false);
 }

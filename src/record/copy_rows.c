@@ -54,7 +54,7 @@ static int64_t steps_at_once(const copier *c) {
 /* A row of every vector waits here and in the writer. Of a file that has hardly any value of so wide
  * a row that is more memory than the file can ask for. */
 static sr_status check_wide(copier *c, int64_t row, int vectors) {
-    const int64_t most = WIDE_BYTES + 2 * h5_file_bytes(c->f->file);
+    const int64_t most = WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f));
     if (2 * row * vectors <= most) return SR_OK;
     return sr_fail(&c->r->failure, SR_FORMAT,
                    "%s: /vectors: rows of %lld columns, of which hardly any value is stored",

@@ -41,8 +41,11 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
                               sr_failure *why) {
     *set = 0;
     *shape = (h5_shape){.type = H5_OTHER};
-    if (!h5_has(f->file, path)) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
-    sr_status status = h5_open_dataset(f->file, path, cache, set, why);
+    sr_status status = reader_wake(f, why);
+    if (status != SR_OK) return status;
+    if (!h5_has(reader_file(f), path))
+        return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
+    status = h5_open_dataset(reader_file(f), path, cache, set, why);
     if (status == SR_OK) status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
@@ -62,7 +65,7 @@ sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int r
 sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
                             h5_id *set, h5_shape *shape, sr_failure *why) {
     sr_status status = reader_open(f, path, type, rank, 0, set, shape, why);
-    if (status == SR_OK) status = h5_check_stored(f->file, *set, path, why);
+    if (status == SR_OK) status = h5_check_stored(reader_file(f), *set, path, why);
     if (status == SR_OK) return SR_OK;
     h5_close_dataset(*set);
     *set = 0;
@@ -96,5 +99,5 @@ sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *se
 bool reader_has_column(const sr_runfile *f, const run_column *c) {
     char path[SR_NAME_SIZE + 16];
     column_path(c, path);
-    return h5_has(f->file, path);
+    return h5_has(reader_file(f), path);
 }

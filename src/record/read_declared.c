@@ -9,7 +9,8 @@
 sr_status reader_line(const sr_runfile *f, const char *object, const char *attribute, bool lines,
                       char *text, size_t size, sr_failure *why) {
     void *read = NULL;
-    sr_status status = h5_get_attribute(f->file, object, attribute, H5_TEXT, &read, NULL, why);
+    sr_status status =
+        h5_get_attribute(reader_file(f), object, attribute, H5_TEXT, &read, NULL, why);
     if (status != SR_OK) return status;
     size_t length = 0;
     for (const unsigned char *c = read; (*c >= ' ' && *c != 0x7f) || (lines && *c == '\n'); c++)
@@ -95,17 +96,17 @@ static sr_status read_ranks(sr_runfile *f, sr_failure *why) {
     char *ranks = calloc(1, SR_REASON_SIZE);
     sr_failure own = {0};
     if (!(f->info.ranks = ranks)) return sr_fail(why, SR_MEMORY, "%s: ranks", f->path);
-    if (!h5_has(f->file, "/host")) return SR_OK;
+    if (!h5_has(reader_file(f), "/host")) return SR_OK;
     reader_line(f, "/host", "ranks", false, ranks, SR_REASON_SIZE, &own);
     return reader_forgive(f, &own, why);
 }
 
 sr_status reader_list_declared(sr_runfile *f, sr_failure *why) {
     sr_status status = read_ranks(f, why);
-    if (status != SR_OK || !h5_has(f->file, "/host")) return status;
+    if (status != SR_OK || !h5_has(reader_file(f), "/host")) return status;
     f->declared = calloc(RUN_DECLARED_MAX, sizeof *f->declared);
     if (!f->declared) return sr_fail(why, SR_MEMORY, "%s: scalars of the host", f->path);
-    if (h5_has(f->file, "/scalars/rows")) status = read_list(f, "scalars", SR_PER_SITE, why);
+    if (h5_has(reader_file(f), "/scalars/rows")) status = read_list(f, "scalars", SR_PER_SITE, why);
     return status == SR_OK ? read_list(f, "steps", SR_PER_STEP, why) : status;
 }
 

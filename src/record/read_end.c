@@ -20,7 +20,7 @@ sr_status reader_load_end(sr_runfile *f, sr_failure *why) {
 /* The object that begins in these bytes, or the bytes. */
 static void describe(const sr_runfile *f, const extent *x, char what[H5_PATH_SIZE + 64]) {
     char name[H5_PATH_SIZE];
-    if (h5_name_of(f->file, (int64_t)x->at, x->length, name))
+    if (h5_name_of(reader_file(f), (int64_t)x->at, x->length, name))
         snprintf(what, H5_PATH_SIZE + 64, "%s", name);
     else
         snprintf(what, H5_PATH_SIZE + 64, "bytes %llu to %llu", (unsigned long long)x->at,
@@ -53,7 +53,7 @@ sr_status reader_tell_end(sr_runfile *f, sr_failure *why) {
     sr_status status = SR_OK;
     sr_failure own = {0};
     const bool strange =
-        e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(f->file);
+        e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(reader_file(f));
     if (e->damaged || strange)
         sr_fail(&own, SR_FORMAT,
                 "%s: end matter: damaged, values cannot be held against their sums", f->path);

@@ -92,7 +92,7 @@ static sr_status read_declaration(const sr_runfile *f, reader_metric *m, sr_fail
     if (status == SR_OK) status = read_text(f, m, "better", word, sizeof word, why);
     if (status == SR_OK) status = find_better(f, word, m, why);
     if (status == SR_OK)
-        status = h5_get_attribute(f->file, path, "place", H5_INT64, NULL, &m->place, why);
+        status = h5_get_attribute(reader_file(f), path, "place", H5_INT64, NULL, &m->place, why);
     return status;
 }
 
@@ -117,7 +117,8 @@ static sr_status read_metric(const sr_runfile *f, const char *name, reader_metri
 static sr_status count_declared(sr_runfile *f, sr_failure *why) {
     sr_failure inner = {0};
     f->declared_metrics = -1;
-    h5_get_attribute(f->file, "/evals", "metrics", H5_INT64, NULL, &f->declared_metrics, &inner);
+    h5_get_attribute(reader_file(f), "/evals", "metrics", H5_INT64, NULL, &f->declared_metrics,
+                     &inner);
     if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
     if (inner.status == SR_OK && (f->declared_metrics < 0 || f->declared_metrics > SR_METRICS_MAX))
         return sr_fail(why, SR_FORMAT, "%s: /evals declares %lld metrics, not 0 to %d", f->path,
@@ -145,7 +146,7 @@ static void place_metrics(sr_runfile *f) {
 static sr_status count_members(sr_runfile *f, int64_t *count, sr_failure *why) {
     sr_status status = count_declared(f, why);
     *count = 0;
-    if (status == SR_OK) status = h5_count_members(f->file, "/evals", count, why);
+    if (status == SR_OK) status = h5_count_members(reader_file(f), "/evals", count, why);
     if (status == SR_OK && *count > SR_METRICS_MAX + 2)
         status = sr_fail(why, SR_FORMAT, "%s: /evals has %lld datasets, at most %d are metrics",
                          f->path, (long long)*count, SR_METRICS_MAX);
@@ -158,7 +159,7 @@ static sr_status take_member(sr_runfile *f, int64_t i, sr_failure *why) {
     char name[2 * SR_NAME_SIZE];
     sr_failure own = {0};
     reader_metric *m = &f->metric[f->metrics];
-    if (h5_member(f->file, "/evals", i, name, sizeof name, &own) != SR_OK)
+    if (h5_member(reader_file(f), "/evals", i, name, sizeof name, &own) != SR_OK)
         return reader_forgive(f, &own, why);
     if (strcmp(name, run_eval_step.name) == 0 || strcmp(name, run_eval_epoch.name) == 0)
         return SR_OK;

@@ -28,11 +28,11 @@ static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int 
 static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
     char name[SR_NAME_SIZE];
     int64_t count = 0;
-    if (!h5_has(f->file, "/embeddings")) return SR_OK;
+    if (!h5_has(reader_file(f), "/embeddings")) return SR_OK;
     sr_failure own = {0};
-    sr_status status = h5_count_members(f->file, "/embeddings", &count, &own);
+    sr_status status = h5_count_members(reader_file(f), "/embeddings", &count, &own);
     for (int64_t i = 0; i < count && i < NAMES_MAX && status == SR_OK; i++) {
-        status = h5_member(f->file, "/embeddings", i, name, sizeof name, &own);
+        status = h5_member(reader_file(f), "/embeddings", i, name, sizeof name, &own);
         if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, &own);
     }
     return reader_forgive(f, &own, why);

@@ -13,7 +13,7 @@ enum { SITES_MAX = 1 << 20, SITE_BYTES = 2 * SR_NAME_SIZE + SR_KIND_SIZE + 32, C
 /* Memory is taken by the number of sites and columns: the file has bytes for them. */
 static sr_status check_room(const sr_runfile *f, const char *what, int64_t count, int64_t bytes,
                             sr_failure *why) {
-    const int64_t file = h5_file_bytes(f->file);
+    const int64_t file = h5_file_bytes(reader_file(f));
     if (count <= file / bytes) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /sites: %lld %s in a file of %lld bytes", f->path,
                    (long long)count, what, (long long)file);
@@ -25,7 +25,7 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
     void *text = NULL;
     int64_t version = 0;
     sr_failure inner = {0};
-    if (h5_get_attribute(f->file, "/", "format", H5_TEXT, &text, NULL, &inner) != SR_OK ||
+    if (h5_get_attribute(reader_file(f), "/", "format", H5_TEXT, &text, NULL, &inner) != SR_OK ||
         strcmp(text, SR_FORMAT_NAME) != 0) {
         sr_status status = inner.status == SR_MEMORY ? SR_MEMORY : SR_FORMAT;
         sr_fail(why, status, "%s: HDF5, but not a run file (no attribute format = %s)", f->path,
@@ -35,7 +35,7 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
     }
     free(text);
     sr_status status =
-        h5_get_attribute(f->file, "/", "format_version", H5_INT64, NULL, &version, why);
+        h5_get_attribute(reader_file(f), "/", "format_version", H5_INT64, NULL, &version, why);
     if (status == SR_OK && version != SR_FORMAT_VERSION)
         status = sr_fail(why, SR_FORMAT, "%s: format_version %lld; this library reads %d", f->path,
                          (long long)version, SR_FORMAT_VERSION);
@@ -46,7 +46,7 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
 static sr_status read_text(sr_runfile *f, const char *name, const char **at, sr_failure *why) {
     void *text = NULL;
     sr_failure own = {0};
-    h5_get_attribute(f->file, "/", name, H5_TEXT, &text, NULL, &own);
+    h5_get_attribute(reader_file(f), "/", name, H5_TEXT, &text, NULL, &own);
     sr_status status = reader_forgive(f, &own, why);
     if (status == SR_OK && !text && !(text = calloc(1, 1)))
         status = sr_fail(why, SR_MEMORY, "%s: attribute %s", f->path, name);
@@ -64,8 +64,8 @@ static sr_status read_root(sr_runfile *f, sr_failure *why) {
 #undef READ
     int64_t threads = 0;
     if (status != SR_OK) return status;
-    h5_get_attribute(f->file, "/", "seed", H5_UINT64, NULL, &info->seed, &seed);
-    h5_get_attribute(f->file, "/", "threads", H5_INT64, NULL, &threads, &other);
+    h5_get_attribute(reader_file(f), "/", "seed", H5_UINT64, NULL, &info->seed, &seed);
+    h5_get_attribute(reader_file(f), "/", "threads", H5_INT64, NULL, &threads, &other);
     info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
     status = reader_forgive(f, &seed, why);
     return status == SR_OK ? reader_forgive(f, &other, why) : status;
@@ -154,8 +154,8 @@ static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_
 
 /* Older files do not tell what their methods are. */
 static bool tells_methods(const sr_runfile *f) {
-#define HAS(field, ...) h5_has(f->file, "/sites/" #field) ||
-    return SR_METHOD_TEXTS(HAS) h5_has(f->file, "/sites/family");
+#define HAS(field, ...) h5_has(reader_file(f), "/sites/" #field) ||
+    return SR_METHOD_TEXTS(HAS) h5_has(reader_file(f), "/sites/family");
 #undef HAS
 }
 
@@ -226,10 +226,10 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     READ_IF_WHOLE(layer_scale, H5_INT32, whole, 0)
     READ_IF_WHOLE(eps, H5_FLOAT64, real, NAN)
     READ_IF_WHOLE(alpha, H5_FLOAT64, real, NAN)
-    if (h5_has(f->file, "/sites/observed")) { /* absent in the first files of this version */
+    if (h5_has(reader_file(f), "/sites/observed")) { /* absent in the first files of this version */
         READ_IF_WHOLE(observed, H5_INT32, whole, 0)
     }
-    if (h5_has(f->file, "/sites/merged")) { /* absent before passes could be merged */
+    if (h5_has(reader_file(f), "/sites/merged")) { /* absent before passes could be merged */
         READ_IF_WHOLE(merged, H5_INT32, whole, 0)
     }
     if (tells_methods(f)) {
@@ -383,10 +383,8 @@ static void note_cut(sr_runfile *f) {
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
     sr_status status = reader_load_end(f, why);
     if (status == SR_OK)
-        status = reader_check_live_bytes(f->path, f->end, &f->unfinished, &f->cut_at, why);
-    h5_state state = f->cut_at ? H5_CUT : f->unfinished ? H5_GROWING : H5_CLOSED;
-    if (status == SR_OK)
-        status = h5_open(f->path, state, f->end->kind == END_NONE ? NULL : f->end, &f->file, why);
+        status =
+            reader_open_file(f->path, f->end, &f->unfinished, &f->cut_at, &f->shelf->file, why);
     if (status == SR_OK) status = reader_tell_end(f, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
@@ -443,13 +441,22 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
     }
 }
 
+sr_runfile *sr_run_open_beside(const char *path, const sr_runfile *beside, sr_failure *why) {
+    sr_runfile *f = sr_run_open(path, why);
+    if (!f) return NULL;
+    if (reader_join(f, beside, why) == SR_OK) return f;
+    sr_run_close(f);
+    return NULL;
+}
+
 static void free_text(const char *text) {
     free((void *)(uintptr_t)text);
 }
 
 void sr_run_close(sr_runfile *f) {
     if (!f) return;
-    h5_close(f->file, NULL);
+    reader_leave(f);
+    if (f->shelf) h5_close(f->shelf->file, NULL);
     if (f->end) end_matter_free(f->end);
     free(f->end);
 #define FREE(name) free_text(f->info.name);

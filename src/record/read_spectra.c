@@ -117,7 +117,7 @@ sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int 
 sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const value[SR_FINAL_COUNT],
                        sr_failure *why) {
     *batches = -1;
-    if (!h5_has(f->file, "/final/batches")) return SR_OK;
+    if (!h5_has(reader_file(f), "/final/batches")) return SR_OK;
     sr_status status = reader_fixed(f, "/final/batches", H5_INT64, 0, batches, why);
     for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK; i++) {
         char path[2 * SR_NAME_SIZE];
@@ -231,10 +231,10 @@ sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t
 sr_status reader_check_final(const sr_runfile *f, sr_failure *why) {
     int64_t batches = -1, sites = f->info.sites;
     double *value[SR_FINAL_COUNT];
-    bool any = h5_has(f->file, "/final/batches");
+    bool any = h5_has(reader_file(f), "/final/batches");
     for (int i = 0; i < SR_FINAL_COUNT; i++) any |= reader_has_column(f, &run_finals[i]);
     if (!any) return SR_OK;
-    if (!h5_has(f->file, "/final/batches"))
+    if (!h5_has(reader_file(f), "/final/batches"))
         return sr_fail(why, SR_FORMAT, "%s: no dataset /final/batches", f->path);
     double *memory = calloc((size_t)(SR_FINAL_COUNT * sites) + 1, sizeof *memory);
     if (!memory) return sr_fail(why, SR_MEMORY, "%s: /final", f->path);

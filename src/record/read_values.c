@@ -87,8 +87,8 @@ static reader_text *read_definition(const sr_runfile *f, const char *dataset) {
     char path[256];
     snprintf(path, sizeof path, "%s%s", dataset[0] == '/' ? "" : "/", dataset);
     void *text = NULL;
-    if (h5_has(f->file, path))
-        h5_get_attribute(f->file, path, "definition", H5_TEXT, &text, NULL, NULL);
+    if (h5_has(reader_file(f), path))
+        h5_get_attribute(reader_file(f), path, "definition", H5_TEXT, &text, NULL, NULL);
     t->text = text;
     return t;
 }
@@ -307,15 +307,16 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
     char group[2 * SR_NAME_SIZE];
     snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
-    sr_status status = h5_get_attribute(f->file, group, "rows", H5_INT64, NULL, &e->rows, why);
+    sr_status status =
+        h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
     if (status == SR_OK)
-        status = h5_get_attribute(f->file, group, "cols", H5_INT64, NULL, &e->cols, why);
+        status = h5_get_attribute(reader_file(f), group, "cols", H5_INT64, NULL, &e->cols, why);
     if (status != SR_OK) return status;
     e->values = e->rows < e->cols ? e->rows : e->cols;
     if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);
-    if (e->values > h5_file_bytes(f->file) / 8)
+    if (e->values > h5_file_bytes(reader_file(f)) / 8)
         return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
-                       group, (long long)e->values, (long long)h5_file_bytes(f->file));
+                       group, (long long)e->values, (long long)h5_file_bytes(reader_file(f)));
     return count_records(f, name, e, why);
 }
 
@@ -326,7 +327,7 @@ static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embed
     void *text = NULL;
     char group[2 * SR_NAME_SIZE];
     snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
-    h5_get_attribute(f->file, group, "method", H5_TEXT, &text, NULL, &inner);
+    h5_get_attribute(reader_file(f), group, "method", H5_TEXT, &text, NULL, &inner);
     if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
     if (text) snprintf(e->method, sizeof e->method, "%s", (const char *)text);
     free(text);

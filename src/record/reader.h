@@ -40,7 +40,12 @@ typedef struct reader_answer {
     bool has;
 } reader_answer;
 
+typedef struct reader_pool reader_pool;
+
 typedef struct reader_shelf {
+    h5_id file;           /* 0: it rests */
+    reader_pool *pool;    /* NULL: it never does */
+    int64_t identity[2];  /* of the file that was opened: device, number */
     reader_kept kept[16]; /* each may hold 1 MiB of chunks */
     int next;             /* place of the next column that is not there */
     reader_band band[16];
@@ -78,7 +83,6 @@ typedef struct reader_declared {
 } reader_declared;
 
 struct sr_runfile {
-    h5_id file;
     end_matter *end; /* behind const: what of it was looked at */
     char *path;
     bool unfinished;  /* opened for SWMR reading */
@@ -121,6 +125,15 @@ bool reader_looks_again(const char *path, bool live, const sr_failure *why, int 
 /* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
  * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
 sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);
+/* read_pool.c: the open file, which may have to be opened again: 0 where that fails. */
+h5_id reader_file(const sr_runfile *f);
+sr_status reader_wake(const sr_runfile *f, sr_failure *why);
+/* f, just opened, may rest; `beside` of sr_run_open_beside. Closed, it leaves. */
+sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why);
+void reader_leave(sr_runfile *f);
+/* Opens the file at path; *cut_at and *unfinished as reader_check_bytes. */
+sr_status reader_open_file(const char *path, end_matter *end, bool *unfinished, int64_t *cut_at,
+                           h5_id *file, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);

@@ -1,4 +1,4 @@
-/* test_shares.c -- batches in shares, in one process: without batch statistics the run is that of whole
+/* test_batch_shares.c -- batches in shares, in one process: without batch statistics the run is that of whole
  * batches, with them each share has its own; what is recorded is the first share's, or all of them. */
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""scaling.py -- step time and efficiency of training in several processes, predicted.
+
+    scaling.py [--model M,...] [--link L,...] [--ranks N,...] [--speed X] [--cores N] [--parameters FILE]
+
+Every rank has its batch to itself, the same for any number of ranks R (the global batch grows). Parameters are in
+scaling.tsv, where each says whether it was measured, counted or assumed. Formulas:
+
+    gather(w)     G = a + (R-1) (o + 8 w / B) + nap             w doubles of each rank to every rank (linear, as
+                                                                Open MPI's MPI_Iallgather sends them)
+                  nap where the rest is longer than look: a rank that waits looks for so long, then it sleeps
+    bucket k      S_k = 2 (a + (R-1) o + 4 n_k (R-1) / (R B)) + n_k / A
+                                                                n_k numbers to the owners of their pieces, added up
+                                                                there, and back (src/train/gradient_sum.c)
+    ready         r_k = T_b (e + n_1 + .. + n_k) / P, r_K = T_b the backward pass leaves parameters in turn, in time
+                                                                proportional to their number; e: the last bucket's,
+                                                                whose embedding is used in the output layer first
+    end           z_k = max(r_k, z_(k-1)) + S_k                 one exchange after the other
+    gradients     E = max(0, z_K - T_b)                         what the backward pass does not hide
+    synchronised  Y = sum over sites of G(2d+1) + G(2d) + R d m two exchanges of every site, and folding them
+    step          T(R) = c (T_f + T_b + T_u) / x + E + G(3) + Y c = max(1, R / cores), x: --speed; T_b likewise in
+                                                                r_k and z_k; G(3): losses and the stop flag
+    efficiency    T(1) / T(R)                                   T(1) has no exchanges
+
+a, B: latency and bandwidth of a link; o: each further message; A: numbers added a second; m: a feature of a rank
+folded; P: parameters; d: features of a site; T_f, T_b, T_u: forward, backward, update, of one core.
+
+Left out: ranks that wait for the slowest one (noise of the machines, uneven sentences), switches that are busy,
+several ranks on one adapter, threads that do not scale, and that a message goes on only when the rank calls MPI,
+which it does after every operation of the backward pass. So it is what can be reached, not what will be.
+
+Exit status 0; 2 after a mistake in the arguments or parameters.
+"""
+import argparse
+import os
+import sys
+
+COLUMNS = [
+    ("model", "name in the parameters"),
+    ("link", "name in the parameters"),
+    ("sync", "yes: --sync-norm"),
+    ("ranks", "R"),
+    ("speed", "cores of one rank, taken to be so many times as fast as one"),
+    ("step_ms", "T(R)"),
+    ("efficiency", "T(1) / T(R)"),
+    ("gradients_ms", "E, what the backward pass does not hide of the exchanges of gradients"),
+    ("hidden_ms", "sum of S_k less E"),
+    ("norm_ms", "Y, 0 without --sync-norm"),
+]
+
+
+def read_parameters(path):
+    """{subject: {key: [numbers]}}"""
+    subjects = {}
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            cells = line.rstrip("\n").split("\t")
+            try:
+                subject, key, values, origin = cells[:4]
+                numbers = [float(v) for word in values.split() for v in expand(word)]
+            except ValueError:
+                raise ValueError(f"{path}:{number}: not subject, key, numbers, origin")
+            if origin.split(" ")[0].rstrip(":") not in ("measured", "counted", "assumed"):
+                raise ValueError(f"{path}:{number}: origin '{origin}': not measured, counted or assumed")
+            if any(not v >= 0 for v in numbers):
+                raise ValueError(f"{path}:{number}: {subject} {key}: a negative number")
+            subjects.setdefault(subject, {})[key] = numbers
+    return subjects
+
+
+def expand(word):
+    """'7x16' is seven times 16."""
+    times, _, value = word.rpartition("x")
+    return [value] * int(times or 1)
+
+
+class Link:
+    def __init__(self, values, machine):
+        self.latency = values["latency_us"][0] * 1e-6
+        self.message = values["message_us"][0] * 1e-6
+        self.bandwidth = values["gbit"][0] * values["share"][0] * 1e9 / 8
+        self.look = machine["look_us"][0] * 1e-6
+        self.nap = machine["nap_us"][0] * 1e-6
+        self.add = machine["add_numbers_per_s"][0]
+        self.merge = machine["merge_ns"][0] * 1e-9
+
+    def gather(self, ranks, doubles):
+        if ranks == 1:
+            return 0.0
+        time = self.latency + (ranks - 1) * (self.message + 8 * doubles / self.bandwidth)
+        return time + (self.nap if time > self.look else 0)
+
+    def bucket(self, ranks, numbers):
+        if ranks == 1:
+            return 0.0
+        one_way = self.latency + (ranks - 1) * self.message + 4 * numbers * (ranks - 1) / (ranks * self.bandwidth)
+        return 2 * one_way + numbers / self.add
+
+    def folded(self, ranks, features):
+        return 0.0 if ranks == 1 else ranks * features * self.merge
+
+
+def exposed(link, ranks, buckets, backward):
+    """E, and the sum of S_k."""
+    cost = [link.bucket(ranks, n) for n in buckets]
+    total, passed, end = sum(buckets), buckets[-1], 0.0
+    for k, numbers in enumerate(buckets):
+        passed += numbers
+        ready = backward if k == len(buckets) - 1 else backward * passed / total
+        end = max(ready, end) + cost[k]
+    return max(0.0, end - backward), sum(cost)
+
+
+def predict(model, link, ranks, sync, speed, cores):
+    factor = max(1.0, ranks / cores) if cores else 1.0
+    forward, backward, update = (model[k][0] * 1e-3 * factor / speed for k in ("forward_ms", "backward_ms", "update_ms"))
+    gradients, sent = exposed(link, ranks, model["buckets"], backward)
+    norm = 0.0
+    for d in model["sites"] if sync else []:
+        norm += link.gather(ranks, 2 * d + 1) + link.gather(ranks, 2 * d) + link.folded(ranks, d)
+    step = forward + backward + update + gradients + link.gather(ranks, 3) + norm
+    alone = (forward + backward + update) / factor
+    return {"step_ms": 1e3 * step, "efficiency": alone / step, "gradients_ms": 1e3 * gradients,
+            "hidden_ms": 1e3 * max(0.0, sent - gradients), "norm_ms": 1e3 * norm}
+
+
+def of_kind(subjects, kind):
+    return {name.split(" ", 1)[1]: values for name, values in subjects.items() if name.startswith(kind + " ")}
+
+
+def choose(there, asked, kind):
+    names = asked.split(",") if asked else list(there)
+    for name in names:
+        if name not in there:
+            raise ValueError(f"no {kind} '{name}'; there are {', '.join(there)}")
+    return names
+
+
+def numbers_of(text, least, kind):
+    try:
+        values = [kind(v) for v in text.split(",")]
+    except ValueError:
+        raise ValueError(f"'{text}': not numbers with commas between them")
+    for v in values:
+        if not least <= v <= 1e6:
+            raise ValueError(f"{v}: not from {least} to 1000000")
+    return values
+
+
+def print_table(arguments, out):
+    subjects = read_parameters(arguments.parameters)
+    models, links = of_kind(subjects, "model"), of_kind(subjects, "link")
+    ranks = numbers_of(arguments.ranks, 1, int)
+    speeds = numbers_of(arguments.speed, 0.001, float)
+    rows = [(m, l, sync, r, x) for x in speeds for m in choose(models, arguments.model, "model")
+            for l in choose(links, arguments.link, "link") for sync in (False, True) for r in ranks]
+    lines = [f"# column {name}: {text}" for name, text in COLUMNS]
+    lines.append("\t".join(name for name, _ in COLUMNS))
+    for m, l, sync, r, x in rows:
+        row = predict(models[m], Link(links[l], subjects["machine"]), r, sync, x, arguments.cores)
+        numbers = "\t".join(f"{row[name]:.6g}" for name, _ in COLUMNS[5:])
+        lines.append(f"{m}\t{l}\t{'yes' if sync else 'no'}\t{r}\t{x:g}\t{numbers}")
+    out.write("\n".join(lines) + "\n")
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    p = argparse.ArgumentParser(description="Predicted step time and efficiency of training in several processes.")
+    p.add_argument("--parameters", default=os.path.join(here, "scaling.tsv"), metavar="FILE")
+    p.add_argument("--model", default="resnet20,iwslt,transformer_big", help="names with commas; empty: all")
+    p.add_argument("--link", default="10,100,400", help="names with commas; empty: all")
+    p.add_argument("--ranks", default="1,2,4,8,16,32,64,128,256,512,1024")
+    p.add_argument("--speed", default="1", help="cores of a rank, as if each counted in full")
+    p.add_argument("--cores", type=int, default=0, help="of the one host that all ranks are on; 0: each has its own")
+    arguments = p.parse_args()
+    try:
+        print_table(arguments, sys.stdout)
+    except OSError as failure:
+        print(f"scaling.py: {failure.filename}: {failure.strerror}", file=sys.stderr)
+        return 2
+    except ValueError as failure:
+        print(f"scaling.py: {failure}", file=sys.stderr)
+        return 2
+    except KeyError as failure:
+        print(f"scaling.py: {arguments.parameters}: nothing about {failure}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
