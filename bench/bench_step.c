@@ -124,7 +124,7 @@ static int open_recorder(step_bench *s, const char *path) {
     s->recorder = sr_create(path, &o, &s->why);
     if (!s->recorder) return 1;
     bool *all = hooks_choose(s->model, "*", false, &s->why);
-    if (all) s->hooks = hooks_create(s->model, s->recorder, all, true, &s->why);
+    if (all) s->hooks = hooks_create(s->model, s->recorder, all, true, NULL, &s->why);
     free(all);
     return !s->hooks;
 }

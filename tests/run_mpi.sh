@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2086,SC2046,SC2015,SC2317,SC2043 # lists of words; tests are chains, called by name
 # usage: run_mpi.sh BUILDDIR [NAME...]
 # Trains in 1 to 4 processes under mpirun with the statrec of BUILDDIR, which was built with MPI=1. Each
 # test is a function test_NAME below; whatever waits longer than a minute has hung, and fails. mpirun

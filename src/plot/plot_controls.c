@@ -124,8 +124,8 @@ static void write_range(FILE *out, const char *axis, const char *option, const c
     double end[2] = {0, 1};
     sr_failure ignored = {0}; /* it was read before */
     if (text[0]) read_range(option, text, end, &ignored);
-    fprintf(out, "%s_given = %d\n%s_from = %.17g\n%s_to = %.17g\n", axis, text[0] != 0, axis, end[0],
-            axis, end[1]);
+    fprintf(out, "%s_given = %d\n%s_from = %.17g\n%s_to = %.17g\n", axis, text[0] != 0, axis,
+            end[0], axis, end[1]);
 }
 
 static void write_text(FILE *out, const char *name, const char *text) {

@@ -14,11 +14,10 @@
 
 bool train_resume_may_change(const char *key) {
     static const char *const keys[] = {
-        "threads",          "data-dir",      "epochs",         "max-steps",
-        "checkpoint-every", "keep",          "on-write-error", "quiet",
-        "profile",          "test",          "final-tid",      "final-batches",
-        "flush-steps",      "flush-seconds", "patience",       "sync",
-        "shares",           "rank-seconds",
+        "threads",   "data-dir",       "epochs",       "max-steps",     "checkpoint-every",
+        "keep",      "on-write-error", "quiet",        "profile",       "test",
+        "final-tid", "final-batches",  "flush-steps",  "flush-seconds", "patience",
+        "sync",      "shares",         "rank-seconds",
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (!strcmp(keys[i], key)) return true;
