@@ -15,6 +15,7 @@ sr_status flushing_now(sr_recorder *r) {
     if (status == SR_OK) status = writer_keep(&r->writer, naming_check(r, &r->failure));
     r->flush_cost = recorder_clock() - began;
     if (status == SR_OK) r->file_bytes = h5_end_of(r->writer.file);
+    if (status == SR_OK) r->file_vectors = r->writer.vectors.written;
     r->own_seconds += recorder_clock() - began;
     return status;
 }

@@ -59,10 +59,10 @@ struct sr_recorder {
     int64_t every;       /* spacing of vectors; 0 = never */
     int64_t least_every; /* without regard to the time that it takes */
     pacing pace;
-    double flush_cost;  /* seconds that the last flush took */
-    int64_t file_bytes; /* at the last flush */
-    int64_t unflushed;  /* rows since the last flush */
-    bool waits;         /* anything since then */
+    int64_t file_bytes, file_vectors; /* at the last flush: bytes, rows of vectors among them */
+    double flush_cost;                /* seconds that the last flush took */
+    int64_t unflushed;                /* rows since the last flush */
+    bool waits;                       /* anything since then */
     double clock_start, seconds_before;
     double clock_flush;            /* of the last flush, or of what has waited longest since */
     double clock_row, row_seconds; /* end of the last row; how long after the one before it */

@@ -37,15 +37,16 @@ static void widen(sr_recorder *r, int64_t least) {
     while (r->least_every < least) r->every *= 2, r->least_every *= 2;
 }
 
-/* With this row, and a chunk of each column that a row may begin. */
+/* With this row, those since the last flush, and a chunk of each column that a row may begin. */
 static bool fits(const sr_recorder *r, int64_t row_bytes) {
     const run_writer *w = &r->writer;
     int64_t chunk[2], scalars[2], steps[2];
     run_chunk_vectors(&w->layout, chunk);
     run_chunk_scalars(&w->layout, scalars);
     run_chunk_steps(&w->layout, steps);
+    const int64_t rows = w->vectors.written + w->vectors.count - r->file_vectors;
     const double begun =
-        (double)(w->vectors.count + chunk[0]) * (double)row_bytes +
+        (double)(rows + chunk[0]) * (double)row_bytes +
         4.0 * (double)(scalars[0] * scalars[1]) * (SR_SCALAR_COUNT + w->declared_count) +
         8.0 * (double)steps[0] * (RUN_STEP_INTS + RUN_STEP_REALS + w->declared_count);
     return (double)r->file_bytes + begun <= (double)r->options.size_limit;
