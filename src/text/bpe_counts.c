@@ -9,10 +9,6 @@
 /* Sums of counts stay exact in a double. */
 static const int64_t most_letters = (int64_t)1 << 53;
 
-sr_status bpe_out_of_memory(sr_failure *why) {
-    return sr_fail(why, SR_MEMORY, "out of memory");
-}
-
 sr_status bpe_check_write(FILE *out, sr_failure *why) {
     if (!ferror(out)) return SR_OK;
     return sr_fail(why, SR_IO, "write failed%s%s", errno ? ": " : "", errno ? strerror(errno) : "");

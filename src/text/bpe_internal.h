@@ -64,7 +64,9 @@ sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, 
 /* After the last merge. */
 sr_status bpe_codes_finish(bpe_codes *codes, sr_failure *why);
 
-sr_status bpe_out_of_memory(sr_failure *why);
+static inline sr_status bpe_out_of_memory(sr_failure *why) {
+    return sr_fail(why, SR_MEMORY, "out of memory");
+}
 /* SR_IO when a write to `out` failed. */
 sr_status bpe_check_write(FILE *out, sr_failure *why);
 
