@@ -328,7 +328,7 @@ class Disk(InDirectory):
         recorder, _ = begin("runs/run.h5", flush_steps=1)
         put(recorder, 1)
         shutil.rmtree("runs")
-        put(recorder, 2)
+        self.fails("io", "runs/run.h5.part: removed or replaced while recording", put, recorder, 2)
         self.fails("io", "runs/run.h5", recorder.close)
 
     def test_file_that_appeared(self):

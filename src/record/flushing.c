@@ -7,6 +7,7 @@
 #include "recorder.h"
 
 #define FLUSH_SHARE 0.01
+enum { FLUSH_STEPS = 64 }; /* the default */
 
 sr_status flushing_now(sr_recorder *r) {
     const double began = r->clock_flush = recorder_clock();
@@ -40,11 +41,12 @@ void flushing_ended(sr_recorder *r) {
 }
 
 /* Short steps do not wait for the disk after each flush_steps of them, as it may take longer than they
- * do: FLUSH_SHARE of the time at most, if that is soon enough for flush_seconds. */
+ * do: FLUSH_SHARE of the time at most, if that is soon enough for flush_seconds. Who asks for fewer steps
+ * than the default gets them. */
 static bool steps_are_due(const sr_recorder *r) {
     const int64_t steps = r->options.flush_steps;
     if (r->unflushed < steps) return false;
-    if (r->options.sync != SR_SYNC_FLUSH) return true;
+    if (r->options.sync != SR_SYNC_FLUSH || steps < FLUSH_STEPS) return true;
     return r->unflushed % steps == 0 &&
            FLUSH_SHARE * (recorder_clock() - r->clock_flush) >= r->flush_cost;
 }
