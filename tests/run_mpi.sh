@@ -57,8 +57,8 @@ test_layout() {
         same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
     done
     # one that counts calls, and whose running values drive it
-    $pairs $short --norm pn_released --shares 4 -o one.h5 >one || return 1
-    ranks 2 $pairs $short --norm pn_released --shares 4 -o many.h5 && same "$(digest one)" "$(digest out)"
+    $pairs $short --norm pn-released --shares 4 -o one.h5 >one || return 1
+    ranks 2 $pairs $short --norm pn-released --shares 4 -o many.h5 && same "$(digest one)" "$(digest out)"
 }
 test_uneven() {
     for shares in 3 5 9; do

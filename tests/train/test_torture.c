@@ -16,7 +16,7 @@
 #include "statnet/rng.h"
 #include "statrec/runfile.h"
 
-enum { STEPS = 24, QUICK = 8 };
+enum { STEPS = 24, QUICK = 5 };
 
 static const char train[] =
     "statrec train --model transformer --preset mini --embed-dim 8 --ffn-dim 8 --heads 1 "
