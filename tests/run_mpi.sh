@@ -123,7 +123,7 @@ wait_for_updates() {
     echo "$1: no $2 steps in 20 s"
     return 1
 }
-long="--norm pn --max-steps 150 --validate-interval-updates 50 --checkpoint-every 20 --flush-steps 5"
+long="--norm pn --max-steps 1500 --validate-interval-updates 500 --checkpoint-every 20 --flush-steps 5"
 test_killed_rank() {
     $pairs $long --shares 4 -o one.h5 >one || return 1
     ranks 3 $pairs $long --shares 4 -o many.h5 &
