@@ -197,6 +197,7 @@ test_binding() {
 passed=0 failed=0 skipped=0
 [ $# -gt 0 ] || set -- $(sed -n 's/^test_\([a-z_]*\)().*/\1/p' "$TOP/tests/run_mpi.sh")
 for name; do
+    rm -rf ./* # readers of a run under way would take the one before it
     found=$("test_$name" 2>&1)
     case $? in
     0) passed=$((passed + 1)) ;;
