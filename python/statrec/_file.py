@@ -161,9 +161,8 @@ class File:
     def _not_opened(self, error):
         if not recorded_here(self._path):
             return error
-        return Error(f"{os.fsdecode(self._path)}: a recorder of this process writes it, and HDF5 "
-                     "does not open a file twice in two ways", "state",
-                     "read it in another process, or when the recorder is closed")
+        return Error(f"{os.fsdecode(self._path)}: a recorder of this process writes it, and no step "
+                     "is in it yet", "state", "flush() puts the steps so far into the file")
 
     def close(self):
         """Closes the file; closing it again does nothing."""

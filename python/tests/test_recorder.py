@@ -231,6 +231,8 @@ class RoundTrip(InDirectory):
 
     def test_own_growing_file(self):
         recorder, _ = begin("run.h5", flush_steps=1)
+        error = self.fails("state", "and no step is in it yet", statrec.open, "run.h5")
+        self.assertIn("flush()", error.hint)
         put(recorder, 1)
         for name in ("run.h5", "run.h5.part", os.path.abspath("run.h5")):
             self.assertEqual(statrec.open(name).info["steps"], 1)

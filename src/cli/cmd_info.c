@@ -9,7 +9,6 @@
 #include "statnet/progress.h"
 #include "statnet/trained.h"
 #include "statnet/tsv.h"
-#include "statnet/utf8.h"
 #include "statrec/runfile.h"
 #include "writing.h"
 
@@ -222,39 +221,6 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
 }
 
 /* A text of a site in a column, without what could drive a terminal. */
-static void print_cell(const char *text, int width) {
-    char cell[SR_NAME_SIZE];
-    snprintf(cell, sizeof cell, "%s", text);
-    for (char *c = cell; *c;) {
-        const int bytes = utf8_shown(c);
-        if (!bytes) *c = '?';
-        c += bytes ? bytes : 1;
-    }
-    printf(" %-*s", width, cell);
-}
-
-static void print_site_name(const sr_runfile *f, int64_t site) {
-    printf("  %4lld ", (long long)site);
-    print_cell(sr_run_get_site(f, site)->name, 24);
-}
-
-static void print_sites(const sr_runfile *f) {
-    const sr_run_site *s;
-    print_label("sites");
-    info_print_site_count(f);
-    if (!sr_run_get_site(f, 0)) return;
-    printf("  %4s  %-24s %-12s %-10s %6s %9s %7s %-11s %s\n", "site", "name", "norm", "kind",
-           "width", "eps", "alpha", "layer scale", "observed");
-    for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
-        if (globs_is_replica(s->name)) continue;
-        print_site_name(f, i);
-        print_cell(s->norm, 12);
-        print_cell(s->kind, 10);
-        printf(" %6lld %9.3g %7.4g %-11lld %s\n", (long long)s->width, s->eps, s->alpha,
-               (long long)s->layer_scale, s->observed ? "batch" : "-");
-    }
-}
-
 /* How many spectra, of which steps and sites. */
 static void print_spectra(const sr_runfile *f, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(f);
@@ -305,7 +271,7 @@ static void print_final_sites(const sr_runfile *f, double *const *value) {
     putchar('\n');
     for (int64_t i = 0; i < sr_run_get_info(f)->sites; i++) {
         if (!is_measured(value, i)) continue;
-        print_site_name(f, i);
+        info_print_site_name(f, i);
         for (int k = 0; k < SR_FINAL_COUNT; k++) printf(" %12.6g", value[k][i]);
         putchar('\n');
     }
@@ -385,7 +351,8 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
     print_steps(f, &part), print_damage(f, &part, why);
     print_vectors(f, &part), print_damage(f, &part, why);
     print_evals(f, &part), print_damage(f, &part, why);
-    print_sites(f);
+    print_label("sites");
+    info_print_sites(f);
     print_names(f, "scalars", sr_run_has_scalar);
     info_print_declared(f);
     print_names(f, "vectors", sr_run_has_vector);

@@ -22,9 +22,9 @@ int writing_follow(const tool *t, const char *path);
 /* A line for each number that the program of the run declared; the same as notes of a table. */
 void info_print_declared(const sr_runfile *f);
 void info_note_declared(const sr_runfile *f, tsv *table);
-/* A line: "5"; "5 sites, each of 4 shares (NAME@1 ...)"; where they differ, "5 sites, and 7 of other shares
- * (NAME@1 ...)". */
-void info_print_site_count(const sr_runfile *f);
+/* cmd_info_sites.c: the count of a run's sites and, in a table, those of the model; "   3 NAME" of one. */
+void info_print_sites(const sr_runfile *f);
+void info_print_site_name(const sr_runfile *f, int64_t site);
 
 /* Prints what a checkpoint says of itself; with the options of its run. */
 sr_status checkpoint_info(const char *path, bool options, sr_failure *why);

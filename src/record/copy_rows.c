@@ -379,70 +379,6 @@ static sr_status copy_all(copier *c) {
 
 /* -- public ---------------------------------------------------------------------------------- */
 
-static sr_status compare_sites(copier *c) {
-    sr_recorder *r = c->r;
-    const sr_runfile *f = c->f;
-    bool same = f->info.sites == r->sites;
-    for (int64_t i = 0; same && i < r->sites; i++)
-        same = strcmp(f->site[i].name, r->site[i].name) == 0 &&
-               f->site[i].width == r->site[i].width &&
-               (f->site[i].observed != 0) == (r->site[i].observed != 0);
-    const char *name;
-    for (int i = 0; same && (name = sr_run_name(f, "embeddings", i)); i++) {
-        bool found = false;
-        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
-        sr_failure why = {0};
-        if (sr_run_get_embedding(f, name, &e, &why) != SR_OK) {
-            if (why.status == SR_MEMORY) return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
-            copy_missed(c->losses, "embeddings", name, -1, &why);
-            continue;
-        }
-        for (int k = 0; k < r->embeddings && !found; k++)
-            found = strcmp(r->embedding[k].name, name) == 0 && r->embedding[k].rows == e.rows &&
-                    r->embedding[k].cols == e.cols;
-        same = found;
-    }
-    if (same) return SR_OK;
-    return sr_fail(&r->failure, SR_USAGE, "%s: its sites or embeddings are not those of %s",
-                   f->path, r->path);
-}
-
-/* A metric that both declare is one metric. */
-static sr_status compare_metrics(const copier *c) {
-    for (int i = 0; i < c->f->metrics; i++) {
-        const reader_metric *from = &c->f->metric[i];
-        for (int k = 0; k < c->r->writer.metrics; k++) {
-            const run_metric *to = &c->r->writer.metric[k];
-            if (strcmp(from->name, to->name) != 0) continue;
-            if (strcmp(from->unit, to->unit) != 0 || from->better != to->better)
-                return sr_fail(&c->r->failure, SR_USAGE,
-                               "%s: its metric %s has another unit or direction than that of %s",
-                               c->f->path, from->name, c->r->path);
-        }
-    }
-    return SR_OK;
-}
-
-/* What the file has of its host's own is declared unless that is done; one of another unit or scope is
- * another. */
-static sr_status declare_own(const copier *c) {
-    sr_recorder *r = c->r;
-    for (int i = 0; i < c->f->declared_count; i++) {
-        const sr_run_declared *from = &c->f->declared[i].shown;
-        const run_declared *to = NULL;
-        for (int k = 0; k < r->writer.declared_count; k++)
-            if (strcmp(r->writer.declared[k].name, from->name) == 0) to = &r->writer.declared[k];
-        if (!to &&
-            recorder_declare_scalar(r, from->name, from->unit, from->definition, from->scope) < 0)
-            return recorder_check(r);
-        if (to && (to->scope != from->scope || strcmp(to->unit, from->unit) != 0))
-            return sr_fail(&r->failure, SR_USAGE,
-                           "%s: its scalar %s has another unit or scope than that of %s",
-                           c->f->path, from->name, r->path);
-    }
-    return SR_OK;
-}
-
 /* What opening met and copying rows did not: what the file says of itself, columns without rows. */
 static void miss_what_opening_missed(const copier *c) {
     const char *text;
@@ -471,9 +407,7 @@ static sr_status take_created(sr_recorder *r, const char *created) {
 
 static sr_status copy_run(copier *c) {
     sr_recorder *r = c->r;
-    sr_status status = compare_sites(c);
-    if (status == SR_OK) status = compare_metrics(c);
-    if (status == SR_OK) status = declare_own(c);
+    sr_status status = recorder_copy_match(r, c->f, c->losses);
     if (status == SR_OK) status = take_created(r, c->f->info.created);
     if (status == SR_OK) status = copy_all(c);
     return status == SR_OK && r->resuming ? naming_take_over(r, &r->failure) : status;

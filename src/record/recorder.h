@@ -145,6 +145,11 @@ sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_ste
                              int64_t embeddings_up_to, struct sr_recovery *result,
                              struct copy_losses *losses);
 
+/* copy_match.c: SR_USAGE where the file is of other sites, embeddings, metrics or scalars; scalars of its
+ * host's that the recorder has not are declared. */
+sr_status recorder_copy_match(sr_recorder *r, const struct sr_runfile *f,
+                              struct copy_losses *losses);
+
 /* copy_spectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
 sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
                                 struct copy_losses *losses);

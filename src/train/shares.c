@@ -89,6 +89,11 @@ static void enter(trainer *r, int i) {
     s->live = i;
 }
 
+/* How many a rank has. */
+static int shares_at(const struct shares *s, int rank) {
+    return s->firsts[rank + 1] - s->firsts[rank];
+}
+
 /* -- opening ----------------------------------------------------------------------------------- */
 
 static sr_status check_methods(const trainer *r, sr_failure *why) {
@@ -125,9 +130,7 @@ static sr_status check(const trainer *r, sr_failure *why) {
 static sr_status make_room(trainer *r, struct shares *s, sr_failure *why) {
     const int world = ranks_count(r->ranks);
     s->told = calloc((size_t)(world * (s->most + TOLD)), sizeof *s->told);
-    s->firsts = calloc((size_t)world + 1, sizeof *s->firsts);
-    if (!s->told || !s->firsts) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
-    for (int k = 0; k <= world; k++) s->firsts[k] = gradient_share_first(r->shares, world, k);
+    if (!s->told) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
     if (r->shares == 1) return SR_OK;
     s->sum = gradient_sum_create(r->ranks, &r->model->params, r->shares, r->threads, why);
     return s->sum ? SR_OK : why->status;
@@ -140,13 +143,12 @@ sr_status shares_open(trainer *r, sr_failure *why) {
     sr_status status = check(r, why);
     if (status != SR_OK) return status;
     s->sync = r->config->sync_norm && world > 1;
-    s->first = gradient_share_first(r->shares, world, rank);
-    s->own = gradient_share_first(r->shares, world, rank + 1) - s->first;
-    for (int k = 0; k < world; k++) {
-        const int own = gradient_share_first(r->shares, world, k + 1) -
-                        gradient_share_first(r->shares, world, k);
-        s->most = own > s->most ? own : s->most;
-    }
+    s->firsts = calloc((size_t)world + 1, sizeof *s->firsts);
+    if (!s->firsts) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
+    for (int k = 0; k <= world; k++) s->firsts[k] = gradient_share_first(r->shares, world, k);
+    for (int k = 0; k < world; k++) s->most = shares_at(s, k) > s->most ? shares_at(s, k) : s->most;
+    s->first = s->firsts[rank];
+    s->own = shares_at(s, rank);
     return make_room(r, s, why);
 }
 
@@ -234,10 +236,8 @@ static sr_status tell(trainer *r, double *loss, sr_failure *why) {
     s->due = s->told[s->most + TOLD_DUE] != 0;
     *loss = 0;
     for (int k = 0; k < world; k++) {
-        const int shares = gradient_share_first(r->shares, world, k + 1) -
-                           gradient_share_first(r->shares, world, k);
         s->stop |= s->told[k * width + s->most + TOLD_STOP] != 0;
-        for (int i = 0; i < shares; i++) *loss += s->told[k * width + i];
+        for (int i = 0; i < shares_at(s, k); i++) *loss += s->told[k * width + i];
     }
     return SR_OK;
 }
@@ -303,13 +303,9 @@ sr_status shares_make_room(trainer *r, sr_failure *why) {
 /* Rows [own, words] of every rank in rows of the most that any has. */
 static void unpack(const trainer *r, const uint64_t *rows) {
     const struct shares *s = r->sharing;
-    const int world = ranks_count(r->ranks);
-    for (int k = 0; k < world; k++) {
-        const int first = gradient_share_first(r->shares, world, k),
-                  end = gradient_share_first(r->shares, world, k + 1);
-        memcpy(s->all + first * s->words, rows + k * s->most * s->words,
-               (size_t)((end - first) * s->words) * sizeof *rows);
-    }
+    for (int k = 0; k < ranks_count(r->ranks); k++)
+        memcpy(s->all + s->firsts[k] * s->words, rows + k * s->most * s->words,
+               (size_t)(shares_at(s, k) * s->words) * sizeof *rows);
 }
 
 sr_status shares_keep_replicas(trainer *r, sr_failure *why) {

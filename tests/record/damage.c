@@ -82,3 +82,13 @@ bool damage_exercise(const char *path) {
     }
     return true;
 }
+
+hid_t damage_reopen(const char *path) {
+    size_t size;
+    char *bytes = damage_load(sample_path("whole.h5"), &size);
+    damage_store(path, bytes, size);
+    free(bytes);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    return file;
+}

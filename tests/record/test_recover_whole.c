@@ -56,16 +56,6 @@ static int write_run(void **state) {
     return 0;
 }
 
-static hid_t reopen(const char *path) {
-    size_t size;
-    char *bytes = damage_load(sample_path("whole.h5"), &size);
-    damage_store(path, bytes, size);
-    free(bytes);
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(file >= 0);
-    return file;
-}
-
 typedef struct name_list {
     char name[DATASETS][128];
     int count;
@@ -176,7 +166,7 @@ static void test_nonsense(void **state) {
     heard lost;
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < l->count; i++) {
-            hid_t file = reopen(broken);
+            hid_t file = damage_reopen(broken);
             spoil_values(file, l->name[i], &random);
             if (round == 1)
                 spoil_values(file, l->name[next_random(&random) % (uint64_t)l->count], &random);
@@ -203,7 +193,7 @@ static void test_missing(void **state) {
     int bad = 0;
     heard lost, faults;
     for (int i = 0; i < l->count; i++) {
-        hid_t file = reopen(broken);
+        hid_t file = damage_reopen(broken);
         assert_true(H5Ldelete(file, l->name[i], H5P_DEFAULT) >= 0);
         assert_true(H5Fclose(file) >= 0);
         bad += recover(broken, l->name[i], &lost);

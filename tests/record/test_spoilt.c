@@ -17,16 +17,6 @@ static int write_run(void **state) {
     return 0;
 }
 
-static hid_t reopen(const char *path) {
-    size_t size;
-    char *bytes = damage_load(sample_path("whole.h5"), &size);
-    damage_store(path, bytes, size);
-    free(bytes);
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(file >= 0);
-    return file;
-}
-
 /* Replaces a dataset by one of another type, rank or extent (unlimited, nothing allocated). */
 static void replace(hid_t file, const char *name, hid_t type, int rank, hsize_t rows,
                     hsize_t columns) {
@@ -44,7 +34,7 @@ static void replace(hid_t file, const char *name, hid_t type, int rank, hsize_t 
 static void expect_refused(const char *part, void (*spoil)(hid_t file)) {
     const char *path = sample_path("odd.h5");
     sr_failure why = {0};
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     spoil(file);
     assert_true(H5Fclose(file) >= 0);
     assert_null(sr_run_open(path, &why));
@@ -70,7 +60,7 @@ static void expect_rest(const char *part, void (*spoil)(hid_t file)) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
     told lost = {part, 0, 0};
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     spoil(file);
     assert_true(H5Fclose(file) >= 0);
     sr_runfile *f = sr_run_open(path, &why);
@@ -195,7 +185,7 @@ static void test_recovered_values(void **state) {
     double loss[40], lr[40], was[40];
     int64_t tokens[40];
     const char *path = sample_path("values.h5");
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     spoil_rank(file), spoil_missing(file);
     assert_true(H5Fclose(file) >= 0);
     check_ok(sr_run_recover(path, sample_path("rest.h5"), true, -1, &count, &why), &why);
@@ -217,7 +207,7 @@ static void test_without_state(void **state) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *path = sample_path("stateless.h5");
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     spoil_group(file);
     assert_true(H5Fclose(file) >= 0);
     sr_runfile *f = sr_run_open(path, &why);
@@ -251,7 +241,7 @@ static void expect_too_many_rows(const char *path) {
 static void test_huge_extent(void **state) {
     (void)state;
     const char *path = sample_path("huge.h5");
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     const char *columns[] = {"step", "update", "tokens",    "epoch",
                              "loss", "lr",     "grad_norm", "seconds"};
     for (int i = 0; i < 8; i++) {
@@ -300,7 +290,7 @@ static void test_huge_extent_alone(void **state) {
 static void expect_found(const char *part, void (*spoil)(hid_t file)) {
     const char *path = sample_path("found.h5");
     sr_failure why = {0};
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     spoil(file);
     assert_true(H5Fclose(file) >= 0);
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
@@ -352,11 +342,11 @@ static void test_older(void **state) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *path = sample_path("older.h5");
-    hid_t file = reopen(path);
+    hid_t file = damage_reopen(path);
     assert_true(H5Ldelete(file, "/scalars/row_free_var", H5P_DEFAULT) >= 0);
     assert_true(H5Fclose(file) >= 0);
     check_ok(sr_run_check(path, &why), &why); /* from between the two additions */
-    file = reopen(path);
+    file = damage_reopen(path);
     assert_true(H5Ldelete(file, "/scalars/row_free_var", H5P_DEFAULT) >= 0);
     assert_true(H5Ldelete(file, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
     assert_true(H5Ldelete(file, "/scalars/row_exact_var", H5P_DEFAULT) >= 0);
@@ -378,7 +368,7 @@ static void test_ascii_attribute(void **state) {
     (void)state;
     sr_failure why = {0};
     const char *path = sample_path("ascii.h5");
-    hid_t file = reopen(path), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    hid_t file = damage_reopen(path), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     assert_true(H5Tset_size(type, 8) >= 0);
     assert_true(H5Adelete(file, "model") >= 0);
     hid_t a = H5Acreate2(file, "model", type, space, H5P_DEFAULT, H5P_DEFAULT);
