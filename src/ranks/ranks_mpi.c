@@ -11,6 +11,7 @@
 #ifdef USE_MPI
 #include <errno.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@
 #include "statnet/progress.h"
 
 enum { TELL_TAG = 1, TELL_SIZE = 512, HOST_TEXT = 256 };
-static const double look_every = 0.05;
+/* Seconds: between two looks for the dead; awake; with short naps. */
+static const double look_every = 0.05, look_for = 1e-3, nap_briefly = 0.1;
 
 /* Of each rank: a number of its host (and process namespace), its process. */
 typedef struct peer {
@@ -77,23 +79,27 @@ static sr_status look_for_the_dead(const ranks *k, sr_failure *why) {
     return SR_OK;
 }
 
-/* Between two looks: first at once, so that a quick answer is not kept waiting, then asleep. */
-static void pause_for(int64_t looks) {
-    if (looks < 200) return;
-    const struct timespec nap = {0, looks < 2000 ? 20000 : 500000};
+/* Between two looks, after so many seconds. An answer on its way (a message over TCP takes 30 to
+ * 100 us) is not kept waiting: a nap of 20 us lasts 70, and MPI moves data only when it is asked.
+ * The core is offered to others even then. */
+static void pause_for(double waited) {
+    if (waited < look_for) {
+        sched_yield();
+        return;
+    }
+    const struct timespec nap = {0, waited < nap_briefly ? 20000 : 500000};
     nanosleep(&nap, NULL);
 }
 
 static sr_status settle(ranks *k, int count, MPI_Request *request, bool patient, sr_failure *why) {
     const double began = progress_clock();
     double looked = began;
-    for (int64_t looks = 0;; looks++) {
+    for (double now = began;; now = progress_clock()) {
         int done = 0;
         sr_status status = mpi_failed(MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE),
                                       "an exchange of the ranks", why);
         if (done || status != SR_OK) return status;
-        pause_for(looks);
-        const double now = looks < 200 ? looked : progress_clock();
+        pause_for(now - began);
         if (now - looked < look_every) continue;
         looked = now;
         if (hear(k, why) != SR_OK || look_for_the_dead(k, why) != SR_OK) return SR_STATE;
