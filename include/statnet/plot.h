@@ -326,11 +326,13 @@ typedef struct plot_request {
     plot_choice choice;
     plot_controls controls;
     bool keep, force; /* force: a report may replace a page that is not one */
+    int each; /* report: runs with figures and tables of their own, drawings of a figure; from 1 */
 } plot_request;
 
 sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);
 /* Draws every figure of the templates that these runs allow into the directory request->output,
- * figures of one run once per run, with tables, and an index.html that holds it all together. */
+ * figures of one run once for each of the first request->each runs, with tables, and an index.html
+ * that holds it all together. */
 sr_status plot_report(const plot_request *request, sr_failure *why);
 
 /* -- plot_html.c: parts of the report's page -------------------------------------------------- */

@@ -9,12 +9,13 @@
 #include "statrec/runfile.h"
 
 enum { CHOICES = 32 }; /* of all figures */
+#define EACH "24"      /* runs of a report with things of their own */
 
 typedef struct settings {
     option_text output, labels, title, size, site, stat, metric, published_table, xrange, yrange,
         steps;
     bool keep, force, published, log, linear;
-    int64_t smooth;
+    int64_t smooth, each;
     option_text word[CHOICES];
 } settings;
 
@@ -37,6 +38,9 @@ static const option rows[] = {
     TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that is none of a report"),
+    INT_OPTION("Output", "each", AT(each), EACH, 1, 1000000, "",
+               "report: so many runs at most get figures and tables of their own, and so many "
+               "drawings one figure"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
                 "keep the directory with tables, data files and gnuplot script, and name it"),
     TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",
@@ -149,7 +153,7 @@ static bool takes_row(const plot_template *t, const char *key) {
     } of[] = {{"xrange", PLOT_X},     {"yrange", PLOT_Y},      {"log", PLOT_SCALE},
               {"linear", PLOT_SCALE}, {"smooth", PLOT_SMOOTH}, {"steps", PLOT_STEPS}};
     if (strcmp(key, "output") == 0 || strcmp(key, "keep") == 0) return true;
-    if (!t || strcmp(key, "force") == 0) return false;
+    if (!t || strcmp(key, "force") == 0 || strcmp(key, "each") == 0) return false;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
         if (strcmp(key, of[i].key) == 0) return t->takes_control[of[i].control];
     if (strcmp(key, "site") == 0) return t->site[0];
@@ -273,6 +277,12 @@ static sr_status draw_figure(const char *figure, plot_request *request, sr_failu
     return status;
 }
 
+static sr_status refuse_of_report(const settings *s, sr_failure *why) {
+    if (s->force || s->each != atoi(EACH))
+        return sr_fail(why, SR_USAGE, "--%s is of report alone", s->force ? "force" : "each");
+    return SR_OK;
+}
+
 static sr_status list_all(sr_failure *why) {
     sr_status status = plot_template_list(stdout, why);
     if (status == SR_OK) plot_layout_list(stdout);
@@ -319,7 +329,8 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                                          .smooth = s.smooth,
                                          .samples = ""},
                             .keep = s.keep,
-                            .force = s.force};
+                            .force = s.force,
+                            .each = (int)s.each};
     choices_take(&c, &s, &request.choice);
     if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
         request.output = "-"; /* `statplot fig2 -` */
@@ -327,7 +338,8 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
     }
     if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
-    return draw_figure(argv[1], &request, why);
+    status = refuse_of_report(&s, why);
+    return status == SR_OK ? draw_figure(argv[1], &request, why) : status;
 }
 
 int main(int argc, char **argv) {

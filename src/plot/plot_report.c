@@ -110,13 +110,13 @@ static void write_image(report *r, const plot_template *t, const char *name) {
 }
 
 /* One drawing of as many of the waiting runs as the figure takes; a run that an analysis refuses
- * makes place for the next one. number: behind the name of the file, 0 for none. */
+ * makes place for the next one, and so do request->each others. number: behind the name of the file, 0 for none. */
 static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
                            sr_failure *why) {
     char name[PLOT_PATH + 32], part[16] = "";
     if (number) snprintf(part, sizeof part, ".%d", number);
     snprintf(name, sizeof name, "%s%s.svg", t->name, part);
-    for (;;) {
+    for (int refused = 0;; refused++) {
         sr_failure one = {0};
         int failed = 0;
         const int runs = t->most_runs && t->most_runs < w->count ? t->most_runs : w->count;
@@ -126,7 +126,7 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
             write_image(r, t, name);
             return waiting_remove(w, 0, runs), SR_OK;
         }
-        if (!failed || w->count <= t->least_runs) {
+        if (!failed || w->count <= t->least_runs || refused == r->request->each) {
             report_missing(notes, "Not drawn", &one);
             return w->count = 0, SR_OK;
         }
@@ -135,15 +135,16 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
     }
 }
 
-/* A figure of one run, once per run. */
+/* A figure of one run, once for each of the first runs. */
 static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
         int run = i;
         waiting w = {&run, 1};
         report_run_title(r, i);
         status = draw_next(r, t, &w, i + 1, r->page, why);
     }
+    report_others(r);
     return status;
 }
 
@@ -176,6 +177,11 @@ static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *numb
         ++*number;
         status = draw_next(r, t, w, *number > 1 ? *number : 0, notes, why);
         more = t->most_runs > t->least_runs && w->count && w->count >= t->least_runs;
+        if (more && *number == r->request->each) {
+            fprintf(notes, "<p class=\"missing\">Left out: %d more runs (--each %d)</p>\n",
+                    w->count, r->request->each);
+            more = false;
+        }
     }
     return status;
 }
@@ -256,10 +262,11 @@ static const char head[] =
 static sr_status write_settings(report *r, sr_failure *why) {
     sr_status status = SR_OK;
     report_section(r, "runs", "Runs");
-    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
         report_run_title(r, i);
         status = plot_html_settings(r->page, r->request->path[i], why);
     }
+    report_others(r);
     return status;
 }
 

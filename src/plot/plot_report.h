@@ -17,6 +17,9 @@ void report_title(report *r, int level, const char *text);
 void report_section(report *r, const char *id, const char *text);
 void report_run_title(report *r, int run);
 void report_missing(FILE *out, const char *what, const sr_failure *one);
+/* The runs that get things of their own, and a line on the others. */
+int report_own(const report *r);
+void report_others(report *r);
 /* Not for want of data in the runs. */
 bool report_is_fatal(sr_status status);
 

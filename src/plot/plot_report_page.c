@@ -32,6 +32,18 @@ void report_missing(FILE *out, const char *what, const sr_failure *one) {
     fputs("</p>\n", out);
 }
 
+int report_own(const report *r) {
+    const int runs = r->request->runs, each = r->request->each;
+    return runs < each ? runs : each;
+}
+
+void report_others(report *r) {
+    const int others = r->request->runs - report_own(r);
+    if (others)
+        fprintf(r->page, "<p class=\"missing\">Left out: %d more run%s (--each %d)</p>\n", others,
+                others > 1 ? "s" : "", r->request->each);
+}
+
 bool report_is_fatal(sr_status status) {
     return status == SR_STATE || status == SR_IO || status == SR_MEMORY;
 }

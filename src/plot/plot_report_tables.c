@@ -77,14 +77,15 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
     }
 }
 
-/* A section with a table for each run. */
+/* A section with a table for each of the first runs. */
 static sr_status write_by_run(report *r, const report_table *t, const char *id, sr_failure *why) {
     sr_status status = SR_OK;
     report_section(r, id, t->title);
-    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
         report_run_title(r, i);
         status = write_table(r, t, r->request->path + i, 1, 1, i + 1, why);
     }
+    report_others(r);
     return status;
 }
 

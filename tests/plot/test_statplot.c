@@ -346,6 +346,21 @@ static void test_report(void **state) {
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
 }
 
+/* Of many runs the first ones get what is of one run; tables and figures of several hold all. */
+static void test_report_of_many(void **state) {
+    (void)state;
+    check_run("for i in 1 2 3; do cp nlp.h5 many$i.h5; done; rm -rf many");
+    check_run("statplot report many?.h5 --each 1 -o many");
+    check_run("cd many; test -s layers.1.svg && ! test -e layers.2.svg && test -s sites.1.tsv && "
+              "! test -e sites.2.tsv && ! test -e diagnosis.2.tsv");
+    check_run("cd many; test $(grep -c '2 more runs (--each 1)' index.html) -ge 4");
+    check_run("cd many; test $(grep -v '^#' runs.tsv | grep -c many) = 3");
+    check_run("statplot report many?.h5 --each 2 -o many && grep -q 'Left out: 1 more run (--each "
+              "2)' many/index.html && test -s many/layers.2.svg");
+    check_fails("statplot report many1.h5 --each 0 -o none", 2, "--each");
+    check_fails("statplot curves many1.h5 --each 2", 2, "each");
+}
+
 /* Somebody's page stays; the contents lead to every section; images and text have figures of their own. */
 static void test_report_page(void **state) {
     (void)state;
@@ -418,6 +433,7 @@ int main(void) {
         cmocka_unit_test(test_gnuplot_warning_is_failure),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_page),
+        cmocka_unit_test(test_report_of_many),
         cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
