@@ -91,12 +91,12 @@ static void pause_for(double waited) {
     nanosleep(&nap, NULL);
 }
 
-static sr_status settle(ranks *k, int count, MPI_Request *request, bool patient, sr_failure *why) {
+static sr_status settle(ranks *k, MPI_Request *request, bool patient, sr_failure *why) {
     const double began = progress_clock();
     double looked = began;
     for (double now = began;; now = progress_clock()) {
         int done = 0;
-        sr_status status = mpi_failed(MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE),
+        sr_status status = mpi_failed(MPI_Test(request, &done, MPI_STATUS_IGNORE),
                                       "an exchange of the ranks", why);
         if (done || status != SR_OK) return status;
         pause_for(now - began);
@@ -117,7 +117,7 @@ static sr_status gather(ranks *k, double *all, int64_t width, sr_failure *why) {
         mpi_failed(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, (int)width, MPI_DOUBLE,
                                   joined_of(k)->all, &request),
                    "gather", why);
-    return status == SR_OK ? settle(k, 1, &request, false, why) : status;
+    return status == SR_OK ? settle(k, &request, false, why) : status;
 }
 
 static sr_status broadcast(ranks *k, int from, void *data, size_t bytes, sr_failure *why) {
@@ -125,7 +125,7 @@ static sr_status broadcast(ranks *k, int from, void *data, size_t bytes, sr_fail
     sr_status status =
         mpi_failed(MPI_Ibcast(data, (int)bytes, MPI_BYTE, from, joined_of(k)->all, &request),
                    "broadcast", why);
-    return status == SR_OK ? settle(k, 1, &request, true, why) : status;
+    return status == SR_OK ? settle(k, &request, true, why) : status;
 }
 
 /* -- transfers --------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static sr_status finish(ranks_transfer *t, sr_failure *why) {
     sr_status status = SR_OK;
     const int first = j->returning ? j->routes : 0, end = j->returning ? j->routes + 1 : j->routes;
     for (int i = first; i < end && status == SR_OK; i++)
-        status = settle(t->ranks, 1, &j->route[i].request, false, why);
+        status = settle(t->ranks, &j->route[i].request, false, why);
     return status;
 }
 
