@@ -300,7 +300,7 @@ def main():
     told.add_argument("--data", default=os.path.join(shared, "data"), help="directory of the data sets")
     told.add_argument("--out", default=os.path.join(HERE, "..", "study"), help="directory of the runs")
     told.add_argument("--conf", default=os.path.join(HERE, "study"), help="directory of the experiments")
-    told.add_argument("--doc", default=os.path.join(HERE, "..", "docs", "reproduction.md"))
+    told.add_argument("--doc", default=f"{HERE}/../docs/reproduction.md")
     args = told.parse_intermixed_args()
     try:
         if args.command == "plan":
