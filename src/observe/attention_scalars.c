@@ -33,12 +33,11 @@ struct attention_scalars {
 static const struct {
     const char *name, *unit, *definition, *over;
 } kinds[KINDS] = {
-    [LOGIT_MAX] =
-        {"attention_logit_max", "1",
-         "largest q.k/sqrt(d_k) of the attention over queries and keys that are not hidden",
-         "largest over its heads"},
+    [LOGIT_MAX] = {"attention_logit_max", "1",
+                   "largest logit of the attention over queries and the keys that they see",
+                   "largest over its heads"},
     [ENTROPY] = {"attention_entropy", "nats",
-                 "mean over queries of -sum p ln p of the attention's weights p before dropout",
+                 "mean over queries of -sum p ln p of the attention's weights p",
                  "mean over its heads"},
 };
 
