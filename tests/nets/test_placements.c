@@ -258,6 +258,7 @@ static void names_of_sites(void **state) {
 /* Rows, samples and width that a site sees, and the place in the order of the pass. */
 typedef struct seen {
     int calls, *order, at;
+    const uint8_t *mask; /* of the tokens */
     int64_t rows, valid, samples, width;
 } seen;
 
@@ -269,8 +270,9 @@ static void see(void *context, const norm_view *o) {
     s->rows = r->rows, s->valid = r->valid, s->samples = r->samples, s->width = o->call->features;
     for (int64_t i = 0; i < r->rows; i++) /* of the sentence that the token is of */
         assert_int_equal(r->sample[i], i / (r->rows / SENTENCES));
-    if (r->index)
-        for (int64_t i = 0; i < r->valid; i++) assert_int_equal(r->mask[r->index[i]], 1);
+    const int64_t heads = s->width == DH ? HEADS : 1; /* rows of a token */
+    for (int64_t i = 0, n = 0; i < r->rows; i++)
+        if (s->mask[i / heads]) assert_int_equal(r->index[n++], i);
 }
 
 static void rows_of_heads(void **state) {
@@ -284,7 +286,11 @@ static void rows_of_heads(void **state) {
         tape *t = fresh_tape();
         sentences_make(&s, TASK_PAIRS);
         for (int i = 0; i < m->sites; i++) {
+            const char *name = m->site[i]->name;
             of[i].order = &order;
+            of[i].mask = !strncmp(name, "encoder", 7) || strstr(name, "cross_attention.k_norm")
+                             ? s.source_mask
+                             : s.target_mask;
             m->site[i]->forward_watcher = see;
             m->site[i]->watcher_context = &of[i];
         }
@@ -309,8 +315,58 @@ static void rows_of_heads(void **state) {
     }
 }
 
-/* Parameters that a model without the option has keep their initial bytes only if it adds none before
- * them: without it nothing is different. */
+/* -- dropout */
+
+typedef struct both {
+    double x[SENTENCES * LONGEST * D], y[SENTENCES * LONGEST * D];
+} both;
+
+static void keep(void *context, const norm_view *o) {
+    both *b = context;
+    for (int64_t i = 0; i < o->call->rows->rows * D; i++) {
+        b->x[i] = (double)o->x[i];
+        b->y[i] = (double)o->y[i];
+    }
+}
+
+/* Behind the norm of the embedding and the second one of a branch, not in front. */
+static void dropout_of_peri(void **state) {
+    (void)state;
+    enum { EMBEDDED, NORM1, NORM1_OUT, NORM2, SITES };
+    model_options o = options_of("transformer_classifier", "peri", "none");
+    o.dropout = 0.5, o.attention_dropout = o.relu_dropout = 0;
+    sentences s;
+    both *of = calloc(SITES, sizeof *of);
+    assert_non_null(of);
+    model *m = make(&o, TASK_SENTENCES, 4);
+    tape *t = fresh_tape();
+    sentences_make(&s, TASK_SENTENCES);
+    for (int i = 0; i < SITES; i++) {
+        m->site[i]->forward_watcher = keep;
+        m->site[i]->watcher_context = &of[i];
+    }
+    forward(m, &s, t, NORM_TRAIN);
+    int dropped[2] = {0}, kept[2] = {0};
+    for (int64_t i = 0; i < SENTENCES * LONGEST * D; i++) {
+        if (!s.source_mask[i / D]) continue;
+        const double got[2] = {of[NORM1].x[i], of[NORM2].x[i] - of[NORM1].x[i]};
+        const double want[2] = {of[EMBEDDED].y[i], of[NORM1_OUT].y[i]};
+        for (int k = 0; k < 2; k++) {
+            if (fabs(got[k]) < 1e-5)
+                dropped[k]++;
+            else if (fabs(got[k] - 2 * want[k]) < 1e-4)
+                kept[k]++;
+            else
+                fail_msg("%d: %g of %g", k, got[k], want[k]);
+        }
+    }
+    for (int k = 0; k < 2; k++) assert_true(dropped[k] > 20 && kept[k] > 20);
+    free(of);
+    tape_free(t);
+    model_free(m);
+}
+
+/* "none" is what no option is. */
 static void absent_is_none(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -341,8 +397,8 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_networks), cmocka_unit_test(names_of_sites),
-        cmocka_unit_test(rows_of_heads),  cmocka_unit_test(absent_is_none),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(rows_of_heads),  cmocka_unit_test(dropout_of_peri),
+        cmocka_unit_test(absent_is_none), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
