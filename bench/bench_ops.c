@@ -38,7 +38,7 @@ static tensor *matrix(tape *t, const shape *s, real *data) {
 static tensor *attend(tape *t, const shape *s, real *data, bool causal) {
     int64_t query[3] = {s->a, s->b, s->d}, key[3] = {s->a, s->c, s->d};
     return op_attention(t, input(t, 3, query, data), input(t, 3, key, data), input(t, 3, key, data),
-                        4, NULL, causal, 0.1);
+                        4, NULL, causal, 0.1, NULL);
 }
 
 static tensor *attention(tape *t, const shape *s, real *data) {

@@ -36,6 +36,7 @@ tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t 
 /* Multi-head attention with its four projections (docs/models.md 2.3). */
 typedef struct attention_layer {
     linear_layer q, k, v, o;
+    norm_site *q_norm, *k_norm; /* of the queries and keys of each head; NULL: none; of the model */
     int heads;
     double scale, dropout;
 } attention_layer;
@@ -45,9 +46,20 @@ attention_layer attention_init(params *p, const char *name, int64_t d, int64_t h
 /* The same with `key` features of q and k and `value` of v in each head, instead of d/heads. */
 attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
                                      int64_t key, int64_t value, double dropout);
-/* x [B, Tq, d] asks, memory [B, Tk, d] answers. */
-tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,
-                        const uint8_t *key_valid, bool causal);
+/* What asks or what answers: x [B, T, d], and its rows, for the norm of the heads (NULL without). */
+typedef struct attention_side {
+    tensor *x;
+    const norm_rows *rows;
+} attention_side;
+
+/* key_valid, causal and report as in op_attention. */
+tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
+                        attention_side answers, const uint8_t *key_valid, bool causal,
+                        attention_report *report);
+/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own; rows: of
+ * x. n NULL: x. */
+tensor *attention_normalize_heads(norm_site *n, tape *t, tensor *x, int heads,
+                                  const norm_rows *rows);
 
 /* Multi-linear attention of one head with its projections, no biases (docs/models.md 3.1). */
 typedef struct multilinear_layer {
@@ -82,9 +94,9 @@ typedef struct xl_shared {
     int64_t reach;     /* as in xl_options */
 } xl_shared;
 
-/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or behind memory. */
+/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or behind memory. report: as in op_attention. */
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
-                           const xl_shared *s);
+                           const xl_shared *s, attention_report *report);
 
 /* W2 drop(relu(W1 x)). */
 typedef struct ffn_layer {

@@ -27,7 +27,8 @@ typedef struct model_options {
     bool conv_norms;             /* mnist_cnn: norms behind the convolutions too */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
-    char placement[MODEL_TEXT]; /* "pre", "post" or "" = the preset's */
+    char placement[MODEL_TEXT]; /* "pre", "post", "peri", "scaled" or "" = the preset's */
+    char qk_norm[MODEL_TEXT]; /* method of the queries and keys of each head; "" or "none": none */
     double dropout, attention_dropout, relu_dropout;
     char linear_init[MODEL_TEXT]; /* "xavier", "fan-in"; "" = the preset's */
     int64_t key_size, value_size; /* of an attention head; 0: the preset's */
@@ -52,6 +53,7 @@ typedef struct model_options {
 } model_options;
 
 typedef struct model model;
+typedef struct model_attention model_attention;
 
 /* A sentence to decode: token [length], no padding, </s> last. */
 typedef struct model_source {
@@ -118,11 +120,24 @@ typedef struct model_row {
     const model_scorer *scorer;   /* NULL: it parses none */
 } model_row;
 
+/* An attention of a model: what whoever watches it learns of its weights in a pass of mode NORM_TRAIN
+ * (attention_report in ops.h). Arrays live as long as the call. */
+typedef void attention_watcher_fn(void *context, const model_attention *a,
+                                  const attention_report *found);
+struct model_attention {
+    const norm_site *site; /* the norm of its branch that stands first, by which it is known */
+    int heads;
+    attention_watcher_fn *watcher; /* NULL: nobody, and nothing is computed */
+    void *context;
+};
+
 struct model {
     const model_row *row;
     params params;
     norm_site **site; /* in the order of the forward pass */
     int sites, capacity;
+    model_attention **attention; /* owned, in the order of the forward pass */
+    int attentions;
     int *
         assigned; /* of each site that is to come, which of norm_at's assignments decides; -1: none;
                       NULL: there are none */
@@ -159,6 +174,9 @@ void model_memory_advance(model_memory *k, int64_t T);
  * by `norm`. NULL on failure. */
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why);
+/* For model files: a new attention, that of the branch of `site`. NULL on failure. */
+model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
+                                     sr_failure *why);
 /* The method of a name such as "pn", or "pn+ls": the same behind a layer scale (*layer_scale, may
  * be NULL). NULL when unknown. */
 const norm_method *model_norm_method(const char *name, bool *layer_scale);

@@ -35,6 +35,7 @@ typedef struct run_record_options {
     const char *sites;      /* globs separated by commas; one that matches no site is refused */
     bool observe_batch;     /* what bn and pnv would find at each of them, with this alpha */
     double observe_alpha;   /* for methods that have none, that of the observer */
+    bool attention;         /* scalars of the attentions, at the sites of their branches */
     int64_t vectors_every, size_limit, flush_steps;
     int64_t steps, updates; /* planned */
     int64_t spectra_every;  /* updates; 0: none are recorded */

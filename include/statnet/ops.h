@@ -61,17 +61,27 @@ void op_embedding_positions(real *value, int64_t count, int64_t d, int32_t pad);
 /* Over the last dimension. */
 tensor *op_softmax(tape *t, tensor *x);
 
+/* What the weights of an attention are like, of every head by itself (docs/definitions.md). */
+typedef struct attention_report {
+    const uint8_t *query_valid; /* [B*Tq], 1 = counts; NULL: all do */
+    double *
+        logit_max; /* [heads] the largest logit of a key that is not hidden; NaN: no query counts */
+    double *entropy; /* [heads] mean over the queries of the entropy of their weights, nats */
+} attention_report;
+
 /* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], head h =
  * columns h*d/heads .. of q and k, h*e/heads .. of v; key_valid [B*Tk] (1 = attend) or NULL; causal:
- * key j > query i is hidden. Dropout p on the attention weights. A query with every key hidden gives 0. -> [B, Tq, e]. */
+ * key j > query i is hidden. Dropout p on the attention weights. A query with every key hidden gives 0. report may be
+ * NULL; filled at the call. -> [B, Tq, e]. */
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
-                     bool causal, double p);
+                     bool causal, double p, attention_report *report);
 
 /* Attention that sees direction and distance (docs/models.md 5): qkv [B, T, 3 d] holds queries, keys
  * and values, head h = columns h*d/heads .. of each; u, z [d] biases by head; scaled: scores divided
- * by sqrt(d/heads), which is to be even. key_valid and p as in op_attention. -> [B, T, d]. */
+ * by sqrt(d/heads), which is to be even. key_valid, p and report as in op_attention. -> [B, T, d]. */
 tensor *op_tener_attention(tape *t, tensor *qkv, tensor *u, tensor *z, int heads,
-                           const uint8_t *key_valid, bool scaled, double p);
+                           const uint8_t *key_valid, bool scaled, double p,
+                           attention_report *report);
 
 /* What multi-linear attention of one head takes (docs/models.md 3.1). */
 typedef struct multilinear_inputs {
@@ -98,6 +108,7 @@ typedef struct xl_options {
     int heads;
     int64_t reach; /* a query sees so many keys, its own place among them; 0: all before it */
     double p;      /* dropout on the attention weights */
+    attention_report *report; /* or NULL; filled at the call */
 } xl_options;
 
 /* softmax(((q+u).k_j + (q+z).r_D) / sqrt(dh)) v per head, D = K - T + i - j >= 0. -> [B, T, width]. */

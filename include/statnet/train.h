@@ -30,7 +30,7 @@ typedef struct train_config {
     int64_t shares; /* parts of a batch; 0: as many as ranks */
     double rank_seconds;
     bool sync_norm, record_ranks;
-    bool force, quiet, profile, validate_batch, test, final_tid;
+    bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
     int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
         dump_steps;
     double flush_seconds;

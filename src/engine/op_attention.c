@@ -22,6 +22,7 @@
  */
 #include <omp.h>
 
+#include "attention_pieces.h"
 #include "dropout_mask.h"
 #include "row_math.h"
 #include "statnet/gemm.h"
@@ -36,6 +37,8 @@ typedef struct attention {
     real *P;     /* [B, heads, Tq, row] */
     real *hide;  /* [B, row]: -inf = hidden from every query, as the padding is; else 0 */
     real *stair; /* [2 row]: zeros, then -inf; stair + row - n hides from column n on */
+    attention_piece *report;    /* [B, heads] or NULL: nobody asks */
+    const uint8_t *query_valid; /* [B, Tq] or NULL, for the report */
 } attention;
 
 /* Memory of one thread. */
@@ -68,15 +71,18 @@ static real mask_row(int64_t n, const real *restrict hide, const real *restrict 
     return m;
 }
 
-/* Whole vectors only: `width` covers the keys that query i may see. */
-static void softmax_row(const attention *a, int64_t i, int64_t first, const real *hide, real *s) {
+/* Whole vectors only: `width` covers the keys that query i may see. -> the largest logit, -inf where
+ * it sees none. */
+static real softmax_row(const attention *a, int64_t i, int64_t first, const real *hide, real *s) {
     int64_t n = a->causal && i + 1 < a->Tk ? i + 1 : a->Tk;
     int64_t width = first < n ? (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES : 0;
+    real m = -INFINITY;
     if (width > 0) {
-        real m = mask_row(width, hide, a->stair + a->row - n, s);
+        m = mask_row(width, hide, a->stair + a->row - n, s);
         row_scale(width, (real)(1 / row_exp(width, s, m, s)), s);
     }
     for (int64_t j = width; j < a->row; j++) s[j] = 0;
+    return m;
 }
 
 static const real *dropped(const attention *a, int64_t piece, real *R) {
@@ -95,7 +101,11 @@ static void forward_piece(const attention *a, int64_t piece, const real *q, cons
     real *P = a->P + piece * a->Tq * a->row;
     tile_turn(a->Tk, a->dh, k, a->d, s.turned, a->row);
     product(a->Tq, a->row, a->dh, (tile_left){q, a->d, 1}, s.turned, a->row, false, P, a->row);
-    for (int64_t i = 0; i < a->Tq; i++) softmax_row(a, i, first, hide, P + i * a->row);
+    for (int64_t i = 0; i < a->Tq; i++) {
+        const real largest = softmax_row(a, i, first, hide, P + i * a->row);
+        if (a->report && (!a->query_valid || a->query_valid[b * a->Tq + i]))
+            attention_piece_add(&a->report[piece], a->row, largest, P + i * a->row);
+    }
     const real *R = dropped(a, piece, s.R);
     product(a->Tq, a->eh, a->Tk, (tile_left){R, a->row, 1}, v, a->e, false, y, a->e);
 }
@@ -216,13 +226,21 @@ static void hide_keys(const attention *a, const uint8_t *key_valid) {
         }
 }
 
+/* False when out of memory. */
+static bool report_begin(tape *t, attention *a, const attention_report *report) {
+    if (!report) return true;
+    a->query_valid = report->query_valid;
+    a->report = attention_pieces_begin(t, a->B * a->heads);
+    return a->report != NULL;
+}
+
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
-                     bool causal, double p) {
+                     bool causal, double p, attention_report *report) {
     if (!q || !k || !v || !attention_fits(t, q, k, v, heads, p)) return NULL;
     attention *a = attention_create(t, q, v, heads, causal, p);
     real *scratch = a ? scratch_alloc(t, a, false) : NULL;
     tensor *y = scratch ? tape_tensor(t, 3, (int64_t[]){a->B, a->Tq, a->e}) : NULL;
-    if (!y) return NULL;
+    if (!y || !report_begin(t, a, report)) return NULL;
     hide_keys(a, key_valid);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * a->heads; i++) {
@@ -230,5 +248,6 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const 
                       k->value + place(a, i, a->Tk, a->d), v->value + place(a, i, a->Tk, a->e),
                       y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
+    if (report) attention_pieces_end(a->report, a->B, heads, report);
     return tape_push(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a);
 }

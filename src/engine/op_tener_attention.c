@@ -214,7 +214,8 @@ static bool tener_fits(tape *t, const tensor *qkv, const tensor *u, const tensor
 }
 
 tensor *op_tener_attention(tape *t, tensor *qkv, tensor *u, tensor *z, int heads,
-                           const uint8_t *key_valid, bool scaled, double p) {
+                           const uint8_t *key_valid, bool scaled, double p,
+                           attention_report *report) {
     if (!qkv || !u || !z || !tener_fits(t, qkv, u, z, heads)) return NULL;
     const int64_t d = u->count, dh = d / heads;
     const real *R = positions(t, qkv->dim[1], dh);
@@ -222,5 +223,6 @@ tensor *op_tener_attention(tape *t, tensor *qkv, tensor *u, tensor *z, int heads
         R ? wide_create(t, qkv, heads, 0, scaled ? 1 / sqrt((double)dh) : 1, R) : NULL;
     tensor *query = queries(t, of_queries, qkv, u, z);
     tensor *key = query ? keys(t, wide_create(t, qkv, heads, 1, 1, R), qkv) : NULL;
-    return op_attention(t, query, key, op_slice(t, qkv, 2, 2 * d, d), heads, key_valid, false, p);
+    return op_attention(t, query, key, op_slice(t, qkv, 2, 2 * d, d), heads, key_valid, false, p,
+                        report);
 }

@@ -25,6 +25,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "attention_pieces.h"
 #include "dropout_mask.h"
 #include "row_math.h"
 #include "statnet/gemm.h"
@@ -38,7 +39,8 @@ typedef struct xl_attention {
     real scale;
     bool drop;
     dropout_mask mask;
-    real *P; /* [B, heads, T, row] */
+    real *P;                 /* [B, heads, T, row] */
+    attention_piece *report; /* [B, heads] or NULL: nobody asks */
 } xl_attention;
 
 /* Memory of one thread. */
@@ -81,8 +83,8 @@ static void add_bias(const xl_attention *a, const xl_piece *p, xl_scratch s) {
         }
 }
 
-/* S holds the product with the keys; the rest is added, then the softmax taken. */
-static void softmax_row(const xl_attention *a, int64_t i, const real *restrict W,
+/* S holds the product with the keys; the rest is added, then the softmax taken. -> the largest logit */
+static real softmax_row(const xl_attention *a, int64_t i, const real *restrict W,
                         real *restrict S) {
     const int64_t shift = row_of_first(a, i);
     int64_t first, last;
@@ -95,6 +97,7 @@ static void softmax_row(const xl_attention *a, int64_t i, const real *restrict W
     row_scale(last - first, (real)(1 / sum), S + first);
     memset(S, 0, (size_t)first * sizeof *S);
     memset(S + last, 0, (size_t)(a->row - last) * sizeof *S);
+    return m;
 }
 
 static const real *dropped(const xl_attention *a, int64_t piece, real *R) {
@@ -111,7 +114,12 @@ static void forward_piece(const xl_attention *a, const xl_piece *p, real *y, xl_
     add_bias(a, p, s);
     gemm_piece(false, true, T, K, dh, a->scale, s.qu, dh, p->k, width, 0, P, row);
     gemm_piece(false, true, T, n, dh, a->scale, s.qz, dh, p->r, width, 0, s.W, n);
-    for (int64_t i = 0; i < T; i++) softmax_row(a, i, s.W + i * n, P + i * row);
+    for (int64_t i = 0; i < T; i++) {
+        const real largest = softmax_row(a, i, s.W + i * n, P + i * row);
+        const uint8_t *valid = a->report ? a->o.report->query_valid : NULL;
+        if (a->report && (!valid || valid[p->number / a->o.heads * T + i]))
+            attention_piece_add(&a->report[p->number], row, largest, P + i * row);
+    }
     const real *R = dropped(a, p->number, s.R);
     gemm_piece(false, false, T, dh, K, 1, R, row, p->v, width, 0, y, width);
 }
@@ -282,7 +290,8 @@ static xl_attention *xl_attention_create(tape *t, const xl_inputs *in, const xl_
     const int64_t count = a->B * o->heads * a->T * a->row;
     if (a->drop) a->mask = dropout_mask_create(t, count, o->p);
     a->P = tape_alloc(t, (size_t)count * sizeof *a->P);
-    return a->P ? a : NULL;
+    if (o->report) a->report = attention_pieces_begin(t, a->B * o->heads);
+    return a->P && !a->report == !o->report ? a : NULL;
 }
 
 tensor *op_xl_attention(tape *t, const xl_inputs *in, const xl_options *o) {
@@ -298,5 +307,6 @@ tensor *op_xl_attention(tape *t, const xl_inputs *in, const xl_options *o) {
         const xl_piece p = piece_of(a, i);
         forward_piece(a, &p, y->value + (p.q - in->q->value), scratch_of(a, false, scratch));
     }
+    if (o->report) attention_pieces_end(a->report, a->B, o->heads, o->report);
     return tape_push(t, "xl_attention", xl_attention_backward, y, used, a);
 }

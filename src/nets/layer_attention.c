@@ -4,7 +4,9 @@
  *   y = Attention(q, k, v) Wo^T + bo
  *
  * with d/heads features of q, k and v in each head, or as many as are asked for (the first line then
- * divides by the root of those of q).
+ * divides by the root of those of q). With a norm of the heads (layer_head_norm.c)
+ *
+ *   q = n_q(x Wq^T + bq) / sqrt(d/heads)    k = n_k(m Wk^T + bk)
  *
  * Initialisation as fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their biases
  * U(1/sqrt(d)), Wo Xavier, bo 0.
@@ -41,11 +43,14 @@ attention_layer attention_init(params *p, const char *name, int64_t d, int64_t h
     return attention_init_sized(p, name, d, heads, d / heads, d / heads, dropout);
 }
 
-tensor *attention_apply(const attention_layer *a, tape *t, tensor *x, tensor *memory,
-                        const uint8_t *key_valid, bool causal) {
-    tensor *q = op_scale(t, linear_apply(&a->q, t, x), a->scale);
-    tensor *k = linear_apply(&a->k, t, memory);
-    tensor *v = linear_apply(&a->v, t, memory);
-    tensor *y = op_attention(t, q, k, v, a->heads, key_valid, causal, a->dropout);
+tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
+                        attention_side answers, const uint8_t *key_valid, bool causal,
+                        attention_report *report) {
+    tensor *q = linear_apply(&a->q, t, asks.x);
+    q = op_scale(t, attention_normalize_heads(a->q_norm, t, q, a->heads, asks.rows), a->scale);
+    tensor *k = linear_apply(&a->k, t, answers.x);
+    k = attention_normalize_heads(a->k_norm, t, k, a->heads, answers.rows);
+    tensor *v = linear_apply(&a->v, t, answers.x);
+    tensor *y = op_attention(t, q, k, v, a->heads, key_valid, causal, a->dropout, report);
     return linear_apply(&a->o, t, y);
 }

@@ -29,7 +29,7 @@ static sr_status init_layer(character_encoder *e, const site_builder *b,
     e->size.d = CHARACTER_DIM;
     e->size.ffn = CHARACTER_FFN;
     e->size.heads = CHARACTER_HEADS;
-    e->size.pre = false;
+    e->size.placement = PLACEMENT_POST;
     e->layer = tener_layer_init(&own, &e->size, "characters", -1);
     return b->why ? b->why->status : SR_OK;
 }

@@ -1,6 +1,6 @@
 /* layer_embedding.c -- word embedding with sinusoidal positions (docs/models.md 2.1):
  *
- *   x[s, i] = drop(sqrt(d) E[token[s, i]] + P[position i])      padding has no position
+ *   x[s, i] = sqrt(d) E[token[s, i]] + P[position i]      padding has no position
  *
  * E ~ N(0, 1/d), the row of <pad> zero; it may serve as the output matrix too.
  */
@@ -10,9 +10,9 @@
 #include "site_layers.h"
 
 embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
-                               int64_t longest, double dropout, int32_t pad) {
+                               int64_t longest, int32_t pad) {
     const int64_t count = longest + pad + 2; /* positions begin behind <pad>'s number */
-    embedding_layer e = {.dropout = dropout, .pad = pad};
+    embedding_layer e = {.pad = pad};
     e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, 1 / sqrt((double)d));
     e.positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
     e.positions.value = malloc((size_t)(count * d) * sizeof(real));
@@ -23,9 +23,8 @@ embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, 
 }
 
 sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
-                          int64_t d, double dropout, int32_t pad) {
-    *e = embedding_init(&b->m->params, "embedding", shape->vocabulary, d, shape->longest, dropout,
-                        pad);
+                          int64_t d, int32_t pad) {
+    *e = embedding_init(&b->m->params, "embedding", shape->vocabulary, d, shape->longest, pad);
     if (!e->weight || !e->positions.value)
         return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
                        (long long)shape->vocabulary, (long long)d);
@@ -41,8 +40,7 @@ void embedding_free(embedding_layer *e) {
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
                         int64_t length) {
     const double scale = sqrt((double)e->positions.dim[1]);
-    tensor *x = op_embedding(t, e->weight, token, count, length, scale, &e->positions, e->pad);
-    return op_dropout(t, x, e->dropout);
+    return op_embedding(t, e->weight, token, count, length, scale, &e->positions, e->pad);
 }
 
 /* [d] mean over n rows of P[position]; the words of a sentence come first, its padding has none. */

@@ -9,17 +9,18 @@ encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int
 encoder_layer encoder_layer_named(const site_builder *b, const layer_size *s, const char *side,
                                   int i) {
     encoder_layer l;
-    l.norm1 = layer_site(b, s, side, i, "norm1");
-    l.attention = layer_attention_init(b, s, side, i, "attention");
-    l.norm2 = layer_site(b, s, side, i, "norm2");
-    l.ffn = layer_ffn_init(b, s, side, i);
+    l.attention = layer_attention_init(b, s, side, i, "attention", "norm1", &l.norm1, &l.seen);
+    l.ffn = layer_ffn_init(b, s, side, i, "norm2", &l.norm2);
     return l;
 }
 
 tensor *encoder_layer_apply(const encoder_layer *l, const text_pass *p, tensor *x) {
-    tensor *h = layer_before(p, l->norm1, x, p->source);
-    h = attention_apply(&l->attention, p->pass->tape, h, h, p->source_mask, p->causal);
-    x = layer_after(p, l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, p->pass->tape, layer_before(p, l->norm2, x, p->source));
-    return layer_after(p, l->norm2, x, h, p->source);
+    attention_report *report = layer_report(p, l->seen, p->source_mask);
+    const attention_side own = {layer_before(p, &l->norm1, x, p->source), p->source};
+    tensor *h =
+        attention_apply(&l->attention, p->pass->tape, own, own, p->source_mask, p->causal, report);
+    layer_report_tell(l->seen, report);
+    x = layer_after(p, &l->norm1, x, h, p->source);
+    h = ffn_apply(&l->ffn, p->pass->tape, layer_before(p, &l->norm2, x, p->source));
+    return layer_after(p, &l->norm2, x, h, p->source);
 }

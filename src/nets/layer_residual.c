@@ -1,10 +1,12 @@
 /* layer_residual.c -- what the encoder and the decoder layer of a transformer share: the residual
- * branch around a sublayer f and the place of its norm n (docs/models.md 2.3),
+ * branch around a sublayer f and the places of its norms n and n' (docs/models.md 2.3, 2.9),
  *
- *   pre   x + drop(f(n(x)))       post   n(x + drop(f(x)))
+ *   pre      x + drop(f(n(x)))              post   n(x + drop(f(x)))
+ *   scaled   x + drop(f(n(x)/sqrt(l)))      peri   x + drop(n'(f(n(x))))
  *
- * with dropout on the sublayer's output alone.
+ * in layer l from 1, with dropout on the branch's output alone.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +30,20 @@ void layer_size_choose(layer_size *s, const model_options *o) {
     s->dropout = model_default(o->dropout, s->dropout);
     s->attention_dropout = model_default(o->attention_dropout, s->attention_dropout);
     s->relu_dropout = model_default(o->relu_dropout, s->relu_dropout);
-    if (*o->placement) s->pre = !strcmp(o->placement, "pre");
+    layer_placement_choose(s, o);
+}
+
+void layer_placement_choose(layer_size *s, const model_options *o) {
+    static const char *const words[] = {[PLACEMENT_POST] = "post",
+                                        [PLACEMENT_PRE] = "pre",
+                                        [PLACEMENT_PERI] = "peri",
+                                        [PLACEMENT_SCALED] = "scaled"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(o->placement, words[i])) s->placement = (layer_placement)i;
+}
+
+bool layer_leaves_sum(const layer_size *s) {
+    return s->placement != PLACEMENT_POST;
 }
 
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
@@ -40,20 +55,81 @@ norm_site *layer_site(const site_builder *b, const layer_size *s, const char *si
     return model_add_site(b->m, o, name, side, s->d, norm, b->why);
 }
 
+norm_site *layer_embedding_site(const site_builder *b, const layer_size *s, const char *side) {
+    if (s->placement != PLACEMENT_PERI) return NULL;
+    return layer_site(b, s, side, -1, "embedding");
+}
+
+norm_site *layer_peri_final(const site_builder *b, const layer_size *s, const char *side) {
+    return s->placement == PLACEMENT_PERI ? layer_site(b, s, side, -1, "final") : NULL;
+}
+
+residual_norms residual_norms_init(const site_builder *b, const layer_size *s, const char *side,
+                                   int layer, const char *part) {
+    const bool scaled = s->placement == PLACEMENT_SCALED;
+    norm_site *site = layer_site(b, s, side, layer, part);
+    return (residual_norms){.before = layer_leaves_sum(s) ? site : NULL,
+                            .sum = layer_leaves_sum(s) ? NULL : site,
+                            .scale = scaled ? 1 / sqrt((double)layer + 1) : 1};
+}
+
+void residual_norms_end(const site_builder *b, const layer_size *s, const char *side, int layer,
+                        const char *part, residual_norms *n) {
+    char out[PARAM_NAME];
+    snprintf(out, sizeof out, "%s_out", part);
+    if (s->placement == PLACEMENT_PERI) n->branch = layer_site(b, s, side, layer, out);
+}
+
+norm_site *residual_norms_site(const residual_norms *n) {
+    return n->before ? n->before : n->sum;
+}
+
+void layer_takes_positions(norm_site *embedding, const residual_norms *first) {
+    norm_site *n = embedding ? embedding : residual_norms_site(first);
+    if (n) n->takes_positions = true;
+}
+
+/* The sites of the heads of attention NAME, NULL without; key: width of a head. */
+static void head_sites(const site_builder *b, const char *name, int64_t key, norm_site *site[2]) {
+    static const char *const which[] = {"q_norm", "k_norm"};
+    const model_options *o = b->options;
+    if (!*o->qk_norm || !strcmp(o->qk_norm, "none")) return;
+    for (int i = 0; i < 2; i++) {
+        char full[2 * PARAM_NAME];
+        snprintf(full, sizeof full, "%s.%s", name, which[i]);
+        site[i] = model_add_site(b->m, o, full, "attention", key, o->qk_norm, b->why);
+    }
+}
+
+/* Sites in the order of the forward pass: behind the sum, a norm comes after those of the heads. */
 attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
-                                     int layer, const char *part) {
+                                     int layer, const char *part, const char *norm,
+                                     residual_norms *n, model_attention **seen) {
     char name[PARAM_NAME];
     full_name(name, side, layer, part);
     const int64_t key = model_size(b->options->key_size, s->d / s->heads);
     const int64_t value = model_size(b->options->value_size, s->d / s->heads);
-    return attention_init_sized(&b->m->params, name, s->d, s->heads, key, value,
-                                s->attention_dropout);
+    norm_site *heads[2] = {NULL, NULL};
+    if (!layer_leaves_sum(s)) head_sites(b, name, key, heads);
+    *n = residual_norms_init(b, s, side, layer, norm);
+    if (layer_leaves_sum(s)) head_sites(b, name, key, heads);
+    attention_layer a =
+        attention_init_sized(&b->m->params, name, s->d, s->heads, key, value, s->attention_dropout);
+    a.q_norm = heads[0];
+    a.k_norm = heads[1];
+    residual_norms_end(b, s, side, layer, norm, n);
+    *seen = model_add_attention(b->m, residual_norms_site(n), s->heads, b->why);
+    return a;
 }
 
-ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer) {
+ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer,
+                         const char *norm, residual_norms *n) {
     char name[PARAM_NAME];
     full_name(name, side, layer, "ffn_block");
-    return ffn_init(&b->m->params, name, s->d, s->ffn, s->relu_dropout);
+    *n = residual_norms_init(b, s, side, layer, norm);
+    const ffn_layer f = ffn_init(&b->m->params, name, s->d, s->ffn, s->relu_dropout);
+    residual_norms_end(b, s, side, layer, norm, n);
+    return f;
 }
 
 /* -- forward */
@@ -63,11 +139,48 @@ tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_
     return own ? norm_apply(n, p->pass->tape, x, own) : NULL;
 }
 
-tensor *layer_before(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
-    return p->size->pre ? layer_normalize(p, n, x, rows) : x;
+tensor *layer_embedded(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
+    if (n) x = layer_normalize(p, n, x, rows);
+    return op_dropout(p->pass->tape, x, p->size->dropout);
 }
 
-tensor *layer_after(const text_pass *p, norm_site *n, tensor *x, tensor *f, const norm_rows *rows) {
-    tensor *sum = op_add(p->pass->tape, x, op_dropout(p->pass->tape, f, p->size->dropout));
-    return p->size->pre ? sum : layer_normalize(p, n, sum, rows);
+tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
+                     const norm_rows *rows) {
+    if (!n->before) return x;
+    tensor *y = layer_normalize(p, n->before, x, rows);
+    return n->scale < 1 ? op_scale(p->pass->tape, y, n->scale) : y;
+}
+
+static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
+                    const norm_rows *rows, double dropout) {
+    if (n->branch) f = layer_normalize(p, n->branch, f, rows);
+    tensor *sum = op_add(p->pass->tape, x, op_dropout(p->pass->tape, f, dropout));
+    return n->sum ? layer_normalize(p, n->sum, sum, rows) : sum;
+}
+
+tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
+                    const norm_rows *rows) {
+    return join(p, n, x, f, rows, p->size->dropout);
+}
+
+tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
+                          const norm_rows *rows) {
+    return join(p, n, x, f, rows, 0);
+}
+
+/* -- what can be watched of an attention */
+
+attention_report *layer_report(const text_pass *p, const model_attention *seen,
+                               const uint8_t *query_valid) {
+    if (!seen || !seen->watcher || p->pass->mode != NORM_TRAIN || p->pass->absent) return NULL;
+    attention_report *r = tape_alloc(p->pass->tape, sizeof *r);
+    double *values = tape_alloc(p->pass->tape, 2 * (size_t)seen->heads * sizeof *values);
+    if (!r || !values) return NULL;
+    *r = (attention_report){query_valid, values, values + seen->heads};
+    for (int h = 0; h < 2 * seen->heads; h++) values[h] = NAN;
+    return r;
+}
+
+void layer_report_tell(const model_attention *seen, const attention_report *found) {
+    if (found) seen->watcher(seen->context, seen, found);
 }

@@ -3,7 +3,7 @@
  *   post  x = n1(x + attention(x));  x = n2(x + drop(W2 drop(relu(W1 x + b1)) + b2))
  *   pre   x = x + attention(n1(x));  x = x + drop(W2 drop(relu(W1 n2(x) + b1)) + b2)
  *
- * attention is op_tener_attention of x Wqkv^T, without bias, output projection and scaling; nothing is
+ * and the other placements of layer_residual.c; attention is op_tener_attention of x Wqkv^T, without bias, output projection and scaling; nothing is
  * dropped out between it and the sum.
  *
  * Initialisation: linear layers as PyTorch has them, U(1/sqrt(in)); u and z Xavier-normal of
@@ -32,32 +32,39 @@ tener_layer tener_layer_init(const site_builder *b, const layer_size *s, const c
     const double bias = sqrt(2.0 / (double)(by_head[0] + by_head[1]));
     char name[2 * PARAM_NAME];
     tener_layer l;
-    l.norm1 = layer_site(b, s, side, i, "norm1");
+    l.norm1 = residual_norms_init(b, s, side, i, "norm1");
     part_name(name, side, i, "attention.qkv.weight");
     l.qkv = params_add(p, name, 2, (int64_t[]){3 * d, d}, INIT_UNIFORM, 1 / sqrt((double)d));
     part_name(name, side, i, "attention.u");
     l.u = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
     part_name(name, side, i, "attention.z");
     l.z = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
-    l.norm2 = layer_site(b, s, side, i, "norm2");
+    residual_norms_end(b, s, side, i, "norm1", &l.norm1);
+    l.seen = model_add_attention(b->m, residual_norms_site(&l.norm1), s->heads, b->why);
+    l.norm2 = residual_norms_init(b, s, side, i, "norm2");
     part_name(name, side, i, "ffn_block.in");
     l.in = tener_linear(p, name, d, s->ffn);
     part_name(name, side, i, "ffn_block.out");
     l.out = tener_linear(p, name, s->ffn, d);
+    residual_norms_end(b, s, side, i, "norm2", &l.norm2);
     return l;
 }
 
 static tensor *attend(const tener_layer *l, const text_pass *p, tensor *x) {
     tape *t = p->pass->tape;
-    return op_tener_attention(t, op_linear(t, x, l->qkv, NULL), l->u, l->z, (int)p->size->heads,
-                              p->source_mask, false, p->size->attention_dropout);
+    attention_report *report = layer_report(p, l->seen, p->source_mask);
+    tensor *y =
+        op_tener_attention(t, op_linear(t, x, l->qkv, NULL), l->u, l->z, (int)p->size->heads,
+                           p->source_mask, false, p->size->attention_dropout, report);
+    layer_report_tell(l->seen, report);
+    return y;
 }
 
 tensor *tener_layer_apply(const tener_layer *l, const text_pass *p, tensor *x) {
     tape *t = p->pass->tape;
-    x = op_add(t, x, attend(l, p, layer_before(p, l->norm1, x, p->source)));
-    if (!p->size->pre) x = layer_normalize(p, l->norm1, x, p->source);
-    tensor *h = op_relu(t, linear_apply(&l->in, t, layer_before(p, l->norm2, x, p->source)));
+    tensor *y = attend(l, p, layer_before(p, &l->norm1, x, p->source));
+    x = layer_after_plain(p, &l->norm1, x, y, p->source);
+    tensor *h = op_relu(t, linear_apply(&l->in, t, layer_before(p, &l->norm2, x, p->source)));
     h = linear_apply(&l->out, t, op_dropout(t, h, p->size->relu_dropout));
-    return layer_after(p, l->norm2, x, h, p->source);
+    return layer_after(p, &l->norm2, x, h, p->source);
 }

@@ -27,8 +27,8 @@ xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int
 }
 
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
-                           const xl_shared *s) {
-    const xl_options o = {.heads = l->heads, .reach = s->reach, .p = l->dropout};
+                           const xl_shared *s, attention_report *report) {
+    const xl_options o = {.heads = l->heads, .reach = s->reach, .p = l->dropout, .report = report};
     const xl_inputs in = {
         .q = op_linear(t, x, l->q, NULL),
         .k = op_linear(t, keys, l->k, NULL),

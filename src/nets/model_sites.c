@@ -183,6 +183,20 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
     return NULL;
 }
 
+model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
+                                     sr_failure *why) {
+    model_attention **grown =
+        realloc(m->attention, (size_t)(m->attentions + 1) * sizeof(*m->attention));
+    if (grown) m->attention = grown;
+    model_attention *a = grown ? calloc(1, sizeof *a) : NULL;
+    if (!a) {
+        sr_fail(why, SR_MEMORY, "out of memory for attention %d", m->attentions);
+        return NULL;
+    }
+    *a = (model_attention){.site = site, .heads = (int)heads};
+    return m->attention[m->attentions++] = a;
+}
+
 void model_vary_gains(model *m, double deviation) {
     for (int i = 0; i < m->sites; i++) {
         tensor *gamma = m->site[i]->gamma;

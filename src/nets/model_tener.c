@@ -1,7 +1,8 @@
 /* model_tener.c -- the entity tagger of Yan, Deng, Li, Qiu, arXiv 1911.04474 (docs/models.md 5).
  *
  *   x = [drop(W[word]), characters(word)] Wi^T + bi         layer_characters.c
- *   L layers (layer_tener.c); no norm behind the last one, in pre-norm neither
+ *   L layers (layer_tener.c); no norm behind the last one, in pre-norm neither;
+ *   in peri-norm models one behind it and one of x
  *   logits = drop(x) Wo^T + bo;  conditional random field   op_crf.c; tags by crf_viterbi.c
  *
  * In training a word is <unk> with probability 0.02. Padding is no key, no row of the normalizations
@@ -32,10 +33,31 @@ typedef struct preset {
 } preset;
 
 static const preset presets[] = {
-    {"conll2003", 2, {1792, 0, 14, false, 0.15, 0.15, 0.15}, 100, CHARACTERS_CNN, 0.5, 0.02, 0.4},
-    {"conll2003-mini", 2, {128, 0, 4, false, 0.15, 0.15, 0.15}, 50, CHARACTERS_CNN, 0.5, 0.02, 0.4},
+    {"conll2003",
+     2,
+     {1792, 0, 14, PLACEMENT_POST, 0.15, 0.15, 0.15},
+     100,
+     CHARACTERS_CNN,
+     0.5,
+     0.02,
+     0.4},
+    {"conll2003-mini",
+     2,
+     {128, 0, 4, PLACEMENT_POST, 0.15, 0.15, 0.15},
+     50,
+     CHARACTERS_CNN,
+     0.5,
+     0.02,
+     0.4},
     /* a vector of 100 for each character where the paper has 50 of it and 50 of the bigram */
-    {"resume", 2, {256, 0, 4, false, 0.15, 0.15, 0.15}, 100, CHARACTERS_NONE, 0.5, 0.02, 0.4},
+    {"resume",
+     2,
+     {256, 0, 4, PLACEMENT_POST, 0.15, 0.15, 0.15},
+     100,
+     CHARACTERS_NONE,
+     0.5,
+     0.02,
+     0.4},
 };
 
 static const char *const character_kinds[] = {
@@ -50,6 +72,7 @@ typedef struct tener {
     character_encoder characters;
     linear_layer in, out;
     tener_layer layer[LAYERS_MAX];
+    norm_site *embedded, *final;    /* peri alone */
     crf_inputs crf;                 /* without logits */
     bool count_padding, pretrained; /* words begin with vectors of a file */
 } tener;
@@ -110,8 +133,10 @@ static sr_status tener_build(model *m, const model_options *o, const data_shape 
         status = characters_init(&net->characters, &b, net->size.characters, shape->characters, s);
     if (status != SR_OK) return status;
     net->in = tener_linear(&m->params, "input", net->size.words + net->characters.width, s->d);
+    net->embedded = layer_embedding_site(&b, s, "encoder");
     for (int i = 0; i < net->size.layers; i++)
         net->layer[i] = tener_layer_init(&b, s, "encoder", i);
+    net->final = layer_peri_final(&b, s, "encoder");
     net->out = tener_linear(&m->params, "output", s->d, shape->classes);
     build_field(&m->params, net, shape->classes);
     m->gives_nll = true;
@@ -164,7 +189,9 @@ static tensor *encode(const tener *net, pass *p) {
     };
     if (!text.source) return NULL;
     tensor *x = embed(net, p);
+    if (net->embedded) x = layer_normalize(&text, net->embedded, x, text.source);
     for (int i = 0; i < net->size.layers; i++) x = tener_layer_apply(&net->layer[i], &text, x);
+    if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     return linear_apply(&net->out, p->tape, op_dropout(p->tape, x, net->size.fc_dropout));
 }
 
@@ -196,7 +223,8 @@ const model_row model_tener = {
     .task = TASK_TAGS,
     .presets = "conll2003|conll2003-mini|resume",
     .options = "embed-dim ffn-dim heads layers word-dim word-vectors "
-               "char-encoder placement dropout attention-dropout relu-dropout count-padding",
+               "char-encoder placement attention-stats dropout attention-dropout relu-dropout "
+               "count-padding",
     .build = tener_build,
     .forward = tener_forward,
     .free = tener_free,

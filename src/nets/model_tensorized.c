@@ -4,7 +4,8 @@
  *   x = drop(sqrt(d) E[token])                    no positions are added
  *   P_j = drop([sin((T-1-j) w) ... cos((T-1-j) w) ...]),  w_i = 10000^(-2i/d)
  *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN, each with
- *   a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end
+ *   a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
+ *   peri-norm ones one of the embedding and one at the end
  *   logits = drop(x) E^T + bias, or the adaptive softmax over E: then forward returns the nll
  *
  * u and z are shared by all layers. The window T is part of the shape of Wo, so that a model takes
@@ -39,7 +40,7 @@ static const preset presets[] = {
 };
 
 typedef struct tensorized_layer {
-    norm_site *norm1, *norm2;
+    residual_norms norm1, norm2;
     multilinear_layer attention;
     ffn_layer ffn;
 } tensorized_layer;
@@ -53,6 +54,7 @@ typedef struct tensorized {
     real *positions; /* [window, d], owned */
     tensor *embedding, *bias, *cluster, *cluster_bias, *u, *z;
     tensorized_layer layer[LAYERS_MAX];
+    norm_site *embedded, *final; /* peri alone */
 } tensorized;
 
 /* -- sizes */
@@ -67,7 +69,7 @@ static sr_status choose_size(tensorized *net, const model_options *o, sr_failure
     s->layer.d = model_size(o->embed_dim, base->layer.d);
     s->layer.ffn = model_size(o->ffn_dim, base->layer.ffn);
     s->layer.dropout = model_default(o->dropout, base->layer.dropout);
-    s->layer.pre = !strcmp(o->placement, "pre");
+    layer_placement_choose(&s->layer, o);
     net->cores = model_size(o->core_number, 1);
     net->causal = strcmp(o->lm_mask, "released") != 0;
     if (s->layers <= LAYERS_MAX) return SR_OK;
@@ -122,11 +124,13 @@ static void build_layer(const site_builder *b, const tensorized *net, tensorized
     char name[PARAM_NAME], ffn[PARAM_NAME];
     snprintf(name, sizeof name, "layer.%d.attention", i);
     snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
-    l->norm1 = layer_site(b, s, "layer", i, "norm1");
+    l->norm1 = residual_norms_init(b, s, "layer", i, "norm1");
     l->attention =
         multilinear_init(&b->m->params, name, s->d, net->size.R, net->window, net->cores);
-    l->norm2 = layer_site(b, s, "layer", i, "norm2");
+    residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
+    l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
     l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
+    residual_norms_end(b, s, "layer", i, "norm2", &l->norm2);
 }
 
 static sr_status tensorized_build(model *m, const model_options *o, const data_shape *shape,
@@ -142,7 +146,9 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
     if (!net->positions) return SR_MEMORY;
     if (status != SR_OK) return status;
     build_shared(m, net, shape->vocabulary);
+    net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
+    net->final = layer_peri_final(&b, &net->size.layer, "layer");
     model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
@@ -158,11 +164,11 @@ static void tensorized_free(model *m) {
 static tensor *layer_apply(const tensorized *net, const tensorized_layer *l, const text_pass *p,
                            tensor *x, tensor *positions) {
     tape *t = p->pass->tape;
-    tensor *h = layer_before(p, l->norm1, x, p->source);
+    tensor *h = layer_before(p, &l->norm1, x, p->source);
     h = multilinear_apply(&l->attention, t, h, h, positions, net->u, net->z, net->causal);
-    x = layer_after(p, l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, t, layer_before(p, l->norm2, x, p->source));
-    return layer_after(p, l->norm2, x, h, p->source);
+    x = layer_after(p, &l->norm1, x, h, p->source);
+    h = ffn_apply(&l->ffn, t, layer_before(p, &l->norm2, x, p->source));
+    return layer_after(p, &l->norm2, x, h, p->source);
 }
 
 /* Logits [B, T, V], or the nll of each token [B T]. */
@@ -192,9 +198,10 @@ static tensor *tensorized_forward(model *m, pass *p) {
     if (!text.source) return NULL;
     tensor *x =
         op_embedding(p->tape, net->embedding, b->target_in, b->count, T, sqrt((double)d), NULL, -1);
-    x = op_dropout(p->tape, x, drop);
+    x = layer_embedded(&text, net->embedded, x, text.source);
     tensor *r = op_dropout(p->tape, tape_wrap(p->tape, 2, (int64_t[]){T, d}, net->positions), drop);
     for (int i = 0; i < net->size.layers; i++) x = layer_apply(net, &net->layer[i], &text, x, r);
+    if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     return output(net, p, x);
 }
 

@@ -3,7 +3,8 @@
  *   one embedding E for source, target and output (layer_embedding.c); where the target has a
  *   dictionary of its own, one for the source and one for target and output
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
- *   pre-norm models end encoder and decoder with one more norm
+ *   pre-norm models end encoder and decoder with one more norm; peri-norm models begin them with one
+ *   of the embedding too
  *   logits = h E^T
  *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final,
@@ -19,10 +20,10 @@
 #include "transformer.h"
 
 static const preset presets[] = {
-    {"mini", 3, 3, {128, 256, 4, true, 0.1, 0, 0}},
-    {"transformer", 6, 6, {512, 2048, 8, false, 0.1, 0, 0}},
-    {"transformer_iwslt_de_en", 6, 6, {512, 1024, 4, false, 0.3, 0.1, 0.1}},
-    {"transformer_big", 6, 6, {1024, 4096, 16, true, 0.3, 0.1, 0.1}},
+    {"mini", 3, 3, {128, 256, 4, PLACEMENT_PRE, 0.1, 0, 0}},
+    {"transformer", 6, 6, {512, 2048, 8, PLACEMENT_POST, 0.1, 0, 0}},
+    {"transformer_iwslt_de_en", 6, 6, {512, 1024, 4, PLACEMENT_POST, 0.3, 0.1, 0.1}},
+    {"transformer_big", 6, 6, {1024, 4096, 16, PLACEMENT_PRE, 0.3, 0.1, 0.1}},
 };
 
 /* -- building */
@@ -46,7 +47,7 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
 
 static sr_status build_embedding(const site_builder *b, embedding_layer *e, const char *name,
                                  int64_t vocabulary, int64_t longest, const layer_size *s) {
-    *e = embedding_init(&b->m->params, name, vocabulary, s->d, longest, s->dropout, TOKEN_PAD);
+    *e = embedding_init(&b->m->params, name, vocabulary, s->d, longest, TOKEN_PAD);
     if (e->weight && e->positions.value) return SR_OK;
     return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
                    (long long)vocabulary, (long long)s->d);
@@ -70,13 +71,14 @@ static sr_status build_embeddings(const site_builder *b, transformer *net,
 static void build_stacks(const site_builder *b, transformer *net) {
     const preset *size = &net->size;
     const layer_size *s = &size->layer;
+    net->encoder_embedding = layer_embedding_site(b, s, "encoder");
     for (int i = 0; i < size->encoder_layers; i++) net->encoder[i] = encoder_layer_init(b, s, i);
-    if (s->pre) net->encoder_final = layer_site(b, s, "encoder", -1, "final");
+    if (layer_leaves_sum(s)) net->encoder_final = layer_site(b, s, "encoder", -1, "final");
+    net->decoder_embedding = layer_embedding_site(b, s, "decoder");
     for (int i = 0; i < size->decoder_layers; i++) net->decoder[i] = decoder_layer_init(b, s, i);
-    if (s->pre) net->decoder_final = layer_site(b, s, "decoder", -1, "final");
-    /* in front of these only the embedding, or that and one sublayer */
-    if (net->encoder[0].norm1) net->encoder[0].norm1->takes_positions = true;
-    if (net->decoder[0].self_norm) net->decoder[0].self_norm->takes_positions = true;
+    if (layer_leaves_sum(s)) net->decoder_final = layer_site(b, s, "decoder", -1, "final");
+    layer_takes_positions(net->encoder_embedding, &net->encoder[0].norm1);
+    layer_takes_positions(net->decoder_embedding, &net->decoder[0].self_norm);
 }
 
 static sr_status transformer_build(model *m, const model_options *o, const data_shape *shape,
@@ -109,9 +111,10 @@ static tensor *decode(const transformer *net, const text_pass *p, tensor *memory
     const batch *b = p->pass->batch;
     tensor *x =
         embedding_apply(&net->target, p->pass->tape, b->target_in, b->count, b->target_length);
+    x = layer_embedded(p, net->decoder_embedding, x, p->target);
     for (int i = 0; i < net->size.decoder_layers; i++)
         x = decoder_layer_apply(&net->decoder[i], p, x, memory);
-    return p->size->pre ? layer_normalize(p, net->decoder_final, x, p->target) : x;
+    return net->decoder_final ? layer_normalize(p, net->decoder_final, x, p->target) : x;
 }
 
 /* [count, target length, vocabulary of the target] */
@@ -122,6 +125,7 @@ static tensor *transformer_forward(model *m, pass *p) {
         .pass = p,
         .size = &net->size.layer,
         .source_mask = b->source_mask,
+        .target_mask = b->target_mask,
         .source = embedding_rows(&net->source, p, b->count, b->source_length, b->source_mask,
                                  net->count_padding),
         .target = embedding_rows(&net->target, p, b->count, b->target_length, b->target_mask,
@@ -138,8 +142,9 @@ const model_row model_transformer = {
     .summary = "encoder-decoder for sentence pairs, pre- or post-norm, one shared embedding",
     .task = TASK_PAIRS,
     .presets = "mini|transformer|transformer_iwslt_de_en|transformer_big",
-    .options = "decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
-               "dropout attention-dropout relu-dropout count-padding linear-init",
+    .options =
+        "decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
+        "qk-norm attention-stats dropout attention-dropout relu-dropout count-padding linear-init",
     .build = transformer_build,
     .forward = transformer_forward,
     .free = transformer_free,

@@ -1,7 +1,7 @@
 /* model_transformer_classifier.c -- a class for every sentence (docs/models.md 6).
  *
  *   embedding as the encoder-decoder has it (layer_embedding.c), with sinusoidal positions or none
- *   encoder layers: layer_encoder.c; pre-norm models end with one more norm
+ *   encoder layers: layer_encoder.c; pre-norm models end with one more norm, peri-norm models begin with one too
  *   pooling: the mean over the words (op_masked_mean.c), or the first row, that of <s>
  *   logits = h W^T + b
  *
@@ -29,17 +29,17 @@ typedef struct preset {
 } preset;
 
 static const preset presets[] = {
-    {"rt", 4, {128, 512, 4, true, 0.2, 0, 0}, 0, 0, true, false, true},
-    {"sst5", 4, {128, 512, 4, true, 0.2, 0, 0}, 0, 0, true, false, true},
-    {"imdb", 1, {32, 256, 4, false, 0.1, 0.1, 0.1}, 16, 0, false, true, false},
-    {"imdb-mini", 1, {32, 256, 4, false, 0.1, 0.1, 0.1}, 16, 0, false, true, false},
+    {"rt", 4, {128, 512, 4, PLACEMENT_PRE, 0.2, 0, 0}, 0, 0, true, false, true},
+    {"sst5", 4, {128, 512, 4, PLACEMENT_PRE, 0.2, 0, 0}, 0, 0, true, false, true},
+    {"imdb", 1, {32, 256, 4, PLACEMENT_POST, 0.1, 0.1, 0.1}, 16, 0, false, true, false},
+    {"imdb-mini", 1, {32, 256, 4, PLACEMENT_POST, 0.1, 0.1, 0.1}, 16, 0, false, true, false},
 };
 
 typedef struct classifier {
     preset size; /* after the options */
     embedding_layer embedding;
     encoder_layer layer[LAYERS_MAX];
-    norm_site *final; /* pre-norm only */
+    norm_site *embedded, *final; /* NULL where the placement has none */
     linear_layer classify;
     bool count_padding;
 } classifier;
@@ -79,11 +79,12 @@ static sr_status classifier_build(model *m, const model_options *o, const data_s
     resolved.key_size = net->size.key, resolved.value_size = net->size.value;
     net->count_padding = o->count_padding;
     m->params.fan_in = net->size.fan_in;
-    status = embedding_build(&b, &net->embedding, shape, s->d, s->dropout, TOKEN_PAD);
+    status = embedding_build(&b, &net->embedding, shape, s->d, TOKEN_PAD);
     if (status != SR_OK) return status;
+    net->embedded = layer_embedding_site(&b, s, "encoder");
     for (int i = 0; i < net->size.layers; i++) net->layer[i] = encoder_layer_init(&b, s, i);
-    if (s->pre) net->final = layer_site(&b, s, "encoder", -1, "final");
-    if (net->layer[0].norm1) net->layer[0].norm1->takes_positions = net->size.positions;
+    if (layer_leaves_sum(s)) net->final = layer_site(&b, s, "encoder", -1, "final");
+    if (net->size.positions) layer_takes_positions(net->embedded, &net->layer[0].norm1);
     net->classify =
         linear_init(&m->params, "classify", s->d, shape->classes,
                     layer_xavier(s->d, shape->classes, 1), (layer_init){INIT_CONSTANT, 0});
@@ -111,9 +112,8 @@ static tensor *embed(const classifier *net, const pass *p) {
     const embedding_layer *e = &net->embedding;
     if (net->size.positions)
         return embedding_apply(e, p->tape, b->source, b->count, b->source_length);
-    tensor *x = op_embedding(p->tape, e->weight, b->source, b->count, b->source_length,
-                             sqrt((double)net->size.layer.d), NULL, TOKEN_PAD);
-    return op_dropout(p->tape, x, e->dropout);
+    return op_embedding(p->tape, e->weight, b->source, b->count, b->source_length,
+                        sqrt((double)net->size.layer.d), NULL, TOKEN_PAD);
 }
 
 /* [count, classes], of the first row [count, 1, classes]. */
@@ -129,7 +129,7 @@ static tensor *classifier_forward(model *m, pass *p) {
     if (net->size.first && p->batch->source[0] != TOKEN_BOS)
         return tape_fail(p->tape, SR_USAGE,
                          "pooling cls: sentences have no <s> in front (--mark-start)");
-    tensor *x = embed(net, p);
+    tensor *x = layer_embedded(&text, net->embedded, embed(net, p), text.source);
     for (int i = 0; i < net->size.layers; i++) x = encoder_layer_apply(&net->layer[i], &text, x);
     if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     x = net->size.first ? op_slice(p->tape, x, 1, 0, 1)
@@ -143,7 +143,8 @@ const model_row model_transformer_classifier = {
     .summary = "a class of each sentence: transformer encoder, mean or first row, linear",
     .task = TASK_SENTENCES,
     .presets = "rt|sst5|imdb|imdb-mini",
-    .options = "embed-dim ffn-dim heads key-size value-size layers placement pooling "
+    .options = "embed-dim ffn-dim heads key-size value-size layers placement qk-norm "
+               "attention-stats pooling "
                "positions linear-init dropout attention-dropout relu-dropout count-padding",
     .build = classifier_build,
     .forward = classifier_forward,

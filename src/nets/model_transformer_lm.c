@@ -2,7 +2,7 @@
  *
  *   embedding with positions as the encoder-decoder has it (layer_embedding.c), without padding
  *   layers: those of its encoder (layer_encoder.c) with causal attention
- *   pre-norm models end with one more norm;  logits = h E^T
+ *   pre-norm models end with one more norm, peri-norm models begin with one too;  logits = h E^T
  *
  * --lm-mask released: no mask, as the tensorized transformer's release; a control experiment, since a
  * position then sees its own target.
@@ -24,16 +24,16 @@ typedef struct preset {
 } preset;
 
 static const preset presets[] = {
-    {"ptb", 3, {256, 2100, 4, true, 0.3, 0, 0}},
-    {"ptb-mini", 2, {128, 512, 4, true, 0.1, 0, 0}},
-    {"wikitext-2", 2, {128, 512, 4, true, 0.1, 0, 0}},
+    {"ptb", 3, {256, 2100, 4, PLACEMENT_PRE, 0.3, 0, 0}},
+    {"ptb-mini", 2, {128, 512, 4, PLACEMENT_PRE, 0.1, 0, 0}},
+    {"wikitext-2", 2, {128, 512, 4, PLACEMENT_PRE, 0.1, 0, 0}},
 };
 
 typedef struct transformer_lm {
     preset size; /* after the options */
     embedding_layer embedding;
     encoder_layer layer[LAYERS_MAX];
-    norm_site *final; /* pre-norm only */
+    norm_site *embedded, *final; /* NULL where the placement has none */
     bool causal;
 } transformer_lm;
 
@@ -67,12 +67,13 @@ static sr_status transformer_lm_build(model *m, const model_options *o, const da
     const layer_size *s = &net->size.layer;
     resolved.heads = s->heads;
     net->causal = strcmp(o->lm_mask, "released") != 0;
-    status = embedding_build(&b, &net->embedding, shape, s->d, s->dropout, -1);
+    status = embedding_build(&b, &net->embedding, shape, s->d, -1);
     if (status != SR_OK) return status;
+    net->embedded = layer_embedding_site(&b, s, "layer");
     for (int i = 0; i < net->size.layers; i++)
         net->layer[i] = encoder_layer_named(&b, s, "layer", i);
-    if (s->pre) net->final = layer_site(&b, s, "layer", -1, "final");
-    if (net->layer[0].norm1) net->layer[0].norm1->takes_positions = true;
+    if (layer_leaves_sum(s)) net->final = layer_site(&b, s, "layer", -1, "final");
+    layer_takes_positions(net->embedded, &net->layer[0].norm1);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
 
@@ -95,6 +96,7 @@ static tensor *transformer_lm_forward(model *m, pass *p) {
     };
     if (!text.source) return NULL;
     tensor *x = embedding_apply(&net->embedding, p->tape, b->target_in, b->count, T);
+    x = layer_embedded(&text, net->embedded, x, text.source);
     for (int i = 0; i < net->size.layers; i++) x = encoder_layer_apply(&net->layer[i], &text, x);
     if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     return op_linear(p->tape, x, net->embedding.weight, NULL);
@@ -110,7 +112,7 @@ const model_row model_transformer_lm = {
     .summary = "language model, causal transformer, pre- or post-norm, tied embedding",
     .task = TASK_LM,
     .presets = "ptb|ptb-mini|wikitext-2",
-    .options = "embed-dim ffn-dim heads layers lm-mask placement dropout "
+    .options = "embed-dim ffn-dim heads layers lm-mask placement qk-norm attention-stats dropout "
                "attention-dropout relu-dropout eval-tgt-len",
     .build = transformer_lm_build,
     .forward = transformer_lm_forward,

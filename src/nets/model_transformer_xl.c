@@ -4,7 +4,8 @@
  *   x = drop(sqrt(d) E[token])                     positions are in the attention alone
  *   P_D = drop([sin(D w) ..., cos(D w) ...]),  w_i = 10000^(-2i/d), of distances n-1 .. 0
  *   each layer: attention with relative positions to memory and x (layer_xl_attention.c), FFN, each
- *   with a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end
+ *   with a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
+ *   peri-norm ones one of the embedding and one at the end
  *   logits = drop(x) E^T + bias
  *
  * u and z are shared by all layers. A layer's memory is what its keys were made of: in post-norm
@@ -36,9 +37,10 @@ static const preset presets[] = {
 };
 
 typedef struct xl_layer {
-    norm_site *norm1, *norm2;
+    residual_norms norm1, norm2;
     xl_attention_layer attention;
     ffn_layer ffn;
+    model_attention *seen;
 } xl_layer;
 
 typedef struct transformer_xl {
@@ -48,6 +50,7 @@ typedef struct transformer_xl {
     real *positions;   /* [distances, d], row distances-1-D is distance D; owned */
     tensor *embedding, *bias, *u, *z;
     xl_layer layer[LAYERS_MAX];
+    norm_site *embedded, *final; /* peri alone */
 } transformer_xl;
 
 /* -- sizes */
@@ -97,11 +100,14 @@ static void build_layer(const site_builder *b, const transformer_xl *net, xl_lay
     char attention[PARAM_NAME], ffn[PARAM_NAME];
     snprintf(attention, sizeof attention, "layer.%d.attention", i);
     snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
-    l->norm1 = layer_site(b, s, "layer", i, "norm1");
+    l->norm1 = residual_norms_init(b, s, "layer", i, "norm1");
     l->attention = xl_attention_init(&b->m->params, attention, s->d, s->heads, net->size.head_dim,
                                      s->attention_dropout, DEVIATION);
-    l->norm2 = layer_site(b, s, "layer", i, "norm2");
+    residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
+    l->seen = model_add_attention(b->m, residual_norms_site(&l->norm1), s->heads, b->why);
+    l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
     l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
+    residual_norms_end(b, s, "layer", i, "norm2", &l->norm2);
 }
 
 static sr_status transformer_xl_build(model *m, const model_options *o, const data_shape *shape,
@@ -119,7 +125,9 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     resolved.heads = net->size.layer.heads;
     choose_memory(m, net, o);
     build_shared(m, net, shape->vocabulary);
+    net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
+    net->final = layer_peri_final(&b, &net->size.layer, "layer");
     model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
@@ -143,12 +151,14 @@ static tensor *positions_of(const transformer_xl *net, tape *t, int64_t keys) {
 static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer, tensor *x,
                            const xl_shared *shared) {
     tape *t = p->pass->tape;
-    tensor *h = layer_before(p, l->norm1, x, p->source);
+    tensor *h = layer_before(p, &l->norm1, x, p->source);
     tensor *keys = model_memory_behind(p->pass->memory, t, layer, h);
-    h = xl_attention_apply(&l->attention, t, h, keys, shared);
-    x = layer_after(p, l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, t, layer_before(p, l->norm2, x, p->source));
-    return layer_after(p, l->norm2, x, h, p->source);
+    attention_report *report = layer_report(p, l->seen, NULL);
+    h = xl_attention_apply(&l->attention, t, h, keys, shared, report);
+    layer_report_tell(l->seen, report);
+    x = layer_after(p, &l->norm1, x, h, p->source);
+    h = ffn_apply(&l->ffn, t, layer_before(p, &l->norm2, x, p->source));
+    return layer_after(p, &l->norm2, x, h, p->source);
 }
 
 /* Logits [B, T, V]. */
@@ -169,9 +179,10 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
                               .reach = t->training ? 0 : net->reach};
     tensor *x =
         op_embedding(t, net->embedding, b->target_in, b->count, T, sqrt((double)s->d), NULL, -1);
-    x = op_dropout(t, x, s->dropout);
+    x = layer_embedded(&text, net->embedded, x, text.source);
     for (int i = 0; i < net->size.layers; i++)
         x = layer_apply(&net->layer[i], &text, i, x, &shared);
+    if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     model_memory_advance(p->memory, T);
     return op_linear(t, op_dropout(t, x, s->dropout), net->embedding, net->bias);
 }
@@ -188,7 +199,8 @@ const model_row model_transformer_xl = {
                "embedding",
     .task = TASK_LM,
     .presets = "enwik8|enwik8-mini",
-    .options = "embed-dim ffn-dim heads layers head-dim placement dropout attention-dropout "
+    .options = "embed-dim ffn-dim heads layers head-dim placement attention-stats dropout "
+               "attention-dropout "
                "mem-len eval-mem-len clamp-len eval-clamp-len same-length eval-tgt-len",
     .build = transformer_xl_build,
     .forward = transformer_xl_forward,

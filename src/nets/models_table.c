@@ -88,6 +88,8 @@ void model_free(model *m) {
         free(m->site[i]);
     }
     free(m->site);
+    for (int i = 0; i < m->attentions; i++) free(m->attention[i]);
+    free(m->attention);
     free(m->assigned);
     params_free(&m->params);
     free(m);

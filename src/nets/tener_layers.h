@@ -11,7 +11,8 @@ linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out);
 /* -- layer_tener.c */
 
 typedef struct tener_layer {
-    norm_site *norm1, *norm2;
+    residual_norms norm1, norm2;
+    model_attention *seen;
     tensor *qkv;   /* [3 d, d] */
     tensor *u, *z; /* [heads, d/heads] */
     linear_layer in, out;

@@ -19,7 +19,8 @@ typedef struct transformer {
     embedding_layer source, target; /* the same one when the dictionary is joint */
     encoder_layer encoder[LAYERS_MAX];
     decoder_layer decoder[LAYERS_MAX];
-    norm_site *encoder_final, *decoder_final; /* pre-norm only */
+    norm_site *encoder_embedding, *decoder_embedding; /* NULL where the placement has none, */
+    norm_site *encoder_final, *decoder_final;         /* as behind the last layers */
     bool count_padding; /* padded rows are rows like others to the normalizations */
 } transformer;
 

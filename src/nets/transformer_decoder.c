@@ -2,7 +2,7 @@
  * layer_decoder.c for one position, all live hypotheses at once (docs/models.md 2.3, 2.8).
  *
  *   q = (h Wq^T + bq)/sqrt(dh) of the new position; its k and v join those of the positions before
- *   y = Attention(q, k, v) Wo^T + bo       h the norm's result (pre) or the sum (post)
+ *   y = Attention(q, k, v) Wo^T + bo       h as layer_residual.c has it; q and k with their norms
  *
  * Kept for a batch: keys and values of the cross-attention once a sentence, of the self-attention
  * once a row and step. Rows never move: slot[r][s] is the row that hypothesis r had at step s, and
@@ -66,21 +66,22 @@ typedef struct one_step {
 /* -- making */
 
 static bool needs_sentence(const norm_site *n) {
-    return n && !strcmp(n->method->axis, "sample") && !n->method->token_samples;
+    return !strcmp(n->method->axis, "sample") && !n->method->token_samples;
 }
 
-static sr_status check_norms(const transformer *net, sr_failure *why) {
-    for (int i = 0; i < net->size.decoder_layers; i++) {
-        const decoder_layer *l = &net->decoder[i];
-        const norm_site *site[] = {l->self_norm, l->cross_norm, l->ffn_norm, net->decoder_final};
-        for (size_t k = 0; k < sizeof site / sizeof *site; k++)
-            if (needs_sentence(site[k]))
-                return sr_fail(
-                    why, SR_USAGE,
-                    "%s: %s takes statistics over the whole sentence, which is not there "
-                    "yet while it is decoded",
-                    site[k]->name, site[k]->method->name);
-    }
+/* The decoder's, but those of the source's keys, which are there. */
+static bool is_stepwise(const norm_site *n) {
+    return !strncmp(n->name, "decoder.", strlen("decoder.")) &&
+           !strstr(n->name, ".cross_attention.k_norm");
+}
+
+static sr_status check_norms(const model *m, sr_failure *why) {
+    for (int i = 0; i < m->sites; i++)
+        if (is_stepwise(m->site[i]) && needs_sentence(m->site[i]))
+            return sr_fail(why, SR_USAGE,
+                           "%s: %s takes statistics over the whole sentence, which is not there "
+                           "yet while it is decoded",
+                           m->site[i]->name, m->site[i]->method->name);
     return SR_OK;
 }
 
@@ -119,7 +120,7 @@ static void decoding_free(void *decoder) {
 
 static sr_status decoding_init(decoding *s, const model *m, int threads, sr_failure *why) {
     const transformer *net = m->self;
-    sr_status status = check_norms(net, why);
+    sr_status status = check_norms(m, why);
     if (status != SR_OK) return status;
     s->net = *net;
     s->net.target.positions.value = NULL; /* one of our own in `start`, for both sides */
@@ -191,7 +192,9 @@ static sr_status encode_sentence(decoding *s, const model_source *source, memory
     bool whole = true;
     for (int i = 0; i < s->net.size.decoder_layers && x; i++) {
         const attention_layer *a = &s->net.decoder[i].cross;
-        cross[i].key = kept_copy(s, linear_apply(&a->k, s->tape, x));
+        tensor *k = linear_apply(&a->k, s->tape, x);
+        k = attention_normalize_heads(a->k_norm, s->tape, k, a->heads, text.source);
+        cross[i].key = kept_copy(s, k);
         cross[i].value = kept_copy(s, linear_apply(&a->v, s->tape, x));
         whole &= cross[i].key && cross[i].value;
     }
@@ -360,15 +363,31 @@ static tensor *step_attention(const one_step *p, const attention_layer *a, const
     return y;
 }
 
+/* The scaled queries of this step. */
+static tensor *step_queries(const one_step *p, const attention_layer *a, const tensor *x,
+                            const row_weight *w) {
+    tensor *q = step_linear(p, x, w, a->q.b);
+    q = attention_normalize_heads(a->q_norm, p->s->tape, q, a->heads, p->text.target);
+    return op_scale(p->s->tape, q, a->scale);
+}
+
+/* The keys of this step into the memory. */
+static bool keep_keys(const one_step *p, const attention_layer *a, const tensor *x,
+                      const row_weight *w, real *key) {
+    tensor *k = step_linear(p, x, w, a->k.b);
+    k = attention_normalize_heads(a->k_norm, p->s->tape, k, a->heads, p->text.target);
+    if (k) memcpy(key, k->value, (size_t)(p->rows * w->out) * sizeof *key);
+    return k != NULL;
+}
+
 static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
     const attention_layer *a = &p->s->net.decoder[layer].self;
     const row_weight *w = p->s->layer[layer].self;
     const memory *own = &p->s->self[p->s->t - 1][layer];
     tape *t = p->s->tape;
-    if (!x) return NULL;
-    row_linear(t->threads, p->rows, x->value, &w[1], a->k.b->value, own->key);
+    if (!x || !keep_keys(p, a, x, &w[1], own->key)) return NULL;
     row_linear(t->threads, p->rows, x->value, &w[2], a->v.b->value, own->value);
-    tensor *q = op_scale(t, step_linear(p, x, &w[0], a->q.b), a->scale);
+    tensor *q = step_queries(p, a, x, &w[0]);
     return step_linear(p, step_attention(p, a, q, layer, self_keys, p->s->t, NULL), &w[3], a->o.b);
 }
 
@@ -376,7 +395,7 @@ static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
     const attention_layer *a = &p->s->net.decoder[layer].cross;
     const row_weight *w = p->s->layer[layer].cross;
     const bool last = layer + 1 == p->s->net.size.decoder_layers;
-    tensor *q = op_scale(p->s->tape, step_linear(p, x, &w[0], a->q.b), a->scale);
+    tensor *q = step_queries(p, a, x, &w[0]);
     tensor *y = step_attention(p, a, q, layer, cross_keys, p->longest, last ? p->average : NULL);
     return step_linear(p, y, &w[1], a->o.b);
 }
@@ -391,12 +410,12 @@ static tensor *feed_forward(const one_step *p, int64_t layer, tensor *x) {
 static tensor *step_layer(const one_step *p, int64_t layer, tensor *x) {
     const decoder_layer *l = &p->s->net.decoder[layer];
     const text_pass *text = &p->text;
-    tensor *h = self_attention(p, layer, layer_before(text, l->self_norm, x, text->target));
-    x = layer_after(text, l->self_norm, x, h, text->target);
-    h = cross_attention(p, layer, layer_before(text, l->cross_norm, x, text->target));
-    x = layer_after(text, l->cross_norm, x, h, text->target);
-    h = feed_forward(p, layer, layer_before(text, l->ffn_norm, x, text->target));
-    return layer_after(text, l->ffn_norm, x, h, text->target);
+    tensor *h = self_attention(p, layer, layer_before(text, &l->self_norm, x, text->target));
+    x = layer_after(text, &l->self_norm, x, h, text->target);
+    h = cross_attention(p, layer, layer_before(text, &l->cross_norm, x, text->target));
+    x = layer_after(text, &l->cross_norm, x, h, text->target);
+    h = feed_forward(p, layer, layer_before(text, &l->ffn_norm, x, text->target));
+    return layer_after(text, &l->ffn_norm, x, h, text->target);
 }
 
 /* -- one step: the result */
@@ -451,8 +470,9 @@ static sr_status decoding_step(void *decoder, int64_t rows, const int32_t *paren
     norm_rows_init(&normed, s->tape, p.padded, NULL, NORM_RUNNING);
     if (source_at) p.average = tape_alloc(s->tape, (size_t)(rows * p.longest) * sizeof *p.average);
     tensor *x = step_embedding(&p, token);
+    x = layer_embedded(&p.text, s->net.decoder_embedding, x, p.text.target);
     for (int64_t i = 0; i < s->net.size.decoder_layers; i++) x = step_layer(&p, i, x);
-    if (s->net.size.layer.pre) x = layer_normalize(&p.text, s->net.decoder_final, x, p.text.target);
+    if (s->net.decoder_final) x = layer_normalize(&p.text, s->net.decoder_final, x, p.text.target);
     status = write_log_p(&p, x, log_p, why);
     if (status == SR_OK && source_at) write_source_at(&p, source_at);
     return status;

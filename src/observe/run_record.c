@@ -64,6 +64,12 @@ static sr_status observe_batch(model *m, const bool *chosen, double alpha, sr_fa
     return status;
 }
 
+static void forget(run_record *r) {
+    attention_scalars_free(r->attention);
+    hooks_free(r->hooks);
+    free(r);
+}
+
 /* The sites that were named: declared and watched, with an observer where one is asked for. */
 static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failure *why) {
     bool *chosen = hooks_choose(r->model, o->sites, o->observe_batch, why);
@@ -77,7 +83,10 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     if (status == SR_OK)
         r->hooks = hooks_create(r->model, r->recorder, chosen, o->vectors, &shares, why);
     free(chosen);
-    return r->hooks ? SR_OK : why->status;
+    if (r->hooks && o->attention && r->recorder)
+        r->attention = attention_scalars_create(r->model, r->recorder, r->hooks, why);
+    const bool whole = r->hooks && (r->attention || !o->attention || !r->recorder);
+    return whole ? SR_OK : why->status;
 }
 
 /* The i-th of the model's word embeddings; NULL past the last. */
@@ -127,18 +136,13 @@ run_record *run_record_follow(model *m, const run_record_options *o, sr_failure 
     }
     r->model = m;
     if (!o->scalars || open_hooks(r, o, why) == SR_OK) return r;
-    free(r);
+    forget(r);
     return NULL;
 }
 
 /* Not one that follows. */
 static bool writes(const run_record *r) {
     return r && r->recorder;
-}
-
-static void forget(run_record *r) {
-    hooks_free(r->hooks);
-    free(r);
 }
 
 sr_status run_record_close(run_record *r, const char *status, const char *reason,
@@ -262,6 +266,7 @@ const char *run_record_nonfinite(run_record *r, const char **what) {
 
 void run_record_enter(run_record *r, int number) {
     if (r && r->hooks) hooks_enter(r->hooks, number);
+    if (r) attention_scalars_enter(r->attention, number);
 }
 
 sr_status run_record_exchange(run_record *r, const run_exchange *x, sr_failure *why) {

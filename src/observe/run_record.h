@@ -2,13 +2,15 @@
 #ifndef OBSERVE_RUN_RECORD_H
 #define OBSERVE_RUN_RECORD_H
 
+#include "attention_scalars.h"
 #include "hooks.h"
 #include "statnet/observe.h"
 
 struct run_record {
     sr_recorder *recorder;
     model *model;
-    hooks *hooks; /* NULL unless sites are recorded */
+    hooks *hooks;                 /* NULL unless sites are recorded */
+    attention_scalars *attention; /* NULL unless they are asked for */
 };
 
 #endif

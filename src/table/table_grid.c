@@ -36,6 +36,16 @@ static bool in_layout(const layout *l, const run_identity *r) {
     return false;
 }
 
+static const char *placement_words(const char *placement) {
+    static const char *const words[][2] = {{"pre", "pre-norm"},
+                                           {"post", "post-norm"},
+                                           {"peri", "peri-norm"},
+                                           {"scaled", "scaled pre-norm"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(placement, words[i][0]) == 0) return words[i][1];
+    return "placement unknown";
+}
+
 /* Of a run that the layout has no row for: the words that say why. */
 static void describe(const layout *l, const run_identity *r, table_text label) {
     snprintf(label, sizeof(table_text), "%s", r->norm);
@@ -44,10 +54,7 @@ static void describe(const layout *l, const run_identity *r, table_text label) {
         snprintf(label + used, sizeof(table_text) - used, ", decoder %s", r->decoder);
     used = strlen(label);
     if (r->placement[0])
-        snprintf(label + used, sizeof(table_text) - used, ", %s",
-                 r->placement[0] == '?'   ? "placement unknown"
-                 : r->placement[1] == 'r' ? "pre-norm"
-                                          : "post-norm");
+        snprintf(label + used, sizeof(table_text) - used, ", %s", placement_words(r->placement));
 }
 
 /* -- rows ------------------------------------------------------------------------------------ */

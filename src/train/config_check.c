@@ -63,6 +63,8 @@ sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     if (status == SR_OK) status = check_name("norm", c->model.norm, norm_name, "norms", why);
     if (status == SR_OK)
         status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);
+    if (status == SR_OK && *c->model.qk_norm)
+        status = check_name("qk-norm", c->model.qk_norm, norm_name, "norms", why);
     if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
     return status == SR_OK ? check_task(c, why) : status;
 }

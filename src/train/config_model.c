@@ -63,8 +63,16 @@ static const option rows[] = {
         "layers of a transformer's encoder; 0: the preset's", .use = &of_model),
     INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "",
         "layers of its decoder; 0: the preset's", .use = &of_model),
-    CHOICE(MODEL, "placement", model.placement, "", "pre|post",
-           "where norms stand; empty: the preset's", .use = &of_model),
+    CHOICE(MODEL, "placement", model.placement, "", "pre|post|peri|scaled",
+           "where norms stand: before each sublayer, behind the sum, before the sublayer and "
+           "behind it, "
+           "or before it, divided by the root of the layer's number; empty: the preset's",
+           .use = &of_model),
+    TEXT(MODEL, "qk-norm", model.qk_norm, "none",
+         "normalization of the queries and keys of each attention head, as ln or rmsnorm; none: "
+         "they "
+         "have no site",
+         .use = &of_model, .value = "NORM"),
 
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",
          .use = &of_model),

@@ -51,6 +51,9 @@ static const option_use of_run_file = {.with = "output", .holds = has_run_file},
                         of_any_file = {.with = "output", .holds = has_any_file},
                         of_embedding = {.with = "model", .holds = is_text, .and = &of_run_file},
                         of_sites = {.with = "record", .holds = records_sites},
+                        of_attention = {.with = "model",
+                                        .obeys = config_model_lists,
+                                        .and = &of_sites},
                         of_vectors = {.with = "record", .holds = records_vectors},
                         of_spacing = {.with = "vectors-every",
                                       .holds = spaces_vectors,
@@ -87,6 +90,10 @@ static const option rows[] = {
            "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
            "the training stays the same",
            .use = &of_sites),
+    FLAG(RECORD, "attention-stats", attention_stats, "no",
+         "largest logit and entropy of every attention and head, at the site of its branch; the "
+         "training stays the same",
+         .use = &of_attention),
     INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
         "spacing of vectors; -1: every step while the file stays under size-limit, else spaced; 0: "
         "never",

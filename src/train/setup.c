@@ -177,6 +177,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .steps = r->updates * c->update_freq,
         .updates = r->updates,
         .spectra_every = c->spectra_every,
+        .attention = c->attention_stats,
         .final = c->final_tid,
     };
 }

@@ -35,6 +35,7 @@ model *small_model_make(const small_model *s) {
     strcpy(o.norm, s->norm);
     strcpy(o.decoder_norm, s->decoder_norm);
     strcpy(o.placement, s->placement);
+    if (s->qk_norm) strcpy(o.qk_norm, s->qk_norm);
     const data_shape shape = {.task = TASK_PAIRS,
                               .vocabulary = SMALL_WORDS,
                               .target_vocabulary = s->target_words,

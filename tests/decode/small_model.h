@@ -12,6 +12,7 @@ typedef struct small_model {
     const char *norm, *decoder_norm, *placement;
     int64_t d, heads, longest; /* 0: 32, 4, 24 */
     int64_t target_words;      /* of a dictionary of their own; 0: one of SMALL_WORDS for both */
+    const char *qk_norm;       /* NULL: none */
 } small_model;
 
 model *small_model_make(const small_model *s);

@@ -53,7 +53,8 @@ static void walk(const small_model *s, int threads) {
     line one[ROWS] = {{{0}, 0}}, two[ROWS], *now = one, *next = two;
     int32_t parent[ROWS], token[ROWS];
     char what[128];
-    snprintf(what, sizeof what, "%s, %s, %s", s->norm, s->decoder_norm, s->placement);
+    snprintf(what, sizeof what, "%s, %s, %s, %s", s->norm, s->decoder_norm, s->placement,
+             s->qk_norm ? s->qk_norm : "none");
     small_sources(source, SENTENCES, 12, 3);
     void *d = m->row->decoder->create(m, threads, &why);
     check_ok(why.status, &why);
@@ -81,21 +82,37 @@ static void every_norm(void **state) {
     for (int i = 0; norm_at(i); i++) {
         const char *name = norm_at(i)->name;
         if (!strcmp(name, "instancenorm")) continue;
-        walk(&(small_model){name, name, "pre", 0, 0, 0, 0}, 1);
-        walk(&(small_model){name, name, "post", 0, 0, 0, 0}, 2);
+        walk(&(small_model){name, name, "pre", 0, 0, 0, 0, NULL}, 1);
+        walk(&(small_model){name, name, "post", 0, 0, 0, 0, NULL}, 2);
     }
-    walk(&(small_model){"pn+ls", "pn+ls", "pre", 0, 0, 0, 0}, 1);
-    walk(&(small_model){"bn+ls", "ln+ls", "post", 0, 0, 0, 0}, 1);
-    walk(&(small_model){"instancenorm", "ln", "pre", 0, 0, 0, 0}, 1);
-    walk(&(small_model){"ln", "ln", "pre", 36, 3, 0, 0}, 1);
+    walk(&(small_model){"pn+ls", "pn+ls", "pre", 0, 0, 0, 0, NULL}, 1);
+    walk(&(small_model){"bn+ls", "ln+ls", "post", 0, 0, 0, 0, NULL}, 1);
+    walk(&(small_model){"instancenorm", "ln", "pre", 0, 0, 0, 0, NULL}, 1);
+    walk(&(small_model){"ln", "ln", "pre", 36, 3, 0, 0, NULL}, 1);
+}
+
+static void every_placement(void **state) {
+    (void)state;
+    static const char *const placement[] = {"pre", "post", "peri", "scaled"};
+    static const char *const qk[] = {NULL, "ln", "rmsnorm", "bn", "pn", "groupnorm"};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 6; k++)
+            walk(&(small_model){k % 2 ? "bn" : "ln", "rmsnorm", placement[i], 0, 0, 0, 0, qk[k]},
+                 1 + k % 2);
+    walk(&(small_model){"ln", "ln", "peri", 36, 3, 0, 0, "ln+ls"}, 1);
 }
 
 static void whole_sentences_needed(void **state) {
     (void)state;
-    model *m = small_model_make(&(small_model){"ln", "instancenorm", "pre", 0, 0, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "instancenorm", "pre", 0, 0, 0, 0, NULL});
     sr_failure why = {0};
     assert_null(m->row->decoder->create(m, 1, &why));
     check_failure(&why, SR_USAGE, "decoder.0.self: instancenorm takes statistics over the whole");
+    model_free(m);
+    m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, "instancenorm"});
+    why = (sr_failure){0};
+    assert_null(m->row->decoder->create(m, 1, &why));
+    check_failure(&why, SR_USAGE, "decoder.0.self_attention.q_norm: instancenorm takes statistics");
     model_free(m);
 }
 
@@ -148,7 +165,7 @@ static int32_t expected_place(const real *memory, int64_t words, int64_t d, int6
 static void looked_at(void **state) {
     (void)state;
     enum { D = 32, HEADS = 4, COUNT = 12 };
-    model *m = small_model_make(&(small_model){"ln", "ln", "pre", D, HEADS, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", D, HEADS, 0, 0, NULL});
     model_source source[COUNT];
     int32_t parent[COUNT], token[COUNT], at[COUNT], different = 0;
     double log_p[COUNT * V];
@@ -191,7 +208,7 @@ static void looked_at(void **state) {
 
 static void wrong_rows(void **state) {
     (void)state;
-    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
     const int32_t word[] = {7, TOKEN_EOS}, eos = TOKEN_EOS, beyond = V, zero = 0, one = 1;
     const model_source source = {word, 2};
     double log_p[V];
@@ -214,6 +231,7 @@ static void wrong_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_norm),
+                                       cmocka_unit_test(every_placement),
                                        cmocka_unit_test(whole_sentences_needed),
                                        cmocka_unit_test(looked_at), cmocka_unit_test(wrong_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,10 +48,13 @@ static void same_as_whole(const small_model *s) {
 
 static void whole_sentences(void **state) {
     (void)state;
-    same_as_whole(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
-    same_as_whole(&(small_model){"bn", "rmsnorm", "post", 0, 0, 0, 0});
-    same_as_whole(&(small_model){"ln", "ln", "pre", 0, 0, 0, 40}); /* words of sources are more */
-    same_as_whole(&(small_model){"ln", "ln", "post", 0, 0, 0, 203});
+    same_as_whole(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
+    same_as_whole(&(small_model){"bn", "rmsnorm", "post", 0, 0, 0, 0, NULL});
+    same_as_whole(
+        &(small_model){"ln", "ln", "pre", 0, 0, 0, 40, NULL}); /* words of sources are more */
+    same_as_whole(&(small_model){"ln", "ln", "post", 0, 0, 0, 203, NULL});
+    same_as_whole(&(small_model){"ln", "ln", "peri", 0, 0, 0, 0, "ln"});
+    same_as_whole(&(small_model){"rmsnorm", "ln", "scaled", 0, 0, 0, 0, "rmsnorm"});
 }
 
 /* -- the same bytes */
@@ -102,9 +105,11 @@ static void same_in_any_batch(const small_model *s, int64_t beam) {
 
 static void any_batch(void **state) {
     (void)state;
-    same_in_any_batch(&(small_model){"pn+ls", "pn+ls", "pre", 64, 4, 0, 0}, 5);
-    same_in_any_batch(&(small_model){"bn", "ln", "post", 40, 5, 0, 0}, 3);
-    same_in_any_batch(&(small_model){"ln", "rmsnorm+ls", "pre", 48, 3, 0, 0}, 1);
+    same_in_any_batch(&(small_model){"pn+ls", "pn+ls", "pre", 64, 4, 0, 0, NULL}, 5);
+    same_in_any_batch(&(small_model){"bn", "ln", "post", 40, 5, 0, 0, NULL}, 3);
+    same_in_any_batch(&(small_model){"ln", "rmsnorm+ls", "pre", 48, 3, 0, 0, NULL}, 1);
+    same_in_any_batch(&(small_model){"bn", "ln", "peri", 48, 3, 0, 0, "ln"}, 4);
+    same_in_any_batch(&(small_model){"ln", "pn", "scaled", 40, 5, 0, 0, "rmsnorm"}, 3);
 }
 
 /* -- batches and results */
@@ -131,7 +136,7 @@ static void bounded_batches(void **state) {
     (void)state;
     const int32_t word[] = {5, 6, 7, 8, TOKEN_EOS};
     const model_source source[] = {{word + 3, 2}, {word, 5}, {word + 2, 3}};
-    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
     translate_options o = translate_options_default();
     translation out[3], again[3];
     told t = {0};
@@ -172,8 +177,8 @@ static void bounded_batches(void **state) {
 /* Positions are a formula: what the model was built for does not bound what it reads or writes. */
 static void long_sentences(void **state) {
     (void)state;
-    model *brief = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 3, 0});
-    model *roomy = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 900, 0});
+    model *brief = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 3, 0, NULL});
+    model *roomy = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 900, 0, NULL});
     model_source source[2];
     translation a[2], b[2];
     sr_failure why = {0};
@@ -212,7 +217,7 @@ static void refused(model *m, const translate_options *o, const model_source *ba
 
 static void refusals(void **state) {
     (void)state;
-    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0});
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
     const int32_t word[] = {9, 8, TOKEN_PAD, TOKEN_EOS, SMALL_WORDS, TOKEN_EOS};
     const model_source fine = {word + 5, 1};
     translate_options o = translate_options_default();

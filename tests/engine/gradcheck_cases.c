@@ -150,26 +150,26 @@ static const uint8_t keys[18] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0,
 /* a heads, b causal, p dropout, extra keys. */
 static tensor *attention(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    return op_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p);
+    return op_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p, NULL);
 }
 
 static tensor *attention_self(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    return op_attention(t, in[0], in[0], in[0], c->a, c->extra, c->b, c->p);
+    return op_attention(t, in[0], in[0], in[0], c->a, c->extra, c->b, c->p, NULL);
 }
 
 /* q and k are views of one tensor [B T, d]. */
 static tensor *attention_views(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    if (!in[0] || !in[1]) return op_attention(t, in[0], in[0], in[1], c->a, NULL, c->b, c->p);
+    if (!in[0] || !in[1]) return op_attention(t, in[0], in[0], in[1], c->a, NULL, c->b, c->p, NULL);
     tensor *q = tape_reshape(t, in[0], 3, in[1]->dim), *k = tape_reshape(t, in[0], 3, in[1]->dim);
-    return op_attention(t, q, k, in[1], c->a, c->extra, c->b, c->p);
+    return op_attention(t, q, k, in[1], c->a, c->extra, c->b, c->p, NULL);
 }
 
 /* b scaled. */
 static tensor *tener(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    return op_tener_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p);
+    return op_tener_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p, NULL);
 }
 
 /* -- language models --------------------------------------------------------------------------- */
@@ -190,14 +190,14 @@ static tensor *multilinear_self(tape *t, tensor *const *in, void *row) {
 static tensor *xl_attention(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     const xl_inputs x = {in[0], in[1], in[2], in[3], in[4], in[5]};
-    return op_xl_attention(t, &x, &(xl_options){c->a, c->b, c->p});
+    return op_xl_attention(t, &x, &(xl_options){c->a, c->b, c->p, NULL});
 }
 
 /* q, k and v are one tensor, without memory. */
 static tensor *xl_attention_self(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     const xl_inputs x = {in[0], in[0], in[0], in[1], in[2], in[3]};
-    return op_xl_attention(t, &x, &(xl_options){c->a, c->b, c->p});
+    return op_xl_attention(t, &x, &(xl_options){c->a, c->b, c->p, NULL});
 }
 
 /* Two clusters, one target in the first, none in the second; then some in all. */

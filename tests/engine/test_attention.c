@@ -49,7 +49,7 @@ static void inputs_free(tensor *in[INPUTS]) {
 }
 
 static tensor *run(tape *t, const problem *c, tensor *const *in, const real *dy) {
-    tensor *y = op_attention(t, in[Q], in[K], in[V], c->heads, c->key_valid, c->causal, c->p);
+    tensor *y = op_attention(t, in[Q], in[K], in[V], c->heads, c->key_valid, c->causal, c->p, NULL);
     reals_check_tape(t);
     reals_backward(t, y, dy);
     return y;
@@ -230,7 +230,7 @@ static void nan_is_data(void **state) {
     in[Q]->value[4] = (real)NAN;      /* sentence 0, query 1 */
     in[K]->value[16 + 4] = (real)NAN; /* sentence 1, key 1 */
     tape *t = reals_tape(1);
-    tensor *y = op_attention(t, in[Q], in[K], in[V], 1, NULL, true, 0);
+    tensor *y = op_attention(t, in[Q], in[K], in[V], 1, NULL, true, 0, NULL);
     assert_non_null(y);
     const bool spoilt[6] = {false, true, false, false, true, true};
     for (int r = 0; r < 6; r++)
@@ -244,7 +244,7 @@ static void refuse(int heads, int64_t d, int64_t Tv, double p, const char *text)
     tensor *q = tape_tensor(t, 3, (int64_t[]){2, 3, 6});
     tensor *k = tape_tensor(t, 3, (int64_t[]){2, 4, d}),
            *v = tape_tensor(t, 3, (int64_t[]){2, Tv, d});
-    assert_null(op_attention(t, q, k, v, heads, NULL, false, p));
+    assert_null(op_attention(t, q, k, v, heads, NULL, false, p, NULL));
     check_failure(tape_failure(t), SR_USAGE, text);
     tape_free(t);
 }
@@ -260,7 +260,7 @@ static void wrong_arguments(void **state) {
     tape *t = reals_tape(1);
     tensor *q = tape_tensor(t, 3, (int64_t[]){2, 3, 6}),
            *v = tape_tensor(t, 3, (int64_t[]){2, 3, 4});
-    assert_null(op_attention(t, q, q, v, 3, NULL, false, 0));
+    assert_null(op_attention(t, q, q, v, 3, NULL, false, 0, NULL));
     check_failure(tape_failure(t), SR_USAGE, "3 heads in 4 features");
     tape_free(t);
 }

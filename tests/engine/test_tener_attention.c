@@ -159,7 +159,7 @@ static void check_problem(const problem *c) {
     const dropout_mask mask = dropout_mask_of(rng_split(&stream, 0).key, c->p);
     plain(c, &mask, valid, in, dy, y, d_in);
     tensor *out = op_tener_attention(t, in[QKV], in[U], in[Z], c->heads, c->masked ? valid : NULL,
-                                     c->scaled, c->p);
+                                     c->scaled, c->p, NULL);
     reals_backward(t, out, dy);
     reals_check("y", out->value, y, out->count, RTOL, ATOL);
     const char *name[INPUTS] = {"dqkv", "du", "dz"};
@@ -193,8 +193,8 @@ static void places_do_not_count(void **state) {
     memcpy(late->value + BEFORE * 3 * D, x->value, sizeof(real) * N * 3 * D);
     uint8_t valid[BEFORE + N] = {0};
     memset(valid + BEFORE, 1, N);
-    tensor *y = op_tener_attention(t, x, u, z, 2, NULL, false, 0);
-    tensor *same = op_tener_attention(t, late, u, z, 2, valid, false, 0);
+    tensor *y = op_tener_attention(t, x, u, z, 2, NULL, false, 0, NULL);
+    tensor *same = op_tener_attention(t, late, u, z, 2, valid, false, 0, NULL);
     reals_check_tape(t);
     reals_check_same("y", same->value + BEFORE * D, y->value, N * D, 2e-4, 2e-5);
     tape_free(t);
@@ -205,11 +205,11 @@ static void wrong_shapes(void **state) {
     tape *t = reals_tape(1);
     tensor *x = reals_tensor(t, 3, (int64_t[]){1, 2, 18}, 1);
     tensor *u = reals_tensor(t, 1, (int64_t[]){6}, 2), *few = reals_tensor(t, 1, (int64_t[]){4}, 2);
-    assert_null(op_tener_attention(t, x, u, few, 1, NULL, false, 0));
+    assert_null(op_tener_attention(t, x, u, few, 1, NULL, false, 0, NULL));
     check_failure(tape_failure(t), SR_USAGE,
                   "tener_attention: qkv must be [B, T, 3 d], u and z [d]");
     t->failure = (sr_failure){0};
-    assert_null(op_tener_attention(t, x, u, u, 2, NULL, false, 0));
+    assert_null(op_tener_attention(t, x, u, u, 2, NULL, false, 0, NULL));
     check_failure(tape_failure(t), SR_USAGE,
                   "tener_attention: 2 heads of an even width in 6 features");
     tape_free(t);

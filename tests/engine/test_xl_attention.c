@@ -43,7 +43,7 @@ static void inputs_free(tensor *in[INPUTS]) {
 
 static tensor *attend(tape *t, const problem *c, tensor *const *in) {
     const xl_inputs x = {in[Q], in[K], in[V], in[R], in[U], in[Z]};
-    return op_xl_attention(t, &x, &(xl_options){c->heads, c->reach, c->p});
+    return op_xl_attention(t, &x, &(xl_options){c->heads, c->reach, c->p, NULL});
 }
 
 /* -- the plain form, one query at a time */
@@ -201,7 +201,7 @@ static void refuse(const int64_t keys[3], const int64_t distances[2], int heads,
     tensor *q = tape_tensor(t, 3, (int64_t[]){2, 3, 6}), *k = tape_tensor(t, 3, keys),
            *r = tape_tensor(t, 2, distances), *u = tape_tensor(t, 2, (int64_t[]){2, 3});
     const xl_inputs in = {q, k, k, r, u, u};
-    assert_null(op_xl_attention(t, &in, &(xl_options){heads, 0, p}));
+    assert_null(op_xl_attention(t, &in, &(xl_options){heads, 0, p, NULL}));
     check_failure(tape_failure(t), SR_USAGE, text);
     tape_free(t);
 }

@@ -98,6 +98,26 @@ static model_options options_of(const model_row *row) {
     return o;
 }
 
+/* Case i: every model as it is by default, then with other norms where its row says that it has them; false
+ * past the last. */
+static bool case_at(int i, model_options *o) {
+    static const struct form {
+        const char *placement, *qk_norm;
+    } forms[] = {{"", ""}, {"peri", ""}, {"scaled", "bn"}, {"post", "bn"}, {"peri", "bn"}};
+    for (int k = 0; model_at(k); k++)
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+            const char *name = model_at(k)->name;
+            if (*forms[f].placement && !model_obeys(name, "placement")) continue;
+            if (*forms[f].qk_norm && !model_obeys(name, "qk-norm")) continue;
+            if (i-- > 0) continue;
+            *o = options_of(model_at(k));
+            strcpy(o->placement, forms[f].placement);
+            strcpy(o->qk_norm, forms[f].qk_norm);
+            return true;
+        }
+    return false;
+}
+
 static double loss_of(model *m, const batch *b, tape *t, bool training, bool gradients) {
     const task_options none = {.label_smoothing = 0};
     pass p = {.tape = t, .batch = b, .mode = training ? NORM_TRAIN : NORM_BATCH};
@@ -161,15 +181,15 @@ static void check_parameter(trial *t, param *p, uint64_t seed) {
                  got = (above - below) / (2 * step);
     move(p, direction, step);
     if (!(fabs(got - want) <= tolerance * (sqrt(size) + 0.01 * fabs(above))))
-        fail_msg("%s, %s: gradient %.9g along a direction, %.9g by differences", t->m->row->name,
-                 p->name, want, got);
+        fail_msg("%s of %d sites, %s: gradient %.9g along a direction, %.9g by differences",
+                 t->m->row->name, t->m->sites, p->name, want, got);
     free(direction);
 }
 
 static void gradients(void **state) {
     (void)state;
-    for (int i = 0; model_at(i); i++) {
-        const model_options o = options_of(model_at(i));
+    model_options o;
+    for (int i = 0; case_at(i, &o); i++) {
         trial t = trial_open(&o, 1);
         for (int k = 0; k < t.m->params.count; k++) {
             loss_of(t.m, &t.b, t.tape, false, true);
@@ -181,8 +201,8 @@ static void gradients(void **state) {
 
 static void threads(void **state) {
     (void)state;
-    for (int i = 0; model_at(i); i++) {
-        const model_options o = options_of(model_at(i));
+    model_options o;
+    for (int i = 0; case_at(i, &o); i++) {
         trial one = trial_open(&o, 1), three = trial_open(&o, 3);
         const double a = loss_of(one.m, &one.b, one.tape, true, true);
         const double b = loss_of(three.m, &three.b, three.tape, true, true);
@@ -199,8 +219,8 @@ static void threads(void **state) {
 
 static void sites(void **state) {
     (void)state;
-    for (int i = 0; model_at(i); i++) {
-        const model_options o = options_of(model_at(i));
+    model_options o;
+    for (int i = 0; case_at(i, &o); i++) {
         trial t = trial_open(&o, 1);
         assert_true(t.m->sites > 0);
         loss_of(t.m, &t.b, t.tape, true, true);
@@ -251,10 +271,10 @@ static bool try_making(const model_options *o, const data_shape *shape, long n) 
 static void failing_allocations(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();
-    for (int i = 0; model_at(i); i++) {
-        const model_options o = options_of(model_at(i));
+    model_options o;
+    for (int i = 0; case_at(i, &o); i++) {
         batch b;
-        dataset *d = open_sample(model_at(i)->task, &b);
+        dataset *d = open_sample(model_find(o.name)->task, &b);
         assert_true(try_making(&o, data_get_shape(d), -1));
         for (long n = 0; !try_making(&o, data_get_shape(d), n);) n += 1 + n / 16;
         data_close(d);

@@ -92,6 +92,7 @@ typedef struct small_options {
     bool pre, same_length;
     const char *norm;
     double dropout;
+    const char *placement; /* NULL: as pre says */
 } small_options;
 
 /* Memory is as long in evaluation. Weights so large that no path is lost in rounding. */
@@ -100,7 +101,7 @@ static model *small(const small_options *s) {
     o.layers = s->layers, o.embed_dim = 8, o.ffn_dim = 10, o.heads = 2, o.head_dim = 3;
     o.mem_len = o.eval_mem_len = s->mem_len, o.clamp_len = s->clamp_len;
     o.same_length = s->same_length, o.dropout = s->dropout;
-    strcpy(o.placement, s->pre ? "pre" : "post");
+    strcpy(o.placement, s->placement ? s->placement : s->pre ? "pre" : "post");
     if (s->norm) strcpy(o.norm, s->norm);
     model *m = create(&o, WORDS, s->window);
     rng r = rng_create(5);
@@ -173,16 +174,20 @@ static void expect_same(const char *what, const double *a, const double *b, int6
  * of memory were computed from the tokens in front of them alone, as in the window. */
 static void memory_is_a_longer_window(void **state) {
     (void)state;
-    for (int pre = 0; pre < 2; pre++)
+    static const char *const placements[] = {"post", "pre", "peri", "scaled"};
+    for (int k = 0; k < 4; k++)
         for (int64_t layers = 1; layers < 4; layers++) {
+            const char *place = placements[k];
             double whole[LOGITS], halves[LOGITS], thirds[LOGITS], forgetful[LOGITS];
-            run_all(&(small_options){.layers = layers, .window = LENGTH, .pre = pre}, stream, 0,
-                    whole);
-            run_all(&(small_options){.layers = layers, .window = 6, .mem_len = 6, .pre = pre},
-                    stream, 0, halves);
-            run_all(&(small_options){.layers = layers, .window = 4, .mem_len = 9, .pre = pre},
-                    stream, 0, thirds);
-            run_all(&(small_options){.layers = layers, .window = 6, .pre = pre}, stream, 0,
+            run_all(&(small_options){.layers = layers, .window = LENGTH, .placement = place},
+                    stream, 0, whole);
+            run_all(
+                &(small_options){.layers = layers, .window = 6, .mem_len = 6, .placement = place},
+                stream, 0, halves);
+            run_all(
+                &(small_options){.layers = layers, .window = 4, .mem_len = 9, .placement = place},
+                stream, 0, thirds);
+            run_all(&(small_options){.layers = layers, .window = 6, .placement = place}, stream, 0,
                     forgetful);
             expect_same("two segments", halves, whole, 0, LENGTH, true);
             expect_same("three segments", thirds, whole, 0, LENGTH, true);

@@ -62,6 +62,8 @@ static const toy toys[] = {
     {"all.h5", "bn", "record-sites = *\n", 1, {3, 2, 2.5}, {10, 11, 9}, NAN, NAN},
     {"some.h5", "bn", "record-sites = encoder.0.*\n", 1, {3, 2, 2.5}, {10, 12, 9}, NAN, NAN},
     {"final.h5", "bn", "record-sites = *.final\n", 1, {3, 2, 2.5}, {10, 13, 9}, NAN, NAN},
+    {"peri.h5", "bn", "placement = peri\n", 1, {3, 2, 2.5}, {10, 14, 9}, NAN, NAN},
+    {"scaled.h5", "bn", "placement = scaled\n", 1, {3, 2, 2.5}, {10, 15, 9}, NAN, NAN},
 };
 enum { TOYS = sizeof toys / sizeof toys[0] };
 
@@ -280,6 +282,12 @@ static void test_placement(void **state) {
     check_cell(&r, 4, BLEU, 11);
     check_text(&r, 5, "row", "bn, placement unknown");
     check_cell(&r, 5, BLEU, 12);
+    program_free(&r);
+    r = program_run("stat-table bn.h5 peri.h5 scaled.h5 --layout pn-table1");
+    check_text(&r, 4, "row", "bn, peri-norm");
+    check_cell(&r, 4, BLEU, 14);
+    check_text(&r, 5, "row", "bn, scaled pre-norm");
+    check_cell(&r, 5, BLEU, 15);
     program_free(&r);
 }
 

@@ -71,7 +71,10 @@ static bool read_size(layer_case *l, layer_size *size) {
         case_fail(l->c, "heads %g do not divide d %lld", heads, (long long)dim[1]);
     if (!case_fine(l->c)) return false;
     l->options.heads = (int64_t)heads;
-    *size = (layer_size){.d = dim[1], .ffn = dim[0], .heads = (int64_t)heads, .pre = pre != 0};
+    *size = (layer_size){.d = dim[1],
+                         .ffn = dim[0],
+                         .heads = (int64_t)heads,
+                         .placement = pre != 0 ? PLACEMENT_PRE : PLACEMENT_POST};
     return true;
 }
 

@@ -62,7 +62,7 @@ void check_tener_attention(model_case *c) {
     const bool scaled = case_number(c, "scaled") != 0;
     tensor *y = NULL;
     if (case_fine(c)) {
-        y = op_tener_attention(t, op_linear(t, x, w, NULL), u, v, heads, mask, scaled, 0);
+        y = op_tener_attention(t, op_linear(t, x, w, NULL), u, v, heads, mask, scaled, 0, NULL);
         case_tape_fine(c, t);
     }
     if (case_fine(c)) {

@@ -1,0 +1,26 @@
+/* plain_transformer.h -- a transformer's formulas in plain loops in double (docs/models.md 2.3, 2.9), one
+ * sentence without padding, on the parameters of a model of these sizes. */
+#ifndef TESTS_NETS_PLAIN_TRANSFORMER_H
+#define TESTS_NETS_PLAIN_TRANSFORMER_H
+
+#include "statnet/models.h"
+
+enum { D = 12, FFN = 10, HEADS = 3, DH = D / HEADS, LAYERS = 3, WORDS = 15, LONGEST = 7 };
+
+typedef struct plain {
+    const model *m;
+    const char *placement;
+} plain;
+
+/* Zeros, to be freed, as everything that is returned. */
+double *plain_numbers(int64_t count);
+double *plain_linear(const plain *p, const char *name, int64_t n, int64_t in, int64_t out,
+                     const double *x);
+/* Embedding, layers and the norm at the end of a side, [n, D]. memory [keys, D]: of a decoder, else
+ * NULL. pad: number of <pad>, -1: none. */
+double *plain_stack(const plain *p, const char *side, const int32_t *token, int64_t n, int pad,
+                    bool causal, const double *memory, int64_t keys);
+/* logits [n, WORDS]. */
+void plain_logits(const plain *p, int64_t n, const double *x, double *logits);
+
+#endif
