@@ -3,12 +3,14 @@
 #define OBSERVE_RUN_RECORD_H
 
 #include "hooks.h"
+#include "layer_norms.h"
 #include "statnet/observe.h"
 
 struct run_record {
     sr_recorder *recorder;
     model *model;
-    hooks *hooks; /* NULL unless sites are recorded */
+    hooks *hooks;       /* NULL unless sites are recorded */
+    layer_norms *norms; /* NULL unless they are */
 };
 
 #endif

@@ -177,6 +177,8 @@ static run_record_options record_options(const trainer *r, const char *command,
         .steps = r->updates * c->update_freq,
         .updates = r->updates,
         .spectra_every = c->spectra_every,
+        .activations_every = c->activations_every,
+        .layer_norms_every = c->layer_norms_every,
         .final = c->final_tid,
     };
 }
