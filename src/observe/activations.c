@@ -5,17 +5,19 @@
  *
  *   x_top1 >= x_top2 >= x_top3   the three largest |x|, exact
  *   x_median                     the lower median of |x|, from a histogram
- *   saturated                    share of the entries with |xhat| < |k x| / 2, xhat = (y - beta)/gamma,
- *                                k = sum x xhat / sum x^2 over the entries with |x| <= x_median
+ *   saturated                    share of the entries with |x| > x_median and |xhat| < |k x| / 2,
+ *                                xhat = (y - beta)/gamma, k = sum x xhat / sum x^2 over those with
+ *                                |x| <= x_median
  *
  * The histogram goes by the bits of |x| as float32: exponent and five bits of the mantissa, so that a bin is
  * 1/64 to 1/32 of its values wide. The median is looked for in its bin by its rank there, as if the values
  * were spread evenly: it is off by less than 1/32 of itself, mostly by far less. Below 2^-131 it is 0.
  *
- * k is the slope of the line that the smaller half of the inputs lies on. For y = tanh(a x) an entry is
- * saturated from |a x| = 1.915 on, if the smaller half is well below; for a normalization of rows where the
- * row's deviation is more than twice the usual one. Features without gain are left out. Means over the
- * batch, which bend no line but move it, make the question meaningless: NaN there.
+ * k is the slope of the line that the smaller half of the inputs lies on; none of them is saturated. For
+ * y = tanh(a x) an entry is saturated from |a x| = 1.915 on, if the smaller half is well below; for a
+ * normalization of rows where the row's deviation is more than twice the usual one, or its mean is near the
+ * entry. Features without gain are left out. Means over the batch, which bend no line but move it, make the
+ * question meaningless: NaN there.
  *
  * Counts are whole numbers and sums are of fixed blocks of rows in fixed order: same bytes for any number of
  * threads.
@@ -114,7 +116,7 @@ static void add_row(const activation_input *in, int64_t i, double median, double
         const bool small = fabs(at) <= median;
         s->xy += small ? at * xhat : 0;
         s->xx += small ? at * at : 0;
-        s->below += fabs(xhat) < 0.5 * fabs(slope * at);
+        s->below += !small && fabs(xhat) < 0.5 * fabs(slope * at);
         s->entries++;
     }
 }

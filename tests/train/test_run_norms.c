@@ -123,15 +123,18 @@ static void activations(void **state) {
 /* Weights, losses and what else is recorded keep their bytes. */
 static void nothing_changes(void **state) {
     (void)state;
-    static const char *const norms[] = {"bn", "pn+ls", "ln"};
+    static const char *const norms[] = {"bn", "pn+ls", "ln", "bn"};
     static const char *const columns[] = {"loss", "grad_norm"};
     small_write_pairs(30);
-    for (int n = 0; n < 3; n++) {
+    for (int n = 0; n < 4; n++) {
+        const char *shares = n == 3 ? "2" : "1";
         train_result with, without;
-        const char *const plain[] = {"--seed", "4",      "--force", "--max-steps",    "6",
-                                     "--norm", norms[n], "-o",      run_path("c.h5"), NULL};
-        const char *const asked[] = {"--seed", "4",  "--force",        "--max-steps", "6", "--norm",
-                                     norms[n], "-o", run_path("d.h5"), BOTH,          NULL};
+        const char *const plain[] = {"--seed", "4",        "--max-steps", "6",  "--norm",
+                                     norms[n], "--shares", shares,        "-o", run_path("c.h5"),
+                                     NULL};
+        const char *const asked[] = {"--seed", "4",        "--max-steps", "6",  "--norm",
+                                     norms[n], "--shares", shares,        "-o", run_path("d.h5"),
+                                     BOTH,     NULL};
         sr_runfile *c = small_run(plain, NULL, &without), *d = small_run(asked, NULL, &with);
         assert_string_equal(with.digest, without.digest);
         for (int k = 0; k < 2; k++) {
