@@ -69,6 +69,10 @@ enum { RECORDED_STATISTICS = 0 SR_SCALARS(COUNT_STATISTIC) FORM_NAMES(COUNT_STAT
 extern const statistic recorded_statistics[RECORDED_STATISTICS];
 _Static_assert(ANALYSIS_STATISTICS >= (int)RECORDED_STATISTICS, "all may be asked for at once");
 
+/* analysis_features.c: of the power of a site's input over its features, from /vectors. */
+enum { FEATURE_STATISTICS = 4 };
+extern const statistic feature_statistics[FEATURE_STATISTICS];
+
 /* Where the values of a statistic come from. */
 typedef enum { FROM_SCALARS, FROM_VECTORS } series_source;
 

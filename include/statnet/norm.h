@@ -264,6 +264,7 @@ struct norm_site {
     char name[PARAM_NAME]; /* "encoder.0.norm1" */
     char kind[16];         /* "conv", "linear", "encoder", "decoder" */
     int depth;             /* place in the order of the forward pass, from 0 */
+    int parameters_before; /* of the model, made before this layer and its own */
     int64_t features;
     const norm_method *method;
     norm_options options;

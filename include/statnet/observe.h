@@ -37,8 +37,9 @@ typedef struct run_record_options {
     double observe_alpha;   /* for methods that have none, that of the observer */
     bool attention;         /* scalars of the attentions, at the sites of their branches */
     int64_t vectors_every, size_limit, flush_steps;
-    int64_t steps, updates; /* planned */
-    int64_t spectra_every;  /* updates; 0: none are recorded */
+    int64_t steps, updates;                       /* planned */
+    int64_t spectra_every;                        /* updates; 0: none are recorded */
+    int64_t activations_every, layer_norms_every; /* the same */
     double flush_seconds;
     const char *sync;                     /* flush, close, none */
     bool final;                           /* a final pass will be made */
@@ -96,6 +97,14 @@ typedef struct run_step {
 /* spectra: the step also records those of every site's x and dx. */
 void run_record_begin_step(run_record *r, int64_t step, bool spectra);
 void run_record_end_step(run_record *r, const run_step *row);
+
+/* Whether the pass that follows tells of the largest and the saturated inputs of every site, with
+ * activations_every. */
+void run_record_want_activations(run_record *r, bool wanted);
+/* Around an update, numbered from 1, for the norms of layers: before gradients are clipped, which times
+ * scale are those of the mean loss; and behind it, or where it was skipped. */
+void run_record_before_update(run_record *r, int64_t update, double scale, int threads);
+void run_record_after_update(run_record *r, int threads);
 
 /* Whether the backward pass that follows also looks for NaN and infinity among the rows of sites
  * that have no statistic which would tell. */

@@ -31,8 +31,8 @@ typedef struct train_config {
     double rank_seconds;
     bool sync_norm, record_ranks;
     bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
-    int64_t vectors_every, spectra_every, final_batches, svd_every, flush_steps, size_limit,
-        dump_steps;
+    int64_t vectors_every, spectra_every, activations_every, layer_norms_every, final_batches,
+        svd_every, flush_steps, size_limit, dump_steps;
     double flush_seconds;
 } train_config;
 

@@ -103,8 +103,8 @@ void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
 static const char ignored[] =
     "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
     "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
-    "size-limit,spectra-every,svd-every,flush-steps,flush-seconds,sync,on-write-error,observe,"
-    "attention-stats,"
+    "size-limit,spectra-every,activations-every,layer-norms-every,svd-every,flush-steps,flush-"
+    "seconds,sync,on-write-error,observe,attention-stats,"
     "final-tid,final-batches,validate-batch,test,dump-weights,dump-batches,dump-steps";
 
 /* Nothing is known of a run without any configuration; a key that others lack is a difference, unless

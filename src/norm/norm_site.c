@@ -78,6 +78,7 @@ sr_status norm_site_init(norm_site *s, params *p, const char *name, const char *
     if (status != SR_OK) return status;
     snprintf(s->name, sizeof s->name, "%s", name);
     snprintf(s->kind, sizeof s->kind, "%s", kind);
+    s->parameters_before = p->count;
     status = make_state(s, why);
     if (status == SR_OK) status = make_parameters(s, p, why);
     if (status != SR_OK) norm_site_free(s);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activations.h"
 #include "spectra.h"
 #include "statnet/globs.h"
 #include "statnet/progress.h"
@@ -26,7 +27,8 @@ struct hooks {
     hook *hook; /* [sites of the model] */
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
-    bool spectra, look_at_rows;
+    bool spectra, activations, look_at_rows;
+    int activation_id[ACTIVATION_NUMBERS]; /* in the recorder */
     hooks_shares shares;
     int number;       /* of this process's shares, that passes */
     parcels *parcels; /* what is sent to the first process; NULL: nothing is */
@@ -148,6 +150,15 @@ static void watch(void *context, const norm_view *o) {
         if (h->spectra) hand_over_spectra(k, o);
         look(h, o);
     }
+    h->seconds += progress_clock() - start;
+}
+
+static void watch_forward(void *context, const norm_view *o) {
+    hook *k = context;
+    hooks *h = k->owner;
+    double start = progress_clock();
+    if (h->number == 0 && o->call->rows->mode == NORM_TRAIN)
+        activations_put(h->recorder, k->site, h->activation_id, o, &h->failure);
     h->seconds += progress_clock() - start;
 }
 
@@ -299,7 +310,7 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
 void hooks_free(hooks *h) {
     if (!h) return;
     for (int i = 0; h->model && i < h->model->sites; i++) {
-        h->model->site[i]->backward_watcher = NULL;
+        h->model->site[i]->forward_watcher = h->model->site[i]->backward_watcher = NULL;
         h->model->site[i]->watcher_context = NULL;
         free(h->hook[i].position);
     }
@@ -385,9 +396,26 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
     return status;
 }
 
+static void want_inputs(hooks *h) {
+    for (int i = 0; i < h->model->sites; i++)
+        h->model->site[i]->want_input = h->spectra || h->activations;
+}
+
 void hooks_want_spectra(hooks *h, bool wanted) {
     h->spectra = wanted;
-    for (int i = 0; i < h->model->sites; i++) h->model->site[i]->want_input = wanted;
+    want_inputs(h);
+}
+
+sr_status hooks_declare_activations(hooks *h, sr_failure *why) {
+    return activations_declare(h->recorder, h->activation_id, why);
+}
+
+void hooks_want_activations(hooks *h, bool wanted) {
+    h->activations = wanted;
+    want_inputs(h);
+    for (int i = 0; i < h->model->sites; i++)
+        if (h->hook[i].site >= 0)
+            h->model->site[i]->forward_watcher = wanted ? watch_forward : NULL;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

@@ -38,6 +38,10 @@ void hooks_enter(hooks *h, int number);
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
+/* Declares what activations.h finds; before the first step. And whether the steps from now on find it,
+ * in the first pass of this process's first share. */
+sr_status hooks_declare_activations(hooks *h, sr_failure *why);
+void hooks_want_activations(hooks *h, bool wanted);
 /* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
 /* Number in the recorder of a site of the model; -1: not recorded. */

@@ -66,6 +66,7 @@ static sr_status observe_batch(model *m, const bool *chosen, double alpha, sr_fa
 
 static void forget(run_record *r) {
     attention_scalars_free(r->attention);
+    layer_norms_free(r->norms);
     hooks_free(r->hooks);
     free(r);
 }
@@ -83,10 +84,7 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     if (status == SR_OK)
         r->hooks = hooks_create(r->model, r->recorder, chosen, o->vectors, &shares, why);
     free(chosen);
-    if (r->hooks && o->attention && r->recorder)
-        r->attention = attention_scalars_create(r->model, r->recorder, r->hooks, why);
-    const bool whole = r->hooks && (r->attention || !o->attention || !r->recorder);
-    return whole ? SR_OK : why->status;
+    return r->hooks ? SR_OK : why->status;
 }
 
 /* The i-th of the model's word embeddings; NULL past the last. */
@@ -98,9 +96,21 @@ static const tensor *embedding_at(const model *m, int i, const char **name) {
     return e[i];
 }
 
+/* Numbers of this trainer's own. */
+static sr_status declare_own(run_record *r, const run_record_options *o, sr_failure *why) {
+    if (o->attention) r->attention = attention_scalars_create(r->model, r->recorder, r->hooks, why);
+    if (o->attention && !r->attention) return why->status;
+    if (o->activations_every > 0 && hooks_declare_activations(r->hooks, why) != SR_OK)
+        return why->status;
+    if (o->layer_norms_every == 0) return SR_OK;
+    r->norms = layer_norms_create(r->model, r->recorder, r->hooks, o->layer_norms_every, why);
+    return r->norms ? SR_OK : why->status;
+}
+
 static sr_status declare(run_record *r, const run_record_options *o, sr_failure *why) {
     model *m = r->model;
     if (o->scalars && open_hooks(r, o, why) != SR_OK) return why->status;
+    if (o->scalars && declare_own(r, o, why) != SR_OK) return why->status;
     const char *name;
     const tensor *e;
     for (int i = 0; (e = embedding_at(m, i, &name)); i++) {
@@ -247,6 +257,18 @@ void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
     if (!writes(r)) return;
     sr_begin_step(r->recorder, step);
     if (r->hooks) hooks_want_spectra(r->hooks, spectra);
+}
+
+void run_record_want_activations(run_record *r, bool wanted) {
+    if (writes(r) && r->hooks) hooks_want_activations(r->hooks, wanted);
+}
+
+void run_record_before_update(run_record *r, int64_t update, double scale, int threads) {
+    if (r && r->norms) layer_norms_before(r->norms, update, scale, threads);
+}
+
+void run_record_after_update(run_record *r, int threads) {
+    if (r && r->norms) layer_norms_after(r->norms, threads);
 }
 
 void run_record_end_step(run_record *r, const run_step *row) {

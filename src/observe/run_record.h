@@ -4,6 +4,7 @@
 
 #include "attention_scalars.h"
 #include "hooks.h"
+#include "layer_norms.h"
 #include "statnet/observe.h"
 
 struct run_record {
@@ -11,6 +12,7 @@ struct run_record {
     model *model;
     hooks *hooks;                 /* NULL unless sites are recorded */
     attention_scalars *attention; /* NULL unless they are asked for */
+    layer_norms *norms;           /* NULL unless they are */
 };
 
 #endif

@@ -98,11 +98,11 @@ static void label_by_parts(plot_labels *l, const label_parts *p) {
 
 /* Options that change what is recorded or printed, not what is trained; and parts from above. */
 static bool tells_nothing(const char *line) {
-    static const char *const key[] = {"output",        "force",      "record",        "observe",
-                                      "vectors-every", "size-limit", "spectra-every", "final-",
-                                      "svd-every",     "flush-",     "on-write",      "quiet",
-                                      "profile",       "threads",    "validate-",     "model",
-                                      "norm =",        "data =",     "seed",          "config"};
+    static const char *const key[] = {
+        "output",        "force",   "record",    "observe", "vectors-every", "size-limit",
+        "spectra-every", "final-",  "svd-every", "flush-",  "on-write",      "quiet",
+        "profile",       "threads", "validate-", "model",   "activations-",  "layer-norms-",
+        "norm =",        "data =",  "seed",      "config"};
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
         if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
     return false;

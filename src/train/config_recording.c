@@ -104,6 +104,14 @@ static const option rows[] = {
         "singular values of every recorded site's input and of its gradient, in the first pass of "
         "every N-th update; 0: never",
         .use = &of_sites),
+    INT(RECORD, "activations-every", activations_every, "0", 0, BIG, "updates",
+        "three largest |x| and median of every recorded site's input, and the share of saturated "
+        "ones, in the first pass of every N-th update; 0: never",
+        .use = &of_sites),
+    INT(RECORD, "layer-norms-every", layer_norms_every, "0", 0, BIG, "updates",
+        "norms of gradient, weights and change of each layer, and change over weights, of every "
+        "N-th update; 0: never",
+        .use = &of_sites),
     FLAG(RECORD, "final-tid", final_tid, "no",
          "after training: training batches once more with frozen running values, for the final "
          "train-inference discrepancy",

@@ -42,6 +42,7 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
     sr_status status = optim_grad_norm(&r->model->params, r->threads, &norm, why);
     if (status != SR_OK) return status;
     *mean_norm = norm *= scale;
+    run_record_before_update(r->record, r->result->updates + 1, scale, r->threads);
     r->lr = schedule_lr(&r->schedule, r->result->updates, r->epoch);
     if (isfinite(norm)) status = clip(r, norm, &scale, why);
     if (status != SR_OK) return status;
@@ -55,6 +56,7 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
         r->last_skipped = true;
         r->result->skipped++;
     }
+    run_record_after_update(r->record, r->threads);
     params_zero_grad(&r->model->params);
     r->accumulated = r->accumulated_tokens = 0;
     return SR_OK;
@@ -62,8 +64,8 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
 
 /* -- one step */
 
-static bool wants_spectra(const trainer *r) {
-    int64_t every = r->config->spectra_every;
+/* What is taken in the first pass of every so many updates. */
+static bool is_due(const trainer *r, int64_t every) {
     return every && !r->accumulated && (r->result->updates + 1) % every == 0;
 }
 
@@ -100,7 +102,9 @@ static double epoch_after(const trainer *r, int64_t steps) {
 static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
     r->stepped = true;
-    run_record_begin_step(r->record, r->result->steps, wants_spectra(r));
+    run_record_begin_step(r->record, r->result->steps, is_due(r, r->config->spectra_every));
+    if (r->config->activations_every)
+        run_record_want_activations(r->record, is_due(r, r->config->activations_every));
     double sum = 0, norm = 0, mark;
     const bool update = r->accumulated + 1 == r->config->update_freq || last;
     sr_status status = shares_pass(r, b, update, &sum, why);

@@ -178,6 +178,8 @@ static run_record_options record_options(const trainer *r, const char *command,
         .updates = r->updates,
         .spectra_every = c->spectra_every,
         .attention = c->attention_stats,
+        .activations_every = c->activations_every,
+        .layer_norms_every = c->layer_norms_every,
         .final = c->final_tid,
     };
 }

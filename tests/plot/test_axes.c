@@ -93,6 +93,10 @@ static void test_other_scales(void **state) {
         "statplot ablation --published-table rbn-ptb-* --metric valid_ppl",
         "statplot tidgap --published",
         "statplot tidloss --stat tid_mean",
+        "statplot depth --right mean_share",
+        "statplot depth --right kurtosis --linear --parts 2",
+        "statplot features --quantity mean_share",
+        "statplot features \"$STATREC_SAMPLES\"/cv_bn_every.h5 --quantity power --steps 20:90",
     };
     int wrong = 0;
     if (!have_gnuplot()) skip();

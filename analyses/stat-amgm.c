@@ -1,0 +1,333 @@
+/* Which steps are outliers in time, by the test of Unified Normalization (Yang et al., ACM MM 2022,
+ * arXiv 2208.01313).
+ *
+ * v_t [d] is a batch statistic of step t (psi2_B, or sigma2_B). The window of the last M recorded steps holds
+ * v_{t-M+1} .. v_t; per feature k
+ *
+ *     AM_k = mean over the window of v,   GM_k = exp(mean over the window of ln v)
+ *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by M d - 1)
+ *     outlier:   AM_k - GM_k > M V   for any feature k
+ *
+ * AM >= GM, and AM - GM <= M Var(sqrt v) within one and the same window, so that a step beyond the bound is
+ * further from the others than they are among each other. V from before the step and over all features at
+ * once, one feature being enough, are those of the released code (unified_normalization.py, UN2dFunction),
+ * as is what follows an outlier: its place in the window is taken by the running value r,
+ * r <- a r + (1 - a) u, u the geometric mean of the window, or v_t at an outlier and while the window fills.
+ * Other than there r begins with the first recorded step, not with 1. Steps with a value that is not
+ * finite are counted and passed over, in the window too.
+ *
+ * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier. Both are
+ * infinite where a feature was 0 at one step of the window only, and leave features out that were 0 at all
+ * of them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/analysis.h"
+
+typedef struct settings {
+    option_text site, stat, phase;
+    int64_t window;
+    double alpha;
+    bool per_step;
+} settings;
+
+#define AT(field) offsetof(settings, field)
+static const option rows[] = {
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
+        .value = "SITE,..."),
+    CHOICE_OPTION("Choice", "stat", AT(stat), "psi2_B", "psi2_B|sigma2_B",
+                  "the statistic whose steps are tested"),
+    PHASE_OPTION(AT(phase)),
+    INT_OPTION("Definition", "window", AT(window), "4", 2, 4096, "steps",
+               "recorded steps that are averaged: M"),
+    REAL_OPTION("Definition", "alpha", AT(alpha), "0.9", 0, 1, "",
+                "weight of the old value in r, which takes the place of an outlier"),
+    FLAG_OPTION("Output", "per-step", AT(per_step), "no",
+                "one row per run, site and tested step instead of a summary"),
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+/* Only there to let the frame find the sites. */
+static double has_psi2(const vector_row *r) {
+    return r->v[SR_psi2_B][0];
+}
+static double has_sigma2(const vector_row *r) {
+    return r->v[SR_sigma2_B][0];
+}
+static const statistic stats[] = {
+    {"psi2_B", "psi2_B", "mean square over valid rows", NEEDS(psi2_B), has_psi2, NULL},
+    {"sigma2_B", "sigma2_B", "biased variance over valid rows", NEEDS(sigma2_B), has_sigma2, NULL},
+};
+
+static void print_help(const void *self) {
+    (void)self;
+    printf(
+        "usage: stat-amgm RUN.h5... [--window M] [--stat psi2_B|sigma2_B] [--site GLOB] "
+        "[--per-step]\n\n"
+        "Steps that are outliers in time: the arithmetic mean of a batch statistic over the last "
+        "steps\nis further above the geometric one than the steps before allow (Unified "
+        "Normalization).\n"
+        "Writes a tab-separated table with its definitions in `#` lines.\n\n");
+    options_help(options, stdout);
+}
+
+/* -- the test -------------------------------------------------------------------------------- */
+
+/* A site while its rows pass by. */
+typedef struct tested {
+    int64_t width, window, seen; /* seen: finite rows so far */
+    double alpha;
+    float *raw;      /* [width] */
+    double *kept;    /* [window, width] of row i at i % window */
+    double *running; /* [width] */
+    double *next;    /* [width] */
+} tested;
+
+/* What is found at a step. */
+typedef struct finding {
+    bool tested, outlier, finite;
+    double ratio, excess;
+} finding;
+
+static void tested_free(tested *a) {
+    free(a->raw);
+    free(a->kept);
+    free(a->running);
+    free(a->next);
+}
+
+static sr_status tested_make(tested *a, sr_failure *why) {
+    const size_t d = (size_t)a->width;
+    a->raw = malloc(d * sizeof *a->raw);
+    a->kept = malloc((size_t)a->window * d * sizeof *a->kept);
+    a->running = malloc(d * sizeof *a->running);
+    a->next = malloc(d * sizeof *a->next);
+    if (a->raw && a->kept && a->running && a->next) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)a->window);
+}
+
+/* V: of the square roots of all that is in the window. */
+static double variance_of_roots(const tested *a) {
+    const int64_t count = a->window * a->width;
+    double mean = 0, sum = 0;
+    for (int64_t i = 0; i < count; i++) mean += sqrt(a->kept[i]);
+    mean /= (double)count;
+    for (int64_t i = 0; i < count; i++) {
+        const double from = sqrt(a->kept[i]) - mean;
+        sum += from * from;
+    }
+    return sum / (double)(count - 1);
+}
+
+static void means_of(const tested *a, int64_t k, double *am, double *gm) {
+    double sum = 0, logs = 0;
+    for (int64_t i = 0; i < a->window; i++) {
+        const double v = a->kept[i * a->width + k];
+        sum += v;
+        logs += log(v);
+    }
+    *am = sum / (double)a->window;
+    *gm = exp(logs / (double)a->window);
+}
+
+/* The window is full, its newest row is the one that is looked at. */
+static void compare_means(const tested *a, double bound, finding *f) {
+    f->tested = true;
+    for (int64_t k = 0; k < a->width; k++) {
+        double am, gm;
+        means_of(a, k, &am, &gm);
+        if (am == 0) continue; /* a dead feature */
+        const double over = am - gm > 0 ? am - gm : 0;
+        f->ratio = fmax(f->ratio, am / gm);
+        f->excess = fmax(f->excess, over > 0 ? over / bound : 0);
+        f->outlier |= over > bound;
+    }
+}
+
+static void follow(tested *a, const double *value) {
+    for (int64_t k = 0; k < a->width; k++)
+        a->running[k] = a->alpha * a->running[k] + (1 - a->alpha) * value[k];
+}
+
+static bool row_is_finite(const tested *a) {
+    for (int64_t k = 0; k < a->width; k++)
+        if (!isfinite(a->raw[k])) return false;
+    return true;
+}
+
+/* a->raw is the row of the step. */
+static finding look_at(tested *a) {
+    const size_t bytes = (size_t)a->width * sizeof *a->kept;
+    double *place = a->kept + a->seen % a->window * a->width;
+    finding f = {.ratio = NAN, .excess = NAN, .finite = row_is_finite(a)};
+    const bool full = a->seen >= a->window;
+    if (!f.finite) return f;
+    const double bound = full ? (double)a->window * variance_of_roots(a) : NAN;
+    for (int64_t k = 0; k < a->width; k++)
+        a->next[k] = place[k] = a->raw[k] > 0 ? (double)a->raw[k] : 0;
+    if (a->seen++ == 0) memcpy(a->running, place, bytes);
+    if (full) compare_means(a, bound, &f);
+    if (f.outlier) memcpy(place, a->running, bytes);
+    for (int64_t k = 0; k < a->width && full && !f.outlier; k++) {
+        double am;
+        means_of(a, k, &am, &a->next[k]);
+    }
+    follow(a, a->next);
+    return f;
+}
+
+/* -- the table ------------------------------------------------------------------------------- */
+
+static void declare_columns(tsv *t, bool per_step) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "site", "normalization site");
+    if (per_step) {
+        tsv_column(t, "step", "forward and backward passes so far");
+        tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
+        tsv_column(t, "ratio", "largest AM/GM of a feature over the last M recorded steps");
+        tsv_column(t, "excess", "largest (AM - GM)/(M V) of a feature");
+        tsv_column(t, "outlier", "1: excess is above 1");
+    } else {
+        tsv_column(t, "statistic", "what is tested");
+        tsv_column(t, "steps", "tested steps: those with M recorded steps before them");
+        tsv_column(t, "nonfinite", "recorded steps with NaN or infinity, which are not tested");
+        tsv_column(t, "outliers", "tested steps with AM - GM > M V at a feature");
+        tsv_column(t, "share", "outliers / steps");
+        tsv_column(t, "ratio", "largest AM/GM of a feature, of all tested steps");
+        tsv_column(t, "excess", "largest (AM - GM)/(M V)");
+        tsv_column(t, "excess_step", "first step with it; -1: none");
+    }
+    tsv_header(t);
+}
+
+typedef struct sum_of_site {
+    int64_t steps, nonfinite, outliers, excess_step;
+    double ratio, excess;
+} sum_of_site;
+
+static void add_finding(sum_of_site *s, const finding *f, int64_t step) {
+    s->nonfinite += !f->finite;
+    if (!f->tested) return;
+    s->steps++;
+    s->outliers += f->outlier;
+    s->ratio = fmax(s->ratio, f->ratio);
+    if (!(f->excess <= s->excess) && !isnan(f->excess)) {
+        s->excess = f->excess;
+        s->excess_step = step;
+    }
+}
+
+static void print_sum(tsv *t, const char *stat, const sum_of_site *s) {
+    tsv_text(t, stat);
+    tsv_int(t, s->steps);
+    tsv_int(t, s->nonfinite);
+    tsv_int(t, s->outliers);
+    tsv_real(t, s->steps ? (double)s->outliers / (double)s->steps : NAN);
+    tsv_real(t, s->ratio);
+    tsv_real(t, s->excess);
+    tsv_int(t, s->excess_step);
+}
+
+static void print_finding(tsv *t, const finding *f, int64_t step, int64_t last) {
+    tsv_int(t, step);
+    tsv_real(t, last ? 100.0 * (double)step / (double)last : NAN);
+    tsv_real(t, f->ratio);
+    tsv_real(t, f->excess);
+    tsv_int(t, f->outlier);
+}
+
+typedef struct job {
+    const settings *s;
+    const run_set *set;
+    const step_window *windows; /* [runs] */
+    const statistic *stat;
+    tsv *table;
+} job;
+
+static void begin_row(const job *j, const site_choice *at) {
+    tsv_text(j->table, j->set->path[at->run]);
+    tsv_text(j->table, sr_run_get_site(j->set->run[at->run], at->site)->name);
+}
+
+/* Rows from the beginning: the window before the first step of the phase is full where it can be. */
+static sr_status test_rows(const job *j, const site_choice *at, tested *a, sum_of_site *sum,
+                           sr_failure *why) {
+    const sr_runfile *run = j->set->run[at->run];
+    const step_window *w = &j->windows[at->run];
+    int64_t last, step;
+    sr_status status = run_last_step(run, &last, why);
+    for (int64_t row = 0; row < sr_run_get_info(run)->vectors && status == SR_OK; row++) {
+        status = sr_run_vector_steps(run, row, 1, &step, why);
+        if (status == SR_OK && step > w->last) break;
+        if (status == SR_OK)
+            status = sr_run_vector(run, j->stat->name, at->site, row, 1, a->raw, why);
+        if (status != SR_OK) break;
+        const finding f = look_at(a);
+        if (step < w->first) continue;
+        add_finding(sum, &f, step);
+        if (!j->s->per_step || !f.tested) continue;
+        begin_row(j, at);
+        print_finding(j->table, &f, step, last);
+    }
+    return status;
+}
+
+static sr_status print_site(const job *j, const site_choice *at, sr_failure *why) {
+    tested a = {.width = sr_run_get_site(j->set->run[at->run], at->site)->width,
+                .window = j->s->window,
+                .alpha = j->s->alpha};
+    sum_of_site sum = {.ratio = NAN, .excess = NAN, .excess_step = -1};
+    sr_status status = tested_make(&a, why);
+    if (status == SR_OK) status = test_rows(j, at, &a, &sum, why);
+    tested_free(&a);
+    if (status != SR_OK || j->s->per_step) return status;
+    begin_row(j, at);
+    print_sum(j->table, j->stat->name, &sum);
+    return SR_OK;
+}
+
+static void note_spacing(const run_set *set, tsv *t) {
+    for (int r = 0; r < set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(set->run[r]);
+        if (info->vectors == info->steps) continue;
+        tsv_note(t, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
+                 set->path[r], (long long)info->vectors, (long long)info->steps);
+    }
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    tsv table;
+    table_head head;
+    step_window *windows = NULL;
+    job j = {.s = s, .set = set, .table = &table, .stat = &stats[!strcmp(s->stat, "sigma2_B")]};
+    choice c = {.wanted = {j.stat}, .statistics = 1};
+    sr_status status = table_head_begin(&head, &table, "stat-amgm", command, set, why);
+    if (status != SR_OK) return status;
+    tsv_note(&table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window, s->alpha);
+    note_spacing(set, &table);
+    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
+    if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
+    if (status == SR_OK)
+        status = table_head_print(&head, &table, why);
+    else
+        table_head_drop(&head);
+    if (status == SR_OK) declare_columns(&table, s->per_step);
+    j.windows = windows;
+    for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
+        status = print_site(&j, &c.site[k], why);
+    choice_free(&c);
+    free(windows);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-amgm", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}

@@ -1,0 +1,229 @@
+/* Power, variance, kurtosis and mean direction of the sites' inputs by depth, in parts of training.
+ *
+ * The statistics of analysis_features.c, each as its median over the recorded steps of a part, a row per
+ * run, part and site: rows of a part stand together in the order of the forward pass, as figures against
+ * depth want them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv 2502.05795). Steps whose value
+ * is NaN or infinite are counted in `nonfinite` and are in no median. Batch statistics do not know what
+ * running values began with: no start-up is left out.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/analysis.h"
+
+typedef struct settings {
+    option_text site, phase;
+    int64_t parts;
+} settings;
+
+#define AT(field) offsetof(settings, field)
+static const option rows[] = {
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
+        .value = "SITE,..."),
+    PHASE_OPTION(AT(phase)),
+    INT_OPTION("Output", "parts", AT(parts), "4", 1, 1000, "",
+               "equal parts of the steps, a row for each and site"),
+};
+static const option_table options = {rows, sizeof rows / sizeof rows[0]};
+
+static void print_help(const void *self) {
+    (void)self;
+    printf("usage: stat-depth RUN.h5... [--parts N] [--site GLOB] [--phase PHASE]\n\n"
+           "Power, variance, kurtosis over features and mean direction of the sites' inputs, from "
+           "the first\nsite to the last, in equal parts of training.\n"
+           "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
+    for (int i = 0; i < FEATURE_STATISTICS; i++)
+        printf("  %-16s %s\n", feature_statistics[i].name,
+               statistic_definition(&feature_statistics[i]));
+    printf("\n");
+    options_help(options, stdout);
+}
+
+/* -- one site -------------------------------------------------------------------------------- */
+
+/* A site's numbers in one part of training. */
+typedef struct cell {
+    int64_t steps, nonfinite;
+    double median[FEATURE_STATISTICS];
+} cell;
+
+/* The recorded steps of a site. */
+typedef struct column {
+    int64_t first, count;              /* rows of /vectors */
+    int64_t *step;                     /* [count] */
+    double *value[FEATURE_STATISTICS]; /* [count] each; NaN where the site has none */
+    double *scratch;                   /* [count] */
+} column;
+
+static void column_free(column *c) {
+    free(c->step);
+    free(c->scratch);
+    for (int i = 0; i < FEATURE_STATISTICS; i++) free(c->value[i]);
+}
+
+static sr_status column_make(column *c, sr_failure *why) {
+    const size_t capacity = (size_t)c->count + 1;
+    c->step = malloc(capacity * sizeof *c->step);
+    c->scratch = malloc(capacity * sizeof *c->scratch);
+    bool made = c->step && c->scratch;
+    for (int i = 0; i < FEATURE_STATISTICS && made; i++) {
+        c->value[i] = malloc(capacity * sizeof *c->value[i]);
+        made = c->value[i] != NULL;
+        for (int64_t k = 0; made && k < c->count; k++) c->value[i][k] = NAN;
+    }
+    return made ? SR_OK
+                : sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)c->count);
+}
+
+static sr_status column_read(column *c, const sr_runfile *run, const site_choice *at,
+                             const step_window *w, sr_failure *why) {
+    series of[FEATURE_STATISTICS];
+    double *into[FEATURE_STATISTICS];
+    int count = 0;
+    *c = (column){0};
+    const series any = {run, at->site, &feature_statistics[0], FROM_VECTORS};
+    sr_status status = window_rows(w, &any, &c->first, &c->count, why);
+    if (status == SR_OK) status = column_make(c, why);
+    for (int i = 0; i < FEATURE_STATISTICS && status == SR_OK; i++) {
+        if (!at->has[i]) continue;
+        of[count] = (series){run, at->site, &feature_statistics[i], FROM_VECTORS};
+        into[count++] = c->value[i];
+    }
+    if (status == SR_OK && c->count)
+        status = series_read_all(of, count, c->first, c->count, into, c->step, why);
+    return status;
+}
+
+/* A step counts as not finite when any of the statistics that the site has is not. */
+static bool step_is_finite(const column *c, const site_choice *at, int64_t row) {
+    for (int i = 0; i < FEATURE_STATISTICS; i++)
+        if (at->has[i] && !isfinite(c->value[i][row])) return false;
+    return true;
+}
+
+/* Rows first .. end - 1. */
+static cell cell_make(const column *c, const site_choice *at, int64_t first, int64_t end) {
+    cell of = {.steps = end - first};
+    for (int64_t row = first; row < end; row++) of.nonfinite += !step_is_finite(c, at, row);
+    for (int i = 0; i < FEATURE_STATISTICS; i++) {
+        summary s;
+        memcpy(c->scratch, c->value[i] + first, (size_t)(end - first) * sizeof *c->scratch);
+        summary_range(c->scratch, end - first, &s);
+        of.median[i] = s.median;
+    }
+    return of;
+}
+
+/* Part of a step, from 0: the first step of the window is in the first, the last one in the last. */
+static int64_t part_of(const step_window *w, int64_t step, int64_t cuts) {
+    const int64_t from = w->first > 1 ? w->first : 1;
+    const double length = (double)(w->last - from + 1);
+    return step > from ? (int64_t)((double)(step - from) * (double)cuts / length) : 0;
+}
+
+/* part [parts] */
+static sr_status measure_site(const sr_runfile *run, const site_choice *at, const step_window *w,
+                              int64_t cuts, cell *part, sr_failure *why) {
+    column c;
+    int64_t end = 0;
+    sr_status status = column_read(&c, run, at, w, why);
+    for (int64_t k = 0; k < cuts && status == SR_OK; k++) {
+        const int64_t first = end;
+        while (end < c.count && part_of(w, c.step[end], cuts) <= k) end++;
+        part[k] = cell_make(&c, at, first, end);
+    }
+    column_free(&c);
+    return status;
+}
+
+/* -- rows of the table ----------------------------------------------------------------------- */
+
+static void declare_columns(tsv *t) {
+    tsv_column(t, "run", "run file as given");
+    tsv_column(t, "part", "part of training, from 1");
+    tsv_column(t, "to", "percent of the steps at which the part ends");
+    tsv_column(t, "site", "normalization site");
+    tsv_column(t, "depth", "place in the order of the forward pass, from 0");
+    tsv_column(t, "norm", "its normalization");
+    tsv_column(t, "steps", "recorded steps of the part; below: medians over them");
+    tsv_column(t, "nonfinite", "of them with NaN or infinity, which are in no median");
+    for (int i = 0; i < FEATURE_STATISTICS; i++)
+        tsv_column(t, feature_statistics[i].name, statistic_definition(&feature_statistics[i]));
+    tsv_header(t);
+}
+
+static void print_cell(tsv *t, const run_set *set, const site_choice *at, int64_t number,
+                       int64_t cuts, const cell *c) {
+    const sr_run_site *site = sr_run_get_site(set->run[at->run], at->site);
+    tsv_text(t, set->path[at->run]);
+    tsv_int(t, number + 1);
+    tsv_real(t, 100.0 * (double)(number + 1) / (double)cuts);
+    tsv_text(t, site->name);
+    tsv_int(t, site->depth);
+    tsv_text(t, site->norm);
+    tsv_int(t, c->steps);
+    tsv_int(t, c->nonfinite);
+    for (int i = 0; i < FEATURE_STATISTICS; i++) tsv_real(t, c->median[i]);
+}
+
+/* at[sites] of one run. */
+static sr_status print_run(const settings *s, const run_set *set, const site_choice *at,
+                           int64_t sites, const step_window *w, tsv *t, sr_failure *why) {
+    cell *all = calloc((size_t)(sites * s->parts), sizeof *all); /* [sites, parts] */
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %lld sites", (long long)sites);
+    sr_status status = SR_OK;
+    for (int64_t k = 0; k < sites && status == SR_OK; k++)
+        status = measure_site(set->run[at->run], &at[k], w, s->parts, all + k * s->parts, why);
+    for (int64_t p = 0; p < s->parts && status == SR_OK; p++)
+        for (int64_t k = 0; k < sites; k++)
+            print_cell(t, set, &at[k], p, s->parts, &all[k * s->parts + p]);
+    free(all);
+    return status;
+}
+
+static sr_status print_runs(const settings *s, const run_set *set, const choice *c,
+                            const step_window *windows, tsv *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    declare_columns(t);
+    for (int64_t first = 0, end; first < c->sites && status == SR_OK; first = end) {
+        const int run = c->site[first].run;
+        for (end = first; end < c->sites && c->site[end].run == run;) end++;
+        status = print_run(s, set, &c->site[first], end - first, &windows[run], t, why);
+    }
+    return status;
+}
+
+static sr_status print_table(const void *self, const run_set *set, const char *command,
+                             sr_failure *why) {
+    const settings *s = self;
+    tsv table;
+    table_head head;
+    step_window *windows = NULL;
+    choice c = {.statistics = FEATURE_STATISTICS};
+    for (int i = 0; i < FEATURE_STATISTICS; i++) c.wanted[i] = &feature_statistics[i];
+    sr_status status = table_head_begin(&head, &table, "stat-depth", command, set, why);
+    if (status != SR_OK) return status;
+    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
+    if (status == SR_FORMAT)
+        sr_hint(why, "methods without batch statistics have them only with `statrec train "
+                     "--observe batch`, vectors only with --record all");
+    if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
+    if (status == SR_OK) comparable_warn(&c, set, &table);
+    if (status == SR_OK)
+        status = table_head_print(&head, &table, why);
+    else
+        table_head_drop(&head);
+    if (status == SR_OK) status = print_runs(s, set, &c, windows, &table, why);
+    choice_free(&c);
+    free(windows);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    settings s;
+    const analysis_program p = {"stat-depth", print_help, options, &s, &s, print_table};
+    return analysis_program_main(&p, argc, argv);
+}

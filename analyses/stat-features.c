@@ -1,0 +1,20 @@
+/* What the power of a site's input is made of: kurtosis over features, share of the mean direction, power
+ * and variance (analysis_features.c has the formulas and their sources). By depth: stat-depth.
+ */
+#include "statnet/analysis.h"
+
+int main(int argc, char **argv) {
+    const analysis a = {
+        .program = "stat-features",
+        .does = "Power of a site's input over its features: outlier features, mean direction, "
+                "power and variance.",
+        .stat = feature_statistics,
+        .statistics = FEATURE_STATISTICS,
+        .default_stat = "kurtosis,mean_share,power,variance",
+        .site = "*",
+        .source = FROM_VECTORS,
+        .hint = "methods without batch statistics have them only with `statrec train --observe "
+                "batch`, vectors only with --record all",
+    };
+    return analysis_main(&a, argc, argv);
+}

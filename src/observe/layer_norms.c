@@ -1,0 +1,269 @@
+/* layer_norms.c -- how large gradient, weights and update of each layer are.
+ *
+ * Over the numbers w of a layer's parameters, g their gradient of the mean loss before clipping, w' what the
+ * update makes of them:
+ *
+ *   layer_grad_norm = ||g||_2     layer_update_norm = ||w' - w||_2
+ *   layer_weight_norm = ||w||_2   layer_update_ratio = ||w' - w||_2 / ||w||_2
+ *
+ * Every parameter belongs to one layer or to none, so that the squares of all gradient norms add up to that
+ * of /steps/grad_norm. A layer is a site: its own gain and bias, and of the parameters whose name begins
+ * with the site's name, or with all of it but its last part (encoder.0 of encoder.0.norm1), the nearest ones:
+ * where the site stands behind its weights (kinds conv, linear, hidden) those made before it, elsewhere
+ * those made after it, up to the next site. A longer common beginning goes before. What belongs to no site
+ * (embeddings, the output) is a number per step, by the first part of its name: layer_grad_norm.embedding.
+ *
+ * Sums are in double over fixed pieces in fixed order: same bytes for any number of threads.
+ */
+#include "layer_norms.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 16384, KINDS = 4, OTHERS = 12 };
+
+typedef struct squares {
+    double grad, weight, update;
+} squares;
+
+struct layer_norms {
+    const model *model;
+    sr_recorder *recorder;
+    int64_t every;
+    bool due;
+    double scale;
+    int *group; /* [parameters] site of the model, or sites + i of the i-th other group */
+    int *site;  /* [sites] number in the recorder; -1: not recorded */
+    int groups, others;
+    int id[KINDS];
+    char other[OTHERS][PARAM_NAME];
+    int other_id[OTHERS][KINDS];
+    real **old;     /* [parameters][count] weights before the update */
+    int64_t pieces; /* of all parameters */
+    squares *part;  /* [pieces] */
+    squares *sum;   /* [groups] */
+};
+
+/* -- which layer a parameter belongs to -------------------------------------------------------- */
+
+/* Length of the site's name, or of all but its last part, that the parameter's name begins with; 0: of
+ * neither. */
+static size_t common(const char *parameter, const char *site) {
+    const size_t whole = strlen(site);
+    const char *dot = strrchr(site, '.');
+    const size_t parent = dot ? (size_t)(dot - site) : 0;
+    if (!strncmp(parameter, site, whole) && parameter[whole] == '.') return whole;
+    return parent && !strncmp(parameter, site, parent) && parameter[parent] == '.' ? parent : 0;
+}
+
+static bool stands_behind(const norm_site *s) {
+    return !strcmp(s->kind, "conv") || !strcmp(s->kind, "linear") || !strcmp(s->kind, "hidden");
+}
+
+/* How far the parameter is from the site, in the order in which they were made; far on the wrong side. */
+static int distance(const norm_site *s, int parameter, int parameters) {
+    const int from = parameter - s->parameters_before;
+    const int right = stands_behind(s) ? -from : from;
+    return right >= 0 ? right : parameters - right;
+}
+
+int layer_norms_site(const model *m, int parameter) {
+    const char *name = m->params.item[parameter]->name;
+    int best = -1, nearest = 0;
+    size_t longest = 0;
+    for (int i = 0; i < m->sites; i++) {
+        const size_t length = common(name, m->site[i]->name);
+        const int far = distance(m->site[i], parameter, m->params.count);
+        if (length < longest || length == 0) continue;
+        if (length == longest && far >= nearest) continue;
+        longest = length;
+        nearest = far;
+        best = i;
+    }
+    return best;
+}
+
+/* -- making ------------------------------------------------------------------------------------ */
+
+static const char *const kind_name[KINDS] = {"layer_grad_norm", "layer_weight_norm",
+                                             "layer_update_norm", "layer_update_ratio"};
+static const char *const kind_definition[KINDS] = {
+    "||g||_2 over the parameters of the site's layer, g of the mean loss, before clipping",
+    "||w||_2 over the parameters of the site's layer, before the update",
+    "||w' - w||_2 over the parameters of the site's layer, w' behind the update",
+    "||w' - w||_2 / ||w||_2 over the parameters of the site's layer",
+};
+
+/* The number of a group of what belongs to no site; those beyond OTHERS share the last one. */
+static int other_group(layer_norms *n, const char *parameter) {
+    char first[PARAM_NAME];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(parameter, "."), parameter);
+    for (int i = 0; i < n->others; i++)
+        if (!strcmp(n->other[i], first)) return i;
+    if (n->others == OTHERS) return OTHERS - 1;
+    const bool last = n->others == OTHERS - 1;
+    snprintf(n->other[n->others], PARAM_NAME, "%s", last ? "others" : first);
+    return n->others++;
+}
+
+static void find_groups(layer_norms *n) {
+    const params *p = &n->model->params;
+    for (int i = 0; i < p->count; i++) {
+        const int site = layer_norms_site(n->model, i);
+        n->group[i] = site >= 0 ? site : n->model->sites + other_group(n, p->item[i]->name);
+    }
+    n->groups = n->model->sites + n->others;
+}
+
+static void declare(layer_norms *n) {
+    for (int k = 0; k < KINDS; k++)
+        n->id[k] =
+            sr_declare_scalar(n->recorder, kind_name[k], "1", kind_definition[k], SR_PER_SITE);
+    for (int i = 0; i < n->others; i++) {
+        for (int k = 0; k < KINDS; k++) {
+            char name[2 * PARAM_NAME], definition[SR_DEFINITION_SIZE];
+            snprintf(name, sizeof name, "%s.%.40s", kind_name[k], n->other[i]);
+            snprintf(definition, sizeof definition, "%s of the parameters %.40s, of no site",
+                     kind_name[k], n->other[i]);
+            n->other_id[i][k] = sr_declare_scalar(n->recorder, name, "1", definition, SR_PER_STEP);
+        }
+    }
+}
+
+static int64_t pieces_of(const param *x) {
+    return (x->t.count + PIECE - 1) / PIECE;
+}
+
+static bool make_memory(layer_norms *n) {
+    const params *p = &n->model->params;
+    n->group = calloc((size_t)p->count + 1, sizeof *n->group);
+    n->site = calloc((size_t)n->model->sites + 1, sizeof *n->site);
+    n->old = calloc((size_t)p->count + 1, sizeof *n->old);
+    bool made = n->group && n->site && n->old;
+    for (int i = 0; i < p->count && made; i++) {
+        n->pieces += pieces_of(p->item[i]);
+        n->old[i] = malloc((size_t)(p->item[i]->t.count + 1) * sizeof(real));
+        made = n->old[i] != NULL;
+    }
+    n->part = calloc((size_t)n->pieces + 1, sizeof *n->part);
+    n->sum = calloc((size_t)(n->model->sites + OTHERS), sizeof *n->sum);
+    return made && n->part && n->sum;
+}
+
+layer_norms *layer_norms_create(const model *m, sr_recorder *r, const hooks *h, int64_t every,
+                                sr_failure *why) {
+    layer_norms *n = calloc(1, sizeof *n);
+    if (n) *n = (layer_norms){.model = m, .recorder = r, .every = every};
+    if (!n || !make_memory(n)) {
+        sr_fail(why, SR_MEMORY, "out of memory for the weights before an update");
+        layer_norms_free(n);
+        return NULL;
+    }
+    for (int i = 0; i < m->sites; i++) n->site[i] = hooks_site(h, i);
+    find_groups(n);
+    declare(n);
+    const sr_failure *f = sr_failed(r);
+    if (!f) return n;
+    sr_fail(why, f->status, "%s", f->text);
+    layer_norms_free(n);
+    return NULL;
+}
+
+void layer_norms_free(layer_norms *n) {
+    if (!n) return;
+    for (int i = 0; n->old && i < n->model->params.count; i++) free(n->old[i]);
+    free(n->old);
+    free(n->group);
+    free(n->site);
+    free(n->part);
+    free(n->sum);
+    free(n);
+}
+
+/* -- an update --------------------------------------------------------------------------------- */
+
+static squares squares_before(const real *w, const real *g, real *old, int64_t count) {
+    double grad = 0, weight = 0;
+#pragma omp simd reduction(+ : grad, weight)
+    for (int64_t i = 0; i < count; i++) {
+        grad += (double)g[i] * (double)g[i];
+        weight += (double)w[i] * (double)w[i];
+        old[i] = w[i];
+    }
+    return (squares){.grad = grad, .weight = weight};
+}
+
+static double squares_of_change(const real *w, const real *old, int64_t count) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++) {
+        const double change = (double)w[i] - (double)old[i];
+        sum += change * change;
+    }
+    return sum;
+}
+
+static void take_pieces(layer_norms *n, bool before, int threads) {
+    const params *p = &n->model->params;
+#pragma omp parallel num_threads(threads)
+    for (int64_t i = 0, first = 0; i < p->count; first += pieces_of(p->item[i++])) {
+        const tensor *x = &p->item[i]->t;
+        const int64_t pieces = pieces_of(p->item[i]);
+#pragma omp for schedule(static) nowait
+        for (int64_t k = 0; k < pieces; k++) {
+            const int64_t at = k * PIECE, count = x->count - at < PIECE ? x->count - at : PIECE;
+            real *w = x->value + at, *old = n->old[i] + at;
+            if (before)
+                n->part[first + k] = squares_before(w, x->grad + at, old, count);
+            else
+                n->part[first + k].update = squares_of_change(w, old, count);
+        }
+    }
+}
+
+void layer_norms_before(layer_norms *n, int64_t update, double scale, int threads) {
+    n->due = update % n->every == 0;
+    n->scale = scale;
+    if (n->due) take_pieces(n, true, threads);
+}
+
+static void sum_groups(layer_norms *n) {
+    const params *p = &n->model->params;
+    for (int i = 0; i < n->groups; i++) n->sum[i] = (squares){0, 0, 0};
+    for (int64_t i = 0, at = 0; i < p->count; i++) {
+        squares *to = &n->sum[n->group[i]];
+        for (const int64_t end = at + pieces_of(p->item[i]); at < end; at++) {
+            to->grad += n->part[at].grad;
+            to->weight += n->part[at].weight;
+            to->update += n->part[at].update;
+        }
+    }
+}
+
+/* In the order of kind_name. */
+static void norms_of(const squares *s, double scale, double value[KINDS]) {
+    value[0] = sqrt(s->grad) * scale;
+    value[1] = sqrt(s->weight);
+    value[2] = sqrt(s->update);
+    value[3] = value[2] / value[1];
+}
+
+void layer_norms_after(layer_norms *n, int threads) {
+    if (!n->due) return;
+    n->due = false;
+    take_pieces(n, false, threads);
+    sum_groups(n);
+    for (int i = 0; i < n->groups; i++) {
+        double value[KINDS];
+        const int other = i - n->model->sites;
+        norms_of(&n->sum[i], n->scale, value);
+        for (int k = 0; k < KINDS; k++) {
+            if (other >= 0)
+                sr_put_step_scalar(n->recorder, n->other_id[other][k], value[k]);
+            else if (n->site[i] >= 0)
+                sr_put_scalar(n->recorder, n->site[i], n->id[k], value[k]);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+/* test_activations.c -- the largest and the median |x| against sorting, saturation against its formula
+ * in plain loops and against tanh, whose share is known. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/observe/activations.h"
+#include "../check.h"
+#include "statnet/rng.h"
+
+enum { ROWS = 700, D = 6 };
+
+typedef struct sample {
+    real x[ROWS * D], y[ROWS * D], gamma[D], beta[D];
+    int32_t index[ROWS];
+    norm_rows rows;
+} sample;
+
+/* Heavy tails; y = gamma tanh(a x) + beta. Every third row is padding, whose entries are large. */
+static void fill(sample *s, double a, bool mask) {
+    rng random = rng_create(5);
+    for (int k = 0; k < D; k++) s->gamma[k] = (real)(0.5 + k), s->beta[k] = (real)(k - 2);
+    s->rows = (norm_rows){.rows = ROWS, .valid = ROWS};
+    for (int i = 0, n = 0; i < ROWS; i++) {
+        for (int k = 0; k < D; k++) {
+            const double z = rng_normal(&random), x = z * fabs(z) * z;
+            s->x[i * D + k] = (real)(mask && i % 3 == 1 ? 1e6 + i : x);
+            s->y[i * D + k] = (real)((double)s->gamma[k] * tanh(a * (double)s->x[i * D + k]) +
+                                     (double)s->beta[k]);
+        }
+        if (!mask || i % 3 != 1) s->index[n++] = i;
+        s->rows.valid = mask ? n : ROWS;
+    }
+    s->rows.index = mask ? s->index : NULL;
+}
+
+static void measure(const sample *s, int threads, double value[ACTIVATION_NUMBERS]) {
+    sr_failure why = {0};
+    const activation_input in = {&s->rows, D, s->x, s->y, s->gamma, s->beta, false, threads};
+    check_ok(activations_measure(&in, value, &why), &why);
+}
+
+static int descending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* |x| of valid rows, descending; their number. */
+static int64_t sorted(const sample *s, double *value) {
+    int64_t n = 0;
+    for (int i = 0; i < ROWS; i++) {
+        const bool valid = !s->rows.index || i % 3 != 1;
+        for (int k = 0; k < D && valid; k++) value[n++] = fabs((double)(float)s->x[i * D + k]);
+    }
+    qsort(value, (size_t)n, sizeof *value, descending);
+    return n;
+}
+
+static double saturated(const sample *s, double median) {
+    double xy = 0, xx = 0, below = 0, n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < ROWS; i++) {
+            for (int k = 0; k < D; k++) {
+                if (s->rows.index && i % 3 == 1) continue;
+                const double x = (double)s->x[i * D + k];
+                const double xhat =
+                    ((double)s->y[i * D + k] - (double)s->beta[k]) / (double)s->gamma[k];
+                if (pass == 0 && fabs(x) <= median) xy += x * xhat, xx += x * x;
+                below += pass == 1 && fabs(x) > median && fabs(xhat) < 0.5 * fabs(xy / xx * x);
+                n += pass;
+            }
+        }
+    }
+    return below / n;
+}
+
+static void check_sample(sample *s, bool mask) {
+    static double value[ROWS * D];
+    double got[ACTIVATION_NUMBERS];
+    fill(s, 0.5, mask);
+    const int64_t n = sorted(s, value);
+    measure(s, 1, got);
+    for (int i = 0; i < 3; i++) assert_true(got[ACTIVATION_top1 + i] == value[i]);
+    const double median = value[n - 1 - (n - 1) / 2];
+    if (!(fabs(got[ACTIVATION_median] - median) < median / 32))
+        fail_msg("median %g, not %g", got[ACTIVATION_median], median);
+    const double want = saturated(s, got[ACTIVATION_median]);
+    check_near_double("saturated", &got[ACTIVATION_saturated], &want, 1, 1e-12, 0);
+    assert_true(want > 0.01 && want < 0.5);
+}
+
+static void against_sorting(void **state) {
+    (void)state;
+    static sample s;
+    check_sample(&s, false);
+    check_sample(&s, true);
+}
+
+/* Spread evenly, or all at one end of a bin: the median is in its bin. */
+static void median_in_its_bin(void **state) {
+    (void)state;
+    static sample s;
+    double got[ACTIVATION_NUMBERS];
+    fill(&s, 1, false);
+    for (int turn = -40; turn < 40; turn++) {
+        static double value[ROWS * D];
+        for (int i = 0; i < ROWS * D; i++)
+            s.x[i] = (real)(turn % 2 ? ldexp(1 + (double)(i * 37 % 4096) / 4096, turn + i % 2)
+                                     : ldexp(1 + 1e-5 * (i % 4), turn));
+        const int64_t n = sorted(&s, value);
+        measure(&s, 1, got);
+        const double median = value[n - 1 - (n - 1) / 2];
+        assert_true(fabs(got[ACTIVATION_median] - median) < median / 32);
+    }
+}
+
+/* tanh(u)/u = 1/2 at u = 1.91501: with a line through values that are all small the share is known. */
+static void known_share(void **state) {
+    (void)state;
+    static sample s;
+    double got[ACTIVATION_NUMBERS];
+    for (int scale = 0; scale < 2; scale++) {
+        int64_t beyond = 0;
+        fill(&s, 1, false);
+        for (int i = 0; i < ROWS * D; i++) {
+            const double u = i % 5 < 3 ? 1e-3 * (1 + i % 7) : 1.5 + 0.001 * (i % 1000);
+            beyond += u > 1.9150080;
+            s.x[i] = (real)((i % 2 ? -u : u) * (scale ? 8 : 1));
+            s.y[i] = (real)((double)s.gamma[i % D] * tanh(i % 2 ? -u : u) + (double)s.beta[i % D]);
+        }
+        measure(&s, 1, got);
+        const double want = (double)beyond / (ROWS * D);
+        assert_true(want > 0.1);
+        check_near_double("share", &got[ACTIVATION_saturated], &want, 1, 0.003, 0);
+    }
+}
+
+static void any_number_of_threads(void **state) {
+    (void)state;
+    static sample s;
+    double one[ACTIVATION_NUMBERS], many[ACTIVATION_NUMBERS];
+    fill(&s, 0.7, true);
+    measure(&s, 1, one);
+    for (int threads = 2; threads < 7; threads++) {
+        measure(&s, threads, many);
+        assert_memory_equal(one, many, sizeof one);
+    }
+}
+
+static void edges(void **state) {
+    (void)state;
+    static sample s;
+    double got[ACTIVATION_NUMBERS];
+    fill(&s, 1, false);
+    s.rows.valid = s.rows.rows = 0;
+    measure(&s, 2, got);
+    for (int i = 0; i < ACTIVATION_NUMBERS; i++) assert_true(isnan(got[i]));
+    fill(&s, 1, false);
+    s.x[40] = (real)NAN;
+    measure(&s, 2, got);
+    for (int i = 0; i < ACTIVATION_NUMBERS; i++) assert_true(isnan(got[i]));
+    fill(&s, 1, false);
+    s.x[40] = (real)-INFINITY;
+    measure(&s, 2, got);
+    assert_true(isinf(got[ACTIVATION_top1]) && isfinite(got[ACTIVATION_top2]));
+    assert_true(isfinite(got[ACTIVATION_median]));
+    memset(s.x, 0, sizeof s.x);
+    measure(&s, 2, got);
+    assert_true(got[ACTIVATION_top1] == 0 && got[ACTIVATION_median] == 0);
+    assert_true(isnan(got[ACTIVATION_saturated]));
+}
+
+/* Without gain nothing is said of a feature; with a mean over the batch nothing of any. */
+static void left_out(void **state) {
+    (void)state;
+    static sample s;
+    sr_failure why = {0};
+    double got[ACTIVATION_NUMBERS], want[ACTIVATION_NUMBERS];
+    fill(&s, 1, false);
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 1; k < D; k++) s.x[i * D + k] = s.x[i * D], s.y[i * D + k] = s.beta[k];
+    for (int k = 1; k < D; k++) s.gamma[k] = 0;
+    measure(&s, 1, got);
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 1; k < D; k++)
+            s.y[i * D + k] = (real)(((double)s.y[i * D] - (double)s.beta[0]) / (double)s.gamma[0] +
+                                    (double)s.beta[k]);
+    for (int k = 1; k < D; k++) s.gamma[k] = 1;
+    measure(&s, 1, want);
+    check_near_double("gain", &got[ACTIVATION_saturated], &want[ACTIVATION_saturated], 1, 0.01, 0);
+    const activation_input in = {&s.rows, D, s.x, s.y, s.gamma, s.beta, true, 1};
+    check_ok(activations_measure(&in, got, &why), &why);
+    assert_true(isnan(got[ACTIVATION_saturated]) && got[ACTIVATION_top1] > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_sorting), cmocka_unit_test(median_in_its_bin),
+        cmocka_unit_test(known_share),     cmocka_unit_test(any_number_of_threads),
+        cmocka_unit_test(edges),           cmocka_unit_test(left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
