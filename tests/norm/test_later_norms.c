@@ -141,6 +141,39 @@ static void scale_of_unit(void **state) {
     tape_free(t);
 }
 
+static double bn_norm, own_norm, gain;
+
+static void take_bn(void *context, const norm_view *o) {
+    (void)context;
+    bn_norm = o->call->scalar[NORM_SCALAR_dx_norm_bn];
+    own_norm = o->call->scalar[NORM_SCALAR_dx_norm];
+    gain = o->call->stat[NORM_gamma][1];
+}
+
+/* bn with the gain of a site of unit is bn with gamma = s, whatever is learnt. */
+static void gain_of_unit(void **state) {
+    (void)state;
+    enum { N = 30, D = 4 };
+    double norm_of_bn = 0;
+    for (int i = 0; i < 2; i++) {
+        layer l;
+        tape *t = make_tape(1);
+        real *x = layer_numbers(N, D, 1, 1, 1), *dy = layer_numbers(N, D, 2, 0.2, 1);
+        make_layer(&l, i ? "unit" : "bn", i ? "s_init=3 s_scale=0.7" : "", D, false);
+        for (int k = 0; k < D && !i; k++) l.site.gamma->value[k] = 3;
+        check_ok(norm_site_observe_batch(&l.site, 0.9, NULL), NULL);
+        l.site.shadow->eps = norm_find("bn")->eps;
+        l.site.backward_watcher = take_bn;
+        layer_pass(&l, t, x, dy, N, NULL, NORM_TRAIN, NULL, NULL);
+        near("gain", gain, 3);
+        if (i) near("dx_norm_bn", bn_norm, norm_of_bn);
+        norm_of_bn = own_norm;
+        layer_free(&l);
+        tape_free(t);
+        free(x), free(dy);
+    }
+}
+
 /* -- schedules ------------------------------------------------------------------------------- */
 
 /* One call of un on a column of +-root: mean square root^2; what y = x/s says of s^2. dx's part along z
@@ -405,11 +438,11 @@ static void two_processes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters),    cmocka_unit_test(long_names),
-        cmocka_unit_test(rows_by_hand),  cmocka_unit_test(scale_of_unit),
-        cmocka_unit_test(smoothing),     cmocka_unit_test(filtration),
-        cmocka_unit_test(progress),      cmocka_unit_test(on_threads),
-        cmocka_unit_test(two_processes),
+        cmocka_unit_test(parameters),   cmocka_unit_test(long_names),
+        cmocka_unit_test(rows_by_hand), cmocka_unit_test(scale_of_unit),
+        cmocka_unit_test(gain_of_unit), cmocka_unit_test(smoothing),
+        cmocka_unit_test(filtration),   cmocka_unit_test(progress),
+        cmocka_unit_test(on_threads),   cmocka_unit_test(two_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
