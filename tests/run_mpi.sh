@@ -85,7 +85,7 @@ test_record_ranks() {
 # -- synchronised statistics are those of the whole batch
 
 test_sync() {
-    for norm in bn pnv pn "rbn --rbn-scale mean"; do
+    for norm in bn pnv pn "rbn --rbn-scale mean" "un --norm-window 2 --norm-warmup 2 --norm-filter off" "repbn --norm-t0 4"; do
         $pairs $short --norm $norm --observe batch -o one.h5 >one || return 1
         for n in 2 4; do
             ranks $n $pairs $short --norm $norm --observe batch --sync-norm -o many.h5 &&

@@ -27,8 +27,9 @@
     X(mu)       /* running values from BEFORE this call's update */                                \
     X(sigma2)                                                                                      \
     X(psi2)                                                                                        \
-    X(gamma)    /* gain of this call: 1 where there is none, gamma r in BRN and MABN */            \
-    X(sum_g)    /* sum over valid rows of g = dL/dy; also dbeta */                                 \
+    X(gamma) /* gain of this call: 1 where there is none, gamma r in BRN and MABN, (1 - lambda)  \
+                 * gamma in RepBN, s in unit */ \
+    X(sum_g) /* sum over valid rows of g = dL/dy; also dbeta */                                    \
     X(sum_gx)   /* sum over valid rows of g * xhat; also dgamma */                                 \
     X(nu)       /* pn: before the update */                                                        \
     X(Gamma_t)  /* pn: mean of xhat^2 */                                                           \
@@ -124,6 +125,16 @@ typedef struct norm_options {
 
 typedef struct norm_method norm_method;
 
+/* A learnable parameter of a layer besides gain and bias, declared in its method's row: NAME.alpha. */
+enum { NORM_OWN_MAX = 3 };
+typedef struct norm_own_row {
+    const char *name; /* "alpha" */
+    bool wide;        /* [features]; else one number */
+    /* What it begins with. */
+    double (*first)(const norm_options *o, int64_t features);
+    const char *when; /* only where this parameter of the method is not 0; NULL: always */
+} norm_own_row;
+
 /* eps, alpha, layer scale and every param of the method at their defaults. */
 norm_options norm_options_default(const norm_method *m);
 /* Sets one parameter of the method by name; text is a number or one of its words. SR_USAGE for an
@@ -158,7 +169,11 @@ typedef struct norm_call {
     bool watched;             /* a watcher will look at stat and scalar */
     bool want_rows;           /* and asked for the scalars that need the rows again */
     const real *gamma, *beta; /* [d], never NULL (ones and zeros where the method has none) */
-    double *const *state;     /* the method's persistent vectors in declared order */
+    /* The method's own learnable parameters in declared order, and their gradients, zeros until
+     * backward adds to them, of the rows of this process; NULL where there is none. */
+    const real *own[NORM_OWN_MAX];
+    double *own_grad[NORM_OWN_MAX];
+    double *const *state;            /* the method's persistent vectors in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
     /* [d] gradients of gain and bias: stat sum_gx and sum_g, unless a method says otherwise (BRN
@@ -218,6 +233,7 @@ struct norm_method {
     int64_t layer_scale; /* default: groups of the layer scale that is a part of it; 0: none is */
     bool scale_by_heads; /* of which it has as many as the model has attention heads */
     norm_param_row param[NORM_PARAM_MAX]; /* name NULL ends */
+    norm_own_row own[NORM_OWN_MAX];       /* name NULL ends */
     norm_state_row state[NORM_STATE_MAX]; /* name NULL ends */
     uint32_t vectors, scalars;            /* statistics of this method: NORM_BIT, NORM_SCALAR_BIT */
     /* Refuses features or options that do not fit each other; NULL: everything fits. */
@@ -269,6 +285,7 @@ struct norm_site {
     const norm_method *method;
     norm_options options;
     tensor *gamma, *beta;          /* parameters, or NULL */
+    tensor *own[NORM_OWN_MAX];     /* the method's own, or NULL */
     double *state[NORM_STATE_MAX]; /* [state_count] each; owned; NULL past the method's last */
     int64_t state_count[NORM_STATE_MAX]; /* features, or rows * features */
     real *ones, *zeros;                  /* [features]; owned */
@@ -282,7 +299,8 @@ struct norm_site {
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
 };
 
-/* Makes a layer; its parameters go into p as NAME.gamma and NAME.beta. */
+/* Makes a layer; its parameters go into p as NAME.gamma, NAME.beta and NAME with the method's own
+ * names. */
 sr_status norm_site_init(norm_site *s, params *p, const char *name, const char *kind, int depth,
                          int64_t features, const norm_method *method, const norm_options *options,
                          sr_failure *why);

@@ -68,6 +68,12 @@ static void append_running_state(char cell[CELL], const norm_method *m) {
         append(cell, " %s=%g", m->state[k].name, m->state[k].initial);
 }
 
+/* "; learns alpha s": besides gain and bias, where there is any such. */
+static void append_own(char cell[CELL], const norm_method *m) {
+    for (int k = 0; k < NORM_OWN_MAX && m->own[k].name; k++)
+        append(cell, "%s %s", k ? "" : "; learns", m->own[k].name);
+}
+
 /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
 static void append_norm_parameters(char cell[CELL], const norm_method *m) {
     char text[256];
@@ -83,6 +89,7 @@ static int list_norms(const tool *t) {
         char cell[CELL] = "";
         append(cell, "%s (%s)", m->summary, m->citation);
         append_running_state(cell, m);
+        append_own(cell, m);
         append_norm_parameters(cell, m);
         PRINT_ROW(m->name, m->axis, cell);
     }

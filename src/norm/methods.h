@@ -23,7 +23,12 @@
     X(instancenorm)                                                                                \
     X(pn_released)                                                                                 \
     X(bn_powernorm)                                                                                \
-    X(rbn_released)
+    X(rbn_released)                                                                                \
+    X(un)                                                                                          \
+    X(repbn)                                                                                       \
+    X(unit)                                                                                        \
+    X(dyt)                                                                                         \
+    X(derf)
 
 #define NORM_DECLARE(name) extern const norm_method norm_##name;
 NORM_METHODS(NORM_DECLARE)

@@ -72,6 +72,18 @@ static sr_status make_stats(norm_call *c) {
     return SR_OK;
 }
 
+static sr_status make_own(norm_call *c, const norm_site *s) {
+    for (int i = 0; i < NORM_OWN_MAX; i++) {
+        if (!s->own[i]) continue;
+        size_t bytes = (size_t)s->own[i]->count * sizeof(double);
+        c->own[i] = s->own[i]->value;
+        c->own_grad[i] = tape_alloc(c->tape, bytes);
+        if (!c->own_grad[i]) return SR_MEMORY;
+        memset(c->own_grad[i], 0, bytes);
+    }
+    return SR_OK;
+}
+
 static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *rows) {
     bool counts = rows->mode == NORM_TRAIN;
     a->site = s;
@@ -89,6 +101,7 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
     };
     a->call.calls = s->calls + (counts && !empty(s, &a->call));
     sr_status status = make_stats(&a->call);
+    if (status == SR_OK) status = make_own(&a->call, s);
     size_t kept = s->method->kept_bytes ? s->method->kept_bytes(&a->call) : 0;
     if (status != SR_OK || !kept) return status;
     a->call.kept = tape_alloc(t, kept);
@@ -244,9 +257,11 @@ static void norm_backward(tape *t, const tape_node *node) {
         return;
     }
     if (grad && add) add_rows(grad, out, x->count, t->threads);
-    if (empty(a->site, &a->call) || !a->site->gamma) return;
-    add_parameter_gradient(t, a->site->gamma, a->call.dgamma);
-    add_parameter_gradient(t, a->site->beta, a->call.dbeta);
+    if (empty(a->site, &a->call)) return;
+    if (a->site->gamma) add_parameter_gradient(t, a->site->gamma, a->call.dgamma);
+    if (a->site->beta) add_parameter_gradient(t, a->site->beta, a->call.dbeta);
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (a->site->own[i]) add_parameter_gradient(t, a->site->own[i], a->call.own_grad[i]);
 }
 
 /* -- the op ------------------------------------------------------------------------------------ */
@@ -272,6 +287,11 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     sr_status status = make_call(a, s, t, rows);
     if (status == SR_OK) status = run_forward(a, x, y->value);
     if (status != SR_OK) return tape_fail(t, status, "%s (%s) failed", s->name, s->method->name);
-    tensor *in[] = {x, s->gamma, s->beta, NULL};
+    tensor *in[4 + NORM_OWN_MAX] = {x};
+    int inputs = 1;
+    if (s->gamma) in[inputs++] = s->gamma;
+    if (s->beta) in[inputs++] = s->beta;
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (s->own[i]) in[inputs++] = s->own[i];
     return tape_push(t, "norm", norm_backward, y, in, a);
 }

@@ -17,9 +17,16 @@ static sr_status check_params(const char *name, const norm_method *m, const norm
     return SR_OK;
 }
 
+static size_t longest_suffix(const norm_method *m) {
+    size_t length = strlen("gamma");
+    for (int i = 0; i < NORM_OWN_MAX && m->own[i].name; i++)
+        if (strlen(m->own[i].name) > length) length = strlen(m->own[i].name);
+    return length;
+}
+
 static sr_status check_options(const char *name, int64_t features, const norm_method *m,
                                const norm_options *o, sr_failure *why) {
-    if (strlen(name) + sizeof ".gamma" > PARAM_NAME)
+    if (strlen(name) + 1 + longest_suffix(m) >= PARAM_NAME)
         return sr_fail(why, SR_USAGE, "name of a normalization layer too long: %s", name);
     if (features < 1) return sr_fail(why, SR_USAGE, "%s: %lld features", name, (long long)features);
     if (!(o->eps >= 0) || isinf(o->eps))
@@ -55,17 +62,31 @@ static sr_status make_state(norm_site *s, sr_failure *why) {
     return whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the state of %s", s->name);
 }
 
-static tensor *make_parameter(const norm_site *s, params *p, const char *suffix, double initial) {
-    char name[PARAM_NAME + 8];
+static tensor *make_parameter(const norm_site *s, params *p, const char *suffix, int64_t count,
+                              double initial) {
+    char name[2 * PARAM_NAME];
     snprintf(name, sizeof name, "%s.%s", s->name, suffix);
-    return params_add(p, name, 1, &s->features, INIT_CONSTANT, initial);
+    return params_add(p, name, 1, &count, INIT_CONSTANT, initial);
+}
+
+static bool has_own(const norm_site *s, const norm_own_row *own) {
+    return !own->when || s->options.param[norm_param_find(s->method, own->when)] != 0;
 }
 
 static sr_status make_parameters(norm_site *s, params *p, sr_failure *why) {
-    if (!s->method->affine) return SR_OK;
-    s->gamma = make_parameter(s, p, "gamma", 1);
-    s->beta = make_parameter(s, p, "beta", 0);
-    return s->beta ? SR_OK : sr_fail(why, p->failure.status, "%s", p->failure.text);
+    const norm_own_row *own = s->method->own;
+    if (s->method->affine) {
+        s->gamma = make_parameter(s, p, "gamma", s->features, 1);
+        s->beta = make_parameter(s, p, "beta", s->features, 0);
+        if (!s->beta) return sr_fail(why, p->failure.status, "%s", p->failure.text);
+    }
+    for (int i = 0; i < NORM_OWN_MAX && own[i].name; i++) {
+        if (!has_own(s, &own[i])) continue;
+        s->own[i] = make_parameter(s, p, own[i].name, own[i].wide ? s->features : 1,
+                                   own[i].first(&s->options, s->features));
+        if (!s->own[i]) return sr_fail(why, p->failure.status, "%s", p->failure.text);
+    }
+    return SR_OK;
 }
 
 sr_status norm_site_init(norm_site *s, params *p, const char *name, const char *kind, int depth,

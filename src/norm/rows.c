@@ -142,8 +142,10 @@ sr_status rows_forward(norm_call *c, const row_rule *rule, const real *x, real *
         kept[2 * i] = mean;
         kept[2 * i + 1] = deviation;
         double inverse = 1 / divisor(c, rule, deviation);
-        if (rule->gain)
+        if (rule->gain && is_plain(rule))
             write_row(c, rule, true, true, x + at, mean, inverse, y + at);
+        else if (rule->gain)
+            write_row(c, rule, false, true, x + at, mean, inverse, y + at);
         else if (is_plain(rule))
             write_row(c, rule, true, false, x + at, mean, inverse, y + at);
         else
@@ -307,10 +309,10 @@ static void add_moments(row_moments m, double *sum) {
 /* dx: as written; along: mean[q xhat]; sum [ROW_SCALARS]; scratch [d] */
 static void measure_row(const norm_call *c, const row_rule *rule, const row_view *r, const real *dx,
                         double along, double deviation, double *scratch, double *sum) {
-    row_q(r, false, scratch);
+    row_q(r, rule->gain, scratch); /* there phi is a factor of the gain */
     row_moments of_q = moments_of(scratch, r->d);
     add_moments(of_q, sum + 2);
-    if (!is_plain(rule)) {
+    if (!is_plain(rule) && !rule->gain) {
         row_q(r, true, scratch);
         of_q = moments_of(scratch, r->d);
     }
@@ -339,8 +341,10 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
         int64_t at = row_number(c, i) * d;
         double deviation = kept[2 * i + 1], s = divisor(c, rule, deviation), q, qx;
         row_view r = {d, x + at, dy + at, c->gamma, kept[2 * i], 1 / s, 0, 0, rule->C, rule->k};
-        if (rule->gain)
+        if (rule->gain && plain)
             row_products(&r, true, true, true, part, part + d, &q, &qx);
+        else if (rule->gain)
+            row_products(&r, false, true, true, part, part + d, &q, &qx);
         else if (plain)
             row_products(&r, true, false, c->watched, part, part + d, &q, &qx);
         else
@@ -348,8 +352,10 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
         if (rule->center && !rule->detach_mean) r.mean_q = q / (double)d;
         if (!rule->detach_std && deviation != 0)
             r.along = qx / (double)(d - rule->ddof) * (rule->eps_outside ? s / deviation : 1);
-        if (rule->gain)
+        if (rule->gain && plain)
             row_write_gradient(&r, true, true, dx + at);
+        else if (rule->gain)
+            row_write_gradient(&r, false, true, dx + at);
         else if (plain)
             row_write_gradient(&r, true, false, dx + at);
         else

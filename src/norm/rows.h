@@ -10,7 +10,7 @@ typedef struct row_rule {
     int ddof;                     /* variance = sum/(d - ddof) */
     bool eps_outside;             /* s = sqrt(v) + eps instead of sqrt(v + eps) */
     bool detach_mean, detach_std; /* constants in the backward pass */
-    bool gain;   /* gamma and beta (then C = 1, k = 0); without them their work is spared */
+    bool gain;   /* gamma and beta (then k = 0); without them their work is spared */
     double C, k; /* y = C (1 - k xhat) xhat with the factor constant; C = 1, k = 0: none */
 } row_rule;
 

@@ -90,7 +90,7 @@ static const option rows[] = {
         "parts of every batch, each with its own batch statistics, which ranks pass; 0: as many as "
         "ranks"),
     FLAG(TRAIN, "sync-norm", sync_norm, "no",
-         "batch statistics of bn, pnv, pn and rbn over the rows of all ranks"),
+         "batch statistics of bn, pnv, pn, rbn, un and repbn over the rows of all ranks"),
     FLAG(TRAIN, "record-ranks", record_ranks, "no",
          "record the statistics of every share, as sites NAME@1, NAME@2 ... behind those of the "
          "first"),

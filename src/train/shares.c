@@ -102,7 +102,7 @@ static sr_status check_methods(const trainer *r, sr_failure *why) {
         if (m->synchronises || strcmp(m->axis, "batch") != 0) continue;
         sr_fail(why, SR_USAGE, "--sync-norm: %s of site %s cannot be synchronised", m->name,
                 r->model->site[i]->name);
-        sr_hint(why, "bn, pnv, pn and rbn can");
+        sr_hint(why, "bn, pnv, pn, rbn, un and repbn can");
         return SR_USAGE;
     }
     return SR_OK;

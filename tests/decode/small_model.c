@@ -18,6 +18,12 @@ static void wear_site(norm_site *s, rng *r) {
                                                                      : 0.5 + rng_uniform(r);
 }
 
+/* repbn adds eta x in every layer: little of it, so that logits stay as small as with the others. */
+static void lessen_own(norm_site *s) {
+    for (int i = 0; i < NORM_OWN_MAX && s->own[i]; i++)
+        for (int64_t k = 0; k < s->own[i]->count; k++) s->own[i]->value[k] *= (real)0.1;
+}
+
 model *small_model_make(const small_model *s) {
     model_options o = {.name = "transformer",
                        .preset = "mini",
@@ -50,6 +56,7 @@ model *small_model_make(const small_model *s) {
         if (p->t.rank == 1 && !strstr(p->name, "gamma") && !strstr(p->name, "beta"))
             for (int64_t k = 0; k < p->t.count; k++) p->t.value[k] += (real)(0.1 * rng_normal(&r));
     }
+    for (int i = 0; i < m->sites; i++) lessen_own(m->site[i]);
     return m;
 }
 

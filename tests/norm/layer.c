@@ -6,19 +6,25 @@
 #include <string.h>
 
 void layer_make(layer *l, const norm_method *m, int64_t features, int64_t groups) {
-    sr_failure why = {0};
     norm_options o = norm_options_default(m);
     o.layer_scale = groups;
+    layer_make_with(l, m, features, &o);
+}
+
+void layer_make_with(layer *l, const norm_method *m, int64_t features, const norm_options *o) {
+    sr_failure why = {0};
     memset(l, 0, sizeof *l);
     params_init(&l->p, 3);
-    check_ok(
-        norm_site_init(&l->site, &l->p, "encoder.0.norm1", "encoder", 0, features, m, &o, &why),
-        &why);
+    check_ok(norm_site_init(&l->site, &l->p, "encoder.0.norm1", "encoder", 0, features, m, o, &why),
+             &why);
     rng r = rng_create(11);
     for (int64_t k = 0; k < features && l->site.gamma; k++) {
         l->site.gamma->value[k] = (real)(1 + 0.5 * rng_normal(&r));
         l->site.beta->value[k] = (real)rng_normal(&r);
     }
+    for (int i = 0; i < NORM_OWN_MAX && l->site.own[i]; i++)
+        for (int64_t k = 0; k < l->site.own[i]->count; k++)
+            l->site.own[i]->value[k] += (real)(0.2 * rng_normal(&r));
 }
 
 void layer_free(layer *l) {

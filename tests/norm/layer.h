@@ -5,7 +5,7 @@
 #include "../check.h"
 #include "statnet/norm.h"
 
-/* A layer whose gain and bias are random. */
+/* A layer whose gain, bias and other parameters are random. */
 typedef struct layer {
     params p;
     norm_site site;
@@ -16,6 +16,7 @@ typedef struct layer {
 
 /* Fails the running test when the layer cannot be made. groups: of a layer scale, 0 none. */
 void layer_make(layer *l, const norm_method *m, int64_t features, int64_t groups);
+void layer_make_with(layer *l, const norm_method *m, int64_t features, const norm_options *o);
 void layer_free(layer *l);
 
 /* One forward and backward pass of x, dy [rows, d] with `mask` (may be NULL) on `threads` threads:

@@ -27,5 +27,28 @@ void reference_adanorm(reference_call *c);
 void reference_rmsnorm(reference_call *c);
 void reference_groupnorm(reference_call *c);
 void reference_instancenorm(reference_call *c);
+void reference_unit(reference_call *c);
+
+/* reference_norms.c */
+typedef struct moments {
+    double mean, variance, square;
+} moments;
+double reference_count(const reference_call *c); /* n */
+/* Statistics of column k of this batch, into stat too. */
+moments reference_moments(reference_call *c, int64_t k);
+/* Moves a running value in NORM_TRAIN. */
+void reference_advance(const reference_call *c, double *running, double batch);
+/* y = gamma xhat + beta with xhat = (u - center)/s, and the sums of g and g xhat, over valid rows;
+ * padded: over all. */
+void reference_affine(reference_call *c, int64_t k, double center, double s, bool padded);
+/* du = a g + b + slope (u - center) in valid rows. */
+void reference_gradient(reference_call *c, int64_t k, double a, double b, double slope,
+                        double center);
+
+/* reference_later.c */
+void reference_un(reference_call *c);
+void reference_repbn(reference_call *c);
+void reference_dyt(reference_call *c);
+void reference_derf(reference_call *c);
 
 #endif

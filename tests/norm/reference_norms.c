@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static double count_valid(const reference_call *c) {
+double reference_count(const reference_call *c) {
     double n = 0;
     EACH_VALID(c, i) n++;
     return n;
@@ -21,10 +21,6 @@ static double clip(double v, double low, double high) {
 
 /* -- 18.1 ------------------------------------------------------------------------------------ */
 
-typedef struct moments {
-    double mean, variance, square;
-} moments;
-
 /* Of column k over the valid rows, about a value of the column (0). */
 static moments moments_of(const reference_call *c, int64_t k) {
     double n = 0, first = NAN, sum = 0, squares = 0;
@@ -37,8 +33,7 @@ static moments moments_of(const reference_call *c, int64_t k) {
     return (moments){mean, squares / n, squares / n + mean * mean};
 }
 
-/* Statistics of this batch, and running values as they were. */
-static moments take_moments(reference_call *c, int64_t k) {
+moments reference_moments(reference_call *c, int64_t k) {
     const moments m = moments_of(c, k);
     c->stat[NORM_mu_B][k] = m.mean;
     c->stat[NORM_sigma2_B][k] = m.variance;
@@ -46,13 +41,12 @@ static moments take_moments(reference_call *c, int64_t k) {
     return m;
 }
 
-static void advance(reference_call *c, double *running, double batch) {
+void reference_advance(const reference_call *c, double *running, double batch) {
     const double alpha = c->options->alpha;
     if (c->mode == NORM_TRAIN) *running = alpha * *running + (1 - alpha) * batch;
 }
 
-/* y = gamma xhat + beta with xhat = (u - center)/s, and the sums of g and g xhat, over these rows. */
-static void affine(reference_call *c, int64_t k, double center, double s, bool padded) {
+void reference_affine(reference_call *c, int64_t k, double center, double s, bool padded) {
     double sum_g = 0, sum_gx = 0;
     EACH(i, c->rows) {
         if (!reference_valid(c, i) && !padded) continue;
@@ -66,9 +60,8 @@ static void affine(reference_call *c, int64_t k, double center, double s, bool p
     c->stat[NORM_sum_gx][k] = c->dgamma[k] = sum_gx;
 }
 
-/* du = a g + b + slope (u - center) in valid rows. */
-static void gradient(reference_call *c, int64_t k, double a, double b, double slope,
-                     double center) {
+void reference_gradient(reference_call *c, int64_t k, double a, double b, double slope,
+                        double center) {
     EACH_VALID(c, i) {
         c->du[i * c->d + k] = a * c->g[i * c->d + k] + b + slope * (c->u[i * c->d + k] - center);
     }
@@ -84,58 +77,58 @@ static void none(reference_call *c) {
 }
 
 static void bn(reference_call *c) {
-    const double n = count_valid(c), eps = c->options->eps;
+    const double n = reference_count(c), eps = c->options->eps;
     const int unbiased = norm_param_find(c->method, "unbiased");
     const bool bessel = unbiased >= 0 && c->options->param[unbiased] != 0 && n > 1;
     EACH(k, c->d) {
-        const moments m = take_moments(c, k);
+        const moments m = reference_moments(c, k);
         double *mu = &c->state[0][k], *sigma2 = &c->state[1][k];
         const double center = is_running(c) ? *mu : m.mean;
         const double s = sqrt((is_running(c) ? *sigma2 : m.variance) + eps);
         c->stat[NORM_mu][k] = *mu;
         c->stat[NORM_sigma2][k] = *sigma2;
-        affine(c, k, center, s, false);
+        reference_affine(c, k, center, s, false);
         const double direct = c->gamma[k] / s;
         if (is_running(c))
-            gradient(c, k, direct, 0, 0, 0);
+            reference_gradient(c, k, direct, 0, 0, 0);
         else
-            gradient(c, k, direct, -direct * c->dbeta[k] / n, -direct * c->dgamma[k] / n / s,
-                     center);
-        advance(c, mu, m.mean);
-        advance(c, sigma2, m.variance * (bessel ? n / (n - 1) : 1));
+            reference_gradient(c, k, direct, -direct * c->dbeta[k] / n,
+                               -direct * c->dgamma[k] / n / s, center);
+        reference_advance(c, mu, m.mean);
+        reference_advance(c, sigma2, m.variance * (bessel ? n / (n - 1) : 1));
     }
 }
 
 static void pnv(reference_call *c) {
-    const double n = count_valid(c);
+    const double n = reference_count(c);
     EACH(k, c->d) {
-        const moments m = take_moments(c, k);
+        const moments m = reference_moments(c, k);
         double *psi2 = &c->state[0][k];
         const double s = sqrt((is_running(c) ? *psi2 : m.square) + c->options->eps);
         c->stat[NORM_psi2][k] = *psi2;
-        affine(c, k, 0, s, false);
-        gradient(c, k, c->gamma[k] / s, 0,
-                 is_running(c) ? 0 : -c->gamma[k] * c->dgamma[k] / n / (s * s), 0);
-        advance(c, psi2, m.square);
+        reference_affine(c, k, 0, s, false);
+        reference_gradient(c, k, c->gamma[k] / s, 0,
+                           is_running(c) ? 0 : -c->gamma[k] * c->dgamma[k] / n / (s * s), 0);
+        reference_advance(c, psi2, m.square);
     }
 }
 
 /* -- 11, 12 ---------------------------------------------------------------------------------- */
 
 static void pn(reference_call *c) {
-    const double n = count_valid(c), m_bwd = 1 - reference_option(c, "alpha_bwd");
+    const double n = reference_count(c), m_bwd = 1 - reference_option(c, "alpha_bwd");
     EACH(k, c->d) {
-        const moments m = take_moments(c, k);
+        const moments m = reference_moments(c, k);
         double *psi2 = &c->state[0][k], *nu = &c->state[1][k];
         const double psi = sqrt(*psi2 + c->options->eps), Gamma = m.square / (psi * psi);
         c->stat[NORM_psi2][k] = *psi2;
         c->stat[NORM_nu][k] = *nu;
-        affine(c, k, 0, psi, false);
+        reference_affine(c, k, 0, psi, false);
         const double Lambda = c->gamma[k] * c->dgamma[k] / n;
         c->stat[NORM_Gamma_t][k] = Gamma;
         c->stat[NORM_Lambda_t][k] = Lambda;
-        gradient(c, k, c->gamma[k] / psi, 0, is_running(c) ? 0 : -*nu / (psi * psi), 0);
-        advance(c, psi2, m.square);
+        reference_gradient(c, k, c->gamma[k] / psi, 0, is_running(c) ? 0 : -*nu / (psi * psi), 0);
+        reference_advance(c, psi2, m.square);
         if (c->mode == NORM_TRAIN) *nu = *nu * (1 - m_bwd * Gamma) + m_bwd * Lambda;
     }
 }
@@ -146,13 +139,13 @@ static void pn_released(reference_call *c) {
                  W = reference_option(c, "warmup");
     const double calls = (double)c->call, N = (double)c->rows, alpha = c->options->alpha;
     EACH(k, c->d) {
-        const double v = take_moments(c, k).square;
+        const double v = reference_moments(c, k).square;
         double *psi2 = &c->state[0][k], *nu = &c->state[1][k], Gamma = 0;
         const double z = sqrt((!is_running(c) && calls <= W ? v : *psi2) + eps);
         const double back = is_running(c) ? z : sqrt(v + eps);
         c->stat[NORM_psi2][k] = *psi2;
         c->stat[NORM_nu][k] = *nu;
-        affine(c, k, 0, z, true);
+        reference_affine(c, k, 0, z, true);
         EACH(i, c->rows) {
             const double u = c->u[i * c->d + k], p = is_running(c) ? 0 : *nu * u / z;
             Gamma += u / z * (u / z) / N;
@@ -172,7 +165,7 @@ static void pn_released(reference_call *c) {
 /* -- 2, as released -------------------------------------------------------------------------- */
 
 static void bn_powernorm(reference_call *c) {
-    const double n = count_valid(c), N = (double)c->rows;
+    const double n = reference_count(c), N = (double)c->rows;
     EACH(k, c->d) {
         const moments m = moments_of(c, k);
         double *mu = &c->state[0][k], *sigma2 = &c->state[1][k], arrived = 0;
@@ -185,7 +178,7 @@ static void bn_powernorm(reference_call *c) {
         c->stat[NORM_mu][k] = *mu;
         c->stat[NORM_sigma2][k] = *sigma2;
         EACH(i, c->rows) if (!reference_valid(c, i)) c->u[i * c->d + k] = m.mean;
-        affine(c, k, center, s, true);
+        reference_affine(c, k, center, s, true);
         EACH(i, c->rows) {
             const double xhat = (c->u[i * c->d + k] - center) / s;
             double h = c->g[i * c->d + k];
@@ -196,8 +189,8 @@ static void bn_powernorm(reference_call *c) {
         EACH(i, c->rows) {
             c->du[i * c->d + k] = reference_valid(c, i) ? c->du[i * c->d + k] + arrived / n : 0;
         }
-        advance(c, mu, m.mean);
-        advance(c, sigma2, N > 1 ? v * N / (N - 1) : v);
+        reference_advance(c, mu, m.mean);
+        reference_advance(c, sigma2, N > 1 ? v * N / (N - 1) : v);
     }
 }
 
@@ -205,7 +198,7 @@ static void bn_powernorm(reference_call *c) {
 
 /* BN first; what the penalty adds is of the running values before or after. */
 static void rbn(reference_call *c) {
-    const double n = count_valid(c), scale = reference_option(c, "scale") != 0 ? c->tokens : 1;
+    const double n = reference_count(c), scale = reference_option(c, "scale") != 0 ? c->tokens : 1;
     const double lambda = reference_option(c, "lambda") * scale,
                  nu = reference_option(c, "nu") * scale;
     const bool after = reference_option(c, "running") == 1;
@@ -246,29 +239,29 @@ static double penalty(const reference_call *c, double mu_B, double v, double mu,
 }
 
 static void rbn_released(reference_call *c) {
-    const double n = count_valid(c), eps = c->options->eps;
+    const double n = reference_count(c), eps = c->options->eps;
     EACH(i, c->rows)
     if (!reference_valid(c, i)) memset(c->u + i * c->d, 0, (size_t)c->d * sizeof *c->u);
     EACH(k, c->d) {
-        const moments m = take_moments(c, k);
+        const moments m = reference_moments(c, k);
         double *mu = &c->state[0][k], *sigma2 = &c->state[1][k], by_mean = 0, by_variance = 0;
         const double center = is_running(c) ? *mu : m.mean;
         const double s = sqrt(fmax(is_running(c) ? *sigma2 : m.variance, eps));
         c->stat[NORM_mu][k] = *mu;
         c->stat[NORM_sigma2][k] = *sigma2;
-        affine(c, k, center, s, true);
-        advance(c, mu, m.mean);
-        advance(c, sigma2, m.variance);
+        reference_affine(c, k, center, s, true);
+        reference_advance(c, mu, m.mean);
+        reference_advance(c, sigma2, m.variance);
         const double direct = c->gamma[k] / s;
         if (is_running(c)) {
-            gradient(c, k, direct, 0, 0, 0);
+            reference_gradient(c, k, direct, 0, 0, 0);
             continue;
         }
         if (c->mode == NORM_TRAIN)
             c->penalty += penalty(c, m.mean, m.variance, *mu, *sigma2, &by_mean, &by_variance);
         const double kept = m.variance >= eps ? direct * c->dgamma[k] / n / s : 0;
-        gradient(c, k, direct, (by_mean - direct * c->dbeta[k]) / n, 2 * by_variance / n - kept,
-                 center);
+        reference_gradient(c, k, direct, (by_mean - direct * c->dbeta[k]) / n,
+                           2 * by_variance / n - kept, center);
     }
 }
 
@@ -282,11 +275,11 @@ static double risen(const reference_call *c, double from, double to, double last
 }
 
 static void brn(reference_call *c) {
-    const double n = count_valid(c),
+    const double n = reference_count(c),
                  r_max = risen(c, 1, reference_option(c, "r_max"), reference_option(c, "r_calls"));
     const double d_max = risen(c, 0, reference_option(c, "d_max"), reference_option(c, "d_calls"));
     EACH(k, c->d) {
-        const moments m = take_moments(c, k);
+        const moments m = reference_moments(c, k);
         double *mu = &c->state[0][k], *sigma = &c->state[1][k];
         const double s = sqrt(m.variance + c->options->eps), gamma = c->gamma[k];
         const double r = clip(s / *sigma, 1 / r_max, r_max);
@@ -294,11 +287,11 @@ static void brn(reference_call *c) {
         c->stat[NORM_mu][k] = *mu;
         c->stat[NORM_sigma2][k] = *sigma * *sigma;
         if (is_running(c)) {
-            affine(c, k, *mu, *sigma, false);
-            gradient(c, k, gamma / *sigma, 0, 0, 0);
+            reference_affine(c, k, *mu, *sigma, false);
+            reference_gradient(c, k, gamma / *sigma, 0, 0, 0);
             continue;
         }
-        affine(c, k, m.mean, s, false); /* its sums are those of xn */
+        reference_affine(c, k, m.mean, s, false); /* its sums are those of xn */
         EACH_VALID(c, i) {
             const double xn = (c->u[i * c->d + k] - m.mean) / s;
             c->y[i * c->d + k] = gamma * (r * xn + D) + c->beta[k];
@@ -306,10 +299,10 @@ static void brn(reference_call *c) {
         const double sum_g = c->dbeta[k], sum_gx = c->dgamma[k];
         c->stat[NORM_gamma][k] = gamma * r;
         c->dgamma[k] = r * sum_gx + D * sum_g;
-        gradient(c, k, gamma * r / s, -gamma * r / s * sum_g / n, -gamma * r / (s * s) * sum_gx / n,
-                 m.mean);
-        advance(c, mu, m.mean);
-        advance(c, sigma, s);
+        reference_gradient(c, k, gamma * r / s, -gamma * r / s * sum_g / n,
+                           -gamma * r / (s * s) * sum_gx / n, m.mean);
+        reference_advance(c, mu, m.mean);
+        reference_advance(c, sigma, s);
     }
 }
 
@@ -324,29 +317,29 @@ static double averaged(const reference_call *c, double *slots, int64_t k, double
 }
 
 static void mabn(reference_call *c) {
-    const double n = count_valid(c), eps = c->options->eps;
+    const double n = reference_count(c), eps = c->options->eps;
     const bool fixed =
         (double)c->call <= fmax(reference_option(c, "clip_calls"), reference_option(c, "warmup"));
     EACH(k, c->d) {
-        const double x2 = take_moments(c, k).square, gamma = c->gamma[k];
+        const double x2 = reference_moments(c, k).square, gamma = c->gamma[k];
         double *run = &c->state[0][k];
         c->stat[NORM_psi2][k] = *run;
         if (is_running(c)) {
-            affine(c, k, 0, sqrt(*run + eps), false);
-            gradient(c, k, gamma / sqrt(*run + eps), 0, 0, 0);
+            reference_affine(c, k, 0, sqrt(*run + eps), false);
+            reference_gradient(c, k, gamma / sqrt(*run + eps), 0, 0, 0);
             continue;
         }
         const double v = averaged(c, c->state[1], k, x2), s = sqrt(v + eps);
         const double r = fixed ? 1 : clip(s / sqrt(*run + eps), 1.0 / 5, 5);
-        affine(c, k, 0, s, false); /* its sums are those of z */
+        reference_affine(c, k, 0, s, false); /* its sums are those of z */
         EACH_VALID(c, i) {
             c->y[i * c->d + k] = gamma * r * c->u[i * c->d + k] / s + c->beta[k];
         }
         const double gz = averaged(c, c->state[2], k, gamma * r * c->dgamma[k] / n);
         c->stat[NORM_gamma][k] = gamma * r;
         c->dgamma[k] *= r;
-        gradient(c, k, gamma * r / s, 0, -gz / (s * s), 0);
-        advance(c, run, v);
+        reference_gradient(c, k, gamma * r / s, 0, -gz / (s * s), 0);
+        reference_advance(c, run, v);
     }
 }
 
@@ -375,6 +368,11 @@ static const struct {
     {"pn-released", pn_released},
     {"bn-powernorm", bn_powernorm},
     {"rbn-released", rbn_released},
+    {"un", reference_un},
+    {"repbn", reference_repbn},
+    {"unit", reference_unit},
+    {"dyt", reference_dyt},
+    {"derf", reference_derf},
 };
 
 /* u from x; back: dx from du. width features make a group. */
@@ -411,6 +409,8 @@ bool reference_norm(reference_call *c) {
     memset(c->du, 0, (size_t)c->rows * row);
     memset(c->dgamma, 0, row);
     memset(c->dbeta, 0, row);
+    EACH(i, NORM_OWN_MAX)
+    if (c->own[i]) memset(c->own_grad[i], 0, c->method->own[i].wide ? row : sizeof(double));
     memcpy(c->u, c->x, (size_t)c->rows * row);
     if (groups) scale_rows(c, c->d / groups, false);
     references[at].run(c);

@@ -16,8 +16,9 @@ typedef struct reference_call {
     int64_t samples;
     double tokens;
     const double *x, *g, *gamma, *beta; /* g = dL/dy */
+    const double *own[NORM_OWN_MAX];    /* the method's own learnable parameters; NULL: not there */
     double *state[NORM_STATE_MAX];      /* moved, in NORM_TRAIN */
-    double *y, *dx, *dgamma, *dbeta;
+    double *y, *dx, *dgamma, *dbeta, *own_grad[NORM_OWN_MAX];
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double penalty;
     /* What the method normalises and the gradient there: x and dx, unless a layer scale stands in
@@ -25,7 +26,7 @@ typedef struct reference_call {
     double *u, *du;
 } reference_call;
 
-/* Fills y, dx, dgamma, dbeta, stat, penalty; moves state. false: no reference of this name. */
+/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; moves state. false: no reference of this name. */
 bool reference_norm(reference_call *c);
 
 #endif

@@ -116,6 +116,32 @@ void reference_rmsnorm(reference_call *c) {
     of_rows(c, (row_form){.outside = reference_option(c, "placement") != 0, .C = 1});
 }
 
+/* Section 23: the row's sum of squares where a variance has its mean. p is what is learnt, s = p ratio. */
+void reference_unit(reference_call *c) {
+    const double scale = reference_option(c, "s_scale");
+    const double ratio =
+        reference_option(c, "s_init") / (scale > 0 ? scale : pow((double)c->d, -0.5));
+    EACH(k, c->d) {
+        c->stat[NORM_gamma][k] = c->own[0][k] * ratio;
+        c->stat[NORM_sum_g][k] = c->stat[NORM_sum_gx][k] = 0;
+    }
+    EACH_VALID(c, i) {
+        const double *u = c->u + i * c->d, *g = c->g + i * c->d;
+        double square = c->options->eps, along = 0;
+        EACH(k, c->d) square += u[k] * u[k];
+        const double r = sqrt(square);
+        EACH(k, c->d) along += c->own[0][k] * ratio * g[k] * u[k] / r;
+        EACH(k, c->d) {
+            const double s = c->own[0][k] * ratio;
+            c->y[i * c->d + k] = s * u[k] / r;
+            c->du[i * c->d + k] = s * g[k] / r - u[k] / (r * r) * along;
+            c->stat[NORM_sum_g][k] += g[k];
+            c->stat[NORM_sum_gx][k] += g[k] * u[k] / r;
+            c->own_grad[0][k] += ratio * g[k] * u[k] / r;
+        }
+    }
+}
+
 void reference_groupnorm(reference_call *c) {
     normalise_sets(c, &(row_form){.mean = true, .C = 1}, c->sample ? c->samples : c->rows,
                    (int64_t)reference_option(c, "groups"));

@@ -37,8 +37,9 @@ static const char *fault_of(const norm_method *m) {
     const bool batch = !strcmp(m->axis, "batch"), own = f == NORM_FAMILY_OWN;
     const bool of_rows = !strcmp(m->axis, "row") || !strcmp(m->axis, "sample");
     if ((unsigned)f > NORM_FAMILY_OWN) return "family";
-    if (f == NORM_FAMILY_NONE ? strcmp(m->axis, "-") != 0 || m->uses || m->vectors
-                              : !batch && !of_rows)
+    if (f == NORM_FAMILY_NONE
+            ? strcmp(m->axis, "-") != 0 || m->uses || m->vectors & ~NORM_BIT(gamma)
+            : !batch && !of_rows)
         return "axis";
     if (batch != (f != NORM_FAMILY_NONE && f != NORM_FAMILY_ROW)) return "family over this axis";
     if ((m->uses & ~RUNNING) || (m->constants & ~m->uses)) return "uses";
@@ -149,10 +150,10 @@ static void options_of_methods(void **state) {
     assert_int_equal(norm_option_param(o, brn), -1);
     assert_int_equal(norm_option_param(warmup, brn), norm_param_find(brn, "warmup"));
     assert_int_equal(norm_option_param(warmup, mabn), norm_param_find(mabn, "warmup"));
-    assert_string_equal(warmup->help,
-                        "brn: calls with r = 1 and D = 0; mabn: calls before averages are used; "
-                        "pn-released: calls that divide by the batch's own statistic; empty: the "
-                        "method's, see `statrec list norms`");
+    assert_string_equal(
+        warmup->help, "brn: calls with r = 1 and D = 0; mabn, un: calls before averages are used; "
+                      "pn-released: calls that divide by the batch's own statistic; empty: the "
+                      "method's, see `statrec list norms`");
 }
 
 int main(void) {

@@ -16,7 +16,7 @@ static tape *make_tape(int threads) {
 
 /* Everything that a few training passes leave behind. */
 typedef struct outcome {
-    real y[ROWS * WIDTH], dx[ROWS * WIDTH], dgamma[WIDTH], dbeta[WIDTH];
+    real y[ROWS * WIDTH], dx[ROWS * WIDTH], dgamma[WIDTH], dbeta[WIDTH], own[NORM_OWN_MAX][WIDTH];
     double state[NORM_STATE_MAX][16 * WIDTH];
 } outcome;
 
@@ -55,6 +55,8 @@ static outcome *train(const norm_method *m, int threads, bool watched, const uin
         o->dgamma[k] = l.site.gamma->grad[k];
         o->dbeta[k] = l.site.beta->grad[k];
     }
+    for (int i = 0; i < NORM_OWN_MAX && l.site.own[i]; i++)
+        memcpy(o->own[i], l.site.own[i]->grad, (size_t)l.site.own[i]->count * sizeof(real));
     for (int i = 0; i < NORM_STATE_MAX && l.site.state[i]; i++) {
         assert_true(l.site.state_count[i] <= 16 * WIDTH);
         memcpy(o->state[i], l.site.state[i], (size_t)l.site.state_count[i] * sizeof(double));
@@ -134,6 +136,9 @@ static void test_padding(void **state) {
         for (int s = 0; s < NORM_STATE_MAX && a.site.state[s]; s++)
             assert_memory_equal(a.site.state[s], b.site.state[s],
                                 (size_t)a.site.state_count[s] * sizeof(double));
+        for (int s = 0; s < NORM_OWN_MAX && a.site.own[s]; s++)
+            assert_memory_equal(a.site.own[s]->grad, b.site.own[s]->grad,
+                                (size_t)a.site.own[s]->count * sizeof(real));
         layer_free(&a);
         layer_free(&b);
         tape_free(t);
@@ -280,6 +285,10 @@ static void test_table(void **state) {
         assert_true(m->name && m->citation && m->axis && m->summary && m->forward && m->backward);
         for (int j = 0; j < NORM_STATE_MAX && m->state[j].name; j++)
             if (m->state[j].rows) assert_true(norm_param_find(m, m->state[j].rows) >= 0);
+        for (int j = 0; j < NORM_OWN_MAX && m->own[j].name; j++) {
+            assert_non_null(m->own[j].first);
+            if (m->own[j].when) assert_true(norm_param_find(m, m->own[j].when) >= 0);
+        }
     }
     assert_null(norm_find("batch"));
 }

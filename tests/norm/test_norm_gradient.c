@@ -56,15 +56,30 @@ static tensor *apply(tape *t, tensor *const *in, void *c) {
     return norm_apply(&x->l->site, t, in[0], rows);
 }
 
-static void check_method(const norm_method *m, const shape *s, norm_mode mode) {
+/* Where these make another function of the method. */
+static const struct {
+    const char *method, *param, *value;
+} settings[] = {{"repbn", "t0", "5"}, {"unit", "s_init", "3"}};
+
+static void check_method(const norm_method *m, const shape *s, norm_mode mode, bool set) {
     layer l;
     gradcheck_result result;
     sr_failure why = {0};
-    layer_make(&l, m, s->d, s->groups);
+    norm_options o = norm_options_default(m);
+    o.layer_scale = s->groups;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (set && !strcmp(settings[i].method, m->name))
+            check_ok(norm_options_set(&o, m, settings[i].param, settings[i].value, &why), &why);
+    layer_make_with(&l, m, s->d, &o);
     tensor *x = gradcheck_tensor(2, (int64_t[]){s->rows, s->d}, 17, true);
     assert_non_null(x);
-    tensor *in[] = {x, l.site.gamma, l.site.beta};
-    check_ok(gradcheck(apply, in, 3, &(context){&l, s, mode}, step, &result, &why), &why);
+    tensor *in[3 + NORM_OWN_MAX] = {x};
+    int inputs = 1;
+    if (l.site.gamma) in[inputs++] = l.site.gamma;
+    if (l.site.beta) in[inputs++] = l.site.beta;
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (l.site.own[i]) in[inputs++] = l.site.own[i];
+    check_ok(gradcheck(apply, in, inputs, &(context){&l, s, mode}, step, &result, &why), &why);
     if (result.worst > tolerance)
         fail_msg("%s, %lld x %lld, mode %d: input %d [%lld] analytic %.12g numeric %.12g", m->name,
                  (long long)s->rows, (long long)s->d, (int)mode, result.input,
@@ -78,11 +93,13 @@ static void check_all(norm_mode mode) {
     for (int i = 0; norm_at(i); i++) {
         bool row = !strcmp(norm_at(i)->axis, "row"); /* the same in both modes */
         if (!is_derivative(norm_at(i)) && (row || mode == NORM_BATCH)) continue;
-        for (size_t j = 0; j < sizeof shapes / sizeof *shapes; j++)
-            check_method(norm_at(i), &shapes[j], mode);
+        for (size_t j = 0; j < sizeof shapes / sizeof *shapes; j++) {
+            check_method(norm_at(i), &shapes[j], mode, false);
+            check_method(norm_at(i), &shapes[j], mode, true);
+        }
         checked++;
     }
-    assert_true(checked >= 13);
+    assert_true(checked >= 18);
 }
 
 static void test_batch_statistics(void **state) {

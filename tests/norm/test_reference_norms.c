@@ -50,6 +50,17 @@ static const struct {
     {"brn", "warmup=0 r_calls=0 d_calls=0 r_max=1000 d_max=1e6"},
     {"mabn", "buffer=2 warmup=0 clip_calls=3"},
     {"mabn", "buffer=3 warmup=5 clip_calls=0"},
+    {"un", "window=2 warmup=0 filter=off"},
+    {"un", "window=2 warmup=4 filter=off"},
+    {"un", "window=3 warmup=0 filter=on"},
+    {"repbn", "eta0=-0.7"},
+    {"repbn", "t0=3"},
+    {"repbn", "t0=40 eta0=0"},
+    {"unit", "s_init=3"},
+    {"unit", "s_init=0.2 s_scale=0.2"},
+    {"unit", "s_scale=5"},
+    {"dyt", "alpha0=-2"},
+    {"derf", "alpha0=1.3 s0=0.4"},
 };
 
 typedef struct shape {
@@ -95,16 +106,16 @@ static void see(void *context, const norm_view *o) {
 }
 
 /* "a=1 b=word" into the options; false: they do not fit this width. */
-static bool set_values(trial *t) {
+static bool set_values(const trial *t, norm_options *o) {
     sr_failure why = {0};
     char text[256], *rest = text;
     snprintf(text, sizeof text, "%s", t->values);
     for (char *word; (word = strtok_r(rest, " ", &rest));) {
         char *value = strchr(word, '=');
         *value++ = 0;
-        check_ok(norm_options_set(&t->l.site.options, t->method, word, value, &why), &why);
+        check_ok(norm_options_set(o, t->method, word, value, &why), &why);
     }
-    return !t->method->check || t->method->check(t->s.d, &t->l.site.options, &why) == SR_OK;
+    return !t->method->check || t->method->check(t->s.d, o, &why) == SR_OK;
 }
 
 /* Gains of either sign and of zero. */
@@ -135,6 +146,7 @@ static void make_reference(trial *t) {
     const norm_site *s = &t->l.site;
     int64_t state = 0;
     for (int i = 0; i < NORM_STATE_MAX; i++) state += s->state_count[i];
+    for (int i = 0; i < NORM_OWN_MAX; i++) state += s->own[i] ? 2 * s->own[i]->count : 0;
     t->next = t->pool =
         calloc((size_t)(6 * cells + (2 * NORM_VECTOR_COUNT + 4) * d + state), sizeof *t->pool);
     assert_non_null(t->pool);
@@ -165,6 +177,12 @@ static void make_reference(trial *t) {
                             .dgamma = take(t, d),
                             .dbeta = take(t, d)};
     for (int v = 0; v < NORM_VECTOR_COUNT; v++) t->c.stat[v] = take(t, d);
+    for (int i = 0; i < NORM_OWN_MAX && s->own[i]; i++) {
+        double *own = take(t, s->own[i]->count);
+        for (int64_t k = 0; k < s->own[i]->count; k++) own[k] = (double)s->own[i]->value[k];
+        t->c.own[i] = own;
+        t->c.own_grad[i] = take(t, s->own[i]->count);
+    }
     for (int i = 0; i < NORM_STATE_MAX && s->state[i]; i++) {
         t->c.state[i] = take(t, s->state_count[i]);
         memcpy(t->c.state[i], s->state[i], (size_t)s->state_count[i] * sizeof(double));
@@ -172,11 +190,10 @@ static void make_reference(trial *t) {
 }
 
 static bool trial_open(trial *t) {
-    layer_make(&t->l, t->method, t->s.d, t->groups);
-    if (!set_values(t)) {
-        layer_free(&t->l);
-        return false;
-    }
+    norm_options o = norm_options_default(t->method);
+    o.layer_scale = t->groups;
+    if (!set_values(t, &o)) return false;
+    layer_make_with(&t->l, t->method, t->s.d, &o);
     set_gain(t);
     make_rows(t);
     make_reference(t);
@@ -236,6 +253,9 @@ static void compare_pass(const trial *t, const real *y, const real *dx) {
     compare_reals(t, "dx", dx, t->c.dx, cells, rtol);
     if (s->gamma) compare_reals(t, "dgamma", s->gamma->grad, t->c.dgamma, d, rtol);
     if (s->beta) compare_reals(t, "dbeta", s->beta->grad, t->c.dbeta, d, rtol);
+    for (int i = 0; i < NORM_OWN_MAX && s->own[i]; i++)
+        compare_reals(t, t->method->own[i].name, s->own[i]->grad, t->c.own_grad[i],
+                      s->own[i]->count, rtol);
     for (int v = 0; v < NORM_VECTOR_COUNT && t->c.mode == NORM_TRAIN; v++)
         if (t->method->vectors >> v & 1)
             compare(t, vector[v], t->seen + v * d, t->c.stat[v], d, rtol);

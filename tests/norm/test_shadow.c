@@ -132,7 +132,7 @@ static void statistics(void **state) {
 /* -- the layer itself -------------------------------------------------------------------------- */
 
 typedef struct outcome {
-    real y[ROWS * WIDTH], dx[ROWS * WIDTH], gamma[WIDTH], beta[WIDTH];
+    real y[ROWS * WIDTH], dx[ROWS * WIDTH], gamma[WIDTH], beta[WIDTH], own[NORM_OWN_MAX][WIDTH];
     double state[NORM_STATE_MAX][WIDTH * 64];
     int64_t calls;
 } outcome;
@@ -151,6 +151,8 @@ static void make_outcome(outcome *out, const norm_method *m, bool observed, int 
         memcpy(out->gamma, l.site.gamma->grad, sizeof out->gamma);
         memcpy(out->beta, l.site.beta->grad, sizeof out->beta);
     }
+    for (int i = 0; i < NORM_OWN_MAX && l.site.own[i]; i++)
+        memcpy(out->own[i], l.site.own[i]->grad, (size_t)l.site.own[i]->count * sizeof(real));
     for (int i = 0; i < NORM_STATE_MAX; i++) {
         if (!l.site.state[i]) continue;
         assert_true((size_t)l.site.state_count[i] * sizeof(double) <= sizeof out->state[i]);
