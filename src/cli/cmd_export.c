@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "statnet/analysis.h"
+#include "statnet/diagnose.h"
 #include "statnet/globs.h"
 #include "statnet/npz.h"
 #include "statnet/options.h"
@@ -265,7 +265,7 @@ static sr_status export_statistics_of(const tool *t, const export_values *v, con
                                       sr_failure *why) {
     sr_runfile *f = sr_run_open(name, why);
     if (!f) return why->status;
-    run_warn_mended(t, f);
+    diagnose_warn_mended(t, 1, t->argv + 2);
     exporter e = {.options = v, .run = f, .info = sr_run_get_info(f)};
     sr_status status = export_run(&e, why);
     free(e.chosen);
