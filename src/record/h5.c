@@ -79,7 +79,7 @@ sr_status h5_open(const char *path, h5_state state, end_matter *end, h5_id *file
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
-    const bool ok = access >= 0 && h5_end_driver(access, end);
+    const bool ok = access >= 0 && h5_end_driver(access, end, state != H5_GROWING);
     hid_t id = ok ? H5Fopen(path, flags, access) : -1;
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
