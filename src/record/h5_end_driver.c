@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "end_matter.h"
+#include "h5_headers.h"
 #include "h5_inner.h"
 
 typedef struct read_file {

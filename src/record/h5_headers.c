@@ -5,11 +5,10 @@
  * 4 of limits where flags & 16, the size of what follows in 1 << (flags & 3) bytes, that, the sum [4] of
  * all before it; "OCHK" is more of one, with a sum of its own at its end. The sum is Jenkins' lookup3, "hashlittle" (http://burtleburtle.net/bob/c/lookup3.c).
  */
+#include "h5_headers.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "end_matter.h"
-#include "h5_inner.h"
 
 enum { PREFIX = 6, SUM = 4, CHUNKS = 256, LONGEST = PREFIX + 16 + 4 + 8 };
 

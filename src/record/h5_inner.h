@@ -60,9 +60,5 @@ void h5_outcome_release(h5_outcome *o);
 void h5_outcome_leave(h5_outcome *o);
 /* h5_end_driver.c: the file is read by its end matter (NULL: it has none); still: nobody writes it. */
 bool h5_end_driver(hid_t access, struct end_matter *end, bool still);
-/* h5_headers.c: false where an object's header begins in these bytes and is not what was written. e: as above;
- * end: of the file. */
-bool h5_header_is_whole(const struct end_matter *e, int fd, uint64_t at, const void *bytes,
-                        size_t size, uint64_t end);
 
 #endif
