@@ -169,7 +169,7 @@ typedef struct place {
 
 static herr_t compare_place(hid_t file, const char *name, const H5O_info_t *info, void *context) {
     const place *p = context;
-    (void)file;
+    if (info->type == H5O_TYPE_GROUP && !h5_guard_links(file, name)) return -1;
     if (info->addr < p->at || info->addr - p->at >= p->length) return 0;
     snprintf(p->name, H5_PATH_SIZE, "/%s", strcmp(name, ".") == 0 ? "" : name);
     return 1;
