@@ -184,10 +184,8 @@ static void test_finds_lies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_figure),
-        cmocka_unit_test(test_other_scales),
-        cmocka_unit_test(test_left_over),
-        cmocka_unit_test(test_finds_lies),
+        cmocka_unit_test(test_every_figure), cmocka_unit_test(test_other_scales),
+        cmocka_unit_test(test_left_over),    cmocka_unit_test(test_finds_lies),
         cmocka_unit_test(test_least_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
