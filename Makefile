@@ -245,8 +245,13 @@ torture: ## every place where a run may be killed, fail or be damaged (an hour o
 	$(Q)sh tests/torture.sh build/release
 	$(Q)$(MAKE) --no-print-directory MODE=asan all tests
 	$(Q)TORTURE_PLACES=100 sh tests/torture.sh build/asan training
+	$(Q)$(MAKE) --no-print-directory torture-ranks
 	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
-.PHONY: torture
+torture-ranks:
+	$(Q)command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo 'torture: ranks that die: skipped: no MPI'; exit 0; }; \
+	$(MAKE) --no-print-directory MPI=1 BUILD=build/release-mpi build/release-mpi/bin/statrec && \
+	STATREC_TORTURE=$${TORTURE_PLACES:-20} sh tests/run_mpi.sh build/release-mpi rank_dies_anywhere
+.PHONY: torture torture-ranks
 check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
 	$(Q)test '$(MPI)' = 1 || { echo 'make: check-mpi wants MPI=1' >&2; exit 2; }
 	$(Q)sh tests/install_packages.sh mpi

@@ -81,37 +81,18 @@ typedef struct comparison {
     const run_groups *groups;
     const step_window *window; /* [runs] */
     tsv *table;
+    compare_places *places;
 } comparison;
 
 static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
     return sr_run_get_site(p->set->run[at->run], at->site);
 }
 
-static bool same_place(const comparison *p, const site_choice *a, const site_choice *b) {
-    const sr_run_site *x = site_of(p, a), *y = site_of(p, b);
-    if (strcmp(p->s->match, "name") == 0) return strcmp(x->name, y->name) == 0;
-    return strcmp(p->s->match, "depth") != 0 || x->depth == y->depth;
-}
-
-/* The chosen site of `run` with this statistic that belongs to `first`; with --match first and last
- * the one at that end. NULL when there is none. */
-static const site_choice *partner(const comparison *p, const site_choice *first, int run,
-                                  int stat) {
-    const bool last = strcmp(p->s->match, "last") == 0;
-    const site_choice *found = NULL;
-    for (int64_t k = 0; k < p->c->sites; k++) {
-        const site_choice *at = &p->c->site[k];
-        if (at->run != run || !at->has[stat] || (first && !same_place(p, first, at))) continue;
-        if (!found || last) found = at;
-    }
-    return found;
-}
-
 /* With --match first and last only the site at that end stands for the first run. */
 static bool stands(const comparison *p, const site_choice *at, int stat) {
     if (at->run != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
-    return !end || at == partner(p, NULL, 0, stat);
+    return !end || at == compare_places_find(p->places, NULL, 0, stat);
 }
 
 /* A ratio of numbers in different units means nothing. */
@@ -131,7 +112,8 @@ static const site_choice *next_member(const comparison *p, const site_choice *fi
     while (*run < p->set->count) {
         const int at = (*run)++;
         if (p->groups->of[at] != group || !same_unit(p, at, stat)) continue;
-        const site_choice *found = at == first->run ? first : partner(p, first, at, stat);
+        const site_choice *found =
+            at == first->run ? first : compare_places_find(p->places, first, at, stat);
         if (found) return found;
     }
     return NULL;
@@ -437,6 +419,7 @@ static sr_status make_groups(const settings *s, const run_set *set, run_groups *
 static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **windows,
                          sr_failure *why) {
     sr_status status = choice_set_sites(c, p->set, p->s->site, FROM_SCALARS, p->table, why);
+    if (status == SR_OK) status = compare_places_make(p->places, c, p->set, p->s->match, why);
     if (status == SR_OK) status = make_groups(p->s, p->set, g, p->table, why);
     if (status == SR_OK)
         status = windows_make(windows, p->set, p->s->startup, p->s->phase, p->table, why);
@@ -467,7 +450,8 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         choice_free(&c);
         return status;
     }
-    comparison p = {s, set, &c, &groups, NULL, &table};
+    compare_places places = {0};
+    comparison p = {s, set, &c, &groups, NULL, &table, &places};
     status = prepare(&p, &c, &groups, &windows, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
@@ -478,6 +462,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         status = print_pairs(&p, why);
     }
     run_groups_free(&groups);
+    compare_places_free(&places);
     choice_free(&c);
     free(windows);
     return status;

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <zip.h>
-
 #include "statrec/base.h"
 
 /* A failure is never SR_OK. */
@@ -16,10 +14,5 @@
 /* It loses track of the second number of an array that is hashed byte by byte. */
 #define STATNET_HASH_H
 uint64_t hash_bytes(const void *bytes, size_t count);
-
-/* Bytes that libzip frees: it takes them as const. */
-void analyze_takes(void *bytes);
-#define zip_source_buffer(zip, bytes, size, frees)                                                 \
-    (analyze_takes((void *)(bytes)), zip_source_buffer(zip, bytes, size, frees))
 
 #endif

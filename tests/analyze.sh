@@ -3,7 +3,7 @@
 # clang's static analyser, with the compiler flags given, over the rooms of src/ that read what others
 # have written. Exit status 1 after a finding: mend it, or tell the analyser in tests/analyze.h, with a
 # comment, what it cannot see. Skipped, visibly, where clang is missing.
-rooms="base text parse score data"
+rooms="base text parse score record data"
 cd "$(dirname "$0")/.." || exit 1
 command -v clang >/dev/null || { echo "analyze: skipped: clang is not installed"; exit 0; }
 findings=$(mktemp) || exit 1

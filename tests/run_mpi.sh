@@ -139,6 +139,40 @@ test_killed_rank() {
     fi
     ranks 2 statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
 }
+# A rank that dies at any time: STATREC_TORTURE=N times, otherwise not at all (test_killed_rank is one). The others
+# end by themselves, what is left goes on from its newest checkpoint, or begins anew, and ends alike.
+test_rank_dies_anywhere() {
+    places=${STATREC_TORTURE:-0}
+    [ "$places" -gt 0 ] || { echo "skip: STATREC_TORTURE=N kills N ranks"; return 77; }
+    torn="--norm pn --max-steps 300 --validate-interval-updates 100 --checkpoint-every 20 --flush-steps 5 --rank-seconds 20"
+    began=$(date +%s%N)
+    $pairs $torn --shares 4 -o one.h5 >one || return 1
+    lasts=$((($(date +%s%N) - began) / 1000000))
+    before=0 number=0
+    while [ $number -lt "$places" ]; do
+        rm -f many*
+        # milliseconds, from those in which ranks begin to those in which they are done
+        pause=$(awk -v l=$lasts -v s="$number" 'BEGIN { srand(s + 1); printf "%.3f", rand() * (l + 500) / 1000 }')
+        rank=$((number % 3))
+        ranks 3 $pairs $torn --shares 4 -o many.h5 &
+        launcher=$!
+        sleep "$pause"
+        victim=$(pid_of_rank many.h5 $rank)
+        if [ -n "$victim" ]; then kill -9 "$victim" 2>/dev/null && before=$((before + 1)); fi
+        wait $launcher
+        [ $? -ne 124 ] || { echo "after $pause s without rank $rank: the others hang"; return 1; }
+        if [ -e many.h5 ] || [ -e many.h5.part ]; then
+            statrec info many.h5 >info 2>&1 || grep -q 'nothing to read' info ||
+                { echo "after $pause s without rank $rank:"; cat info; return 1; }
+        fi
+        ranks 2 statrec resume many.h5 || ranks 2 $pairs $torn --shares 4 -o many.h5 ||
+            { echo "after $pause s without rank $rank: neither goes on nor begins anew"; cat err; return 1; }
+        same "$(digest one)" "$(statrec info many.h5 | sed -n 's/^weights *//p')" || return 1
+        $compare one.h5 many.h5 || return 1
+        number=$((number + 1))
+    done
+    echo "$before of $places ranks died before the end"
+}
 test_stopped_run() {
     $pairs $long --shares 2 -o one.h5 >one || return 1
     ranks 2 $pairs $long --shares 2 -o many.h5 &

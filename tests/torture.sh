@@ -8,6 +8,7 @@
 #   name         program                    places  seconds
 rows='
     training     tests/train/test_torture     1000     7200
+    checkpoints  tests/train/test_torture_checkpoints 1000 5400
     faults       tests/record/test_faults     1000      600
     cut          tests/record/test_cut        1000      600
     damage       tests/record/test_damage    10000     1200

@@ -31,6 +31,10 @@ typedef struct run_set {
 /* Opens paths[count]; a RUN.h5 that exists only as RUN.h5.part is read too. */
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why);
 void run_set_close(run_set *set);
+/* A line on standard error where something was read from its second copy: the numbers are right, and the file
+ * is about to be lost. _paths: of files that are not open; those that cannot be opened tell elsewhere. */
+void run_warn_mended(const tool *t, const sr_runfile *run);
+void run_warn_mended_paths(const tool *t, int count, char **paths);
 /* `# run:` lines, and a `# note:` for every run that is not complete. */
 void run_set_describe(const run_set *set, tsv *table);
 

@@ -1,4 +1,5 @@
-/* compare_sample.h -- one series of stat-compare: its values in a window, and resamples of them. */
+/* compare_sample.h -- one series of stat-compare: its values in a window, and resamples of them; and which
+ * sites belong together (compare_places.c). */
 #ifndef STATNET_COMPARE_SAMPLE_H
 #define STATNET_COMPARE_SAMPLE_H
 
@@ -23,5 +24,25 @@ typedef struct sample {
 sr_status sample_make(sample *x, const sample_plan *plan, const series *of, const step_window *w,
                       rng random, sr_failure *why);
 void sample_free(sample *x);
+
+typedef struct compare_place {
+    const site_choice *at;
+    uint64_t key; /* what it is matched by */
+} compare_place;
+
+typedef struct compare_places {
+    const run_set *set;
+    const char *match;    /* name, depth, first or last */
+    compare_place *place; /* [count] by run, key, order */
+    int64_t count;
+} compare_places;
+
+sr_status compare_places_make(compare_places *p, const choice *c, const run_set *set,
+                              const char *match, sr_failure *why);
+void compare_places_free(compare_places *p);
+/* The chosen site of `run` with this statistic that belongs to `first`; with --match first and last
+ * the one at that end. NULL when there is none. */
+const site_choice *compare_places_find(const compare_places *p, const site_choice *first, int run,
+                                       int stat);
 
 #endif

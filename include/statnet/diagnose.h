@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "statnet/tool.h"
 #include "statrec/base.h"
 
 /* One page of text for each of paths[count]. */
@@ -15,5 +16,8 @@ sr_status diagnose_table(char **paths, int count, const char *command, FILE *out
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
 /* Every question with its criterion and source, for --help. */
 void diagnose_list(FILE *out);
+
+/* A line on standard error for each of these files of which something was read from its second copy. */
+void diagnose_warn_mended(const tool *t, int count, char **paths);
 
 #endif

@@ -70,6 +70,9 @@ sr_runfile *sr_run_open_beside(const char *path, const sr_runfile *beside, sr_fa
 /* What opening found damaged, "PATH: /steps/loss: damaged: ..."; NULL past the end. What was read from
  * its second copy is among it. Columns of /scalars and /vectors are looked at when they are read. */
 const char *sr_run_damage(const sr_runfile *f, int i);
+/* Those of them by which nothing is lost: what was read from its second copy, a second copy that is damaged
+ * itself. */
+const char *sr_run_mended(const sr_runfile *f, int i);
 void sr_run_close(sr_runfile *f);
 const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */

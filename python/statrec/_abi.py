@@ -148,6 +148,7 @@ PROTOTYPES = {
     "sr_run_open": (_RUN, [c_char_p, _WHY]),
     "sr_run_close": (None, [_RUN]),
     "sr_run_damage": (c_char_p, [_RUN, c_int]),
+    "sr_run_mended": (c_char_p, [_RUN, c_int]),
     "sr_run_get_info": (_TO(RunInfo), [_RUN]),
     "sr_run_get_site": (_TO(RunSite), [_RUN, c_int64]),
     "sr_run_has_scalar": (c_bool, [_RUN, c_char_p]),

@@ -56,6 +56,7 @@ static sr_status run_options(const analysis_program *p, bool without_runs, const
     if (status == SR_OK && c.own.count) tsv_set_format(c.format);
     if (status == SR_OK && (positional || !without_runs))
         status = run_set_open(&set, positional, t->argv + 1, why);
+    for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
     if (status == SR_OK) status = p->print(p->self, &set, command, why);
     if (status == SR_OK) tsv_finish(stdout);
     run_set_close(&set);

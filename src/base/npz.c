@@ -1,8 +1,4 @@
-/* npz.c -- see npz.h. The only user of libzip.
- *
- * zip_close writes PATH.XXXXXX beside PATH, removes it again when a write fails, and renames it over
- * PATH when it is whole; it takes the place of whatever PATH is, so that is looked at first.
- */
+/* npz.c -- reads archives of arrays (npz.h); npz_write.c writes them. The only user of libzip. */
 #include "statnet/npz.h"
 
 #include <errno.h>
@@ -14,20 +10,13 @@
 
 #include "npz_format.h"
 
-enum { PATH_BYTES = 4096, ENTRY_BYTES = 512, HEAD_BYTES = 1 << 16 };
+enum { HEAD_BYTES = 1 << 16 };
 enum { DEFLATE_RATIO = 1032, DEFLATE_LEAST = 64 }; /* bytes that it can make of one, and of few */
 
-struct npz_writer {
-    char path[PATH_BYTES];
-    bool force;
-    zip_t *zip;
-    int64_t count;
-};
-
 struct npz_reader {
-    char path[PATH_BYTES];
+    char path[NPZ_PATH];
     zip_t *zip;
-    char name[ENTRY_BYTES]; /* of the last npz_name */
+    char name[NPZ_ENTRY]; /* of the last npz_name */
 };
 
 int64_t npz_count(const npz_array *a) {
@@ -36,45 +25,7 @@ int64_t npz_count(const npz_array *a) {
     return count;
 }
 
-/* -- paths */
-
-static sr_status copy_path(char out[PATH_BYTES], const char *path, sr_failure *why) {
-    if (strlen(path) >= PATH_BYTES)
-        return sr_fail(why, SR_USAGE, "%.64s...: %s", path, strerror(ENAMETOOLONG));
-    strcpy(out, path);
-    return SR_OK;
-}
-
-/* The directory that holds the path. */
-static void directory_of(char out[PATH_BYTES], const char *path) {
-    strcpy(out, path);
-    char *slash = strrchr(out, '/');
-    if (!slash)
-        strcpy(out, ".");
-    else
-        slash[slash == out] = 0; /* "/" keeps its slash */
-}
-
-sr_status npz_check_path(const char *path, bool force, sr_failure *why) {
-    char directory[PATH_BYTES];
-    sr_status status = copy_path(directory, path, why);
-    if (status != SR_OK) return status;
-    if (!*path) return sr_fail(why, SR_USAGE, "an archive of arrays with an empty name");
-    struct stat s;
-    if (lstat(path, &s) == 0 && !S_ISREG(s.st_mode))
-        return sr_fail(why, SR_EXISTS, "%s: exists and is no regular file", path);
-    if (access(path, F_OK) == 0 && !force) {
-        sr_fail(why, SR_EXISTS, "%s: exists", path);
-        sr_hint(why, "another name, or --force to replace it");
-        return SR_EXISTS;
-    }
-    directory_of(directory, path);
-    if (access(directory, W_OK | X_OK) != 0)
-        return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    return SR_OK;
-}
-
-/* -- writing */
+/* -- failures and names */
 
 static sr_status fail_zip(const char *path, const char *name, zip_error_t *error, sr_failure *why) {
     sr_status status = zip_error_code_zip(error) == ZIP_ER_MEMORY ? SR_MEMORY : SR_IO;
@@ -82,10 +33,10 @@ static sr_status fail_zip(const char *path, const char *name, zip_error_t *error
     return sr_fail(why, status, "%s: %s%s%s", path, name, *name ? ": " : "", text);
 }
 
-/* libzip opens a file that may not exist; the failure that it reports is a number. */
-static zip_t *open_zip(const char *path, int flags, sr_failure *why) {
+/* The failure that libzip reports of opening is a number. */
+static zip_t *open_zip(const char *path, sr_failure *why) {
     int code = 0;
-    zip_t *zip = zip_open(path, flags, &code);
+    zip_t *zip = zip_open(path, ZIP_RDONLY, &code);
     if (zip) return zip;
     zip_error_t error;
     zip_error_init_with_code(&error, code);
@@ -94,95 +45,13 @@ static zip_t *open_zip(const char *path, int flags, sr_failure *why) {
     return NULL;
 }
 
-npz_writer *npz_create(const char *path, bool force, sr_failure *why) {
-    if (npz_check_path(path, force, why) != SR_OK) return NULL;
-    npz_writer *w = calloc(1, sizeof *w);
-    if (!w) {
-        sr_fail(why, SR_MEMORY, "%s: out of memory", path);
-        return NULL;
-    }
-    strcpy(w->path, path);
-    w->force = force;
-    w->zip = open_zip(path, ZIP_CREATE | ZIP_TRUNCATE, why);
-    if (w->zip) return w;
-    free(w);
-    return NULL;
-}
-
-/* NAME.npy; SR_USAGE when it does not fit. */
-static sr_status entry_name(char out[ENTRY_BYTES], const char *path, const char *name,
-                            sr_failure *why) {
+sr_status npz_entry_name(char out[NPZ_ENTRY], const char *path, const char *name, sr_failure *why) {
     size_t length = strlen(name);
-    if (length == 0 || length > ENTRY_BYTES - 5)
+    if (length == 0 || length > NPZ_ENTRY - 5)
         return sr_fail(why, SR_USAGE, "%s: an array's name has %zu bytes", path, length);
     memcpy(out, name, length);
     strcpy(out + length, ".npy");
     return SR_OK;
-}
-
-/* The bytes of an entry, malloc'd; NULL when out of memory. */
-static char *make_entry(const npz_array *a, size_t *size) {
-    char header[NPY_HEADER_MAX];
-    size_t start = npy_write_header(header, a);
-    size_t bytes = (size_t)(npz_count(a) * npy_item_bytes(a->type));
-    char *entry = malloc(start + bytes);
-    if (!entry) return NULL;
-    memcpy(entry, header, start);
-    if (bytes) memcpy(entry + start, a->data, bytes);
-    *size = start + bytes;
-    return entry;
-}
-
-/* The archive's new entry from malloc'd bytes, which it owns from now on. */
-static sr_status add_entry(npz_writer *w, const char *name, char *entry, size_t size,
-                           sr_failure *why) {
-    zip_source_t *source = zip_source_buffer(w->zip, entry, size, 1);
-    if (!source) {
-        free(entry);
-        return fail_zip(w->path, name, zip_get_error(w->zip), why);
-    }
-    zip_int64_t index = zip_file_add(w->zip, name, source, ZIP_FL_ENC_UTF_8);
-    if (index < 0) {
-        zip_source_free(source);
-        return fail_zip(w->path, name, zip_get_error(w->zip), why);
-    }
-    /* stored, and the first day that a zip file can name: 1 January 1980 */
-    if (zip_set_file_compression(w->zip, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
-        zip_file_set_dostime(w->zip, (zip_uint64_t)index, 0, 1 << 5 | 1, 0) != 0)
-        return fail_zip(w->path, name, zip_get_error(w->zip), why);
-    w->count++;
-    return SR_OK;
-}
-
-sr_status npz_add(npz_writer *w, const char *name, const npz_array *a, sr_failure *why) {
-    char full[ENTRY_BYTES];
-    size_t size;
-    sr_status status = entry_name(full, w->path, name, why);
-    if (status != SR_OK) return status;
-    char *entry = make_entry(a, &size);
-    if (!entry) return sr_fail(why, SR_MEMORY, "%s: %s: out of memory", w->path, name);
-    return add_entry(w, full, entry, size, why);
-}
-
-int64_t npz_added(const npz_writer *w) {
-    return w->count;
-}
-
-sr_status npz_write(npz_writer *w, sr_failure *why) {
-    /* the run may have taken days since npz_create */
-    sr_status status = npz_check_path(w->path, w->force, why);
-    if (status == SR_OK && zip_close(w->zip) != 0)
-        status = fail_zip(w->path, "", zip_get_error(w->zip), why);
-    else if (status == SR_OK)
-        w->zip = NULL;
-    npz_abandon(w);
-    return status;
-}
-
-void npz_abandon(npz_writer *w) {
-    if (!w) return;
-    if (w->zip) zip_discard(w->zip);
-    free(w);
 }
 
 /* -- reading */
@@ -202,7 +71,10 @@ npz_reader *npz_open(const char *path, sr_failure *why) {
         sr_fail(why, SR_MEMORY, "%s: out of memory", path);
         return NULL;
     }
-    if (copy_path(r->path, path, why) == SR_OK) r->zip = open_zip(path, ZIP_RDONLY, why);
+    if (strlen(path) >= NPZ_PATH)
+        sr_fail(why, SR_USAGE, "%.64s...: %s", path, strerror(ENAMETOOLONG));
+    else
+        r->zip = open_zip(strcpy(r->path, path), why);
     if (r->zip) return r;
     free(r);
     return NULL;
@@ -222,7 +94,7 @@ const char *npz_name(npz_reader *r, int64_t i) {
     const char *name = i < 0 ? NULL : zip_get_name(r->zip, (zip_uint64_t)i, 0);
     size_t length = name ? strlen(name) : 0;
     r->name[0] = 0;
-    if (length <= 4 || length >= ENTRY_BYTES || strcmp(name + length - 4, ".npy") != 0)
+    if (length <= 4 || length >= NPZ_ENTRY || strcmp(name + length - 4, ".npy") != 0)
         return r->name;
     memcpy(r->name, name, length - 4);
     r->name[length - 4] = 0;
@@ -295,10 +167,10 @@ static char *read_entry(npz_reader *r, const char *name, int64_t most, int64_t *
 /* Reads `most` bytes of NAME.npy and the header in front; *data: where the numbers begin. */
 static char *read_array(npz_reader *r, const char *name, int64_t most, npz_array *a, int64_t *data,
                         sr_failure *why) {
-    char full[ENTRY_BYTES], what[PATH_BYTES + ENTRY_BYTES];
+    char full[NPZ_ENTRY], what[NPZ_PATH + NPZ_ENTRY];
     int64_t size = 0, got = 0;
     *a = (npz_array){0};
-    sr_status status = entry_name(full, r->path, name, why);
+    sr_status status = npz_entry_name(full, r->path, name, why);
     char *bytes = status == SR_OK ? read_entry(r, full, most, &size, &got, why) : NULL;
     if (!bytes) return NULL;
     strcpy(what, r->path);

@@ -1,4 +1,4 @@
-/* npz_format.h -- the header of a .npy entry, apart from the archive around it. */
+/* npz_format.h -- what reading and writing share: the header of a .npy entry, and its name. */
 #ifndef BASE_NPZ_FORMAT_H
 #define BASE_NPZ_FORMAT_H
 
@@ -6,7 +6,10 @@
 
 #include "statnet/npz.h"
 
-enum { NPY_PREFIX = 10, NPY_HEADER_MAX = 192 };
+enum { NPY_PREFIX = 10, NPY_HEADER_MAX = 192, NPZ_PATH = 4096, NPZ_ENTRY = 512 };
+
+/* NAME.npy; SR_USAGE when it does not fit. */
+sr_status npz_entry_name(char out[NPZ_ENTRY], const char *path, const char *name, sr_failure *why);
 
 int64_t npy_item_bytes(npz_type type);
 

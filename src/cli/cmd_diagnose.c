@@ -58,6 +58,7 @@ int cmd_diagnose(const tool *t) {
     options_set_defaults(diagnose_options, &v);
     sr_status status = options_parse(diagnose_options, &v, t->argc, t->argv, 2, &files, &why);
     if (status == SR_OK) status = run(&v, t->argv + 2, files, command, &why);
+    if (status == SR_OK) diagnose_warn_mended(t, files, t->argv + 2);
     free(command);
     return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
 }

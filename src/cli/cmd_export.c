@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "statnet/diagnose.h"
 #include "statnet/globs.h"
 #include "statnet/npz.h"
 #include "statnet/options.h"
@@ -260,9 +261,11 @@ static sr_status export_weights(const export_values *v, const char *name, sr_fai
     return status;
 }
 
-static sr_status export_statistics_of(const export_values *v, const char *name, sr_failure *why) {
+static sr_status export_statistics_of(const tool *t, const export_values *v, const char *name,
+                                      sr_failure *why) {
     sr_runfile *f = sr_run_open(name, why);
     if (!f) return why->status;
+    diagnose_warn_mended(t, 1, t->argv + 2);
     exporter e = {.options = v, .run = f, .info = sr_run_get_info(f)};
     sr_status status = export_run(&e, why);
     free(e.chosen);
@@ -306,7 +309,7 @@ int cmd_export(const tool *t) {
         return tool_error(t, TOOL_USAGE, "--%s has no effect on a checkpoint",
                           any_stat ? "site" : "stat");
     sr_status status = checkpoint ? export_weights(&values, name, &why)
-                                  : export_statistics_of(&values, name, &why);
+                                  : export_statistics_of(t, &values, name, &why);
     if (status != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, values.output);
     puts(": written");

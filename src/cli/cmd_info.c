@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "statnet/diagnose.h"
 #include "statnet/globs.h"
 #include "statnet/options.h"
 #include "statnet/progress.h"
@@ -466,5 +467,6 @@ int cmd_info(const tool *t) {
     sr_status status = command ? print_file(&values, t->argv[2], command, &why)
                                : sr_fail(&why, SR_MEMORY, "out of memory");
     free(command);
+    if (status == SR_OK && values.options) diagnose_warn_mended(t, 1, t->argv + 2);
     return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
 }

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "commands.h"
+#include "statnet/diagnose.h"
 #include "statnet/options.h"
 #include "statnet/tsv.h"
 #include "statrec/runfile.h"
@@ -68,6 +69,7 @@ int cmd_recover(const tool *t) {
     if (sr_run_recover_telling(t->argv[2], values.output, values.force, values.up_to_step, &count,
                                print_lost, NULL, &why) != SR_OK)
         return tool_report(t, &why);
+    diagnose_warn_mended(t, 1, t->argv + 2);
     print_count("steps", count.steps, count.lost_steps);
     print_count("vectors", count.vectors, count.lost_vectors);
     print_count("evaluations", count.evals, count.lost_evals);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/analysis.h"
 #include "statnet/options.h"
 #include "statnet/plot.h"
 #include "statnet/tool.h"
@@ -171,11 +172,11 @@ static void keep_own(choices *c, const plot_template *t) {
     c->count = kept - ROWS;
 }
 
-static void choices_take(const choices *c, const settings *s, plot_choice *choice) {
-    for (int i = 0; i < c->count && choice->words < PLOT_CHOICES; i++) {
+static void choices_take(const choices *c, const settings *s, plot_choice *to) {
+    for (int i = 0; i < c->count && to->words < PLOT_CHOICES; i++) {
         if (!s->word[i][0]) continue;
-        choice->word[choice->words].name = c->of[i].name;
-        choice->word[choice->words++].value = s->word[i];
+        to->word[to->words].name = c->of[i].name;
+        to->word[to->words++].value = s->word[i];
     }
 }
 
@@ -255,6 +256,12 @@ static void print_help(int argc, char **argv) {
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
         "runs that are searched first.\n");
+}
+
+/* The programs that make a figure's tables say it too, to nobody. */
+static void warn_mended(const plot_request *r) {
+    const tool t = {.name = "statplot"};
+    run_warn_mended_paths(&t, r->runs, r->path);
 }
 
 static sr_status draw_figure(const char *figure, plot_request *request, sr_failure *why) {
@@ -337,6 +344,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         request.runs--;
     }
     if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
+    warn_mended(&request);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
     status = refuse_of_report(&s, why);
     return status == SR_OK ? draw_figure(argv[1], &request, why) : status;

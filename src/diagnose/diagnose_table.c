@@ -113,3 +113,7 @@ sr_status diagnose_table(char **paths, int count, const char *command, FILE *out
     run_set_close(&set);
     return status;
 }
+
+void diagnose_warn_mended(const tool *t, int count, char **paths) {
+    run_warn_mended_paths(t, count, paths);
+}

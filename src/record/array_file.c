@@ -112,14 +112,13 @@ static sr_status publish(array_writer *w, sr_failure *why) {
 }
 
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {
-    sr_failure own = {0};
     if (w->failure.status == SR_OK) keep(w, h5_flush(w->file, &w->failure), NULL);
     if (w->failure.status == SR_OK) {
         keep(w, h5_close(w->file, &w->failure), NULL);
         w->file = 0;
     }
     if (w->failure.status == SR_OK) publish(w, &w->failure);
-    own = w->failure;
+    const sr_failure own = w->failure;
     if (own.status == SR_OK)
         free(w);
     else

@@ -151,16 +151,15 @@ static void check_vector_steps(walk *w, const int64_t *step, int64_t count) {
 static void check_steps(walk *w, bool exact) {
     const sr_run_info *info = &w->f->info;
     int64_t *step = read_steps(w, "steps", info->steps);
-    sr_status status = step ? SR_OK : w->why->status;
-    for (int64_t i = 0; i < info->steps && status == SR_OK; i++)
+    sr_status status = SR_OK;
+    for (int64_t i = 0; step && i < info->steps && status == SR_OK; i++)
         if (step[i] < 0 || (i > 0 && step[i] <= step[i - 1]))
             status = damaged(w, "/steps/step", "not increasing");
     met(w);
-    if (step) { /* else every step of these would seem to be missing */
-        check_vector_steps(w, step, info->steps);
-        reader_check_spectra(w->f, step, info->steps, exact, w->why);
-        met(w);
-    }
+    if (!step) return; /* every step of what follows would seem to be missing */
+    check_vector_steps(w, step, info->steps);
+    reader_check_spectra(w->f, step, info->steps, exact, w->why);
+    met(w);
     free(step);
 }
 

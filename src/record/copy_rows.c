@@ -16,6 +16,7 @@ enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES
 typedef struct copier {
     sr_recorder *r;
     sr_runfile *f;
+    bool recovers; /* the recorder lacks what could not be declared like the file's */
     int64_t up_to, embeddings_up_to;
     sr_recovery count;
     copy_losses *losses;
@@ -102,7 +103,6 @@ static void copier_free(copier *c) {
     for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
     for (int i = 0; i < RUN_DECLARED_MAX; i++) free(c->own[i]);
     free(c->vector_step);
-    sr_run_close(c->f);
 }
 
 /* -- columns --------------------------------------------------------------------------------- */
@@ -221,8 +221,9 @@ static sr_status copy_own(copier *c, int64_t row) {
         const int64_t columns = own_columns(c->f, i);
         const bool site = c->f->declared[i].shown.scope == SR_PER_SITE;
         int to = 0;
-        while (strcmp(w->declared[to].name, c->f->declared[i].name) != 0) to++;
-        for (int64_t k = 0; k < columns; k++) {
+        while (to < w->declared_count && strcmp(w->declared[to].name, c->f->declared[i].name) != 0)
+            to++;
+        for (int64_t k = 0; k < columns && to < w->declared_count; k++) {
             const double value =
                 site ? ((float *)c->own[i])[row * columns + k] : ((double *)c->own[i])[row];
             if (!isnan(value) && writer_put_declared(w, to, k, value, &c->r->failure) != SR_OK)
@@ -298,8 +299,11 @@ static double read_eval(copier *c, const char *name, int64_t at) {
 /* Where nothing was put there is nothing to copy: such a metric need not be declared again. */
 static sr_status copy_eval(copier *c, int64_t step, double epoch, const double *value) {
     sr_begin_eval(c->r, step, epoch);
-    for (int i = 0; i < c->f->metrics; i++)
-        if (!isnan(value[i])) sr_put_metric(c->r, c->f->metric[i].name, value[i]);
+    for (int i = 0; i < c->f->metrics; i++) {
+        const char *name = c->f->metric[i].name;
+        if (isnan(value[i]) || (c->recovers && !recorder_has_metric(c->r, name))) continue;
+        sr_put_metric(c->r, name, value[i]);
+    }
     return sr_end_eval(c->r);
 }
 
@@ -388,7 +392,8 @@ static void miss_what_opening_missed(const copier *c) {
         if (d->mended) continue;
         sr_failure why = {0};
         char name[SR_NAME_SIZE] = "";
-        if (strlen(text) > prefix) snprintf(name, sizeof name, "%s", text + prefix);
+        const char *object = strlen(text) > prefix ? strchr(text + prefix, '/') : NULL;
+        if (object) snprintf(name, sizeof name, "%s", object);
         name[strcspn(name, ":")] = '\0';
         sr_fail(&why, SR_FORMAT, "%s", text);
         copy_missed(c->losses, name + (*name == '/'), "", -1, &why);
@@ -407,33 +412,45 @@ static sr_status take_created(sr_recorder *r, const char *created) {
 
 static sr_status copy_run(copier *c) {
     sr_recorder *r = c->r;
-    sr_status status = recorder_copy_match(r, c->f, c->losses);
-    if (status == SR_OK) status = take_created(r, c->f->info.created);
+    sr_status status = take_created(r, c->f->info.created);
     if (status == SR_OK) status = copy_all(c);
     return status == SR_OK && r->resuming ? naming_take_over(r, &r->failure) : status;
 }
 
-sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                             int64_t embeddings_up_to, sr_recovery *result, copy_losses *losses) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
-    if (r->started)
-        return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
-    copier c = {
-        .r = r, .up_to = up_to_step, .embeddings_up_to = embeddings_up_to, .losses = losses};
-    c.count = SR_INIT(sr_recovery, .running_step = -1);
-    c.f = sr_run_open(from, &r->failure);
-    if (!c.f) return recorder_check(r);
-    copy_run(&c);
-    miss_what_opening_missed(&c);
-    if (result) struct_give(result, &c.count, sizeof c.count, "sr_recovery", &r->failure);
-    copier_free(&c);
-    return recorder_check(r);
+static sr_status copy_and_count(copier *c, sr_recovery *result) {
+    c->count = SR_INIT(sr_recovery, .running_step = -1);
+    copy_run(c);
+    miss_what_opening_missed(c);
+    if (result) struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
+    copier_free(c);
+    return recorder_check(c->r);
+}
+
+sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to_step,
+                             sr_recovery *result, copy_losses *losses) {
+    if (r->failure.status != SR_OK) return recorder_check(r);
+    copier c = {.r = r,
+                .f = from,
+                .recovers = true,
+                .up_to = up_to_step,
+                .embeddings_up_to = up_to_step,
+                .losses = losses};
+    return copy_and_count(&c, result);
 }
 
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        int64_t embeddings_up_to, struct sr_recovery *result) {
     copy_losses losses = {NULL, 0};
-    sr_status status = recorder_copy_rows(r, from, up_to_step, embeddings_up_to, result, &losses);
+    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (r->started)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
+    copier c = {.r = r,
+                .f = sr_run_open(from, &r->failure),
+                .up_to = up_to_step,
+                .embeddings_up_to = embeddings_up_to,
+                .losses = &losses};
+    if (c.f && recorder_copy_match(r, c.f, &losses) == SR_OK) copy_and_count(&c, result);
     losses_free(&losses);
-    return status;
+    sr_run_close(c.f);
+    return recorder_check(r);
 }

@@ -114,7 +114,7 @@ static void declare_sites(declaration *d) {
     const run_layout *l = &d->w->layout;
     add_group(d, "/sites");
     size_t bytes = (size_t)l->sites * SR_NAME_SIZE + (size_t)l->width * sizeof(int32_t) + 1;
-    void *scratch = malloc(bytes);
+    void *scratch = calloc(bytes, 1);
     if (!scratch) {
         d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the table of sites", bytes);
         return;

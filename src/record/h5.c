@@ -79,7 +79,7 @@ sr_status h5_open(const char *path, h5_state state, end_matter *end, h5_id *file
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
-    const bool ok = access >= 0 && (!end || h5_end_driver(access, end));
+    const bool ok = access >= 0 && h5_end_driver(access, end, state != H5_GROWING);
     hid_t id = ok ? H5Fopen(path, flags, access) : -1;
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
@@ -402,8 +402,8 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
 sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_failure *why) {
     h5_errors q = h5_quiet();
     H5G_info_t info = {0};
-    bool ok =
-        h5_reach(file, group) >= 0 && H5Gget_info_by_name(file, group, &info, H5P_DEFAULT) >= 0;
+    bool ok = h5_reach(file, group) >= 0 && h5_guard_links(file, group) &&
+              H5Gget_info_by_name(file, group, &info, H5P_DEFAULT) >= 0;
     *count = ok ? (int64_t)info.nlinks : 0;
     return h5_end(q, ok, why, SR_FORMAT, file, group, "open group");
 }
@@ -411,8 +411,8 @@ sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_fai
 sr_status h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size,
                     sr_failure *why) {
     h5_errors q = h5_quiet();
-    bool ok =
-        h5_reach(file, group) >= 0 && H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC,
-                                                         (hsize_t)i, name, size, H5P_DEFAULT) >= 0;
+    bool ok = h5_reach(file, group) >= 0 && (i > 0 || h5_guard_links(file, group)) &&
+              H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name, size,
+                                 H5P_DEFAULT) >= 0;
     return h5_end(q, ok, why, SR_FORMAT, file, group, "list group");
 }

@@ -38,6 +38,8 @@ h5_type h5_name_type(hid_t type);
 /* h5_guard.c. Before an object is opened: above 0 when hard links lead to it, 0 when nothing has the name,
  * below 0 when something else does, or damage hides it. */
 htri_t h5_reach(hid_t file, const char *path);
+/* Before a group is listed: false where a link in it cannot be read. */
+bool h5_guard_links(hid_t at, const char *group);
 /* Once it is open and before anything is read of it: false, and the reason on the error stack. */
 bool h5_guard_dataset(hid_t set, int64_t file_bytes);
 /* Every value of a dataset is stored. */
@@ -58,7 +60,7 @@ bool h5_own_driver(hid_t access, bool logged);
 void h5_outcome_release(h5_outcome *o);
 /* The file is closed, or HDF5 could not: it keeps what it has of it, we the descriptor and its locks. */
 void h5_outcome_leave(h5_outcome *o);
-/* h5_end_driver.c: the file is read by its end matter. */
-bool h5_end_driver(hid_t access, struct end_matter *end);
+/* h5_end_driver.c: the file is read by its end matter (NULL: it has none); still: nobody writes it. */
+bool h5_end_driver(hid_t access, struct end_matter *end, bool still);
 
 #endif

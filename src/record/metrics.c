@@ -11,6 +11,12 @@ static run_metric *find_metric(sr_recorder *r, const char *name) {
     return NULL;
 }
 
+bool recorder_has_metric(const sr_recorder *r, const char *name) {
+    for (int i = 0; i < r->writer.metrics; i++)
+        if (strcmp(r->writer.metric[i].name, name) == 0) return true;
+    return false;
+}
+
 /* -- declaring ------------------------------------------------------------------------------- */
 
 static sr_status check_metric(sr_recorder *r, const char *name, const char *unit,
@@ -18,7 +24,7 @@ static sr_status check_metric(sr_recorder *r, const char *name, const char *unit
     sr_failure *why = &r->failure;
     if (recorder_check_label(r, "metric", name, unit, definition) != SR_OK)
         return recorder_check(r);
-    if (find_metric(r, name))
+    if (recorder_has_metric(r, name))
         return sr_fail(why, SR_USAGE, "%s: metric %s declared twice", r->path, name);
     if (better < SR_BETTER_LESS || better > SR_BETTER_MORE)
         return sr_fail(why, SR_USAGE, "%s: metric %s: direction %d, not -1, 0 or 1", r->path, name,

@@ -33,6 +33,12 @@ const char *sr_run_damage(const sr_runfile *f, int i) {
     return d && i < 0 ? d->text : NULL;
 }
 
+const char *sr_run_mended(const sr_runfile *f, int i) {
+    for (const reader_damage *d = f->damage; d && i >= 0; d = d->next)
+        if (d->mended && i-- == 0) return d->text;
+    return NULL;
+}
+
 /* -- datasets -------------------------------------------------------------------------------- */
 
 /* cache: as h5_open_dataset takes it. */

@@ -23,7 +23,7 @@ sr_status reader_open_file(const char *path, end_matter *end, bool *unfinished, 
     sr_status status = reader_check_live_bytes(path, end, unfinished, cut_at, why);
     const h5_state state = *cut_at ? H5_CUT : *unfinished ? H5_GROWING : H5_CLOSED;
     if (status != SR_OK) return status;
-    return h5_open(path, state, end->kind == END_NONE ? NULL : end, file, why);
+    return h5_open(path, state, end, file, why);
 }
 
 static void rest(const sr_runfile *f) {

@@ -211,6 +211,7 @@ static sr_status check_rows(const sr_runfile *f, const int64_t *step, int64_t co
     if (!reader_spectra_init(&c, f))
         status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
+        c.step = -1;
         status = copy_read(&c, f, i, why);
         while (at < count && step[at] < c.step) at++;
         if (status == SR_OK && (c.step <= last || at == count || step[at] != c.step))

@@ -448,7 +448,7 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     if (!r->started) status = recorder_start(r);
     if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);
-    if (status == SR_OK) status = naming_publish(r, &late);
+    if (status == SR_OK) naming_publish(r, &late);
     if (r->failure.status == SR_OK && late.status != SR_OK) r->failure = late;
 }
 

@@ -140,10 +140,11 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
-/* copy_rows.c: sr_copy_rows that notes in `losses` what could not be read. `result` may be NULL. */
-sr_status recorder_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
-                             int64_t embeddings_up_to, struct sr_recovery *result,
-                             struct copy_losses *losses);
+/* copy_rows.c: all that can be read of a broken file into a recorder that was declared like it; notes in
+ * `losses` what cannot. */
+sr_status recorder_copy_rows(sr_recorder *r, struct sr_runfile *from, int64_t up_to_step,
+                             struct sr_recovery *result, struct copy_losses *losses);
+bool recorder_has_metric(const sr_recorder *r, const char *name); /* metrics.c */
 
 /* copy_match.c: SR_USAGE where the file is of other sites, embeddings, metrics or scalars; scalars of its
  * host's that the recorder has not are declared. */

@@ -64,6 +64,33 @@ static void mend_method(const sr_runfile *f, sr_site *site, copy_losses *losses)
     site->axis = site->uses = site->constants = NULL;
 }
 
+/* What nobody can have declared so: it is left out, and told, and the recorder goes on. */
+static void leave_out(sr_recorder *r, const sr_runfile *f, const char *group, const char *name,
+                      copy_losses *losses) {
+    sr_failure why = {0};
+    const size_t prefix = strlen(r->path) + sizeof ": " - 1;
+    if (r->failure.status != SR_USAGE || strlen(r->failure.text) < prefix) return;
+    sr_fail(&why, SR_FORMAT, "%s: /%s/%s: %s", f->path, group, name, r->failure.text + prefix);
+    copy_missed(losses, group, name, -1, &why);
+    r->failure = (sr_failure){0};
+}
+
+static void add_embeddings_like(sr_recorder *r, const sr_runfile *f, copy_losses *losses) {
+    const char *name;
+    for (int i = 0; (name = sr_run_name(f, "embeddings", i)) && !sr_failed(r); i++) {
+        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
+        sr_failure why = {0};
+        const sr_status status = sr_run_get_embedding(f, name, &e, &why);
+        if (status == SR_MEMORY)
+            sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
+        else if (status != SR_OK)
+            copy_missed(losses, "embeddings", name, -1, &why);
+        else if (sr_add_embedding(r, name, e.rows, e.cols) == SR_OK)
+            sr_set_embedding_method(r, name, e.method);
+        leave_out(r, f, "embeddings", name, losses);
+    }
+}
+
 static void add_sites_like(sr_recorder *r, sr_runfile *f, copy_losses *losses) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
@@ -86,26 +113,19 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f, copy_losses *losses) {
         int added = sr_add_site(r, &site);
         if (added >= 0 && s->observed) sr_set_observed(r, added);
     }
-    const char *name;
-    for (int i = 0; (name = sr_run_name(f, "embeddings", i)); i++) {
-        sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
-        sr_failure why = {0};
-        if (sr_run_get_embedding(f, name, &e, &why) != SR_OK) { /* copying tells */
-            if (why.status == SR_MEMORY) sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
-            continue;
-        }
-        sr_add_embedding(r, name, e.rows, e.cols);
-        sr_set_embedding_method(r, name, e.method);
-    }
 }
 
-static void add_metrics_like(sr_recorder *r, const sr_runfile *f) {
+static void add_metrics_like(sr_recorder *r, const sr_runfile *f, copy_losses *losses) {
     const sr_run_metric *m;
-    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++)
+    for (int64_t i = 0; (m = sr_run_get_metric(f, i)) && !sr_failed(r); i++) {
         sr_add_metric(r, m->name, m->unit, m->definition, m->better);
+        leave_out(r, f, "evals", m->name, losses);
+    }
     const sr_run_declared *d;
-    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
+    for (int64_t i = 0; (d = sr_run_get_declared(f, i)) && !sr_failed(r); i++) {
         sr_declare_scalar(r, d->name, d->unit, d->definition, d->scope);
+        leave_out(r, f, d->scope == SR_PER_SITE ? "scalars" : "steps", d->name, losses);
+    }
 }
 
 typedef struct noting {
@@ -127,7 +147,7 @@ static void note_fault(void *context, const sr_failure *fault) {
     const char *at = strstr(fault->text, ": "), *dataset = at ? strchr(at, '/') : NULL;
     if (fault->status != SR_FORMAT || !dataset || is_mended(to->broken, fault)) return;
     snprintf(name, sizeof name, "%s", dataset + 1);
-    name[strcspn(name, ": ")] = 0;
+    if (strncmp(at, ": no dataset /", 14) != 0) name[strcspn(name, ": ")] = 0;
     copy_missed(to->losses, name, "", -1, fault);
 }
 
@@ -136,8 +156,9 @@ static sr_status copy_all(sr_recorder *r, sr_runfile *f, int64_t up_to_step, sr_
     sr_failure why = {0};
     noting to = {f, losses};
     add_sites_like(r, f, losses);
-    add_metrics_like(r, f);
-    recorder_copy_rows(r, f->path, up_to_step, up_to_step, count, losses);
+    add_embeddings_like(r, f, losses);
+    add_metrics_like(r, f, losses);
+    recorder_copy_rows(r, f, up_to_step, count, losses);
     const sr_failure *failed = sr_failed(r);
     if (!failed && sr_run_check_all(f->path, note_fault, &to, &why) == SR_MEMORY)
         return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);

@@ -311,7 +311,7 @@ static void full_disk(rlim_t limit) {
     npz_write(w, &why);
     setrlimit(RLIMIT_FSIZE, &before);
     free(zero);
-    check_failure(&why, SR_IO, "error: File too large");
+    check_failure(&why, SR_IO, "a.npz: File too large");
     check_samples(path_of("full/a.npz"));
     assert_int_equal(files_in(directory), 1);
 }

@@ -152,6 +152,15 @@ static void test_left_over(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* Ends nearer to each other than labels tell apart: the axis is longer, and no number stands twice on it. */
+static void test_least_length(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    write_template("eval ends_y('linear', 5, 5 + 1e-9)");
+    const char *fault = fault_in(THREE);
+    if (fault[0] && !strstr(fault, "y axis from 4.99975 to 5.00025")) fail_msg("%s", fault);
+}
+
 /* What it is for: a step that an earlier panel left behind begins at the end of the axis and is
  * labelled by its power of ten alone. */
 static void test_finds_lies(void **state) {
@@ -179,10 +188,9 @@ static void test_finds_lies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_figure),
-        cmocka_unit_test(test_other_scales),
-        cmocka_unit_test(test_left_over),
-        cmocka_unit_test(test_finds_lies),
+        cmocka_unit_test(test_every_figure), cmocka_unit_test(test_other_scales),
+        cmocka_unit_test(test_left_over),    cmocka_unit_test(test_finds_lies),
+        cmocka_unit_test(test_least_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

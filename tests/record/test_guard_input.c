@@ -66,6 +66,18 @@ static void claim_array(hid_t file, const char *name, hsize_t count) {
     H5Dclose(set), H5Pclose(properties), H5Sclose(space);
 }
 
+/* One array under a sum, whose only chunk is shorter than its values. */
+static void shorten_array(hid_t file, const char *name) {
+    const hsize_t count = 4096, zero = 0;
+    const char bytes[16] = "";
+    hid_t space = H5Screate_simple(1, &count, NULL), properties = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(properties, 1, &count) >= 0 && H5Pset_fletcher32(properties) >= 0);
+    H5Ldelete(file, name, H5P_DEFAULT);
+    hid_t set = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 1, &zero, sizeof bytes, bytes) >= 0);
+    H5Dclose(set), H5Pclose(properties), H5Sclose(space);
+}
+
 /* -- one program and one file ---------------------------------------------------------------- */
 
 static void expect_within(const char *words, const char *file, int64_t memory, const char *part) {
@@ -104,6 +116,10 @@ static void test_checkpoints(void **state) {
     H5Fclose(file);
     expect_refused(readers[0], program_file("huge.ckpt"), "weight: refused: ");
     expect_refused(readers[2], program_file("huge.ckpt"), "weight: refused: ");
+    file = copy_checkpoint("short.ckpt");
+    shorten_array(file, "/parameters/encoder.0.ffn_block.in.weight");
+    H5Fclose(file);
+    expect_refused(readers[0], program_file("short.ckpt"), "refused: a chunk is not as long as");
     file = copy_checkpoint("soft.ckpt");
     assert_true(H5Lmove(file, "/parameters", file, "/p", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_soft("/p", file, "/parameters", H5P_DEFAULT, H5P_DEFAULT) >= 0);

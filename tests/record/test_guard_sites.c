@@ -22,6 +22,7 @@ static void put_step(sr_recorder *r, int64_t step) {
         sr_put_rows(r, i, 4 + i % 7 + (int)step);
         sr_put_vector(r, i, SR_mu_B, value);
         sr_put_vector(r, i, SR_mu, value);
+        sr_put_vector(r, i, SR_sigma2, value);
     }
     const sr_step row = sample_row(step);
     assert_int_equal(sr_end_step(r, &row), SR_OK);
@@ -84,12 +85,18 @@ static void test_sites(void **state) {
 
 static void test_programs(void **state) {
     (void)state;
-    static const char *const programs[] = {"statrec info FILE", "statrec check FILE",
-                                           "statrec recover FILE -o OUT.h5", "stat-tid FILE"};
+    static const char *const programs[] = {"statrec info FILE",
+                                           "statrec check FILE",
+                                           "statrec recover FILE -o OUT.h5",
+                                           "statrec export FILE -o OUT.npz",
+                                           "stat-distance FILE",
+                                           "stat-compare FILE FILE --groups none",
+                                           "stat-batchmix FILE --startup 0"};
     const char *path = sample_path("sites.h5");
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         bounded_result r = bounded_run(programs[i], path);
         if (r.signal) fail_msg("%s: signal %d", programs[i], r.signal);
+        if (r.status != 0) fail_msg("%s: %s", programs[i], r.text);
         if (r.memory > bounded_memory(path))
             fail_msg("%s: %lld bytes", programs[i], (long long)r.memory);
         bounded_free(&r);

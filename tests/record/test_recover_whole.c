@@ -208,11 +208,41 @@ static void test_missing(void **state) {
     assert_int_equal(bad, 0);
 }
 
+/* -- what nobody can declare ----------------------------------------------------------------- */
+
+static void rename_link(hid_t file, const char *from, const char *to) {
+    assert_true(H5Lmove(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+/* Names that a reader takes and no recorder gives: each costs itself, and is named. */
+static void test_names(void **state) {
+    (void)state;
+    static const char *const names[][3] = {
+        {"/evals/valid_nll", "/evals/.nll", "/evals/.nll -1: "},
+        {"/embeddings/shared", "/embeddings/.shared", "/embeddings/.shared -1: "},
+        {"/scalars/own", "/scalars/.own", "/scalars/own -1: "},
+        {"/steps/own too", "/steps/.own too", "/steps/own too -1: "}};
+    const char *broken = sample_path("broken.h5");
+    int bad = 0;
+    heard lost;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hid_t file = damage_reopen(broken);
+        rename_link(file, names[i][0], names[i][1]);
+        assert_true(H5Fclose(file) >= 0);
+        bad += recover(broken, names[i][1], &lost);
+        if (strstr(lost.text, names[i][2])) continue;
+        print_error("%s: not named: %s\n", names[i][1], lost.text);
+        bad++;
+    }
+    assert_int_equal(bad, 0);
+}
+
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, write_run, NULL);
 }

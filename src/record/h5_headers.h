@@ -1,0 +1,12 @@
+/* h5_headers.h -- headers of objects, as they lie in a file. Internal to src/record. */
+#ifndef RECORD_H5_HEADERS_H
+#define RECORD_H5_HEADERS_H
+
+#include "end_matter.h"
+
+/* False where an object's header begins in these bytes, which were read from a place of the file, and it or what
+ * continues it is not what was written. e: what the file is read by, NULL: nothing; end: of the file. */
+bool h5_header_is_whole(const end_matter *e, int fd, uint64_t at, const void *bytes, size_t size,
+                        uint64_t end);
+
+#endif
