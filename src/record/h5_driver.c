@@ -20,6 +20,7 @@
 
 typedef struct driver_file {
     H5FD_t open; /* of HDF5; first */
+    hid_t driver;
     h5_outcome *outcome;
     pid_t owner;
     haddr_t end_of_space, end_of_file;
@@ -75,6 +76,7 @@ static bool add_log(h5_outcome *o) {
 
 static void release(driver_file *f) {
     h5_outcome_release(f->outcome);
+    h5_release(f->driver);
     H5free_memory(f);
 }
 
@@ -88,7 +90,8 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     if (!f) return NULL;
     const bool *logged = H5Pget_driver_info(access);
     *f->outcome = (h5_outcome){.fd = open(name, how | O_CLOEXEC, 0666), .users = 1};
-    if (f->outcome->fd < 0 || fstat(f->outcome->fd, &s) != 0) {
+    f->driver = h5_hold_driver(access);
+    if (f->outcome->fd < 0 || f->driver < 0 || fstat(f->outcome->fd, &s) != 0) {
         push("open");
         if (f->outcome->fd >= 0) close(f->outcome->fd);
         release(f);

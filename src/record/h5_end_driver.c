@@ -16,6 +16,7 @@
 
 typedef struct read_file {
     H5FD_t open; /* of HDF5; first */
+    hid_t driver;
     int fd;
     bool still;      /* nobody writes the file */
     end_matter *end; /* NULL: nobody looked for one */
@@ -35,6 +36,14 @@ static herr_t push(const char *action) {
     return -1;
 }
 
+static herr_t read_close(H5FD_t *file) {
+    read_file *f = (read_file *)file;
+    if (f->fd >= 0) close(f->fd);
+    h5_release(f->driver);
+    H5free_memory(f);
+    return 0;
+}
+
 static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
     (void)flags, (void)most;
     struct stat s;
@@ -42,20 +51,14 @@ static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t
     read_file *f = info ? H5allocate_memory(sizeof *f, true) : NULL;
     if (!f) return NULL;
     f->fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (f->fd < 0 || fstat(f->fd, &s) != 0) {
+    f->driver = h5_hold_driver(access);
+    if (f->fd < 0 || f->driver < 0 || fstat(f->fd, &s) != 0) {
         push("open");
-        if (f->fd >= 0) close(f->fd);
-        H5free_memory(f);
+        read_close(&f->open);
         return NULL;
     }
     f->end = info->end, f->still = info->still, f->end_of_file = (haddr_t)s.st_size;
     return &f->open;
-}
-
-static herr_t read_close(H5FD_t *file) {
-    close(((read_file *)file)->fd);
-    H5free_memory(file);
-    return 0;
 }
 
 /* Each reader has a look of its own: HDF5 would give the next one what it remembers of a file that grew

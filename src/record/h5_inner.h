@@ -27,6 +27,9 @@ sr_status h5_end(h5_errors q, bool ok, sr_failure *why, sr_status otherwise, hid
 /* Closes a handle of any kind, below 0: none; what the error stack holds stays. False: it failed.
  */
 bool h5_release(hid_t id);
+/* The driver of this list, for a file that it opens to hold until it is closed: HDF5 1.10 lets go of its
+ * own hold first, and calls the driver's close in memory that is free then. To be released. */
+hid_t h5_hold_driver(hid_t access);
 
 /* A type that the caller closes: as stored in the file, or as in memory. */
 hid_t h5_make_type(h5_type type, size_t text, bool stored);

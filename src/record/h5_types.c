@@ -10,6 +10,11 @@ bool h5_release(hid_t id) {
     return closed;
 }
 
+hid_t h5_hold_driver(hid_t access) {
+    const hid_t id = H5Pget_driver(access);
+    return id >= 0 && H5Iinc_ref(id) >= 0 ? id : -1;
+}
+
 static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
     hid_t type = H5Tcopy(H5T_C_S1);
     if (type >= 0 && H5Tset_size(type, size ? size : 1) >= 0 && H5Tset_cset(type, set) >= 0 &&
