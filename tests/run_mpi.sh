@@ -163,7 +163,7 @@ test_rank_dies_anywhere() {
         [ $? -ne 124 ] || { echo "after $pause s without rank $rank: the others hang"; return 1; }
         if [ -e many.h5 ] || [ -e many.h5.part ]; then
             statrec info many.h5 >told 2>&1 || grep -q 'nothing to read' told ||
-                { echo "after $pause s without rank $rank:"; cat info; return 1; }
+                { echo "after $pause s without rank $rank:"; cat told; return 1; }
         fi
         ranks 2 statrec resume many.h5 || ranks 2 $pairs $torn --shares 4 -o many.h5 ||
             { echo "after $pause s without rank $rank: neither goes on nor begins anew"; cat err; return 1; }

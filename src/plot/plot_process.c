@@ -40,8 +40,8 @@ void plot_error_line(const char *path, char *line, size_t size) {
             if (!bytes) *c = ' ';
             c += bytes ? bytes : 1;
         }
-        if (strstr(next, ": warning: "))
-            continue; /* of a program of ours, in front of why it ended */
+        if (strncmp(next, "stat", 4) == 0 && strstr(next, ": warning: "))
+            continue; /* of a program of ours, in front of why it ended; gnuplot's is a failure */
         const bool named = names_line(next);
         if (named || (!found && next[strspn(next, " ")])) snprintf(line, size, "%s", next);
         found = line[0] != 0;
