@@ -8,7 +8,7 @@
 An experiment is a file NAME.conf of sample_runs/study: options as `statrec train -c` reads them, and
 lines that only this program reads:
 
-    #: minutes = 0.8                  of one run, on one core of 2024
+    #: minutes = 0.25                 of one run, on one core
     #: seed = 1 2 3                   one run for each combination of these values,
     #: norm = ln bn                   the first line changing most slowly
     #: max-tokens+update-freq = 256+8 2048+1    options that change together

@@ -67,8 +67,10 @@ int cmd_recover(const tool *t) {
     if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
     if (sr_run_recover_telling(t->argv[2], values.output, values.force, values.up_to_step, &count,
-                               print_lost, NULL, &why) != SR_OK)
+                               print_lost, NULL, &why) != SR_OK) {
+        if (why.status == SR_FORMAT) why.hint[0] = 0; /* it says to recover */
         return tool_report(t, &why);
+    }
     diagnose_warn_mended(t, 1, t->argv + 2);
     print_count("steps", count.steps, count.lost_steps);
     print_count("vectors", count.vectors, count.lost_vectors);

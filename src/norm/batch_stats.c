@@ -80,6 +80,21 @@ void batch_advance(const norm_call *c, const batch_kept *k, double *state, const
         state[j] = alpha * state[j] + (1 - alpha) * (batch[j] * factor);
 }
 
+sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *mu, double *sigma2,
+                            bool unbiased) {
+    const size_t bytes = (size_t)c->features * sizeof *mu;
+    memcpy(c->stat[NORM_mu], mu, bytes);
+    memcpy(c->stat[NORM_sigma2], sigma2, bytes);
+    if (c->rows->mode == NORM_RUNNING) return batch_divide(c, k, mu, sigma2), SR_OK;
+    sr_status status = batch_statistics(c, k, x);
+    if (status != SR_OK) return status;
+    batch_divide(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
+    batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B],
+                  unbiased && k->n > 1 ? k->n / (k->n - 1) : 1);
+    return SR_OK;
+}
+
 void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y) {
     double *scale = k->scratch, *shift = scale + c->features;
     for (int64_t j = 0; j < c->features; j++) {

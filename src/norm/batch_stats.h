@@ -28,6 +28,12 @@ sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x);
 void batch_advance(const norm_call *c, const batch_kept *k, double *state, const double *batch,
                    double factor);
 
+/* The forward statistics of BN: divides by those of the batch, which advance the running mu and sigma2
+ * (unbiased: by n/(n-1) times sigma2_B), or in NORM_RUNNING by these. Fills stat mu, sigma2, as before
+ * the call. */
+sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *mu, double *sigma2,
+                            bool unbiased);
+
 /* y or dx of padded rows: value [d]; backward: the layer scale goes on with them. */
 sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 

@@ -12,35 +12,18 @@
  * Option unbiased: the running variance follows sigma2_B n/(n-1), for n = 1 sigma2_B. Several
  * processes: sync.c; n and the sums run over all of them. Kept: center and 1/s [d].
  */
-#include <string.h>
-
 #include "batch_stats.h"
 #include "methods.h"
 
 enum { STATE_MU, STATE_SIGMA2 };
 enum { PARAM_UNBIASED };
 
-static double bessel(const norm_call *c, double n) {
-    return c->options->param[PARAM_UNBIASED] != 0 && n > 1 ? n / (n - 1) : 1;
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2];
-    size_t bytes = (size_t)c->features * sizeof *mu;
-    memcpy(c->stat[NORM_mu], mu, bytes);
-    memcpy(c->stat[NORM_sigma2], sigma2, bytes);
-    if (c->rows->mode == NORM_RUNNING) {
-        batch_divide(c, k, mu, sigma2);
-    } else {
-        sr_status status = batch_statistics(c, k, x);
-        if (status != SR_OK) return status;
-        batch_divide(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
-        batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
-        batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B], bessel(c, k->n));
-    }
-    batch_normalise(c, k, x, y);
-    return SR_OK;
+    sr_status status = batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2],
+                                         c->options->param[PARAM_UNBIASED] != 0);
+    if (status == SR_OK) batch_normalise(c, k, x, y);
+    return status;
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {

@@ -125,20 +125,10 @@ static void keep_lambda(const norm_call *c, const batch_kept *k) {
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2];
-    size_t bytes = (size_t)c->features * sizeof *mu;
-    memcpy(c->stat[NORM_mu], mu, bytes);
-    memcpy(c->stat[NORM_sigma2], sigma2, bytes);
-    if (c->rows->mode == NORM_RUNNING) {
-        batch_divide(c, k, mu, sigma2);
-    } else {
-        sr_status status = batch_statistics(c, k, x);
-        if (status != SR_OK) return status;
-        batch_divide(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
-        batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
-        batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B], 1);
-        keep_lambda(c, k);
-    }
+    sr_status status =
+        batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2], false);
+    if (status != SR_OK) return status;
+    keep_lambda(c, k);
     write_output(c, k, x, y);
     return SR_OK;
 }
