@@ -1,5 +1,6 @@
 /* cmd_recover.c -- statrec recover BROKEN -o NEW: what is readable, in a new file. */
 #include <stddef.h>
+#include <string.h>
 
 #include "commands.h"
 #include "statnet/diagnose.h"
@@ -68,7 +69,7 @@ int cmd_recover(const tool *t) {
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
     if (sr_run_recover_telling(t->argv[2], values.output, values.force, values.up_to_step, &count,
                                print_lost, NULL, &why) != SR_OK) {
-        if (why.status == SR_FORMAT) why.hint[0] = 0; /* it says to recover */
+        if (strstr(why.hint, "`statrec recover`")) why.hint[0] = 0; /* that is this */
         return tool_report(t, &why);
     }
     diagnose_warn_mended(t, 1, t->argv + 2);
