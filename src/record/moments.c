@@ -23,153 +23,131 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ROWS rows of at most TILE features, or PAIRS of gradients and inputs, or RUN values of one feature
- * are taken at once. */
-enum { ROWS = 16, PAIRS = 8, TILE = 512, RUN = 2048, LANES = 8 };
+#include "elements.h"
 
-static double add_lanes(const double lane[LANES]) {
-    double sum = 0;
-    for (int i = 0; i < LANES; i++) sum += lane[i];
-    return sum;
+/* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one feature
+ * are taken at once; rows are asked for when as many bytes are still before them. */
+enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384 };
+
+/* Where the backward pass adds: sum g, sum g (x - center), sum g^2, each [channels]. */
+typedef struct gradient_sums {
+    double *g, *gc, *gg;
+} gradient_sums;
+
+/* Rows of gradients and of inputs, and those that come later. */
+typedef struct row_pairs {
+    const void *g[PAIRS], *x[PAIRS], *g_later[PAIRS], *x_later[PAIRS];
+} row_pairs;
+
+/* What is done with elements of one type. */
+typedef struct kernels {
+    size_t size; /* of an element */
+    void (*read)(const void *x, int64_t n, double *to);
+    void (*merge_rows)(const void *const *rows, const void *const *later, int n, int64_t width,
+                       double share, double *mean, double *m2);
+    void (*add_pairs)(const row_pairs *rows, int n, int64_t width, const double *center,
+                      gradient_sums to);
+    void (*sum_values)(const void *x, int64_t n, double pivot, double *sum, double *square);
+    void (*sum_gradients)(const void *g, const void *x, int64_t n, double center, double sums[3]);
+    int64_t (*keep_valid)(const void *x, int64_t n, const uint8_t *valid, void *kept);
+} kernels;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
 }
 
 #define ELEMENT float
 #define NAME(x) x##_float
 #include "moments_kernels.h"
-#undef ELEMENT
-#undef NAME
 #define ELEMENT double
 #define NAME(x) x##_double
 #include "moments_kernels.h"
-#undef ELEMENT
-#undef NAME
+#define ELEMENT uint16_t
+#define NAME(x) x##_bfloat16
+#include "moments_kernels.h"
+#define ELEMENT uint16_t
+#define NAME(x) x##_half
+#include "moments_kernels.h"
 
-/* -- elements -------------------------------------------------------------------------------- */
-
-static float from_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+static const kernels *kernels_of(sr_element element) {
+    static const kernels *const of[] = {
+        [SR_FLOAT32] = &kernels_float,
+        [SR_FLOAT64] = &kernels_double,
+        [SR_BFLOAT16] = &kernels_bfloat16,
+        [SR_FLOAT16] = &kernels_half,
+    };
+    return of[element];
 }
 
-/* The exponent's bias grows from 15 to 127 by a multiplication, which also makes subnormal numbers
- * right; all ones stay all ones. */
-static float from_half(uint16_t h) {
-    const uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;
-    const float value = from_bits(magnitude) * 0x1p112f;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (magnitude >= 0x0f800000u) bits |= 0x7f800000u;
-    return from_bits(bits | sign);
+static const void *element_at(const sr_tensor *t, int64_t i) {
+    return (const char *)t->data + (size_t)i * kernels_of(t->element)->size;
 }
 
-/* Elements at .. at + n - 1 as double (wide) or float: where they are, or converted to scratch. */
-static const void *fetch(const sr_tensor *t, int64_t at, int64_t n, bool wide, void *scratch) {
-    const float *single = t->data;
-    const double *real = t->data;
-    const uint16_t *half = t->data;
-    float *narrow_to = scratch;
-    double *wide_to = scratch;
-    if (t->element == SR_FLOAT64) return real + at;
-    if (t->element == SR_FLOAT32 && !wide) return single + at;
-    for (int64_t i = 0; i < n && wide; i++)
-        wide_to[i] = t->element == SR_FLOAT32    ? single[at + i]
-                     : t->element == SR_BFLOAT16 ? from_bits((uint32_t)half[at + i] << 16)
-                                                 : from_half(half[at + i]);
-    if (wide) return scratch;
-    if (t->element == SR_BFLOAT16)
-        for (int64_t i = 0; i < n; i++) narrow_to[i] = from_bits((uint32_t)half[at + i] << 16);
-    else
-        for (int64_t i = 0; i < n; i++) narrow_to[i] = from_half(half[at + i]);
-    return scratch;
-}
+/* -- features innermost (inner = 1) -------------------------------------------------------------- */
 
-/* The same of those that are valid. */
-static const void *fetch_valid(const sr_tensor *t, int64_t at, int64_t n, bool wide,
-                               const uint8_t *valid, void *scratch) {
-    const void *from = fetch(t, at, n, wide, scratch);
-    const float *single = from;
-    const double *real = from;
-    int64_t kept = 0;
-    if (!valid) return from;
-    for (int64_t i = 0; i < n; i++) {
-        if (!valid[i]) continue;
-        if (wide)
-            ((double *)scratch)[kept++] = real[i];
-        else
-            ((float *)scratch)[kept++] = single[i];
-    }
-    return scratch;
-}
-
-static double value_at(const void *from, bool wide, int64_t i) {
-    return wide ? ((const double *)from)[i] : ((const float *)from)[i];
-}
-
-/* -- features innermost (inner = 1) ---------------------------------------------------------- */
+/* Valid rows in their order, and ahead of them those whose turn comes AHEAD_BYTES later. */
+typedef struct walk {
+    const sr_tensor *t;
+    int most; /* rows at once */
+    int64_t at, later_at, row[ROWS], later[ROWS];
+} walk;
 
 /* The next valid rows from *at on, at most `most`. */
-static int64_t next_rows(const sr_tensor *t, int64_t *at, int64_t most, int64_t *row) {
-    int64_t n = 0;
+static int next_rows(const sr_tensor *t, int64_t *at, int most, int64_t *row) {
+    int n = 0;
     for (; *at < t->outer && n < most; ++*at)
         if (!t->valid || t->valid[*at]) row[n++] = *at;
     return n;
 }
 
-static void fetch_rows(const sr_tensor *t, const int64_t *row, int64_t n, int64_t first,
-                       int64_t width, bool wide, double *scratch, const void **to) {
-    for (int64_t r = 0; r < n; r++)
-        to[r] = fetch(t, row[r] * t->channels + first, width, wide, scratch + r * TILE);
+static walk walk_rows(const sr_tensor *t, int most) {
+    walk w = {.t = t, .most = most};
+    const int64_t bytes = t->channels * (int64_t)kernels_of(t->element)->size;
+    for (int64_t ahead = 0; ahead < AHEAD_BYTES && w.later_at < t->outer; ahead += most * bytes)
+        next_rows(t, &w.later_at, most, w.later);
+    return w;
 }
 
-static void merge_rows(const void **x, int64_t n, int64_t before, int64_t width, bool wide,
-                       double *mean, double *m2) {
-    const double share = 1 / (double)(before + n);
-    for (int64_t k = 0; k < width && before == 0; k++) mean[k] = value_at(x[0], wide, k);
-    if (wide && n == ROWS)
-        merge_block_double((const double *const *)x, width, share, mean, m2);
-    else if (wide)
-        merge_rows_double((const double *const *)x, n, width, share, mean, m2);
-    else if (n == ROWS)
-        merge_block_float((const float *const *)x, width, share, mean, m2);
-    else
-        merge_rows_float((const float *const *)x, n, width, share, mean, m2);
+static int walk_on(walk *w) {
+    const int n = next_rows(w->t, &w->at, w->most, w->row);
+    const int there = next_rows(w->t, &w->later_at, w->most, w->later);
+    for (int r = there; r < n; r++) w->later[r] = w->row[r];
+    return n;
+}
+
+static const void *row_at(const sr_tensor *t, int64_t row, int64_t c) {
+    return element_at(t, row * t->channels + c);
 }
 
 static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) {
-    double scratch[ROWS * TILE];
-    const void *x[ROWS];
-    const bool wide = t->element == SR_FLOAT64;
-    int64_t row[ROWS], n, before = 0;
-    for (int64_t at = 0; (n = next_rows(t, &at, ROWS, row)) > 0; before += n)
-        for (int64_t c = 0; c < t->channels; c += TILE) {
-            const int64_t width = t->channels - c < TILE ? t->channels - c : TILE;
-            fetch_rows(t, row, n, c, width, wide, scratch, x);
-            merge_rows(x, n, before, width, wide, mean + c, m2 + c);
-        }
+    const kernels *kernel = kernels_of(t->element);
+    const void *x[ROWS], *later[ROWS];
+    walk w = walk_rows(t, ROWS);
+    int64_t before = 0;
+    for (int n; (n = walk_on(&w)) > 0; before += n) {
+        for (int r = 0; r < n; r++)
+            x[r] = row_at(t, w.row[r], 0), later[r] = row_at(t, w.later[r], 0);
+        if (before == 0) kernel->read(x[0], t->channels, mean);
+        kernel->merge_rows(x, later, n, t->channels, 1 / (double)(before + n), mean, m2);
+    }
     return before;
 }
 
-/* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
-
-static void sum_values(const void *x, int64_t n, bool wide, double pivot, double *sum,
-                       double *square) {
-    (wide ? sum_values_double(x, n, pivot, sum, square)
-          : sum_values_float(x, n, pivot, sum, square));
-}
+/* -- features outermost or in the middle (inner > 1) --------------------------------------------- */
 
 /* Mean of n values, the first ones of a feature. */
-static double first_mean(const void *x, int64_t n, bool wide) {
-    double sum, square;
-    sum_values(x, n, wide, value_at(x, wide, 0), &sum, &square);
-    return value_at(x, wide, 0) + sum / (double)n;
+static double first_mean(const kernels *kernel, const void *x, int64_t n) {
+    double first, sum, square;
+    kernel->read(x, 1, &first);
+    kernel->sum_values(x, n, first, &sum, &square);
+    return first + sum / (double)n;
 }
 
 /* Merges n values of one feature; share = 1 / (values before + n). */
-static void merge_values(const void *x, int64_t n, double share, bool wide, double *mean,
-                         double *m2) {
+static void merge_values(const kernels *kernel, const void *x, int64_t n, double share,
+                         double *mean, double *m2) {
     double sum, square;
-    sum_values(x, n, wide, *mean, &sum, &square);
+    kernel->sum_values(x, n, *mean, &sum, &square);
     const double step = sum * share;
     *mean += step, *m2 += square - sum * step;
 }
@@ -189,14 +167,22 @@ static run run_of(const sr_tensor *t, int64_t o, int64_t i) {
     return r;
 }
 
+/* The run's valid values of a feature; they are where they were or in scratch. */
+static const void *valid_of(const sr_tensor *t, const run *r, int64_t c, double *scratch) {
+    const void *x = element_at(t, r->at + c * t->inner);
+    if (!r->valid) return x;
+    kernels_of(t->element)->keep_valid(x, r->length, r->valid, scratch);
+    return scratch;
+}
+
 static void merge_run(const sr_tensor *t, const run *r, int64_t before, double *mean, double *m2) {
     double scratch[RUN];
-    const bool wide = t->element == SR_FLOAT64;
+    const kernels *kernel = kernels_of(t->element);
     const double share = 1 / (double)(before + r->n);
     for (int64_t c = 0; c < t->channels && r->n > 0; c++) {
-        const void *x = fetch_valid(t, r->at + c * t->inner, r->length, wide, r->valid, scratch);
-        if (before == 0) mean[c] = first_mean(x, r->n, wide);
-        merge_values(x, r->n, share, wide, mean + c, m2 + c);
+        const void *x = valid_of(t, r, c, scratch);
+        if (before == 0) mean[c] = first_mean(kernel, x, r->n);
+        merge_values(kernel, x, r->n, share, mean + c, m2 + c);
     }
 }
 
@@ -223,62 +209,73 @@ int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *m
     return n;
 }
 
-/* -- backward -------------------------------------------------------------------------------- */
+/* -- backward ------------------------------------------------------------------------------------ */
 
-static void add_rows(const void **g, const void **x, int64_t n, int64_t width, bool wide,
-                     const double *center, double *sum_g, double *sum_gc, double *sum_gg) {
-    const double *const *gd = (const double *const *)g, *const *xd = (const double *const *)x;
-    const float *const *gs = (const float *const *)g, *const *xs = (const float *const *)x;
-    if (wide && n == PAIRS)
-        add_gradient_block_double(gd, xd, width, center, sum_g, sum_gc, sum_gg);
-    else if (wide)
-        add_gradients_double(gd, xd, n, width, center, sum_g, sum_gc, sum_gg);
-    else if (n == PAIRS)
-        add_gradient_block_float(gs, xs, width, center, sum_g, sum_gc, sum_gg);
-    else
-        add_gradients_float(gs, xs, n, width, center, sum_g, sum_gc, sum_gg);
+/* Elements of one type are added as they are stored, those of two as double. */
+typedef struct pair {
+    const sr_tensor *g, *x;
+    bool alike;
+    const kernels *kernel;
+    const double *center;
+    gradient_sums to;
+} pair;
+
+/* n elements of t from x on, as the pair's kernels want them. */
+static const void *as_alike(const pair *p, const sr_tensor *t, const void *x, int64_t n,
+                            double *scratch) {
+    if (p->alike) return x;
+    kernels_of(t->element)->read(x, n, scratch);
+    return scratch;
 }
 
-static void sums_of_columns(const sr_tensor *g, const sr_tensor *x, bool wide, const double *center,
-                            double *sum_g, double *sum_gc, double *sum_gg) {
-    double of_g[PAIRS * TILE], of_x[PAIRS * TILE];
-    const void *gs[PAIRS], *xs[PAIRS];
-    int64_t row[PAIRS], n;
-    for (int64_t at = 0; (n = next_rows(x, &at, PAIRS, row)) > 0;)
-        for (int64_t c = 0; c < x->channels; c += TILE) {
-            const int64_t width = x->channels - c < TILE ? x->channels - c : TILE;
-            fetch_rows(g, row, n, c, width, wide, of_g, gs);
-            fetch_rows(x, row, n, c, width, wide, of_x, xs);
-            add_rows(gs, xs, n, width, wide, center + c, sum_g + c, sum_gc + c, sum_gg + c);
-        }
+static void add_tile(const pair *p, const walk *w, int n, int64_t c, int64_t width) {
+    double of_g[PAIRS][TILE], of_x[PAIRS][TILE];
+    const gradient_sums to = {p->to.g + c, p->to.gc + c, p->to.gg + c};
+    row_pairs rows;
+    for (int r = 0; r < n; r++) {
+        rows.g[r] = as_alike(p, p->g, row_at(p->g, w->row[r], c), width, of_g[r]);
+        rows.x[r] = as_alike(p, p->x, row_at(p->x, w->row[r], c), width, of_x[r]);
+        rows.g_later[r] = row_at(p->g, w->later[r], c);
+        rows.x_later[r] = row_at(p->x, w->later[r], c);
+    }
+    p->kernel->add_pairs(&rows, n, width, p->center + c, to);
 }
 
-static void sums_of_run(const sr_tensor *g, const sr_tensor *x, bool wide, const run *r,
-                        const double *center, double *sum_g, double *sum_gc, double *sum_gg) {
-    double of_g[RUN], of_x[RUN], sums[3];
-    for (int64_t c = 0; c < x->channels; c++) {
-        const int64_t at = r->at + c * x->inner;
-        const void *gs = fetch_valid(g, at, r->length, wide, r->valid, of_g);
-        const void *xs = fetch_valid(x, at, r->length, wide, r->valid, of_x);
-        (wide ? sum_gradients_double(gs, xs, r->n, center[c], sums)
-              : sum_gradients_float(gs, xs, r->n, center[c], sums));
-        sum_g[c] += sums[0], sum_gc[c] += sums[1], sum_gg[c] += sums[2];
+static void sums_of_columns(const pair *p) {
+    walk w = walk_rows(p->x, PAIRS);
+    for (int n; (n = walk_on(&w)) > 0;)
+        for (int64_t c = 0; c < p->x->channels; c += TILE)
+            add_tile(p, &w, n, c, least(p->x->channels - c, TILE));
+}
+
+static void sums_of_run(const pair *p, const run *r) {
+    double of_g[RUN], of_x[RUN], alike_g[RUN], alike_x[RUN], sums[3];
+    for (int64_t c = 0; c < p->x->channels; c++) {
+        const void *g = as_alike(p, p->g, valid_of(p->g, r, c, of_g), r->n, alike_g);
+        const void *x = as_alike(p, p->x, valid_of(p->x, r, c, of_x), r->n, alike_x);
+        p->kernel->sum_gradients(g, x, r->n, p->center[c], sums);
+        p->to.g[c] += sums[0], p->to.gc[c] += sums[1], p->to.gg[c] += sums[2];
     }
 }
 
-static void sums_of_planes(const sr_tensor *g, const sr_tensor *x, bool wide, const double *center,
-                           double *sum_g, double *sum_gc, double *sum_gg) {
-    for (int64_t o = 0; o < x->outer; o++)
-        for (int64_t i = 0; i < x->inner; i += RUN) {
-            const run r = run_of(x, o, i);
-            sums_of_run(g, x, wide, &r, center, sum_g, sum_gc, sum_gg);
+static void sums_of_planes(const pair *p) {
+    for (int64_t o = 0; o < p->x->outer; o++)
+        for (int64_t i = 0; i < p->x->inner; i += RUN) {
+            const run r = run_of(p->x, o, i);
+            sums_of_run(p, &r);
         }
 }
 
 void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
                       double *sum_gc, double *sum_gg) {
     const size_t bytes = (size_t)x->channels * sizeof *sum_g;
-    const bool wide = g->element == SR_FLOAT64 || x->element == SR_FLOAT64;
+    const bool alike = g->element == x->element;
+    const pair p = {.g = g,
+                    .x = x,
+                    .alike = alike,
+                    .kernel = alike ? kernels_of(x->element) : &kernels_double,
+                    .center = center,
+                    .to = {sum_g, sum_gc, sum_gg}};
     memset(sum_g, 0, bytes), memset(sum_gc, 0, bytes), memset(sum_gg, 0, bytes);
-    (x->inner == 1 ? sums_of_columns : sums_of_planes)(g, x, wide, center, sum_g, sum_gc, sum_gg);
+    (x->inner == 1 ? sums_of_columns : sums_of_planes)(&p);
 }
