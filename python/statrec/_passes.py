@@ -32,9 +32,9 @@ def fetch(tensors):
     """The tensors as contiguous doubles on the CPU; one copy for each device that they are on."""
     found, waiting = [None] * len(tensors), {}
     for place, tensor in enumerate(tensors):
-        if tensor.device.type == "cpu":
+        if tensor.is_cpu:
             ready = tensor.dtype == torch.float64 and tensor.is_contiguous()
-            found[place] = tensor.detach() if ready else tensor.detach().double().contiguous()
+            found[place] = tensor if ready else tensor.detach().double().contiguous()
         else:
             waiting.setdefault(tensor.device, []).append(place)
     for device, places in waiting.items():

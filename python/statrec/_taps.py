@@ -95,6 +95,7 @@ def _no_tap():
     return _nothing
 
 
+_is_compiling = torch.compiler.is_compiling
 _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
 
@@ -108,6 +109,34 @@ copy_all = getattr(torch, "_foreach_copy_", None) or (
     lambda to, tensors: [a.copy_(b) for a, b in zip(to, tensors)])
 
 
+class _Stored:
+    """A Pass whose sums and gain are rows of one block that is made once; on the CPU."""
+    __slots__ = ("told", "sums", "gamma", "known", "to")
+
+    def __init__(self, site, width):
+        block = torch.ones(6, width, dtype=torch.float64)
+        *self.sums, self.gamma = block.unbind()
+        self.told = Pass(site, None, self.sums, (0, 0, 0), None, 0, block)
+        self.known, self.to = None, []
+
+    def fill(self, kind, tensors, gamma, counts, serial):
+        """The Pass. tensors: five, of which the last may be None; rows of what is None stay."""
+        told, has_last, has_gamma = self.told, tensors[4] is not None, gamma is not None
+        if (has_last, has_gamma) != self.known:
+            self.known = has_last, has_gamma
+            self.to = self.sums[:4 + has_last] + [self.gamma] * has_gamma
+            told.gamma = self.gamma if has_gamma else None
+        given = [x for x in (*tensors, gamma) if x is not None]
+        if torch.is_grad_enabled():  # create_graph
+            with torch.no_grad():
+                copy_all(self.to, given)
+        else:
+            copy_all(self.to, given)
+        told.kind, told.serial = kind, serial
+        told.rows, told.samples, told.padded = counts
+        return told
+
+
 class Tap:
     """The forward hook of a site, and the passes that it has caught since the last step."""
 
@@ -118,6 +147,7 @@ class Tap:
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
         self.device, self.stored, self.running = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
+        self.last = self.usual = None  # a Call: of this step; one that needs no second look
         self.module = weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -129,7 +159,7 @@ class Tap:
     def detach(self):
         self.handle.remove()
         self.passes.clear()
-        self.leaf = self.mask = self.valid = None
+        self.leaf = self.mask = self.valid = self.last = self.usual = None
 
     def set_mask(self, mask):
         self.mask, self.valid = mask, None if mask is None else mask.valid
@@ -151,10 +181,13 @@ class Tap:
     def __call__(self, module, args, output):
         if not module.training or not torch.is_grad_enabled():
             return None
-        if torch.compiler.is_compiling():
+        if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
         start = time.perf_counter()
         try:
+            if (self.usual is not None and self.mask is None and self.shared.on
+                    and not _saving_hooks() and _nodes.as_usual(self, module, output)):
+                return None
             return self._eager(module, args, output)
         except Exception as error:  # the host's training goes on
             self.shared.fail(error)
@@ -254,28 +287,18 @@ class Tap:
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
-        if tensors[0].device.type == "cpu":
-            told = self._stored(kind, tensors, gamma, counts, serial)
-        else:
+        if self.shared.repeat == "last":
+            self.passes.clear()
+        if not tensors[0].is_cpu:
             *known, last = tensors
             known.append(torch.zeros_like(known[0]) if last is None else last)
-            told = Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
-                        None if gamma is None else gamma.detach().clone(), serial)
-        self.arrived(told)
-
-    def _stored(self, kind, tensors, gamma, counts, serial):
-        place = 0 if self.shared.repeat == "last" else len(self.passes)
-        while len(self.stored) <= place:
-            block = torch.ones(6, self.width, dtype=torch.float64)
-            self.stored.append((block, block.unbind()))
-        block, rows = self.stored[place]
-        to, tensors = list(rows), [*tensors, gamma]
-        for row in (5, 4):
-            if tensors[row] is None:
-                del to[row], tensors[row]
-        copy_all(to, tensors)
-        return Pass(self.site, kind, rows[:5], counts, None if gamma is None else rows[5], serial,
-                    block)
+            self.passes.append(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
+                                    None if gamma is None else gamma.detach().clone(), serial))
+            return
+        place = len(self.passes)
+        if place == len(self.stored):
+            self.stored.append(_Stored(self.site, self.width))
+        self.passes.append(self.stored[place].fill(kind, tensors, gamma, counts, serial))
 
     def arrived(self, caught):
         """A backward pass came."""

@@ -213,15 +213,16 @@ class Watch:
         """HostPasses, the numbers as floats, running statistics [2, width] by site."""
         tensors = [value.detach().reshape(()) for value in numbers if torch.is_tensor(value)]
         kept = self._running if passes else {}
+        away = {site: values for site, values in kept.items() if not values.is_cpu}
         try:
-            hosts, got = _passes.to_host(passes, [*tensors, *kept.values()], scale)
+            hosts, got = _passes.to_host(passes, [*tensors, *away.values()], scale)
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
             return [], [_NAN] * len(numbers), {}
         values = iter(got[:len(tensors)])
         numbers = [float(next(values)) if torch.is_tensor(value) else _number(value)
                    for value in numbers]
-        return hosts, numbers, dict(zip(kept, got[len(tensors):]))
+        return hosts, numbers, {**kept, **dict(zip(away, got[len(tensors):]))}
 
     def _next(self):
         """Everything as it has to be before the next forward pass."""

@@ -132,6 +132,10 @@ class Exact(NodeCase):
         self.close_to(merged(run.recorder.passes("norm")), joined(want), 4e-6)
         one, = self.one_step(model, batch, weight).recorder.passes("norm")
         self.close_to(one, reference(*want[-1]), 4e-6)
+        run = self.one_step(model, batch, weight, gradient_norms=False)
+        one, = run.recorder.passes("norm")
+        wanted = reference(*want[-1])
+        self.close_to({**one, "sum_gg": wanted["sum_gg"]}, wanted, 4e-6)
 
     def test_several_sites(self):
         """Each site its own eps, width and gain, in the one block that is handed over."""
@@ -158,13 +162,19 @@ class Exact(NodeCase):
     def test_checkpointing(self):
         model, batch, weight = Net(nn.BatchNorm1d(6)), torch.randn(40, 6), torch.randn(40, 6)
         (x, g), = truth(model, batch, weight)
+        model.register_forward_pre_hook(lambda *_: self.calls.append(self.calls.pop() + 1))
         for reentrant in (False, True):
             with fake_watch(model, repeat="merge") as run:
-                y = checkpoint(model, batch.clone().requires_grad_(), use_reentrant=reentrant)
-                (y * weight).mean().backward()
-                run.step()
-            one, = run.recorder.passes("norm")
-            self.close_to(one, reference(x, g), 4e-6)
+                self.calls = []
+                for plain in (False, True, True, False):
+                    self.calls.append(0)
+                    y = (model(batch) if plain else
+                         checkpoint(model, batch.clone().requires_grad_(), use_reentrant=reentrant))
+                    (y * weight).mean().backward()
+                    run.step()
+                    one, = run.recorder.passes("norm")
+                    self.close_to(one, reference(x, g), 4e-6)
+                self.assertEqual(self.calls, [2, 1, 1, 2])  # nothing is made once more for us
 
     def test_twice_backward_counts_once(self):
         model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)
@@ -216,12 +226,14 @@ class NotByNode(NodeCase):
     def test_mask(self):
         model, batch, weight = Net(nn.BatchNorm1d(6)), torch.randn(40, 6), torch.randn(40, 6)
         (x, g), = truth(model, batch, weight)
-        valid = torch.arange(40) % 3 > 0
+        valid, every = torch.arange(40) % 3 > 0, slice(None)
         with fake_watch(model) as run:
-            run.mask(valid)
-            (model(batch) * weight).mean().backward()
-            run.step()
-        self.close_to(run.recorder.passes("norm")[0], reference(x[valid], g[valid]))
+            for counted in (every, every, valid, every):
+                run.mask(None if counted is every else counted)
+                (model(batch) * weight).mean().backward()
+                run.step()
+                self.close_to(run.recorder.passes("norm")[0], reference(x[counted], g[counted]),
+                              4e-6)
 
     def test_frozen_while_it_is_watched(self):
         model, batch, weight = Net(nn.BatchNorm1d(6)), torch.randn(40, 6), torch.randn(40, 6)
@@ -251,6 +263,17 @@ class NotByNode(NodeCase):
             with self.assertWarnsRegex(RuntimeWarning, "gradients of its weight and bias"):
                 run.step()
         self.assertEqual(run.recorder.passes("norm"), [])
+
+
+    def test_gain_is_taken_away(self):
+        model, batch, weight = Net(nn.BatchNorm1d(6)), torch.randn(40, 6), torch.randn(40, 6)
+        with fake_watch(model) as run:
+            for gain in (model.norm.weight, None):
+                model.norm.weight = gain
+                (model(batch) * weight).mean().backward()
+                run.step()
+                one, = run.recorder.passes("norm")
+                self.assertEqual(one["gamma"] is None, gain is None)
 
 
 class Trust(NodeCase):
@@ -317,6 +340,64 @@ class Trust(NodeCase):
                                  torch.randn(64, 6))
         self.assertEqual(looked, [1, 2])
         self.assertTrue(all(v != v for v in run.recorder.passes("norm", 0)[0]["mean"]))
+
+
+class Usual(NodeCase):
+    """After a trusted step a pass that looks the same is taken as it is; whatever differs is seen."""
+
+    def taken(self, norm, batch, change, later=None, tolerance=4e-6):
+        """How often a pass was looked at in a step of batch, and in one of later after change."""
+        model, looked, whole = Net(norm), [], _nodes.caught
+        later = batch if later is None else later
+        self.patch(_nodes, "caught", lambda *args: (looked.append(1), whole(*args))[1])
+        with fake_watch(model) as run:
+            for step, x in enumerate((batch, batch, later)):
+                if step == 2:
+                    change(model)
+                    x = x.to(model.norm.running_mean.dtype)
+                weight = torch.randn(x.shape).to(x.dtype)
+                (told, g), = truth(model, x, weight)
+                looked.clear()
+                (model(x) * weight).mean().backward()
+                run.step()
+                one, = run.recorder.passes("norm")
+                self.close_to(one, reference(told, g), tolerance)
+                self.same(one["gamma"], model.norm.weight.detach().double().tolist())
+                self.assertEqual(len(looked), 0 if step == 1 else (1 if step == 0 else len(looked)))
+        return len(looked)
+
+    def same(self, found, wanted):
+        self.assertEqual([float(v) for v in found], wanted)
+
+    def test_nothing_changes(self):
+        for norm, shape in ((nn.BatchNorm1d(6), (40, 6)), (nn.BatchNorm2d(6), (5, 6, 4, 3))):
+            self.assertEqual(self.taken(norm, torch.randn(shape), lambda model: None), 0)
+
+    def test_shape(self):
+        self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6), lambda model: None,
+                                    torch.randn(24, 6)), 1)
+
+    def test_memory_format(self):
+        """Planes are summed otherwise than rows: channels last, and too many rows for that."""
+        batch = torch.randn(12, 6, 28, 28)
+        self.assertEqual(self.taken(nn.BatchNorm2d(6), batch, lambda model: None,
+                                    batch.contiguous(memory_format=torch.channels_last)), 1)
+        self.assertEqual(set(self.read), {(9408, 6)})
+
+    def test_parameters(self):
+        def replace(name):
+            def change(model):
+                setattr(model.norm, name, nn.Parameter(torch.full((6,), 0.75)))
+            return change
+
+        def freeze(model):
+            model.norm.bias.requires_grad_(False)
+        for change in (replace("weight"), replace("bias"), freeze):
+            self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6), change), 1)
+
+    def test_type(self):
+        self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6),
+                                    lambda model: model.double()), 1)
 
 
 class NoTrace(NodeCase):
