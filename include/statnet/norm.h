@@ -294,6 +294,7 @@ struct norm_site {
     void *watcher_context;
     bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
     bool watch_frozen;    /* the forward watcher is called in NORM_BATCH too */
+    bool never_running;   /* NORM_RUNNING calls are NORM_BATCH ones here */
     bool want_rows;
     bool want_input;     /* watchers look at x and dx even behind a layer scale */
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
@@ -311,6 +312,8 @@ void norm_site_free(norm_site *s);
  * sum_gx are then those of xhat = (x - mu_B)/sqrt(sigma2_B + eps). alpha: for running values of a
  * method that has none. */
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
+/* Whether evaluation takes running values, so that NORM_RUNNING and NORM_BATCH differ. */
+bool norm_site_has_running(const norm_site *s);
 /* The method whose batch statistics the observer takes: its defaults hold where a site's own has
  * none. */
 const norm_method *norm_observer(void);

@@ -17,7 +17,7 @@ typedef struct evaluate_values {
     decode_values decode; /* first: DECODE_ROWS */
     option_text split, data_dir, testpref, bleu, predictions;
     int64_t threads, batches, bootstrap;
-    bool batch, tid, quiet, force;
+    bool batch, each_site, tid, quiet, force;
 } evaluate_values;
 
 #define AT(field) offsetof(evaluate_values, field)
@@ -25,6 +25,9 @@ static const option evaluate_rows[] = {
     CHOICE_OPTION(NULL, "split", AT(split), "valid", "valid|test|train", "what is evaluated"),
     FLAG_OPTION(NULL, "batch-statistics", AT(batch), "no",
                 "a second time with the statistics of each batch instead of the running ones"),
+    FLAG_OPTION(NULL, "each-site", AT(each_site), "no",
+                "once for every site that has running statistics, with those of each batch at this "
+                "site alone: a gap between the two comes from the first site that closes it"),
     FLAG_OPTION(NULL, "tid", AT(tid), "no",
                 "train-inference discrepancy of every site that has one, over training batches"),
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
@@ -148,21 +151,61 @@ static void print_result(const trained *t, data_split split, const task_sums *su
     printf("# %s\n", text);
 }
 
-static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of_batch,
-                               sr_failure *why) {
-    task_sums sum;
-    double value[TASK_METRICS];
+static sr_status measure(trained *t, data_split split, norm_mode mode, task_sums *sum,
+                         double value[TASK_METRICS], sr_failure *why) {
+    sr_status status =
+        task_evaluate(t->task, &t->task_options, t->model, t->tape, t->data, split, mode, sum, why);
+    if (status == SR_OK) t->task->measure(sum, value);
+    return status;
+}
+
+/* site: NULL where all have the same statistics. */
+static void print_values(const trained *t, tsv *table, data_split split, const char *site,
+                         bool of_batch, const double value[TASK_METRICS]) {
+    char definition[sizeof(train_metric){0}.definition + 32];
     train_metric m;
-    sr_status status = task_evaluate(t->task, &t->task_options, t->model, t->tape, t->data, split,
-                                     of_batch ? NORM_BATCH : NORM_RUNNING, &sum, why);
-    if (status != SR_OK) return status;
-    t->task->measure(&sum, value);
     for (int i = 0; i < task_metrics(t->task); i++) {
         train_metric_make(t->task, i, split, of_batch, &m);
-        print_row(table, m.name, "-", value[i], m.unit, m.definition);
+        snprintf(definition, sizeof definition, "%s%s", m.definition,
+                 site ? " at this site alone" : "");
+        print_row(table, m.name, site ? site : "-", value[i], m.unit, definition);
     }
+}
+
+/* Running or batch statistics everywhere. */
+static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of_batch,
+                               double value[TASK_METRICS], sr_failure *why) {
+    task_sums sum;
+    const norm_mode mode = of_batch ? NORM_BATCH : NORM_RUNNING;
+    sr_status status = measure(t, split, mode, &sum, value, why);
+    if (status != SR_OK) return status;
+    print_values(t, table, split, NULL, of_batch, value);
     if (!of_batch) print_result(t, split, &sum);
     return SR_OK;
+}
+
+/* Batch statistics at one site after another, all others keep their running ones. of_running,
+ * of_batch: the metrics with the same statistics everywhere. */
+static sr_status print_each_site(trained *t, tsv *table, data_split split,
+                                 const double of_running[TASK_METRICS],
+                                 const double of_batch[TASK_METRICS], sr_failure *why) {
+    double value[TASK_METRICS];
+    task_sums sum;
+    sr_status status = SR_OK;
+    for (int i = 0; i < t->model->sites && status == SR_OK && !tool_signal(); i++) {
+        norm_site *site = t->model->site[i];
+        if (!norm_site_has_running(site)) continue;
+        site->never_running = true;
+        status = measure(t, split, NORM_RUNNING, &sum, value, why);
+        site->never_running = false;
+        if (status != SR_OK) return status;
+        print_values(t, table, split, site->name, true, value);
+        print_row(table, "gap_share", site->name,
+                  (of_running[0] - value[0]) / (of_running[0] - of_batch[0]), "1",
+                  "(running - this site's)/(running - every site's), of the first metric; the "
+                  "shares of all sites need not add up to 1");
+    }
+    return status;
 }
 
 /* The score as a row, its line and interval as `#` lines. */
@@ -257,9 +300,15 @@ static sr_status open_all(const tool *from, const evaluate_values *v, trained *t
 static sr_status print_all(const tool *from, const char *command, const evaluate_values *v,
                            trained *t, data_split split, sr_failure *why) {
     tsv table;
+    double of_running[TASK_METRICS], of_batch[TASK_METRICS];
     begin_table(&table, from, command, t);
-    sr_status status = print_metrics(t, &table, split, false, why);
-    if (status == SR_OK && v->batch) status = print_metrics(t, &table, split, true, why);
+    sr_status status = print_metrics(t, &table, split, false, of_running, why);
+    if (status == SR_OK && (v->batch || v->each_site))
+        status = print_metrics(t, &table, split, true, of_batch, why);
+    if (status == SR_OK && v->each_site) {
+        tool_catch_signals();
+        status = print_each_site(t, &table, split, of_running, of_batch, why);
+    }
     if (status == SR_OK) status = print_decoded(t, &table, split, why);
     if (status == SR_OK && writes(v, t, split)) status = print_bleu(from, v, t, &table, split, why);
     return status == SR_OK && v->tid ? print_tid(t, &table, v->batches, why) : status;

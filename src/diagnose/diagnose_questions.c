@@ -25,7 +25,8 @@ const question diagnose_questions[] = {
      "TID: Wang, Wu and Huang, NeurIPS 2022, section 3; limits own",
      "RBN (--norm rbn, lambda by --rbn-lambda-mean and --rbn-lambda-std), PN (--norm pn+ls), more "
      "rows in a "
-     "batch, running statistics made anew (statrec average --recompute-stats), " OTHER_NORM,
+     "batch, running statistics made anew (statrec average --recompute-stats), site by site "
+     "(statrec evaluate --each-site), " OTHER_NORM,
      "statplot tid", look_inference, false},
     {"outliers", "Outliers in time", "Do single batches stray far from the running statistics?",
      "dist_mu, dist_sigma2, dist_psi2",

@@ -278,11 +278,25 @@ static sr_status check_input(const norm_site *s, tape *t, const tensor *x, const
     return SR_USAGE;
 }
 
+bool norm_site_has_running(const norm_site *s) {
+    return s->method->vectors & (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2));
+}
+
+/* The same rows, with the statistics of the batch where they would be the running ones. */
+static const norm_rows *rows_of_batch(tape *t, const norm_rows *rows) {
+    norm_rows *own = tape_alloc(t, sizeof *own);
+    if (!own) return NULL;
+    *own = *rows;
+    if (own->mode == NORM_RUNNING) own->mode = NORM_BATCH;
+    return own;
+}
+
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (!x || check_input(s, t, x, rows) != SR_OK) return NULL;
     applied *a = tape_alloc(t, sizeof *a);
     tensor *y = a ? tape_like(t, x) : NULL;
-    if (!y) return NULL;
+    if (y && s->never_running) rows = rows_of_batch(t, rows);
+    if (!y || !rows) return NULL;
     *a = (applied){0};
     sr_status status = make_call(a, s, t, rows);
     if (status == SR_OK) status = run_forward(a, x, y->value);

@@ -37,7 +37,7 @@ static void close_trained(trained *t) {
     free(t);
 }
 
-static const norm_site *site_of(const trained *t, const char *name) {
+static norm_site *site_of(const trained *t, const char *name) {
     for (int i = 0; i < t->model->sites; i++)
         if (!strcmp(t->model->site[i]->name, name)) return t->model->site[i];
     fail_msg("no site %s", name);
@@ -69,6 +69,40 @@ static void same_as_run(void **state) {
     trained *t = open_trained("small.h5");
     assert_int_equal(t->updates, r.updates);
     assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == r.last.value[0]);
+    close_trained(t);
+}
+
+/* Loss with batch statistics at site i alone; at every site: -1. */
+static double loss_without_running(trained *t, int i) {
+    for (int k = 0; k < t->model->sites; k++) t->model->site[k]->never_running = i < 0 || k == i;
+    const double loss = evaluate(t, SPLIT_VALID, NORM_RUNNING);
+    for (int k = 0; k < t->model->sites; k++) t->model->site[k]->never_running = false;
+    return loss;
+}
+
+/* The site whose running values were spoilt is the first one whose batch statistics mend the loss
+ * (those of sites behind it take the shift out again); batch statistics at every site are those of
+ * NORM_BATCH. */
+static void spoilt_site_is_found(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "3", "--checkpoint-every", "end", NULL};
+    train(args);
+    trained *t = open_trained("small.h5");
+    const double of_batch = evaluate(t, SPLIT_VALID, NORM_BATCH);
+    const double running = evaluate(t, SPLIT_VALID, NORM_RUNNING);
+    assert_true(loss_without_running(t, -1) == of_batch);
+    assert_true(running != of_batch);
+    norm_site *spoilt = site_of(t, "encoder.0.norm2");
+    for (int64_t k = 0; k < spoilt->features; k++) spoilt->state[0][k] += k % 2 ? 9 : -9;
+    const double bad = evaluate(t, SPLIT_VALID, NORM_RUNNING);
+    assert_true(bad > running + 0.1);
+    assert_true(spoilt->depth > 0);
+    for (int i = 0; i <= spoilt->depth; i++) {
+        const double mended = (bad - loss_without_running(t, i)) / (bad - running);
+        if (i == spoilt->depth ? mended < 0.5 : mended > 0.5)
+            fail_msg("%s mends %g", t->model->site[i]->name, mended);
+    }
+    assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == bad);
     close_trained(t);
 }
 
@@ -265,12 +299,10 @@ static void refused_archives(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_run),
-                                       cmocka_unit_test(mean_of_three),
-                                       cmocka_unit_test(recomputed_from_one_batch),
-                                       cmocka_unit_test(recomputed_as_mean),
-                                       cmocka_unit_test(through_npz),
-                                       cmocka_unit_test(digest_of_everything),
-                                       cmocka_unit_test(refused_archives)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_as_run),          cmocka_unit_test(spoilt_site_is_found),
+        cmocka_unit_test(mean_of_three),        cmocka_unit_test(recomputed_from_one_batch),
+        cmocka_unit_test(recomputed_as_mean),   cmocka_unit_test(through_npz),
+        cmocka_unit_test(digest_of_everything), cmocka_unit_test(refused_archives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
