@@ -23,8 +23,9 @@ A table in the document stands between two lines, which stay:
     <!-- study: end -->
 
 value: a column of stat-table; the mean over what is neither in rows nor in columns (seeds), with its
-95 % interval by Student's t. digits=N behind the point (3). norm=ln,bn: only these. A cell with fewer runs
-than others says how many. Tables of which no run exists stay as they are, and are named.
+95 % interval by Student's t. digits=N behind the point (3). norm=ln,bn: only these. against=ln: differences
+from the run whose rows= is ln and that is like it otherwise, seed too. A cell with fewer runs than others says
+how many. Tables of which no run exists stay as they are, and are named.
 
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
@@ -214,9 +215,11 @@ class Table:
         given = dict(word.partition("=")[::2] for word in words[1:])
         self.rows, self.columns = given.pop("rows", None), given.pop("columns", None)
         self.value, self.digits = given.pop("value", None), given.pop("digits", "3")
+        self.against = given.pop("against", None)
         self.only = {key: value.split(",") for key, value in given.items()}
         if not self.rows or not self.value or not self.digits.isdigit():
-            stop(f"{where}: rows=OPTION value=COLUMN [columns=OPTION] [digits=N] is wanted")
+            stop(f"{where}: rows=OPTION value=COLUMN [columns=OPTION] [against=LABEL] [digits=N] is "
+                 "wanted")
 
     def _runs(self, experiment):
         options = {options[0] for options, _ in experiment.factors}
@@ -240,21 +243,36 @@ class Table:
             stop(f"{self.where}: stat-table has no column {self.value!r}")
         return self._drawn(runs, found, meaning[self.value])
 
+    def _numbers(self, runs, found):
+        """{name: number of its cell}, of the runs that have one."""
+        numbers = {name: number_in(row, self.value) for name, row in found.items()}
+        if not self.against:
+            return numbers
+        name_of = {tuple(labels.items()): name for name, labels in runs}
+        if self.against not in (labels[self.rows] for _, labels in runs):
+            stop(f"{self.where}: {self.rows} is never {self.against!r}")
+        pairs = [(name, name_of[tuple({**labels, self.rows: self.against}.items())])
+                 for name, labels in runs if labels[self.rows] != self.against]
+        return {name: None if None in (numbers[name], numbers[other]) else numbers[name] - numbers[other]
+                for name, other in pairs if name in numbers and other in numbers}
+
     def _drawn(self, runs, found, meaning):
-        cells, rows, columns = {}, [], []
+        cells, rows, columns, numbers = {}, [], [], self._numbers(runs, found)
         for name, told in runs:
             place = told[self.rows], told.get(self.columns, self.value)
-            rows += [place[0]] * (place[0] not in rows)
+            rows += [place[0]] * (place[0] not in rows and place[0] != self.against)
             columns += [place[1]] * (place[1] not in columns)
-            if name in found:
-                cells.setdefault(place, []).append(number_in(found[name], self.value))
-        usual = max(len(values) for values in cells.values())
+            if name in numbers:
+                cells.setdefault(place, []).append(numbers[name])
+        usual = max(map(len, cells.values()), default=1)
         digits = int(self.digits)
         head = [self.rows if not self.columns else f"{self.rows} \\ {self.columns}", *columns]
         lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for row in rows:
             texts = [cell(cells.get((row, column), []), digits, usual) for column in columns]
             lines.append("| " + " | ".join([row, *texts]) + " |")
+        if self.against:
+            meaning += f", less that of {self.against} with the same seed"
         over = f"; mean of {usual} runs and its 95 % interval (Student)" if usual > 1 else "; one run each"
         return [*lines, "", f"`{self.value}`: {meaning}{over}. {len(found)} of {len(runs)} runs of "
                 f"`sample_runs/study/{self.experiment}.conf`.", ""]
