@@ -313,9 +313,11 @@ sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATR
 
 study: all ## run the reproduction study (sample_runs/study, half a day) into study/, STUDY=NAMES: only these; goes on where it was stopped
 	$(Q)sample_runs/study.py run --bin $(BUILD)/bin $(STUDY)
+study-plan: all ## what study would run, and how long that takes
+	$(Q)sample_runs/study.py plan --bin $(BUILD)/bin $(STUDY)
 study-report: all ## write the tables of the study's runs into docs/reproduction.md
 	$(Q)sample_runs/study.py report --bin $(BUILD)/bin
-.PHONY: study study-report
+.PHONY: study study-plan study-report
 
 demo: ## install what is missing, build, train both demo models, draw fig2 and fig3 into demo/
 	$(Q)sh tests/install_packages.sh build
