@@ -133,7 +133,10 @@ static void cores_that_slurm_gave(void **state) {
              cores > 1 ? "that Slurm gave on its host" : "of its host");
     assert_string_equal(text, wanted);
     setenv("SLURM_CPUS_ON_NODE", "100000", 1); /* not more than there are */
+    k->neighbours = 1;
     assert_true(ranks_threads(k, 0) <= cores);
+    assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
+    assert_null(strstr(text, "100000"));
     ranks_close(k, NULL);
     without_launcher(state);
 }
