@@ -1,8 +1,8 @@
 #!/bin/sh
 # shellcheck disable=SC2086,SC2046,SC2015,SC2317,SC2043 # lists of words; tests are chains, called by name
 # usage: run_mpi.sh BUILDDIR [NAME...]
-# Trains in 1 to 4 processes under mpirun with the statrec of BUILDDIR, which was built with MPI=1. Each
-# test is a function test_NAME below; whatever waits longer than a minute has hung, and fails. mpirun
+# Trains in 1 to 4 processes under mpirun, and under srun where there is one, with the statrec of BUILDDIR,
+# which was built with MPI=1. Each
 # refuses root unless it is told otherwise, which is done here: in a machine of one user's own.
 [ $# -ge 1 ] || { echo "usage: run_mpi.sh BUILDDIR [NAME...]" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
@@ -111,7 +111,7 @@ test_sync_ln_observed() {
 pid_of_rank() {
     for p in $(pgrep -f "train.* $1\$"); do
         tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null |
-            grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2" && [ "$(readlink "/proc/$p/exe")" = "$BIN/statrec" ] && echo "$p"
+            grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK|PMIX_RANK)=$2" && [ "$(readlink "/proc/$p/exe")" = "$BIN/statrec" ] && echo "$p"
     done
 }
 # wait_for_updates FILE N
@@ -231,7 +231,63 @@ test_binding() {
     timeout -k 5 $limit mpirun --oversubscribe -n 1 --bind-to core true >/dev/null 2>&1 ||
         { echo "skip: nothing can be bound here"; return 77; }
     timeout -k 5 $limit mpirun --oversubscribe -n 2 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
-    says "2 threads on 1 core: it is bound to it; mpirun --bind-to none"
+    says "2 threads on 1 core: it is bound to it; mpirun --bind-to none" || return 1
+    timeout -k 5 $limit mpirun -n 1 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
+    says "2 threads on 1 core: it is bound to it; mpirun --bind-to none" || return 1
+    timeout -k 5 $limit mpirun -n 1 --bind-to none sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
+    [ ! -s err ] || { cat err; return 1; }
+}
+
+# -- srun, where a Slurm answers that has two tasks for us
+
+# tasks N OPTION... COMMAND...: so many processes of it, more than cores if need be.
+tasks() {
+    count=$1
+    shift
+    timeout -k 5 "$limit" srun --quiet --overcommit --immediate=20 -N 1 -n "$count" "$@" >out 2>err
+    status=$?
+    [ $status -ne 124 ] || echo "$count tasks hang: $*"
+    return $status
+}
+slurm_is_here() {
+    timeout 10 sinfo -h >/dev/null 2>&1 || { echo "skip: no Slurm answers"; return 77; }
+    tasks 2 true || { echo "skip: srun starts nothing: $(cat err)"; return 77; }
+}
+slurm_has_pmix() {
+    slurm_is_here || return 77
+    [ $openmpi = yes ] && srun --mpi=list 2>&1 | grep -q pmix || { echo "skip: no srun --mpi=pmix for this MPI"; return 77; }
+}
+test_srun() {
+    slurm_has_pmix || return 77
+    $pairs $short --norm bn --shares 4 -o one.h5 >one && ranks 2 $pairs $short --norm bn --shares 4 -o run.h5 || return 1
+    for n in 1 2 3; do
+        tasks $n --mpi=pmix $pairs $short --norm bn --shares 4 -o many.h5 || { cat err; return 1; }
+        same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 && $compare run.h5 many.h5 || return 1
+    done
+    tasks 2 --mpi=pmix $pairs $short --norm bn --sync-norm --observe batch -o many.h5 || return 1
+    $pairs $short --norm bn --observe batch -o one.h5 >one && $compare one.h5 many.h5 1e-3 || return 1
+    tasks 2 --mpi=pmix env OMPI_MCA_mpi_show_mca_params=enviro $pairs $short -o x.h5
+    cat out err | grep -q 'mpi_yield_when_idle=' || { echo "Open MPI spins"; cat err; return 1; }
+}
+test_srun_killed_rank() {
+    slurm_has_pmix || return 77
+    $pairs $long --shares 4 -o one.h5 >one || return 1
+    tasks 2 --mpi=pmix $pairs $long --shares 4 -o many.h5 &
+    wait_for_updates many.h5 30 || return 1
+    victim=$(pid_of_rank many.h5 1)
+    kill -9 "$victim" && ! wait $! || return 1
+    says "rank 1 (process $victim) is gone" || return 1
+    statrec info many.h5 | grep -q "^reason *rank 1 (process $victim) is gone" || return 1
+    tasks 2 --mpi=pmix statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
+}
+# Each task would take itself for the only one and write the file.
+test_srun_alone() {
+    slurm_is_here || return 77
+    ! tasks 2 --mpi=none $pairs $short -o x.h5 || return 1
+    says "srun started 2 processes, MPI knows of this one alone" && says "srun --mpi=pmix" || return 1
+    [ ! -e x.h5 ] && [ ! -e x.h5.part ] || return 1
+    [ "$(grep -c 'srun started' err)" -eq 1 ] || { echo "said by every task"; return 1; }
+    tasks 1 --mpi=none $pairs $short -o x.h5
 }
 
 passed=0 failed=0 skipped=0

@@ -34,10 +34,10 @@ int ranks_rank(const ranks *k);
 int ranks_count(const ranks *k);
 /* "4 ranks on 2 hosts, Open MPI v4.1.4"; "1 rank". */
 const char *ranks_describe(const ranks *k);
-/* Threads of this rank: what is wanted, or with 0 its part of the host's cores. */
+/* Threads of this rank: what is wanted, or with 0 its part of the host's cores, as far as Slurm gave them. */
 int ranks_threads(const ranks *k, int wanted);
 /* (all) text: what is wrong with the cores of the first rank that has too many threads for them or leaves
- * some idle, "" where all is well. */
+ * some idle, "" where all is well, or nobody but the user started this process. */
 enum { RANKS_TEXT = 256 };
 sr_status ranks_look_at_cores(ranks *k, int threads, char text[RANKS_TEXT], sr_failure *why);
 /* Number that a launcher gave this process, before MPI is asked; 0 without a launcher. */

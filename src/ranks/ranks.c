@@ -8,42 +8,19 @@
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
-int ranks_launched(const char **name) {
-    static const struct {
-        const char *variable, *name;
-    } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "mpirun"},
-                     {"PMI_SIZE", "mpirun"},
-                     {"SLURM_STEP_NUM_TASKS", "srun"}};
-    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
-        const char *text = getenv(launchers[i].variable);
-        const int count = text ? atoi(text) : 0;
-        *name = launchers[i].name;
-        if (count > 1) return count;
-    }
-    return 1;
-}
-
-int ranks_launched_rank(void) {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-                                            "SLURM_PROCID"};
-    const char *name;
-    if (ranks_launched(&name) == 1) return 0;
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        if (getenv(variables[i])) return atoi(getenv(variables[i]));
-    return 0;
-}
-
 /* Several processes that do not know of each other would all write one file. */
-static sr_status check_launched(const ranks *k, sr_failure *why) {
-    const char *name;
-    const int launched = ranks_launched(&name);
+static sr_status check_launched(const ranks *k, int launched, sr_failure *why) {
     if (k->count > 1 || launched == 1) return SR_OK;
 #ifdef USE_MPI
-    sr_fail(why, SR_USAGE, "%s started %d processes, MPI knows of this one alone", name, launched);
-    sr_hint(why, "srun --mpi=pmix, or the mpirun of the MPI that statrec was built with");
-#else
-    sr_fail(why, SR_USAGE, "%s started %d processes of a statrec that was built without MPI", name,
+    sr_fail(why, SR_USAGE, "%s started %d processes, MPI knows of this one alone", k->launcher,
             launched);
+    if (strcmp(k->launcher, "srun") == 0)
+        sr_hint(why, "srun --mpi=pmix, or what else of srun --mpi=list this MPI understands");
+    else
+        sr_hint(why, "the mpirun of the MPI that statrec was built with");
+#else
+    sr_fail(why, SR_USAGE, "%s started %d processes of a statrec that was built without MPI",
+            k->launcher, launched);
     sr_hint(why, "make MPI=1 builds one that trains in several (docs/scaling.md)");
 #endif
     return SR_USAGE;
@@ -55,7 +32,7 @@ ranks *ranks_open_one(sr_failure *why) {
         sr_fail(why, SR_MEMORY, "out of memory for the ranks");
         return NULL;
     }
-    *k = (ranks){.kind = &ranks_alone, .count = 1, .neighbours = 1};
+    *k = (ranks){.kind = &ranks_alone, .count = 1, .neighbours = 1, .launcher = ""};
     snprintf(k->text, sizeof k->text, "1 rank");
     return k;
 }
@@ -64,11 +41,12 @@ ranks *ranks_open(double seconds, sr_failure *why) {
     ranks *k = ranks_open_one(why);
     if (!k) return NULL;
     k->seconds = seconds;
+    const int launched = ranks_launched(&k->launcher);
     sr_status status = SR_OK;
 #ifdef USE_MPI
     status = ranks_mpi_open(k, why);
 #endif
-    if (status == SR_OK) status = check_launched(k, why);
+    if (status == SR_OK) status = check_launched(k, launched, why);
     if (status == SR_OK) return k;
     free(k);
     return NULL;

@@ -1,57 +1,76 @@
 /* ranks_cores.c -- processors for ranks and their threads.
  *
  * mpirun with one or two ranks binds each to one core, where OpenMP then has one thread; ranks that are
- * not bound would each take every core of their host. */
+ * not bound would each take every core of their host. Of a host that several jobs share, Slurm gives this
+ * one a part, to which it binds some processes and others not, as it was set up. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ranks_inner.h"
 
-/* Of this process; those of its host. */
+enum { ASK_TEXT = 80 };
+
+/* Those of the host, and those of them that are this run's. */
+static int online_cores(void) {
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static int host_cores(void) {
+    const int online = online_cores(), granted = ranks_granted_cores();
+    return granted > 0 && granted < online ? granted : online;
+}
+
+/* Those on which this process may run. */
 static int own_cores(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-static int host_cores(void) {
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
-}
-
 int ranks_threads(const ranks *k, int wanted) {
     if (wanted > 0) return wanted;
-    const int own = own_cores(), part = own / k->neighbours;
-    if (own < host_cores()) return own; /* bound: they are its own */
+    const int own = own_cores(), host = host_cores(), part = host / k->neighbours;
+    if (own < host) return own; /* bound: they are its own */
     return part > 0 ? part : 1;
+}
+
+/* How each rank gets so many cores. */
+static void ask_for(const ranks *k, int cores, char text[ASK_TEXT]) {
+    if (strcmp(k->launcher, "srun") == 0)
+        snprintf(text, ASK_TEXT, "srun --cpus-per-task=%d", cores);
+    else
+        snprintf(text, ASK_TEXT, "mpirun --bind-to none, or --map-by slot:pe=%d", cores);
 }
 
 /* What stands against so many threads of this rank, or "". */
 static void complain(const ranks *k, int threads, char text[RANKS_TEXT]) {
-    const int own = own_cores(), host = host_cores();
+    const int own = own_cores(), online = online_cores(), host = host_cores();
+    char ask[ASK_TEXT];
     *text = 0;
-    if (threads > own)
+    if (threads > own && own < online) {
+        ask_for(k, threads, ask);
+        snprintf(text, RANKS_TEXT, "rank %d: %d threads on %d core%s: it is bound to %s; %s",
+                 k->rank, threads, own, own == 1 ? "" : "s", own == 1 ? "it" : "them", ask);
+    } else if (own < host && k->neighbours * own < host) {
+        ask_for(k, host / k->neighbours, ask);
+        snprintf(text, RANKS_TEXT, "rank %d: bound to %d of %d cores, of which %d stay idle; %s",
+                 k->rank, own, host, host - k->neighbours * own, ask);
+    } else if (k->neighbours * threads > host) {
         snprintf(text, RANKS_TEXT,
-                 "rank %d: %d threads on %d core%s: it is bound to %s; mpirun --bind-to none, or "
-                 "--map-by slot:pe=%d",
-                 k->rank, threads, own, own == 1 ? "" : "s", own == 1 ? "it" : "them", threads);
-    else if (own < host && k->neighbours * own < host)
-        snprintf(
-            text, RANKS_TEXT,
-            "rank %d: bound to %d of %d cores, of which %d stay idle; mpirun --bind-to none, or "
-            "--map-by slot:pe=%d",
-            k->rank, own, host, host - k->neighbours * own, host / k->neighbours);
-    else if (k->neighbours * threads > host)
-        snprintf(text, RANKS_TEXT,
-                 "rank %d: %d ranks of %d thread%s on the %d cores of its host: steps will be slow",
-                 k->rank, k->neighbours, threads, threads == 1 ? "" : "s", host);
+                 "rank %d: %d rank%s of %d thread%s on the %d core%s %s: steps will be slow",
+                 k->rank, k->neighbours, k->neighbours == 1 ? "" : "s", threads,
+                 threads == 1 ? "" : "s", host, host == 1 ? "" : "s",
+                 host < online ? "that Slurm gave on its host" : "of its host");
+    }
 }
 
 sr_status ranks_look_at_cores(ranks *k, int threads, char text[RANKS_TEXT], sr_failure *why) {
     *text = 0;
-    if (k->count == 1) return SR_OK;
+    if (k->count == 1 && !*k->launcher) return SR_OK;
     double *all = calloc((size_t)k->count, sizeof *all);
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
     char own[RANKS_TEXT];

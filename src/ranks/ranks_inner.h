@@ -19,11 +19,12 @@ typedef struct ranks_kind {
 struct ranks {
     const ranks_kind *kind;
     int rank, count, neighbours;
-    double seconds; /* of patience */
-    bool broken;    /* an exchange failed: nobody may begin another one */
-    bool all_know;  /* every rank has the failure that ends the run */
-    char text[160]; /* ranks_describe */
-    void *own;      /* of the kind */
+    double seconds;       /* of patience */
+    bool broken;          /* an exchange failed: nobody may begin another one */
+    bool all_know;        /* every rank has the failure that ends the run */
+    char text[160];       /* ranks_describe */
+    const char *launcher; /* "mpirun", "srun", "": none */
+    void *own;            /* of the kind */
 };
 
 struct ranks_transfer {
@@ -45,7 +46,9 @@ extern const ranks_kind ranks_alone;
 /* (all) Fills in what MPI knows; SR_OK with count 1 where nobody started several. */
 sr_status ranks_mpi_open(ranks *k, sr_failure *why);
 #endif
-/* Processes that a launcher says it started, from its variables; 1: none did. *name of it. */
+/* Processes that a launcher says it started, from its variables; 1 without one. *name of it, or "". */
 int ranks_launched(const char **name);
+/* Cores of this host that Slurm gave the run; 0: it says nothing. */
+int ranks_granted_cores(void);
 
 #endif

@@ -259,11 +259,11 @@ static sr_status join_ranks(trainer *r, sr_failure *why) {
     if (!r->ranks) return why->status;
     r->threads = ranks_threads(r->ranks, (int)r->config->threads);
     gemm_setup(r->threads);
-    if (ranks_count(r->ranks) == 1) return SR_OK;
     char text[RANKS_TEXT];
     sr_status status = ranks_look_at_cores(r->ranks, r->threads, text, why);
-    trainer_note(r, "%s, %d shares of every batch%s", ranks_describe(r->ranks), r->shares,
-                 r->config->sync_norm ? ", batch statistics synchronised" : "");
+    if (ranks_count(r->ranks) > 1)
+        trainer_note(r, "%s, %d shares of every batch%s", ranks_describe(r->ranks), r->shares,
+                     r->config->sync_norm ? ", batch statistics synchronised" : "");
     if (*text) trainer_warn(r, "%s", text);
     return status;
 }

@@ -1,14 +1,18 @@
 /* test_ranks.c -- one process: every exchange returns what it was given; what a launcher says is heard. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../../src/ranks/ranks_inner.h"
 #include "../check.h"
 #include "statnet/ranks.h"
 
 static const char *const launchers[] = {
-    "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMI_RANK", "PMIX_RANK",
-    "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"};
+    "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE",          "PMI_RANK", "PMIX_RANK",
+    "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_CPUS_ON_NODE"};
 
 static int without_launcher(void **state) {
     (void)state;
@@ -77,9 +81,102 @@ static void launched_without_knowing(void **state) {
     without_launcher(state);
 }
 
+static void check_launcher(const char *variables[3], int count, const char *name) {
+    static const char *const known[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    const char *heard;
+    for (int i = 0; i < 3; i++)
+        if (variables[i]) setenv(known[i], variables[i], 1);
+    assert_int_equal(ranks_launched(&heard), count);
+    assert_string_equal(heard, name);
+    without_launcher(NULL);
+}
+
+static void launchers_have_names(void **state) {
+    (void)state;
+    check_launcher((const char *[]){NULL, NULL, NULL}, 1, "");
+    check_launcher((const char *[]){"2", NULL, NULL}, 2, "mpirun");
+    check_launcher((const char *[]){"1", NULL, NULL}, 1, "mpirun");
+    check_launcher((const char *[]){NULL, "2", NULL}, 2, "mpirun");
+    check_launcher((const char *[]){NULL, "4", "4"}, 4, "srun");   /* --mpi=pmi2 */
+    check_launcher((const char *[]){NULL, "4", "2"}, 4, "mpirun"); /* its helpers, by srun */
+    check_launcher((const char *[]){"3", NULL, "2"}, 3, "mpirun");
+    check_launcher((const char *[]){NULL, NULL, "1"}, 1, "srun");
+    check_launcher((const char *[]){"1", NULL, "4"}, 4, "srun"); /* four mpiruns of one each */
+    setenv("SLURM_NTASKS", "2",
+           1); /* a batch script is one process, however many tasks it may start */
+    setenv("SLURM_PROCID", "0", 1);
+    check_launcher((const char *[]){NULL, NULL, NULL}, 1, "");
+    unsetenv("SLURM_NTASKS");
+}
+
+/* What Slurm gave of the host is what ranks share; the hint is the launcher's own. */
+static void cores_that_slurm_gave(void **state) {
+    (void)state;
+    char text[RANKS_TEXT], wanted[RANKS_TEXT];
+    sr_failure why = {0};
+    const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    ranks *k = ranks_open(5, &why);
+    assert_int_equal(ranks_look_at_cores(k, cores + 1, text, &why), SR_OK);
+    assert_string_equal(text, ""); /* as the user likes it */
+    ranks_close(k, NULL);
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+    setenv("SLURM_CPUS_ON_NODE", "1", 1);
+    k = ranks_open(5, &why);
+    assert_non_null(k);
+    assert_int_equal(ranks_threads(k, 0), 1);
+    assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
+    assert_string_equal(text, "");
+    k->neighbours = 3;
+    assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
+    snprintf(wanted, sizeof wanted,
+             "rank 0: 3 ranks of 1 thread on the 1 core %s: steps will be slow",
+             cores > 1 ? "that Slurm gave on its host" : "of its host");
+    assert_string_equal(text, wanted);
+    setenv("SLURM_CPUS_ON_NODE", "100000", 1); /* not more than there are */
+    k->neighbours = 1;
+    assert_true(ranks_threads(k, 0) <= cores);
+    assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
+    assert_null(strstr(text, "100000"));
+    ranks_close(k, NULL);
+    without_launcher(state);
+}
+
+/* Bound to one core of several. */
+static void bound_to_one(void **state) {
+    char text[RANKS_TEXT];
+    sr_failure why = {0};
+    cpu_set_t before, one;
+    CPU_ZERO(&one);
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || sched_getaffinity(0, sizeof before, &before) != 0)
+        skip();
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) skip();
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+    ranks *k = ranks_open(5, &why);
+    assert_int_equal(ranks_threads(k, 0), 1);
+    assert_int_equal(ranks_look_at_cores(k, 2, text, &why), SR_OK);
+    assert_string_equal(text,
+                        "rank 0: 2 threads on 1 core: it is bound to it; srun --cpus-per-task=2");
+    assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
+    assert_non_null(strstr(text, "bound to 1 of"));
+    setenv("SLURM_CPUS_ON_NODE", "1", 1); /* the others are not idle: they are of other jobs */
+    assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
+    assert_string_equal(text, "");
+    k->launcher = "mpirun";
+    assert_int_equal(ranks_look_at_cores(k, 2, text, &why), SR_OK);
+    assert_non_null(strstr(text, "mpirun --bind-to none, or --map-by slot:pe=2"));
+    ranks_close(k, NULL);
+    sched_setaffinity(0, sizeof before, &before);
+    without_launcher(state);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_rank),
                                        cmocka_unit_test(pieces_come_back),
-                                       cmocka_unit_test(launched_without_knowing)};
+                                       cmocka_unit_test(launched_without_knowing),
+                                       cmocka_unit_test(launchers_have_names),
+                                       cmocka_unit_test(cores_that_slurm_gave),
+                                       cmocka_unit_test(bound_to_one)};
     return cmocka_run_group_tests(tests, without_launcher, NULL);
 }

@@ -1,0 +1,46 @@
+/* ranks_launcher.c -- what mpirun and srun say in the environment of the processes they start. */
+#include <stdlib.h>
+
+#include "ranks_inner.h"
+
+/* 0: not there, or no number. */
+static int number_in(const char *variable) {
+    const char *text = getenv(variable);
+    const int number = text ? atoi(text) : 0;
+    return number > 0 ? number : 0;
+}
+
+/* The variables of MPICH's mpirun are those of srun --mpi=pmi2 too, which names as many tasks. A step of
+ * srun may hold an mpirun: the first that started several counts, as it may be that the processes do not
+ * know of each other. */
+int ranks_launched(const char **name) {
+    const int pmi = number_in("PMI_SIZE"), step = number_in("SLURM_STEP_NUM_TASKS");
+    const struct {
+        int count;
+        const char *name;
+    } launchers[] = {{number_in("OMPI_COMM_WORLD_SIZE"), "mpirun"},
+                     {pmi, pmi == step ? "srun" : "mpirun"},
+                     {step, "srun"}};
+    int launched = 0;
+    *name = "";
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0] && launched <= 1; i++) {
+        if (launchers[i].count <= launched) continue;
+        launched = launchers[i].count;
+        *name = launchers[i].name;
+    }
+    return launched > 0 ? launched : 1;
+}
+
+int ranks_launched_rank(void) {
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                            "SLURM_PROCID"};
+    const char *name;
+    if (ranks_launched(&name) == 1) return 0;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (getenv(variables[i])) return atoi(getenv(variables[i]));
+    return 0;
+}
+
+int ranks_granted_cores(void) {
+    return number_in("SLURM_CPUS_ON_NODE");
+}
