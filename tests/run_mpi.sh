@@ -140,38 +140,57 @@ test_killed_rank() {
     ranks 2 statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
 }
 # A rank that dies at any time: STATREC_TORTURE=N times, otherwise not at all (test_killed_rank is one). The others
-# end by themselves, what is left goes on from its newest checkpoint, or begins anew, and ends alike.
+# end by themselves; what is left can be read and checked, goes on from its newest checkpoint, or begins anew where
+# there is none, and ends alike.
 test_rank_dies_anywhere() {
     places=${STATREC_TORTURE:-0}
     [ "$places" -gt 0 ] || { echo "skip: STATREC_TORTURE=N kills N ranks"; return 77; }
     torn="--norm pn --max-steps 300 --validate-interval-updates 100 --checkpoint-every 20 --flush-steps 5 --rank-seconds 20"
+    ranks 3 $pairs $torn --shares 4 -o one.h5 || return 1 # the first one reads programs and libraries
     began=$(date +%s%N)
-    $pairs $torn --shares 4 -o one.h5 >one || return 1
+    ranks 3 $pairs $torn --shares 4 -o one.h5 || return 1
     lasts=$((($(date +%s%N) - began) / 1000000))
-    before=0 number=0
+    cp out one.out
+    before=0 number=0 whole=0 resumed=0 anew=0
     while [ $number -lt "$places" ]; do
         rm -f many*
         # milliseconds, from those in which ranks begin to those in which they are done
-        pause=$(awk -v l=$lasts -v s="$number" 'BEGIN { srand(s + 1); printf "%.3f", rand() * (l + 500) / 1000 }')
-        rank=$((number % 3))
+        pause=$(awk -v l=$lasts -v s="$number" 'BEGIN { srand(s + 1); rand(); printf "%.3f", rand() * l / 1000 }')
+        rank=$((number % 3)) number=$((number + 1))
+        after="after $pause s without rank $rank"
         ranks 3 $pairs $torn --shares 4 -o many.h5 &
         launcher=$!
         sleep "$pause"
         victim=$(pid_of_rank many.h5 $rank)
         if [ -n "$victim" ]; then kill -9 "$victim" 2>/dev/null && before=$((before + 1)); fi
         wait $launcher
-        [ $? -ne 124 ] || { echo "after $pause s without rank $rank: the others hang"; return 1; }
-        if [ -e many.h5 ] || [ -e many.h5.part ]; then
-            statrec info many.h5 >told 2>&1 || grep -q 'nothing to read' told ||
-                { echo "after $pause s without rank $rank:"; cat told; return 1; }
+        [ $? -ne 124 ] || { echo "$after: the others hang"; return 1; }
+        look_at_left many "$after" || return 1
+        if statrec check many.h5 >told 2>&1; then
+            whole=$((whole + 1)) # it died before it began to train, or behind the end of the file
+        elif ls many-*.ckpt >/dev/null 2>&1; then
+            ranks 2 statrec resume many.h5 || { echo "$after: does not go on from its checkpoint"; cat err; return 1; }
+            resumed=$((resumed + 1))
+        else
+            ranks 2 $pairs $torn --shares 4 -o many.h5 || { echo "$after: does not begin anew"; cat err; return 1; }
+            anew=$((anew + 1))
         fi
-        ranks 2 statrec resume many.h5 || ranks 2 $pairs $torn --shares 4 -o many.h5 ||
-            { echo "after $pause s without rank $rank: neither goes on nor begins anew"; cat err; return 1; }
-        same "$(digest one)" "$(statrec info many.h5 | sed -n 's/^weights *//p')" || return 1
-        $compare one.h5 many.h5 || return 1
-        number=$((number + 1))
+        same "$(digest one.out)" "$(statrec info many.h5 | sed -n 's/^weights *//p')" && statrec check many.h5 >told 2>&1 &&
+            $compare one.h5 many.h5 >>told 2>&1 || { echo "$after: ends otherwise"; cat told; return 1; }
     done
-    echo "$before of $places ranks died before the end"
+    echo "$before of $places ranks were killed: $whole runs were whole, $resumed runs went on from a checkpoint, $anew began anew"
+}
+# look_at_left RUN WHEN: its file and its checkpoints, each as it should be after a death.
+look_at_left() {
+    for left in "$1.h5" "$1.h5.part"; do
+        [ -e "$left" ] || continue
+        statrec info "$left" >told 2>&1 || grep -q 'nothing to read' told || { echo "$2: info:"; cat told; return 1; }
+        statrec check "$left" >told 2>&1 || grep -Eq 'nothing to read|(unfinished|failed|interrupted), [0-9]+ steps readable' told &&
+            [ "$(grep -c '^statrec: ' told)" -le 2 ] || { echo "$2: check:"; cat told; return 1; }
+    done
+    for left in "$1"-*.ckpt; do
+        [ ! -e "$left" ] || statrec check "$left" >told 2>&1 || { echo "$2: check:"; cat told; return 1; }
+    done
 }
 test_stopped_run() {
     $pairs $long --shares 2 -o one.h5 >one || return 1
@@ -296,7 +315,7 @@ for name; do
     rm -rf ./* # readers of a run under way would take the one before it
     found=$("test_$name" 2>&1)
     case $? in
-    0) passed=$((passed + 1)) ;;
+    0) passed=$((passed + 1)) && [ -z "$found" ] || printf '%s: %s\n' "$name" "$found" ;;
     77) skipped=$((skipped + 1)) && printf '%s: %s\n' "$name" "$found" ;;
     *) failed=$((failed + 1)) && printf 'FAILED %s\n%s\n' "$name" "$found" ;;
     esac

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "statnet/train.h"
 #include "statrec/record.h"
 
-enum { BLOCKS = 4096, LONGEST = 2048, CHANGE = 4 };
+enum { BLOCKS = 4096, LONGEST = 2048, CHANGE = 4, WHOLE_MOST = 1 << 20 };
 
 typedef struct block {
     size_t at, size; /* the checksum stands behind */
@@ -126,9 +127,28 @@ static void repair(const fuzz_image *m, uint8_t *byte) {
     }
 }
 
+/* STATREC_FUZZ_KEEP=PATH: the file of an input becomes an input of its own there. */
+static void keep_whole(const uint8_t *byte, size_t size) {
+    static uint8_t packed[1 + WHOLE_MOST];
+    const char *path = getenv("STATREC_FUZZ_KEEP");
+    if (!path) return;
+    uLongf length = WHOLE_MOST;
+    packed[0] = 'z';
+    FILE *f = fopen(path, "wb");
+    fuzz_expect(f && compress2(packed + 1, &length, byte, size, 9) == Z_OK, path);
+    fuzz_expect(fwrite(packed, 1, 1 + length, f) == 1 + length && fclose(f) == 0, path);
+}
+
+static const char *store_whole(const char *name, const uint8_t *packed, size_t size) {
+    static uint8_t byte[WHOLE_MOST];
+    uLongf length = WHOLE_MOST;
+    return fuzz_store(name, byte, uncompress(byte, &length, packed, size) == Z_OK ? length : 0);
+}
+
 const char *fuzz_image_store(const fuzz_image *m, const char *name, const uint8_t *data,
                              size_t size) {
     if (size > 0 && data[0] == 'f') return fuzz_store(name, data + 1, size - 1);
+    if (size > 0 && data[0] == 'z') return store_whole(name, data + 1, size - 1);
     size_t left = m->size;
     uint8_t *byte = malloc(m->size);
     fuzz_expect(byte != NULL, "no memory");
@@ -139,6 +159,7 @@ const char *fuzz_image_store(const fuzz_image *m, const char *name, const uint8_
         for (size_t i = 1; i + CHANGE <= size; i += CHANGE)
             byte[place_of(m, data + i)] = data[i + CHANGE - 1];
     if (size > 0 && data[0] == 'r') repair(m, byte);
+    keep_whole(byte, left);
     const char *path = fuzz_store(name, byte, left);
     free(byte);
     return path;

@@ -6,6 +6,9 @@
  *       blocks where its highest bit is set, else those of the file; both round and round
  *   r   the same, and then every checksum of HDF5 is made right: what a file from someone else may hold
  *   t   two bytes: so many 65536th of the file are left
+ *   z   the file itself, by zlib: what an input of the other kinds made of the file of its day. Places move with
+ *       every change of what is written, so that an input of 'e' or 'r' that broke a target once hits something
+ *       else later; STATREC_FUZZ_KEEP=PATH writes what it stands for now.
  */
 #ifndef TESTS_FUZZ_HDF5_H
 #define TESTS_FUZZ_HDF5_H

@@ -97,15 +97,22 @@ static void expect_nothing(const char *path) {
     assert_true(access(path, F_OK) != 0 && access(part, F_OK) != 0);
 }
 
+static sr_recovery whole; /* of a run to whose lives nothing happened */
+
+static sr_status live_and_copy(const char *path, const char *copy, sr_recovery *count,
+                               sr_failure *why) {
+    sr_status status = live(path, why);
+    if (status == SR_OK) status = sr_run_check(path, why);
+    return status == SR_OK ? sr_run_recover(path, copy, true, -1, count, why) : status;
+}
+
 /* Two whole lives of a run with the k-th allocation failing. True when none failed any more. */
 static bool live_with_failure(long k) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
     const char *path = sample_path("memory.h5"), *copy = sample_path("memory2.h5");
     allocations = 0, fail_at = k;
-    sr_status status = live(path, &why);
-    if (status == SR_OK) status = sr_run_check(path, &why);
-    if (status == SR_OK) status = sr_run_recover(path, copy, true, -1, &count, &why);
+    const sr_status status = live_and_copy(path, copy, &count, &why);
     fail_at = 0;
     if (status != SR_OK) expect_nothing(copy);
     unlink(path), unlink(copy);
@@ -113,9 +120,9 @@ static bool live_with_failure(long k) {
         check_ok(status, &why);
         return true;
     }
-    /* Names cached for the caller's comfort (definitions) may fail without a failure; nothing here
-     * asks for them. */
-    if (status != SR_MEMORY)
+    /* Without consequence: whether an object is there is asked once more where it is opened, and HDF5
+     * holds its header against its sum by itself. The copy then has all that was recorded. */
+    if (status != SR_MEMORY && !(status == SR_OK && memcmp(&count, &whole, sizeof whole) == 0))
         fail_msg("allocation %ld: %s: %s", k, sr_status_name(status), why.text);
     char part[4300];
     snprintf(part, sizeof part, "%s.part", path);
@@ -125,7 +132,8 @@ static bool live_with_failure(long k) {
     return false;
 }
 
-enum { IN_ONE_PROCESS = 64, EACH = 200 };
+/* A test that fails in a child ends it with status 1, or a little more. */
+enum { IN_ONE_PROCESS = 64, EACH = 200, NONE_FAILED = 100 };
 
 /* All of them take two minutes (docs/checking.md). */
 static long every(void) {
@@ -144,19 +152,27 @@ static long fail_some(long k, bool *all) {
     assert_true(child >= 0);
     if (child == 0) {
         for (long i = k; i < k + IN_ONE_PROCESS; i++)
-            if (is_tried(i) && live_with_failure(i)) _exit(1 + (int)(i - k));
+            if (is_tried(i) && live_with_failure(i)) _exit(NONE_FAILED + (int)(i - k));
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status)) fail_msg("allocation %ld or behind it: killed", k);
-    *all = WEXITSTATUS(status) != 0;
-    if (WEXITSTATUS(status) > IN_ONE_PROCESS) fail_msg("allocation %ld or behind it", k);
-    return *all ? k + WEXITSTATUS(status) - 2 : k + IN_ONE_PROCESS - 1;
+    const int ended = WEXITSTATUS(status);
+    if (ended != 0 && (ended < NONE_FAILED || ended >= NONE_FAILED + IN_ONE_PROCESS))
+        fail_msg("allocation %ld or behind it: exit status %d", k, ended);
+    *all = ended != 0;
+    return *all ? k + ended - NONE_FAILED - 1 : k + IN_ONE_PROCESS - 1;
 }
 
 static void test_allocations(void **state) {
     (void)state;
     long k = 0;
+    sr_failure why = {0};
+    whole.size = sizeof whole;
+    check_ok(live_and_copy(sample_path("memory.h5"), sample_path("memory2.h5"), &whole, &why),
+             &why);
+    assert_true(whole.steps > 3);
+    unlink(sample_path("memory.h5")), unlink(sample_path("memory2.h5"));
     for (bool all = false; !all;) k = fail_some(k + 1, &all);
     printf("%ld allocations, of which the first %d and every %ldth failed in turn\n", k, EACH,
            every());
