@@ -6,18 +6,26 @@
 
 #include "statnet/plot.h"
 
-enum { RUNS = 256 };
-
 typedef struct command {
-    char *argv[PLOT_WORDS + RUNS];
+    char **argv; /* ends with NULL; room for every run in the place of every word */
     int argc;
-    char *run[RUNS]; /* owned words of argv */
+    char **run; /* [runs] those of its words that are owned */
     int runs;
 } command;
 
+static sr_status command_create(command *c, int words, int runs, sr_failure *why) {
+    const size_t most = (size_t)words * (size_t)(runs > 1 ? runs : 1) + 1;
+    *c = (command){.argv = calloc(most, sizeof *c->argv), .run = calloc(most, sizeof *c->run)};
+    return c->argv && c->run ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for %d runs", runs);
+}
+
+static void command_free(command *c) {
+    for (int i = 0; i < c->runs; i++) free(c->run[i]);
+    free(c->argv), free(c->run);
+}
+
 /* A run stands beside options, so a name that begins with a dash gets a path in front. */
 static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
-    if (c->runs == RUNS) return sr_fail(why, SR_USAGE, "more than %d runs", RUNS);
     const size_t capacity = strlen(path) + 3;
     char *text = malloc(capacity);
     if (!text) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -62,8 +70,8 @@ static int run_of(const plot_table *t, int run) {
 
 static sr_status run_analysis(plot_sources *from, const plot_table *t, int run, sr_failure *why) {
     char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
-    command c = {0};
-    sr_status status = SR_OK;
+    command c;
+    sr_status status = command_create(&c, t->words, from->runs, why);
     snprintf(output, sizeof output, "%s/%s.%d.tsv", from->directory, t->name, run);
     snprintf(errors, sizeof errors, "%s/%s.%d.stderr", from->directory, t->name, run);
     snprintf(from->buckets, sizeof from->buckets, "%d", t->buckets);
@@ -71,7 +79,7 @@ static sr_status run_analysis(plot_sources *from, const plot_table *t, int run, 
         status = command_add(&c, from, t, t->word[i], run, why);
     const plot_process p = {c.argv, NULL, output, errors, 0};
     if (status == SR_OK) status = plot_process_run(&p, why);
-    for (int i = 0; i < c.runs; i++) free(c.run[i]);
+    command_free(&c);
     if (status != SR_OK) unlink(output);
     return status;
 }

@@ -1,0 +1,46 @@
+/* test_many_runs.c -- {runs} in an analysis' command stands for as many runs as there are. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "statnet/plot.h"
+
+enum { RUNS = 1500 };
+
+/* The words that the command got are its output, told apart by blanks. */
+static int words_of(const char *path, const char *last) {
+    static char line[64 * RUNS];
+    int words = 0;
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    assert_non_null(fgets(line, sizeof line, in));
+    fclose(in);
+    char *word = NULL;
+    for (char *next = strtok(line, " \n"); next; next = strtok(NULL, " \n")) word = next, words++;
+    assert_string_equal(word, last);
+    return words;
+}
+
+static void all_runs_are_named(void **state) {
+    (void)state;
+    static char name[RUNS][32], *path[RUNS];
+    char echo[] = "/bin/echo", runs[] = "{runs}", one[] = "{run2}", output[4096];
+    plot_sources from = {.path = path, .runs = RUNS, .directory = check_temporary()};
+    plot_table t = {.name = "many", .word = {echo, runs, one, runs}, .words = 4};
+    plot_data data = {0};
+    sr_failure why = {0};
+    for (int i = 0; i < RUNS; i++) {
+        snprintf(name[i], sizeof name[i], "%srun%d.h5", i == RUNS - 1 ? "-" : "", i);
+        path[i] = name[i];
+    }
+    check_ok(plot_table_make(&from, &t, &data, &why), &why);
+    plot_data_free(&data);
+    snprintf(output, sizeof output, "%s/many.0.tsv", check_temporary());
+    assert_int_equal(words_of(output, "./-run1499.h5"), 2 * RUNS + 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_runs_are_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
