@@ -26,8 +26,8 @@
 #include "elements.h"
 
 /* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one feature
- * are taken at once; rows are asked for when as many bytes are still before them. */
-enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384 };
+ * are taken at once; rows and values are asked for when as many bytes are still before them. */
+enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384, PLANE_AHEAD = 4096 };
 
 /* Where the backward pass adds: sum g, sum g (x - center), sum g^2, each [channels]. */
 typedef struct gradient_sums {

@@ -93,6 +93,8 @@ static void NAME(sum_values)(const void *values, int64_t n, double pivot, double
     lanes a = {0}, b = {0}, c = {0}, d = {0}, v, w;
     int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        __builtin_prefetch(
+            (const void *)((uintptr_t)(x + i) + PLANE_AHEAD)); /* may be no address */
         NAME(load)(&v, x + i), NAME(load)(&w, x + i + LANES);
         v -= pivot, w -= pivot;
         a += v, b += v * v, c += w, d += w * w;
