@@ -36,9 +36,11 @@ static struct {
     call *call;
     int count, room;
     int64_t flushed;
-    long torn;       /* the write that is torn; 0: none */
-    int directories; /* that were made to be on the disk */
-    int64_t *shown;  /* what a child that is killed has flushed */
+    long torn;                      /* the write that is torn; 0: none */
+    int directories;                /* that were made to be on the disk */
+    int synchronised, before_close; /* calls that put the file there; those while it was written */
+    int since;                      /* changes of the file after the last of them */
+    int64_t *shown;                 /* what a child that is killed has flushed */
 } note;
 
 static void add_call(const void *bytes, long at, long size) {
@@ -53,6 +55,7 @@ static void add_call(const void *bytes, long at, long size) {
 
 /* Only of the file under test: what the tests store themselves is written by other calls. */
 static ssize_t put(int fd, const void *bytes, size_t size, off_t at) {
+    note.since++;
     if (note.on) add_call(bytes, at, (long)size);
     if (note.torn && --note.torn == 0) {
         syscall(SYS_pwrite64, fd, bytes, size / 2, at);
@@ -79,7 +82,8 @@ int ftruncate64(int fd, off_t size) {
 }
 
 int fdatasync(int fd) {
-    (void)fd;
+    struct stat s;
+    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode)) note.synchronised++, note.since = 0;
     if (note.on) add_call(NULL, 0, 0);
     return 0;
 }
@@ -108,6 +112,7 @@ static void record(const char *path, sr_sync sync) {
         check_ok(sample_steps(r, step, step, 16), sr_failed(r));
         if (step % FLUSH == 0) flushed(r, step);
     }
+    note.before_close = note.synchronised;
     check_ok(sr_close(r, &SR_INIT(sr_finish, .status = "complete"), &why), &why);
     note.flushed = STEPS;
     if (note.shown) *note.shown = STEPS;
@@ -204,7 +209,7 @@ static void test_power(void **state) {
     const char *path = sample_path("run.h5"), *left = sample_path("left.h5.part");
     unsigned char *disk = malloc(MOST);
     int64_t most = 0;
-    note.on = true, note.flushed = 0;
+    note.on = true, note.flushed = note.directories = 0;
     record(path, SR_SYNC_FLUSH);
     note.on = false;
     unlink(path);
@@ -265,9 +270,34 @@ static void test_torn(void **state) {
     note.shown = NULL;
 }
 
+/* -- what --sync promises -------------------------------------------------------------------- */
+
+static void test_promises(void **state) {
+    (void)state;
+    const char *path = sample_path("kept.h5");
+    const struct {
+        sr_sync sync;
+        bool flushes, close;
+    } promise[] = {
+        {SR_SYNC_FLUSH, true, true}, {SR_SYNC_CLOSE, false, true}, {SR_SYNC_NONE, false, false}};
+    for (int i = 0; i < 3; i++) {
+        note.synchronised = note.since = note.directories = 0;
+        record(path, promise[i].sync);
+        unlink(path);
+        if (promise[i].flushes)
+            assert_true(note.before_close >= 2 * (STEPS / FLUSH));
+        else
+            assert_int_equal(note.before_close, 0);
+        assert_int_equal(note.synchronised > note.before_close, promise[i].close);
+        assert_int_equal(note.since == 0, promise[i].close); /* all of it is there */
+        assert_int_equal(note.directories, promise[i].flushes + promise[i].close);
+    }
+}
+
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_promises),
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_torn),
     };
