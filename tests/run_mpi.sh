@@ -2,8 +2,8 @@
 # shellcheck disable=SC2086,SC2046,SC2015,SC2317,SC2043 # lists of words; tests are chains, called by name
 # usage: run_mpi.sh BUILDDIR [NAME...]
 # Trains in 1 to 4 processes under mpirun, and under srun where there is one, with the statrec of BUILDDIR,
-# which was built with MPI=1. Each
-# refuses root unless it is told otherwise, which is done here: in a machine of one user's own.
+# which was built with MPI=1. Each test is a function test_NAME below; whatever waits longer than a minute has
+# hung, and fails. mpirun refuses root unless it is told otherwise, which is done here: in a machine of one user's own.
 [ $# -ge 1 ] || { echo "usage: run_mpi.sh BUILDDIR [NAME...]" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 BIN=$(cd "$1/bin" && pwd -P) || exit 1

@@ -287,18 +287,16 @@ class Tap:
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
-        if self.shared.repeat == "last":
-            self.passes.clear()
-        if not tensors[0].is_cpu:
+        if tensors[0].is_cpu:
+            place = 0 if self.shared.repeat == "last" else len(self.passes)
+            if place == len(self.stored):
+                self.stored.append(_Stored(self.site, self.width))
+            self.arrived(self.stored[place].fill(kind, tensors, gamma, counts, serial))
+        else:
             *known, last = tensors
             known.append(torch.zeros_like(known[0]) if last is None else last)
-            self.passes.append(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
-                                    None if gamma is None else gamma.detach().clone(), serial))
-            return
-        place = len(self.passes)
-        if place == len(self.stored):
-            self.stored.append(_Stored(self.site, self.width))
-        self.passes.append(self.stored[place].fill(kind, tensors, gamma, counts, serial))
+            self.arrived(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
+                              None if gamma is None else gamma.detach().clone(), serial))
 
     def arrived(self, caught):
         """A backward pass came."""
