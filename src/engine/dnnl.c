@@ -39,7 +39,7 @@ struct plan {
     plan *next;
     conv_pass pass;
     conv_shape s; /* images: of one piece */
-    bool fast;    /* false: nothing below is set */
+    bool usable;  /* false: nothing below is set */
     dnnl_primitive_t piece;
     dnnl_primitive_t reorder;              /* w plain -> blocked; for dw blocked -> plain */
     dnnl_memory_desc_t x, y, plain, block; /* plain and block: w as ours and as the library's */
@@ -123,11 +123,17 @@ static dnnl_status_t create_desc(dnnl_engine_t engine, const plan *p, conv_pass 
     return bad;
 }
 
+/* jit_1x1:avx2 of oneDNN 2.6.3 copies the pixels that a stride leaves into its scratchpad, eight channels at a
+ * time, and writes behind the end of it where their number is no multiple of eight. */
+static bool writes_too_far(const conv_shape *s, const char *name) {
+    return strncmp(name, "jit_1x1", 7) == 0 && s->stride > 1 && (s->in % 8 || s->out % 8);
+}
+
 /* The library's last resort is a hundred times slower than im2col. */
-static bool is_fast(const_dnnl_primitive_desc_t desc) {
+static bool is_usable(const conv_shape *s, const_dnnl_primitive_desc_t desc) {
     const char *name = NULL;
     return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
-           name && strncmp(name, "ref", 3) != 0;
+           name && strncmp(name, "ref", 3) != 0 && !writes_too_far(s, name);
 }
 
 static dnnl_status_t create_reorder(dnnl_engine_t engine, plan *p) {
@@ -149,7 +155,7 @@ static dnnl_status_t take_piece(dnnl_engine_t engine, plan *p, const_dnnl_primit
     return bad ? bad : create_reorder(engine, p);
 }
 
-/* Leaves p->fast false when the library has no fast code. */
+/* Leaves p->usable false when the library has no fast code, or none to be trusted. */
 static dnnl_status_t plan_fill(dnnl_engine_t engine, plan *p) {
     dnnl_memory_desc_t w;
     dnnl_primitive_desc_t forward = NULL, own = NULL;
@@ -157,9 +163,9 @@ static dnnl_status_t plan_fill(dnnl_engine_t engine, plan *p) {
     if (!bad) bad = create_desc(engine, p, CONV_FORWARD, &w, NULL, &forward);
     if (!bad && p->pass != CONV_FORWARD) bad = create_desc(engine, p, p->pass, &w, forward, &own);
     const_dnnl_primitive_desc_t desc = own ? own : forward;
-    if (!bad && is_fast(desc)) {
+    if (!bad && is_usable(&p->s, desc)) {
         bad = take_piece(engine, p, desc);
-        p->fast = !bad;
+        p->usable = !bad;
     }
     if (own) dnnl_primitive_desc_destroy(own);
     if (forward) dnnl_primitive_desc_destroy(forward);
@@ -390,7 +396,7 @@ sr_status conv_dnnl(conv_plans *plans, int threads, conv_pass pass, const conv_s
     part.images = s->images % CONV_PIECE;
     if (status == SR_OK && part.images) status = plan_find(plans, pass, &part, &rest, why);
     if (status != SR_OK) return status;
-    *done = !(whole && !whole->fast) && !(rest && !rest->fast);
+    *done = !(whole && !whole->usable) && !(rest && !rest->usable);
     if (!*done) return SR_OK;
     if (whole) status = run_plan(plans, whole, threads, a, pieces, why);
     if (status != SR_OK || !rest) return status;
