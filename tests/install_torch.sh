@@ -13,7 +13,7 @@ give_up() {
     exit 1
 }
 python3 -m venv "$dir" >/dev/null 2>&1 || give_up "python3 cannot make an environment"
-timeout --kill-after=5 "$seconds" "$dir/bin/python3" -m pip install --quiet --disable-pip-version-check \
+timeout --kill-after=5 "$seconds" "$dir/bin/python3" -m pip install --quiet --no-compile --disable-pip-version-check \
     torch numpy h5py pandas xarray </dev/null >"$dir/pip.log" 2>&1 ||
     give_up "$(tail -n 1 "$dir/pip.log" | cut -c 1-200)"
 "$dir/bin/python3" -c "$try" 2>/dev/null || give_up "it is there but cannot be imported"
