@@ -153,6 +153,8 @@ sr_status plot_template_list(FILE *out, sr_failure *why);
 
 typedef struct plot_process {
     char *const *argv;           /* argv[0]: found beside statplot, else on PATH */
+    int (*call)(void *context);  /* in place of a program, with argv NULL: its exit status */
+    void *context;               /* what call leaves stands in files or in shared memory */
     const char *directory;       /* working directory, or NULL */
     const char *output, *errors; /* files that take stdout and stderr; NULL output: ours */
     double seconds;              /* after which it is killed; 0: it takes what it takes */
@@ -161,6 +163,10 @@ typedef struct plot_process {
 /* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. It does not
  * outlive us. */
 sr_status plot_process_run(const plot_process *p, sr_failure *why);
+/* All of p[count], as many at a time as there are processors. each NULL: none is begun after a failure; *why is
+ * that of the first in the list. Otherwise failures stand in each[count], whose rest is not touched, and only a
+ * signal to us ends the list. */
+sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *each, sr_failure *why);
 /* The line of a program's errors that says what is wrong, without its newline, control bytes
  * replaced: gnuplot's `"FILE" line N: ...`, else the first that is not empty; "" without any. */
 void plot_error_line(const char *path, char *line, size_t size);
@@ -222,6 +228,8 @@ typedef struct plot_sources {
     int failed_run;        /* from 1: the run that an analysis refused; 0: none */
 } plot_sources;
 
+/* Whether the table has an analysis for each run, and none of all at once. */
+bool plot_table_of_each(const plot_table *t);
 /* Runs the table's analyses and makes its data file. */
 sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
                           sr_failure *why);
@@ -326,7 +334,7 @@ typedef struct plot_request {
     plot_choice choice;
     plot_controls controls;
     bool keep, force; /* force: a report may replace a page that is not one */
-    int each; /* report: runs with figures and tables of their own, drawings of a figure; from 1 */
+    int each; /* report: runs with figures and tables of their own, or a line in a figure; from 1 */
 } plot_request;
 
 sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);

@@ -40,8 +40,7 @@ static const option rows[] = {
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that is none of a report"),
     INT_OPTION("Output", "each", AT(each), EACH, 1, 1000000, "",
-               "report: so many runs at most get figures and tables of their own, and so many "
-               "drawings one figure"),
+                          "drawings one figure"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
                 "keep the directory with tables, data files and gnuplot script, and name it"),
     TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",

@@ -309,7 +309,8 @@ static sr_status run_gnuplot(const plot_job *job, sr_failure *why) {
     char errors[2 * PLOT_PATH], line[512];
     snprintf(errors, sizeof errors, "%s/gnuplot.stderr", job->directory);
     char *const argv[] = {"gnuplot", "-d", "figure.gp", NULL};
-    const plot_process p = {argv, job->directory, NULL, errors, GNUPLOT_SECONDS};
+    const plot_process p = {
+        .argv = argv, .directory = job->directory, .errors = errors, .seconds = GNUPLOT_SECONDS};
     sr_failure run = {0};
     sr_status status = plot_process_run(&p, &run);
     plot_error_line(errors, line, sizeof line);

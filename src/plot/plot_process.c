@@ -1,8 +1,10 @@
-/* Runs a program with its arguments as they are: no shell sees a file name. It ends within its time, and
+/* Runs programs with their arguments as they are: no shell sees a file name. They end within their time, and
  * with us, however we end. */
 #define _GNU_SOURCE /* prctl and syscall beside POSIX */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <omp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -60,9 +62,14 @@ static bool redirect(const char *path, int to) {
     return true;
 }
 
+/* We are one of several processes of a list: those that we run, we run one after the other. */
+static bool nested;
+
 static void child(const plot_process *p, pid_t parent) {
     /* a parent that is gone by now sends no signal any more */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
+    nested = true;
+    if (p->call) _exit(p->call(p->context));
     char beside[PLOT_PATH + 64];
     share_program_directory(beside);
     const size_t used = strlen(beside);
@@ -113,52 +120,137 @@ static int watch_process(pid_t pid) {
 #endif
 }
 
-enum { LONGEST_NAP = 20 }; /* milliseconds */
+/* A process while it runs; `at`: its place in the list. */
+typedef struct running {
+    const plot_process *p;
+    pid_t pid;
+    int at, watch, state;
+    double end;
+    bool late;
+} running;
 
-/* Until the process has ended or the nap is over; naps grow where only they can be counted on. */
-static void nap(int watch, int *milliseconds) {
-    struct pollfd ended = {.fd = watch, .events = POLLIN};
-    poll(&ended, 1, watch >= 0 ? LONGEST_NAP : *milliseconds);
-    if (*milliseconds < LONGEST_NAP) *milliseconds *= 2;
-}
-
-/* Looks every few milliseconds, so that no signal of ours is in the way of the caller's. */
-static int wait_for(pid_t pid, double seconds, bool *late) {
-    const double end = clock_seconds() + seconds;
-    const int watch = watch_process(pid);
-    int state = 0, pause = 1;
-    for (pid_t done; (done = waitpid(pid, &state, WNOHANG)) != pid;) {
-        if (done < 0 && errno != EINTR) {
-            state = -1;
-            break;
-        }
-        if (tool_signal()) kill(pid, SIGTERM);
-        if (seconds > 0 && clock_seconds() > end && !*late) *late = true, kill(pid, SIGKILL);
-        nap(watch, &pause);
-    }
-    if (watch >= 0) close(watch);
-    return state;
-}
-
-sr_status plot_process_run(const plot_process *p, sr_failure *why) {
+static sr_status begin(const plot_process *p, int at, running *r, sr_failure *why) {
+    const pid_t parent = getpid();
+    const double end = p->seconds > 0 ? clock_seconds() + p->seconds : INFINITY;
     fflush(NULL);
-    const pid_t parent = getpid(), pid = fork();
-    bool late = false;
-    if (pid < 0) return sr_fail(why, SR_IO, "cannot start %s: %s", p->argv[0], strerror(errno));
-    if (pid == 0) child(p, parent);
-    const int state = wait_for(pid, p->seconds, &late);
-    if (tool_signal()) return sr_fail(why, SR_STATE, "interrupted");
-    if (late)
-        return sr_fail(why, SR_LIBRARY, "%s was not done after %g seconds", p->argv[0], p->seconds);
-    if (WIFSIGNALED(state))
-        return sr_fail(why, SR_LIBRARY, "%s was killed by signal %d", p->argv[0], WTERMSIG(state));
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SR_OK;
-    if (WIFEXITED(state) && WEXITSTATUS(state) == CANNOT_EXEC)
-        return sr_fail(why, SR_IO, "cannot find the program %s", p->argv[0]);
+    *r = (running){.p = p, .at = at, .pid = fork(), .end = end};
+    if (r->pid < 0)
+        return sr_fail(why, SR_IO, "cannot start %s: %s", p->argv ? p->argv[0] : "a process",
+                       strerror(errno));
+    if (r->pid == 0) child(p, parent);
+    r->watch = watch_process(r->pid);
+    return SR_OK;
+}
+
+/* Without waiting, so that no signal of ours is in the way of the caller's. */
+static bool has_ended(running *r) {
+    const pid_t done = waitpid(r->pid, &r->state, WNOHANG);
+    if (done == r->pid || (done < 0 && errno != EINTR)) {
+        if (done < 0) r->state = -1;
+        if (r->watch >= 0) close(r->watch);
+        return true;
+    }
+    if (tool_signal()) kill(r->pid, SIGTERM);
+    if (clock_seconds() > r->end && !r->late) r->late = true, kill(r->pid, SIGKILL);
+    return false;
+}
+
+static sr_status outcome(const running *r, sr_failure *why) {
+    const plot_process *p = r->p;
+    const char *name = p->argv ? p->argv[0] : "a process";
     char line[512];
+    if (tool_signal()) return sr_fail(why, SR_STATE, "interrupted");
+    if (r->late)
+        return sr_fail(why, SR_LIBRARY, "%s was not done after %g seconds", name, p->seconds);
+    if (WIFSIGNALED(r->state))
+        return sr_fail(why, SR_LIBRARY, "%s was killed by signal %d", name, WTERMSIG(r->state));
+    if (WIFEXITED(r->state) && WEXITSTATUS(r->state) == 0) return SR_OK;
+    if (WIFEXITED(r->state) && WEXITSTATUS(r->state) == CANNOT_EXEC)
+        return sr_fail(why, SR_IO, "cannot find the program %s", name);
+    if (p->call) return sr_fail(why, SR_LIBRARY, "%s failed", name);
     plot_error_line(p->errors, line, sizeof line);
-    sr_fail(why, SR_LIBRARY, "%s%s", line[0] ? line : p->argv[0],
+    sr_fail(why, SR_LIBRARY, "%s%s", line[0] ? line : name,
             line[0] ? "" : " failed without a message");
     keep_hint(p->errors, why);
     return SR_LIBRARY;
+}
+
+enum { LONGEST_NAP = 20, LANES = 64 }; /* milliseconds; processes at a time */
+
+/* Until one has ended or the nap is over; naps grow where only they can be counted on. */
+static void nap(const running *lane, int lanes, int *milliseconds) {
+    struct pollfd ended[LANES];
+    bool watched = true;
+    for (int i = 0; i < lanes; i++) {
+        ended[i] = (struct pollfd){.fd = lane[i].watch, .events = POLLIN};
+        watched = watched && lane[i].watch >= 0;
+    }
+    poll(ended, (nfds_t)lanes, watched ? LONGEST_NAP : *milliseconds);
+    if (*milliseconds < LONGEST_NAP) *milliseconds *= 2;
+}
+
+/* A list of processes that are run, and how it went. */
+typedef struct list {
+    const plot_process *p;
+    int count, next, failed; /* failed: the first of them, or count */
+    sr_failure *each, first;
+} list;
+
+/* Those that may fail do not end the list, unless we were told to end. */
+static void list_failed(list *l, int at, const sr_failure *one) {
+    if (l->each) l->each[at] = *one;
+    if ((l->each && one->status != SR_STATE) || at >= l->failed) return;
+    l->failed = at;
+    l->first = *one;
+}
+
+static bool list_goes_on(const list *l) {
+    return l->next < l->count && l->failed == l->count;
+}
+
+static int list_begin(list *l, running *lane, int lanes, int most) {
+    for (; lanes < most && list_goes_on(l); l->next++) {
+        sr_failure one = {0};
+        if (begin(&l->p[l->next], l->next, &lane[lanes], &one) == SR_OK)
+            lanes++;
+        else
+            list_failed(l, l->next, &one);
+    }
+    return lanes;
+}
+
+/* Takes those that have ended out of the lanes. */
+static int list_reap(list *l, running *lane, int lanes) {
+    for (int i = 0; i < lanes;) {
+        sr_failure one = {0};
+        if (!has_ended(&lane[i])) {
+            i++;
+            continue;
+        }
+        if (outcome(&lane[i], &one) != SR_OK) list_failed(l, lane[i].at, &one);
+        lane[i] = lane[--lanes];
+    }
+    return lanes;
+}
+
+sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *each,
+                               sr_failure *why) {
+    running lane[LANES];
+    list l = {.p = p, .count = count, .failed = count, .each = each};
+    const int cores = omp_get_num_procs(), most = nested ? 1 : cores < LANES ? cores : LANES;
+    int lanes = 0, pause = 1;
+    while (lanes || list_goes_on(&l)) {
+        lanes = list_begin(&l, lane, lanes, most);
+        const int before = lanes;
+        if (lanes) nap(lane, lanes, &pause);
+        lanes = list_reap(&l, lane, lanes);
+        if (lanes < before) pause = 1;
+    }
+    if (l.failed == count) return SR_OK;
+    if (why) *why = l.first;
+    return l.first.status;
+}
+
+sr_status plot_process_run(const plot_process *p, sr_failure *why) {
+    return plot_process_run_all(p, 1, NULL, why);
 }

@@ -18,9 +18,9 @@
 
 /* -- figures --------------------------------------------------------------------------------- */
 
-/* Runs that a figure has not shown yet, by their place in the report. */
+/* Runs that a figure has not shown yet, by their place in the report; room: as many more may be shown. */
 typedef struct waiting {
-    int *run, count;
+    int *run, count, room;
 } waiting;
 
 static void waiting_remove(waiting *w, int first, int count) {
@@ -119,11 +119,13 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
     for (int refused = 0;; refused++) {
         sr_failure one = {0};
         int failed = 0;
-        const int runs = t->most_runs && t->most_runs < w->count ? t->most_runs : w->count;
+        int runs = w->count < w->room ? w->count : w->room;
+        if (t->most_runs && t->most_runs < runs) runs = t->most_runs;
         const sr_status status = draw_runs(r, t, w->run, runs, name, &failed, &one);
         if (report_is_fatal(status)) return *why = one, status;
         if (status == SR_OK) {
             write_image(r, t, name);
+            w->room -= runs;
             return waiting_remove(w, 0, runs), SR_OK;
         }
         if (!failed || w->count <= t->least_runs || refused == r->request->each) {
@@ -140,7 +142,7 @@ static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
         int run = i;
-        waiting w = {&run, 1};
+        waiting w = {&run, 1, 1};
         report_run_title(r, i);
         status = draw_next(r, t, &w, i + 1, r->page, why);
     }
@@ -176,19 +178,19 @@ static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *numb
     for (bool more = true; more && status == SR_OK;) {
         ++*number;
         status = draw_next(r, t, w, *number > 1 ? *number : 0, notes, why);
-        more = t->most_runs > t->least_runs && w->count && w->count >= t->least_runs;
-        if (more && *number == r->request->each) {
-            fprintf(notes, "<p class=\"missing\">Left out: %d more runs (--each %d)</p>\n",
-                    w->count, r->request->each);
-            more = false;
-        }
+        more = t->most_runs > t->least_runs && w->count && w->count >= t->least_runs &&
+               w->room >= t->least_runs;
     }
+    if (status == SR_OK && w->count && w->room < t->least_runs)
+        fprintf(notes, "<p class=\"missing\">Left out: %d more run%s (--each %d)</p>\n", w->count,
+                w->count > 1 ? "s" : "", r->request->each);
     return status;
 }
 
 /* The runs of the task of run `of`; none when an earlier run has it too. */
-static void take_task(const report *r, int of, waiting *w) {
+static void take_task(const report *r, int of, waiting *w, int room) {
     w->count = 0;
+    w->room = room;
     for (int i = 0; i < r->request->runs; i++) {
         if (strcmp(r->labels.task[i], r->labels.task[of]) != 0) continue;
         if (i < of) return;
@@ -199,9 +201,10 @@ static void take_task(const report *r, int of, waiting *w) {
 /* Losses of images and of text have nothing to do on one axis: a drawing for each task. */
 static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
     sr_status status = SR_OK;
+    const int room = w->room;
     int number = 0;
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
-        take_task(r, i, w);
+        take_task(r, i, w, room);
         if (!w->count) continue;
         if (w->count < r->request->runs) report_title(r, 3, r->labels.task[i]);
         if (w->count >= t->least_runs)
@@ -213,8 +216,15 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     return status;
 }
 
-static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
-    report *r = self;
+/* A run that has a line of its own in a figure counts as one with a figure of its own; points of an
+ * analysis of all runs do not. */
+static int room_of(const report *r, const plot_template *t) {
+    for (int i = 0; i < t->tables; i++)
+        if (plot_table_of_each(&t->table[i])) return r->request->each;
+    return r->request->runs;
+}
+
+sr_status report_figure(report *r, plot_template *t, sr_failure *why) {
     char *text = NULL;
     size_t size = 0;
     int number = 0;
@@ -222,7 +232,9 @@ static sr_status draw_template(plot_template *t, void *self, sr_failure *why) {
     fputs("<p>", r->page);
     plot_html_text(r->page, t->title);
     fputs("</p>\n", r->page);
-    waiting w = {calloc((size_t)r->request->runs, sizeof *w.run), r->request->runs};
+    const int runs = r->request->runs, room = room_of(r, t);
+    waiting w = {calloc((size_t)runs, sizeof *w.run), runs,
+                 room < t->least_runs ? t->least_runs : room};
     FILE *notes = open_memstream(&text, &size);
     sr_status status = w.run && notes ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; w.run && i < w.count; i++) w.run[i] = i;
@@ -259,17 +271,6 @@ static const char head[] =
     "summary { cursor: pointer }\n"
     "</style></head><body>\n<h1>statrec report</h1>\n";
 
-static sr_status write_settings(report *r, sr_failure *why) {
-    sr_status status = SR_OK;
-    report_section(r, "runs", "Runs");
-    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
-        report_run_title(r, i);
-        status = plot_html_settings(r->page, r->request->path[i], why);
-    }
-    report_others(r);
-    return status;
-}
-
 static void write_entry(FILE *page, const char *id, const char *text, const char *title) {
     fprintf(page, "<li><a href=\"#%s\">", id);
     plot_html_text(page, text);
@@ -301,12 +302,7 @@ static sr_status write_contents(report *r, sr_failure *why) {
 static sr_status write_body(report *r, sr_failure *why) {
     fputs(head, r->page);
     sr_status status = write_contents(r, why);
-    if (status == SR_OK) status = write_settings(r, why);
-    if (status == SR_OK) status = report_ends(r, why);
-    if (status == SR_OK) status = report_diagnosis(r, why);
-    if (status == SR_OK) status = plot_template_each(draw_template, r, why);
-    if (status == SR_OK) status = report_sites(r, why);
-    if (status == SR_OK && r->request->runs > 1) status = report_ratios(r, why);
+    if (status == SR_OK) status = report_write_sections(r, why);
     fputs("</body></html>\n", r->page);
     return status;
 }

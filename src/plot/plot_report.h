@@ -23,7 +23,14 @@ void report_others(report *r);
 /* Not for want of data in the runs. */
 bool report_is_fatal(sr_status status);
 
+/* plot_report.c: the section of a figure. */
+sr_status report_figure(report *r, plot_template *t, sr_failure *why);
+
+/* plot_report_sections.c: all of them, in their order. */
+sr_status report_write_sections(report *r, sr_failure *why);
+
 /* plot_report_tables.c: each a section of the page. */
+sr_status report_settings(report *r, sr_failure *why);
 #define REPORT_ENDS      "The ends of the runs"
 #define REPORT_DIAGNOSIS "Diagnosis"
 #define REPORT_SITES     "Statistics per site"

@@ -1,4 +1,5 @@
-/* plot_report_tables.c -- the tables of a report: ends of the runs, diagnosis, statistics per site, ratios. */
+/* plot_report_tables.c -- the tables of a report: settings and ends of the runs, diagnosis, statistics per site,
+ * ratios. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ static sr_status run_table(const report_table *t, char **path, int runs, const c
     }
     for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = run_word(path[i])) != NULL;
     snprintf(errors, sizeof errors, "%s.stderr", output);
-    const plot_process p = {argv, NULL, output, errors, 0};
+    const plot_process p = {.argv = argv, .output = output, .errors = errors};
     sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
     unlink(errors);
     if (status != SR_OK) unlink(output);
@@ -75,6 +76,17 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
         report_missing(r->page, runs > least ? "Left out" : "No table", &one);
         if (runs <= least) return SR_OK;
     }
+}
+
+sr_status report_settings(report *r, sr_failure *why) {
+    sr_status status = SR_OK;
+    report_section(r, "runs", "Runs");
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
+        report_run_title(r, i);
+        status = plot_html_settings(r->page, r->request->path[i], why);
+    }
+    report_others(r);
+    return status;
 }
 
 /* A section with a table for each of the first runs. */

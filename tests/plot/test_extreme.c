@@ -184,7 +184,7 @@ static void test_time_limit(void **state) {
     (void)state;
     sr_failure why = {0};
     char *const argv[] = {"sleep", "1000", NULL};
-    const plot_process p = {argv, NULL, NULL, program_file("errors"), 0.3};
+    const plot_process p = {.argv = argv, .errors = program_file("errors"), .seconds = 0.3};
     const time_t began = time(NULL);
     assert_int_equal(plot_process_run(&p, &why), SR_LIBRARY);
     check_failure(&why, SR_LIBRARY, "sleep was not done after 0.3 seconds");

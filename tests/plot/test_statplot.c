@@ -346,7 +346,8 @@ static void test_report(void **state) {
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
 }
 
-/* Of many runs the first ones get what is of one run; tables and figures of several hold all. */
+/* Of many runs the first ones get what is of one run, and lines; tables, and figures with a point for each, hold
+ * all. */
 static void test_report_of_many(void **state) {
     (void)state;
     check_run("for i in 1 2 3; do cp nlp.h5 many$i.h5; done; rm -rf many");
@@ -357,6 +358,9 @@ static void test_report_of_many(void **state) {
     check_run("cd many; test $(grep -v '^#' runs.tsv | grep -c many) = 3");
     check_run("statplot report many?.h5 --each 2 -o many && grep -q 'Left out: 1 more run (--each "
               "2)' many/index.html && test -s many/layers.2.svg");
+    check_run("statplot report many?.h5 --each 2 --labels a1,a2,a3 -o many && cd many && "
+              "grep -q '>a2<' curves.svg && ! grep -q '>a3<' curves.svg && "
+              "grep -q '>a3<' tidgap.svg");
     check_fails("statplot report many1.h5 --each 0 -o none", 2, "--each");
     check_fails("statplot curves many1.h5 --each 2", 2, "each");
 }

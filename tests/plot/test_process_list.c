@@ -1,0 +1,100 @@
+/* test_process_list.c -- programs and calls that are run side by side: all of them, the first failure in the
+ * order of the list, failures that are kept apart, and no more than there are processors. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "statnet/plot.h"
+
+enum { JOBS = 9 };
+
+static int *shared; /* [JOBS + 2]: of each call its argument + 1; how many run; the most that did */
+
+static void wait_ms(long ms) {
+    nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
+}
+
+/* Job 3 and job 5 fail, the later one first. */
+static int job(void *context) {
+    const int i = (int)((int *)context - shared);
+    const int now = __atomic_add_fetch(&shared[JOBS], 1, __ATOMIC_SEQ_CST);
+    int most = shared[JOBS + 1];
+    while (now > most && !__atomic_compare_exchange_n(&shared[JOBS + 1], &most, now, false,
+                                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    wait_ms(i == 3 ? 60 : 20);
+    shared[i] = i + 1;
+    __atomic_sub_fetch(&shared[JOBS], 1, __ATOMIC_SEQ_CST);
+    return i == 3 || i == 5;
+}
+
+static void make_jobs(plot_process *p) {
+    memset(shared, 0, (JOBS + 2) * sizeof *shared);
+    for (int i = 0; i < JOBS; i++) p[i] = (plot_process){.call = job, .context = &shared[i]};
+}
+
+static void failures_are_kept_apart(void **state) {
+    (void)state;
+    plot_process p[JOBS];
+    sr_failure each[JOBS] = {{0}}, why = {0};
+    make_jobs(p);
+    check_ok(plot_process_run_all(p, JOBS, each, &why), &why);
+    for (int i = 0; i < JOBS; i++) {
+        assert_int_equal(shared[i], i + 1);
+        assert_int_equal(each[i].status, i == 3 || i == 5 ? SR_LIBRARY : SR_OK);
+    }
+    assert_int_equal(shared[JOBS], 0);
+    assert_int_equal(shared[JOBS + 1], omp_get_num_procs() < JOBS ? omp_get_num_procs() : JOBS);
+}
+
+static void a_failure_ends_the_list(void **state) {
+    (void)state;
+    static char none[] = "no-such-program", seven[] = "exit 7";
+    char *const missing[] = {none, NULL}, *const sh[] = {"sh", "-c", seven, NULL};
+    char errors[2][4096];
+    plot_process p[JOBS + 2];
+    sr_failure why = {0};
+    make_jobs(p + 2);
+    for (int i = 0; i < 2; i++)
+        snprintf(errors[i], sizeof errors[i], "%s/errors%d", check_temporary(), i);
+    p[0] = (plot_process){.argv = missing, .errors = errors[0]};
+    p[1] = (plot_process){.argv = sh, .errors = errors[1]};
+    assert_int_equal(plot_process_run_all(p, JOBS + 2, NULL, &why), SR_IO);
+    check_failure(&why, SR_IO, "cannot find the program no-such-program");
+    assert_int_equal(shared[JOBS - 1], 0); /* the last was not begun */
+    assert_int_equal(shared[JOBS], 0);     /* and nothing is left running */
+}
+
+static int nested_list(void *context) {
+    plot_process p[JOBS];
+    (void)context;
+    make_jobs(p);
+    sr_failure each[JOBS] = {{0}};
+    return plot_process_run_all(p, JOBS, each, NULL) != SR_OK;
+}
+
+static void lists_in_a_list_have_one_lane(void **state) {
+    (void)state;
+    const plot_process p = {.call = nested_list};
+    sr_failure why = {0};
+    check_ok(plot_process_run(&p, &why), &why);
+    assert_int_equal(shared[JOBS - 1], JOBS);
+    assert_int_equal(shared[JOBS + 1], 1);
+}
+
+int main(void) {
+    const size_t size = (JOBS + 2) * sizeof *shared;
+    shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failures_are_kept_apart),
+        cmocka_unit_test(a_failure_ends_the_list),
+        cmocka_unit_test(lists_in_a_list_have_one_lane),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
