@@ -1,16 +1,17 @@
-/* bench_step.c -- time of one training step on the two models that bench_torch.py trains.
+/* bench_step.c -- time of one training step on the models that bench_torch.py trains.
  *
- *   bench_step resnet20|transformer [THREADS] [ROUNDS] [RUN.h5]
+ *   bench_step CASE [THREADS] [ROUNDS] [RUN.h5] [STEPS]
  *
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
- * median of STEPS steps; the last lines are the median of the rounds and the share of each kind of
- * op.
+ * median of STEPS (5) steps; the last lines are the median of the rounds, the largest memory, and the
+ * share of each kind of op. Cases: the table below.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../src/observe/hooks.h"
 #include "statnet/gemm.h"
@@ -18,11 +19,30 @@
 #include "statnet/progress.h"
 #include "statnet/task.h"
 
-enum { STEPS = 5, WARM = 3, IMAGES = 128, PAIRS = 32, LENGTH = 32, VOCABULARY = 4000 };
+enum { MOST_STEPS = 100 };
+
+/* count: images, pairs or windows of `length` tokens. Dropout is the preset's where `drops`. */
+typedef struct step_case {
+    const char *name, *model, *preset, *norm, *optimizer;
+    task task;
+    int64_t count, length, vocabulary;
+    bool drops, observes; /* observes: batch statistics beside a method without any */
+} step_case;
+
+static const step_case cases[] = {
+    {"resnet20", "resnet20", "", "bn", "sgd", TASK_IMAGES, 128, 0, 0, false, false},
+    {"resnet18", "resnet18", "resnet18", "bn", "sgd", TASK_IMAGES, 128, 0, 0, false, false},
+    {"transformer", "transformer", "mini", "bn", "adam", TASK_PAIRS, 32, 32, 4000, false, false},
+    {"transformer-ln", "transformer", "mini", "ln", "adam", TASK_PAIRS, 32, 32, 4000, false, true},
+    {"lm", "transformer_lm", "ptb", "ln", "adam", TASK_LM, 70, 32, 10000, true, false},
+    {"tensorized", "tensorized", "ptb", "ln", "adam", TASK_LM, 70, 32, 10000, true, false},
+    {"iwslt", "transformer", "transformer_iwslt_de_en", "bn", "adam", TASK_PAIRS, 128, 32, 10000,
+     true, false},
+};
 
 typedef struct step_bench {
-    bool images;
-    int threads;
+    const step_case *of;
+    int threads, steps_of_round;
     model *model;
     batch batch;
     tape *tape;
@@ -47,72 +67,81 @@ static void *must(void *p) {
     exit(1);
 }
 
-static void make_images(batch *b, rng *r) {
-    int64_t count = (int64_t)IMAGES * 32 * 32 * 3;
-    real *image = must(malloc((size_t)count * sizeof *image));
-    int32_t *label = must(malloc(IMAGES * sizeof *label));
-    for (int64_t i = 0; i < count; i++) image[i] = (real)rng_normal(r);
-    for (int i = 0; i < IMAGES; i++) label[i] = (int32_t)rng_below(r, 10);
-    *b = (batch){.task = TASK_IMAGES,
-                 .count = IMAGES,
-                 .height = 32,
-                 .width = 32,
-                 .channels = 3,
-                 .image = image,
-                 .label = label,
-                 .tokens = IMAGES};
+static batch make_images(const step_case *c, rng *r) {
+    const int64_t numbers = c->count * 32 * 32 * 3;
+    real *image = must(malloc((size_t)numbers * sizeof *image));
+    int32_t *label = must(malloc((size_t)c->count * sizeof *label));
+    for (int64_t i = 0; i < numbers; i++) image[i] = (real)rng_normal(r);
+    for (int64_t i = 0; i < c->count; i++) label[i] = (int32_t)rng_below(r, 10);
+    return (batch){.task = TASK_IMAGES,
+                   .count = c->count,
+                   .height = 32,
+                   .width = 32,
+                   .channels = 3,
+                   .image = image,
+                   .label = label,
+                   .tokens = c->count};
 }
 
-/* Full sentences of LENGTH tokens. */
-static int32_t *make_tokens(rng *r) {
-    int32_t *token = must(malloc(PAIRS * LENGTH * sizeof *token));
-    for (int i = 0; i < PAIRS * LENGTH; i++)
-        token[i] = TOKEN_FIRST_WORD + (int32_t)rng_below(r, VOCABULARY - TOKEN_FIRST_WORD);
+/* Full windows or sentences. */
+static int32_t *make_tokens(const step_case *c, rng *r) {
+    const int64_t count = c->count * c->length;
+    int32_t *token = must(malloc((size_t)count * sizeof *token));
+    for (int64_t i = 0; i < count; i++)
+        token[i] =
+            TOKEN_FIRST_WORD + (int32_t)rng_below(r, (uint64_t)c->vocabulary - TOKEN_FIRST_WORD);
     return token;
 }
 
-static void make_pairs(batch *b, rng *r) {
-    uint8_t *mask = must(malloc(PAIRS * LENGTH));
-    memset(mask, 1, PAIRS * LENGTH);
-    *b = (batch){.task = TASK_PAIRS,
-                 .count = PAIRS,
-                 .source_length = LENGTH,
-                 .target_length = LENGTH,
-                 .source = make_tokens(r),
-                 .target_in = make_tokens(r),
-                 .target_out = make_tokens(r),
-                 .source_mask = mask,
-                 .target_mask = mask,
-                 .tokens = PAIRS * LENGTH};
+static batch make_texts(const step_case *c, rng *r) {
+    const int64_t tokens = c->count * c->length;
+    batch b = {.task = c->task, .count = c->count, .tokens = tokens, .unknown = -1};
+    b.target_length = c->length;
+    b.target_in = make_tokens(c, r), b.target_out = make_tokens(c, r);
+    if (c->task == TASK_LM) return b;
+    uint8_t *mask = must(malloc((size_t)tokens));
+    memset(mask, 1, (size_t)tokens);
+    b.source_length = c->length;
+    b.source = make_tokens(c, r);
+    b.source_mask = b.target_mask = mask;
+    return b;
 }
 
-static int open_model(step_bench *s) {
+static model *make_model(const step_case *c, sr_failure *why) {
+    const double dropout = c->drops ? NAN : 0;
     model_options o = {.norm_eps = NAN,
                        .norm_alpha = NAN,
-                       .dropout = 0,
-                       .attention_dropout = 0,
-                       .relu_dropout = 0,
+                       .dropout = dropout,
+                       .attention_dropout = dropout,
+                       .relu_dropout = dropout,
                        .seed = 1};
-    data_shape shape = {.task = s->images ? TASK_IMAGES : TASK_PAIRS,
+    data_shape shape = {.task = c->task,
                         .height = 32,
                         .width = 32,
                         .channels = 3,
                         .classes = 10,
-                        .vocabulary = VOCABULARY,
-                        .longest = LENGTH};
-    strcpy(o.name, s->images ? "resnet20" : "transformer");
-    strcpy(o.preset, s->images ? "" : "mini");
-    strcpy(o.norm, s->images ? "bn" : "ln");
+                        .vocabulary = c->vocabulary,
+                        .longest = c->length};
+    strcpy(o.name, c->model);
+    strcpy(o.preset, c->preset);
+    strcpy(o.norm, c->norm);
     strcpy(o.decoder_norm, "ln");
-    s->model = model_create(&o, &shape, &s->why);
+    if (c->task == TASK_PAIRS) strcpy(o.placement, "pre");
+    return model_create(&o, &shape, why);
+}
+
+static int open_model(step_bench *s) {
+    s->model = make_model(s->of, &s->why);
+    for (int i = 0; s->model && s->of->observes && i < s->model->sites; i++)
+        if (norm_site_observe_batch(s->model->site[i], 0.95, &s->why) != SR_OK) return 1;
     s->tape = s->model ? tape_create(s->threads, &s->why) : NULL;
     if (!s->tape) return 1;
-    s->optimizer = optim_find(s->images ? "sgd" : "adam");
+    s->optimizer = optim_find(s->of->optimizer);
     s->optim = (optim_options){.momentum = 0.9,
                                .beta1 = 0.9,
                                .beta2 = 0.98,
                                .eps = 1e-8,
-                               .weight_decay = s->images ? 1e-4 : 0};
+                               .weight_decay = s->of->task == TASK_IMAGES ? 1e-4 : 0};
     return params_slots(&s->model->params, s->optimizer->slots, &s->why) != SR_OK;
 }
 
@@ -123,7 +152,7 @@ static int open_recorder(step_bench *s, const char *path) {
     o.vectors_every = 1;
     s->recorder = sr_create(path, &o, &s->why);
     if (!s->recorder) return 1;
-    bool *all = hooks_choose(s->model, "*", false, &s->why);
+    bool *all = hooks_choose(s->model, "*", s->of->observes, &s->why);
     if (all) s->hooks = hooks_create(s->model, s->recorder, all, true, NULL, &s->why);
     free(all);
     return !s->hooks;
@@ -150,8 +179,8 @@ static bool one_step(step_bench *s) {
     if (s->why.status != SR_OK ||
         optim_grad_norm(&s->model->params, s->threads, &norm, &s->why) != SR_OK)
         return false;
-    optim_step u = {&s->optim, s->steps, s->images ? 0.1 : 1e-4, 1.0 / (double)s->batch.tokens,
-                    s->threads};
+    optim_step u = {&s->optim, s->steps, s->of->task == TASK_IMAGES ? 0.1 : 1e-4,
+                    1.0 / (double)s->batch.tokens, s->threads};
     optim_apply(s->optimizer, &u, &s->model->params);
     params_zero_grad(&s->model->params);
     if (s->recorder) s->recorder_ms += end_recording(s, progress_clock());
@@ -171,13 +200,13 @@ static double median(double *value, int count) {
 
 /* Milliseconds; negative after a failure. */
 static double one_round(step_bench *s) {
-    double ms[STEPS];
-    for (int i = 0; i < STEPS; i++) {
+    double ms[MOST_STEPS];
+    for (int i = 0; i < s->steps_of_round; i++) {
         double start = progress_clock();
         if (!one_step(s)) return -1;
         ms[i] = 1e3 * (progress_clock() - start);
     }
-    return median(ms, STEPS);
+    return median(ms, s->steps_of_round);
 }
 
 static void print_shares(const step_bench *s) {
@@ -186,51 +215,68 @@ static void print_shares(const step_bench *s) {
     for (const tape_profile *op = first; op < first + PROFILE_OPS && op->op; op++)
         sum += op->forward + op->backward;
     for (const tape_profile *op = first; op < first + PROFILE_OPS && op->op; op++)
-        printf("%s\t%s\t%.2f\t%.2f\t%.1f\n", s->images ? "resnet20" : "transformer", op->op,
-               1e3 * op->forward / steps, 1e3 * op->backward / steps,
-               100 * (op->forward + op->backward) / sum);
+        printf("%s\t%s\t%.2f\t%.2f\t%.1f\n", s->of->name, op->op, 1e3 * op->forward / steps,
+               1e3 * op->backward / steps, 100 * (op->forward + op->backward) / sum);
     if (s->recorder)
-        printf("%s\trecorder\t%.2f\t\t%.1f\n", s->images ? "resnet20" : "transformer",
-               s->recorder_ms / steps, 0.1 * s->recorder_ms / sum);
+        printf("%s\trecorder\t%.2f\t\t%.1f\n", s->of->name, s->recorder_ms / steps,
+               0.1 * s->recorder_ms / sum);
+}
+
+static void print_result(const step_bench *s, double ms) {
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    printf("# loss %.4f\n# median: %.1f ms\n# peak: %.0f MB\nmodel\top\tforward_ms\tbackward_ms"
+           "\tpercent_of_ops\n",
+           s->loss, ms, (double)used.ru_maxrss / 1024);
+    print_shares(s);
 }
 
 static int run(step_bench *s, int rounds) {
+    const int warm = s->steps_of_round < 3 ? 1 : 3;
     double *ms = must(malloc((size_t)rounds * sizeof *ms));
-    for (int i = 0; i < WARM; i++)
+    for (int i = 0; i < warm; i++)
         if (!one_step(s)) return give_up(s);
     s->tape->profiling = true;
     s->steps = 0;
     s->recorder_ms = 0;
-    if (s->recorder) s->steps = WARM;
+    if (s->recorder) s->steps = warm;
     for (int i = 0; i < rounds; i++) {
         ms[i] = one_round(s);
         if (ms[i] < 0) return give_up(s);
         printf("# round %d: %.1f ms\n", i + 1, ms[i]);
     }
-    printf("# loss %.4f\n# median: %.1f ms\nmodel\top\tforward_ms\tbackward_ms\tpercent_of_ops\n",
-           s->loss, median(ms, rounds));
-    print_shares(s);
+    print_result(s, median(ms, rounds));
     free(ms);
     return 0;
 }
 
+static const step_case *find_case(const char *name) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(cases[i].name, name) == 0) return &cases[i];
+    return NULL;
+}
+
+static int usage(void) {
+    fprintf(stderr, "usage: bench_step CASE [THREADS] [ROUNDS] [RUN.h5, or -] [STEPS]\ncases:");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) fprintf(stderr, " %s", cases[i].name);
+    fputc('\n', stderr);
+    return 2;
+}
+
 int main(int argc, char **argv) {
-    step_bench s = {.threads = argc > 2 ? atoi(argv[2]) : 2};
-    int rounds = argc > 3 ? atoi(argv[3]) : 9;
-    if (argc < 2 || (strcmp(argv[1], "resnet20") && strcmp(argv[1], "transformer")) ||
-        s.threads < 1 || rounds < 1) {
-        fprintf(stderr, "usage: bench_step resnet20|transformer [THREADS] [ROUNDS] [RUN.h5]\n");
-        return 2;
-    }
-    s.images = !strcmp(argv[1], "resnet20");
+    step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL,
+                    .threads = argc > 2 ? atoi(argv[2]) : 2,
+                    .steps_of_round = argc > 5 ? atoi(argv[5]) : 5};
+    const int rounds = argc > 3 ? atoi(argv[3]) : 9;
+    const bool records = argc > 4 && strcmp(argv[4], "-") != 0;
+    if (!s.of || s.threads < 1 || rounds < 1 || s.steps_of_round < 1 ||
+        s.steps_of_round > MOST_STEPS)
+        return usage();
     gemm_setup(s.threads);
     rng r = rng_create(1);
-    if (s.images)
-        make_images(&s.batch, &r);
-    else
-        make_pairs(&s.batch, &r);
+    s.batch = s.of->task == TASK_IMAGES ? make_images(s.of, &r) : make_texts(s.of, &r);
     if (open_model(&s)) return give_up(&s);
-    if (argc > 4 && open_recorder(&s, argv[4])) return give_up(&s);
+    if (records && open_recorder(&s, argv[4])) return give_up(&s);
     int status = run(&s, rounds);
     if (s.recorder &&
         sr_close(s.recorder, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"},

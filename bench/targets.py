@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Speed against PyTorch: every line of the table below, as the ratio of medians of rounds in turn.
+
+    targets.py BUILD [--python PYTHON] [--out FILE] [--seconds 20] [--again] [LINE...]
+
+BUILD   build/release, where bench_step and the programs are
+PYTHON  has the PyTorch that we are compared with (default: this one); without it, what needs it is skipped
+FILE    one row per line that was measured (default BUILD/targets.tsv). A line that is there is not measured
+        again (--again: it is), so that a run that was stopped goes on.
+
+A round is one of ours and one of each variant of bench_torch.py (plain, fused, compiled), each a process of its
+own that was warmed up before; the peer is the variant with the smallest median. As many rounds as fit into
+SECONDS, three at least. Ours records every site of every step (bench_step with a run file). What is compared is
+said by `#` lines at the end: a target that is missed is told as such.
+
+Exit status 0, also where targets are missed; 1 when something could not be measured; 2 after a mistake.
+"""
+import argparse
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VARIANTS = ("plain", "fused", "compiled")
+COLUMNS = ("line", "threads", "ours", "unit", "peer", "which", "ratio", "must", "aim", "rounds", "load")
+
+
+class Skipped(Exception):
+    pass
+
+
+# -- what runs ----------------------------------------------------------------------------------------
+
+def ours(args, case, threads, steps, run):
+    """Milliseconds of a step and megabytes, of one process."""
+    words = [os.path.join(args.build, "bench/bench_step"), case, str(threads), "1", run, str(steps)]
+    told = subprocess.run(words, capture_output=True, text=True, check=False)
+    if told.returncode != 0:
+        raise Skipped(told.stderr.strip() or "bench_step failed")
+    found = [re.search(rf"^# {what}: ([\d.]+)", told.stdout, re.M) for what in ("median", "peak")]
+    return float(found[0][1]), float(found[1][1])
+
+
+class Peer:
+    """bench_torch.py, asked for a round at a time."""
+
+    def __init__(self, args, case, threads, steps, variant):
+        words = [args.python, os.path.join(HERE, "bench_torch.py"), case, "--variant", variant,
+                 "--threads", str(threads), "--steps", str(steps), "--serve"]
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.variant, self.ms, self.peak = variant, [], float("nan")
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, env=environment)
+        if self.process.stdout.readline().strip() != "ready":
+            self.process.kill()
+            raise Skipped(f"{args.python}: {variant} {case} does not run")
+
+    def round(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.ms.append(float(self.process.stdout.readline().split("\t")[2]))
+
+    def end(self):
+        self.process.stdin.close()
+        found = re.search(r"^# peak: ([\d.]+)", self.process.stdout.read(), re.M)
+        self.process.wait()
+        self.peak = float(found[1]) if found else float("nan")
+
+
+def open_peers(args, case, threads, steps):
+    peers = []
+    for variant in VARIANTS:
+        try:
+            peers.append(Peer(args, case, threads, steps, variant))
+        except Skipped as reason:
+            print(f"# skipped: {reason}", file=sys.stderr)
+    if not peers:
+        raise Skipped(f"{args.python} has no PyTorch that runs {case}")
+    return peers
+
+
+def rounds(args):
+    """Yields until the time is over, three times at least."""
+    began = time.monotonic()
+    done = 0
+    while done < 3 or time.monotonic() - began < args.seconds:
+        yield done
+        done += 1
+
+
+# -- kinds of lines: each gives (ours, unit, peer, which, rounds) ----------------------------------------
+
+def against_torch(args, case, threads, steps):
+    """Per round the peers and ours, and the peak of each."""
+    peers, ms, peak = open_peers(args, case, threads, steps), [], 0.0
+    with tempfile.TemporaryDirectory() as directory:
+        for _ in rounds(args):
+            for peer in peers:
+                peer.round()
+            step, most = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
+            ms.append(step)
+            peak = max(peak, most)
+    for peer in peers:
+        peer.end()
+    return ms, peak, peers
+
+
+def step(args, case, threads, steps):
+    ms, _, peers = against_torch(args, case, threads, steps)
+    best = min(peers, key=lambda peer: statistics.median(peer.ms))
+    return statistics.median(ms), "ms", statistics.median(best.ms), best.variant, len(ms)
+
+
+def memory(args, case, threads, steps):
+    few = argparse.Namespace(**{**vars(args), "seconds": 0})
+    ms, peak, peers = against_torch(few, case, threads, steps)
+    best = min(peers, key=lambda peer: peer.peak)
+    return peak, "MB", best.peak, best.variant, len(ms)
+
+
+def recording(args, case, threads, steps):
+    """What recording adds, against the step without it."""
+    with_it, without = [], []
+    with tempfile.TemporaryDirectory() as directory:
+        for _ in rounds(args):
+            without.append(ours(args, case, threads, steps, "-")[0])
+            with_it.append(ours(args, case, threads, steps, os.path.join(directory, "run.h5"))[0])
+    plain = statistics.median(without)
+    return statistics.median(with_it) - plain, "ms", plain, "without recording", len(without)
+
+
+def neighbours(args, case, threads, steps):
+    """A step beside two processes that never wait, against a quiet one."""
+    quiet, busy = [], []
+    for _ in rounds(args):
+        quiet.append(ours(args, case, threads, steps, "-")[0])
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
+            busy.append(ours(args, case, threads, steps, "-")[0])
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+    return statistics.median(busy), "ms", statistics.median(quiet), "quiet step", len(quiet)
+
+
+def first_step(words):
+    """Seconds from the start of a training to its first line of progress."""
+    began = time.monotonic()
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        for line in run.stderr:
+            if re.search(r" \d+/\d+ updates ", line):
+                seconds = time.monotonic() - began
+                run.kill()
+                return seconds
+    raise Skipped(f"{words[0]} ended before its first step")
+
+
+def start(args, _, threads, __):
+    """`statrec train` to its first step: 169,813 pairs, BPE applied, its merges learnt before."""
+    data = os.path.join(os.environ.get("STATREC_SHARED", "../shared"), "data/tatoeba-de-en")
+    statrec = os.path.join(args.build, "bin/statrec")
+    if not os.path.isdir(data):
+        raise Skipped(f"{data} is not there")
+    with tempfile.TemporaryDirectory() as directory:
+        codes = os.path.join(directory, "codes")
+        subprocess.run([statrec, "bpe", "learn", "-s", "6000", "-o", codes,
+                        os.path.join(data, "deu.txt.gz")], check=True)
+        words = [statrec, "train", "--model", "transformer", "--preset", "mini", "--data", "tabbed",
+                 "--data-dir", data, "--tokenize", "13a", "--bpe-codes", codes, "--max-steps", "1",
+                 "--threads", str(threads), "-o", os.path.join(directory, "run.h5"), "--force"]
+        seconds = [first_step(words) for _ in range(5)]
+    return statistics.median(seconds), "s", 1.0, "one second", len(seconds)
+
+
+# name: (kind, case, threads, steps of a round, must, aim); must and aim are ratios
+LINES = {
+    **{f"{case}-{threads}": (step, case, threads, steps, must, aim)
+       for case, steps, must, aim in (("resnet20", 5, 0.75, 0.60), ("resnet18", 1, 0.90, 0.70),
+                                      ("transformer", 5, 0.50, 0.40), ("lm", 2, 0.75, 0.65),
+                                      ("tensorized", 2, 0.75, 0.65), ("iwslt", 1, 0.80, 0.70))
+       for threads in (2, 1)},
+    "recording-bn": (recording, "transformer", 2, 10, 0.02, 0.01),
+    "recording-resnet20": (recording, "resnet20", 2, 5, 0.02, 0.01),
+    "recording-observed": (recording, "transformer-ln", 2, 10, 0.05, 0.04),
+    "memory-iwslt": (memory, "iwslt", 2, 1, 0.6, 0.5),
+    "neighbours": (neighbours, "transformer", 2, 10, 2.3, 2.0),
+    "start": (start, "", 2, 0, 3, 1),
+}
+
+
+# -- the table -------------------------------------------------------------------------------------------
+
+def read_table(path):
+    try:
+        with open(path, encoding="utf-8") as table:
+            rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
+    except FileNotFoundError:
+        return {}
+    return {row[0]: dict(zip(COLUMNS, row)) for row in rows[1:]}
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as told:
+            return re.search(r"^model name\s*: (.*)$", told.read(), re.M)[1]
+    except (OSError, TypeError):
+        return platform.machine()
+
+
+def write_table(path, rows):
+    with open(path + ".part", "w", encoding="utf-8") as table:
+        print(f"# {processor()}, {os.cpu_count()} cores; medians of rounds in turn; ratio: ours / peer",
+              file=table)
+        print(*COLUMNS, sep="\t", file=table)
+        for row in rows.values():
+            print(*(row[column] for column in COLUMNS), sep="\t", file=table)
+    os.replace(path + ".part", path)
+
+
+def measure(args, name):
+    kind, case, threads, steps, must, aim = LINES[name]
+    load = os.getloadavg()[0]
+    value, unit, peer, which, count = kind(args, case, threads, steps)
+    return dict(zip(COLUMNS, (name, threads, f"{value:.4g}", unit, f"{peer:.4g}", which,
+                              f"{value / peer:.3f}", must, aim, count, f"{load:.1f}")))
+
+
+def verdict(row):
+    ratio = float(row["ratio"])
+    return "aim" if ratio <= float(row["aim"]) else "met" if ratio <= float(row["must"]) else "missed"
+
+
+def summary(rows):
+    for row in rows.values():
+        print(f"{row['line']:20} {row['ratio']:>7} of {row['which']:18} must {row['must']}, aim "
+              f"{row['aim']}: {verdict(row)}")
+    missed = [row["line"] for row in rows.values() if verdict(row) == "missed"]
+    print(f"# {len(rows)} of {len(LINES)} lines measured, {len(missed)} missed{': ' if missed else ''}"
+          f"{' '.join(missed)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("line", nargs="*")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--out")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--again", action="store_true")
+    args = parser.parse_intermixed_args()
+    for name in args.line:
+        if name not in LINES:
+            parser.error(f"no line {name!r}: there are {' '.join(LINES)}")
+    args.out = args.out or os.path.join(args.build, "targets.tsv")
+    rows, failed = read_table(args.out), 0
+    for name in args.line or LINES:
+        if name in rows and not args.again:
+            continue
+        print(f"# {name}", file=sys.stderr, flush=True)
+        try:
+            rows[name] = measure(args, name)
+            write_table(args.out, rows)
+        except Skipped as reason:
+            failed += 1
+            print(f"# skipped: {name}: {reason}", file=sys.stderr)
+    summary(rows)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
