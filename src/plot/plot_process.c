@@ -126,7 +126,7 @@ typedef struct running {
     pid_t pid;
     int at, watch, state;
     double end;
-    bool late;
+    bool late, told; /* told: to end; a second time would leave it no time to put things away */
 } running;
 
 static sr_status begin(const plot_process *p, int at, running *r, sr_failure *why) {
@@ -150,7 +150,7 @@ static bool has_ended(running *r) {
         if (r->watch >= 0) close(r->watch);
         return true;
     }
-    if (tool_signal()) kill(r->pid, SIGTERM);
+    if (tool_signal() && !r->told) r->told = true, kill(r->pid, SIGTERM);
     if (clock_seconds() > r->end && !r->late) r->late = true, kill(r->pid, SIGKILL);
     return false;
 }

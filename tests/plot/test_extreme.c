@@ -207,6 +207,23 @@ static void test_gnuplot_ends_with_us(void **state) {
     program_free(&r);
 }
 
+/* A report that is told to end tells its processes once, who put their directories away. */
+static void test_report_told_to_end(void **state) {
+    (void)state;
+    program_result r = program_run(
+        "mkdir -p fake scratch && rm -f pid && "
+        "printf '#!/bin/sh\\necho $$ >\"$PIDFILE\"\\nexec sleep 1000\\n' >fake/gnuplot && "
+        "chmod +x fake/gnuplot && export PIDFILE=$PWD/pid TMPDIR=$PWD/scratch && "
+        "{ PATH=$PWD/fake:$PATH statplot report zero.h5 -o never & }; "
+        "i=0; until [ -s pid ] || [ $((i += 1)) -gt 600 ]; do sleep 0.05; done; "
+        "kill -TERM $!; wait $!; echo $?; ls scratch; "
+        "i=0; while kill -0 $(cat pid) 2>/dev/null && [ $((i += 1)) -lt 100 ]; do sleep 0.05; "
+        "done; "
+        "[ $i -lt 100 ] || echo gnuplot is there");
+    assert_string_equal(r.out, "143\n");
+    program_free(&r);
+}
+
 /* -- bytes ----------------------------------------------------------------------------------- */
 
 static void test_bytes_in_any_zone(void **state) {
@@ -227,6 +244,7 @@ int main(void) {
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_gnuplot_ends_with_us),
+        cmocka_unit_test(test_report_told_to_end),
         cmocka_unit_test(test_bytes_in_any_zone),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
