@@ -234,6 +234,17 @@ bool plot_table_of_each(const plot_table *t);
 sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
                           sr_failure *why);
 
+/* -- plot_facts.c: what labels are made of, one for each run --------------------------------- */
+
+typedef struct plot_facts plot_facts;
+
+/* *facts [count], to be given to plot_facts_free; NULL after a failure. */
+sr_status plot_facts_read(plot_facts **facts, char **paths, int count, sr_failure *why);
+void plot_facts_free(plot_facts *facts, int count);
+/* [count] those of runs place[0] .. place[count - 1], to be given to free() while `facts` stay; NULL when out of
+ * memory. */
+plot_facts *plot_facts_choose(const plot_facts *facts, const int *place, int count);
+
 /* -- plot_labels.c: what the legend says ----------------------------------------------------- */
 
 typedef struct plot_labels {
@@ -249,13 +260,12 @@ typedef struct plot_labels {
 } plot_labels;
 
 /* given: the user's labels separated by commas, or "". */
-sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
-                           sr_failure *why);
+sr_status plot_labels_make(plot_labels *l, const plot_facts *facts, char **paths, int count,
+                           const char *given, sr_failure *why);
 void plot_labels_free(plot_labels *l);
 /* plot_observed.c: "(observed)" behind the labels and full names of runs of which the figure draws batch
  * statistics that their method does not use. given: the labels are the user's, and stay. */
-sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
-                           sr_failure *why);
+void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *facts, bool given);
 
 /* -- plot_own.c: numbers that the runs declare ------------------------------------------------- */
 
@@ -327,8 +337,9 @@ sr_status plot_place_output(const char *from, const char *output, sr_failure *wh
 typedef struct plot_request {
     char **path; /* [runs] run files */
     int runs;
-    const int *place; /* [runs] look of each run, from 0; NULL: in their order */
-    int *failed_run;  /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
+    const int *place;        /* [runs] look of each run, from 0; NULL: in their order */
+    const plot_facts *facts; /* with place: of all runs that it counts; NULL: to be read */
+    int *failed_run; /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
     const char *output, *labels; /* as the options; "" for the default */
     plot_warnings warnings;
     plot_choice choice;

@@ -85,6 +85,23 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
     return status;
 }
 
+static sr_status make_labels(plot_labels *labels, const plot_template *t, const plot_request *r,
+                             sr_failure *why) {
+    plot_facts *facts = NULL;
+    sr_status status = SR_OK;
+    if (!r->facts)
+        status = plot_facts_read(&facts, r->path, r->runs, why);
+    else if (!(facts = plot_facts_choose(r->facts, r->place, r->runs)))
+        status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = plot_labels_make(labels, facts, r->path, r->runs, r->labels, why);
+    if (status == SR_OK) plot_labels_mark(labels, t, facts, r->labels[0] != 0);
+    if (r->facts)
+        free(facts);
+    else
+        plot_facts_free(facts, r->runs);
+    return status;
+}
+
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
     plot_sources from = {t, r->path, r->runs, directory, "", 0};
@@ -100,8 +117,7 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = check_runs(t, r->runs, why);
     if (status == SR_OK)
         t->stat_own = plot_own_unit(t->stat, r->path, r->runs, t->stat_unit, sizeof t->stat_unit);
-    if (status == SR_OK) status = plot_labels_make(&labels, r->path, r->runs, r->labels, why);
-    if (status == SR_OK) status = plot_labels_mark(&labels, t, r->path, r->labels[0] != 0, why);
+    if (status == SR_OK) status = make_labels(&labels, t, r, why);
     if (status == SR_OK) status = plot_scratch_create(directory, why);
     if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
     plot_labels_free(&labels);

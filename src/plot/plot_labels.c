@@ -3,73 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plot_facts.h"
 #include "statnet/analysis.h"
-#include "statnet/plot.h"
-#include "statrec/runfile.h"
 
-enum { PARTS = 4, PART = 80, MODEL = 0, NORM = 1, DATA = 2, SEED = 3 };
-
-typedef struct label_parts {
-    char text[PARTS][PART]; /* model, norm, data, seed */
-    char *config;           /* owned copy */
-    char norms[PART];       /* methods of all sites, each with a blank behind it */
-    char uses[SR_KIND_SIZE];
-    double startup;
-} label_parts;
-
-static void copy(char *to, size_t size, const char *from) {
-    snprintf(to, size, "%s", from && from[0] ? from : "?");
-}
-
-static double startup_percent(const sr_runfile *f) {
-    const int64_t steps = sr_run_get_info(f)->steps;
-    int64_t last = 0;
-    if (steps) sr_run_step_ints(f, "step", steps - 1, 1, &last, NULL);
-    const double percent = last ? 100 * (double)sr_run_startup(f) / (double)last : 0;
-    return percent < 100 ? percent : 100;
-}
-
-static bool has_word(const char *words, const char *word) {
-    const size_t length = strlen(word);
-    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
-    return false;
-}
-
-/* The methods of the sites, and what the first uses of a batch. */
-static void read_norms(const sr_runfile *f, label_parts *p) {
-    const sr_run_site *site = sr_run_main_site(f);
-    if (site && sr_run_over_batch(site)) snprintf(p->uses, sizeof p->uses, "%s", site->uses);
-    for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++) {
-        const size_t used = strlen(p->norms);
-        if (!has_word(p->norms, site->norm) && used + strlen(site->norm) + 2 <= sizeof p->norms)
-            snprintf(p->norms + used, sizeof p->norms - used, "%s ", site->norm);
-    }
-}
-
-static sr_status read_parts(const char *path, label_parts *p, sr_failure *why) {
-    char name[PART];
-    sr_runfile *f = sr_run_open(path, why);
-    if (!f) return why->status;
-    const sr_run_info *info = sr_run_get_info(f);
-    copy(p->text[MODEL], PART, info->model);
-    copy(p->text[NORM], PART, sr_run_main_norm(f));
-    run_data_name(f, name, sizeof name);
-    copy(p->text[DATA], PART, name);
-    snprintf(p->text[SEED], PART, "seed %llu", (unsigned long long)info->seed);
-    p->config = strdup(info->config ? info->config : "");
-    p->startup = startup_percent(f);
-    read_norms(f, p);
-    sr_run_close(f);
-    return p->config ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-}
+enum {
+    PART = FACTS_PART,
+    PARTS = FACTS_PARTS,
+    MODEL = FACTS_MODEL,
+    NORM = FACTS_NORM,
+    DATA = FACTS_DATA,
+    SEED = FACTS_SEED
+};
 
 static void append(char *text, size_t size, const char *part) {
     const size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s", used ? ", " : "", part);
 }
 
-static bool differs(const label_parts *p, int runs, int part) {
+static bool differs(const plot_facts *p, int runs, int part) {
     for (int i = 1; i < runs; i++)
         if (strcmp(p[i].text[part], p[0].text[part]) != 0) return true;
     return false;
@@ -82,7 +33,7 @@ static bool distinct(const plot_labels *l) {
     return true;
 }
 
-static void label_by_parts(plot_labels *l, const label_parts *p) {
+static void label_by_parts(plot_labels *l, const plot_facts *p) {
     for (int part = 0; part < PARTS; part++) {
         const bool seed = part == SEED, other = differs(p, l->runs, part), alike = !distinct(l);
         for (int i = 0; i < l->runs; i++) {
@@ -108,7 +59,7 @@ static bool tells_nothing(const char *line) {
     return false;
 }
 
-static bool same_option(const label_parts *a, const label_parts *b, const option_line *l) {
+static bool same_option(const plot_facts *a, const plot_facts *b, const option_line *l) {
     option_line one, other;
     const bool here = options_find_line(a->config, l->key, l->key_length, &one);
     if (options_find_line(b->config, l->key, l->key_length, &other) != here)
@@ -124,7 +75,7 @@ static bool is_of(const char *line, const char *norm) {
 }
 
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
-static bool of_norm(const label_parts *p, const char *line) {
+static bool of_norm(const plot_facts *p, const char *line) {
     bool found = strncmp(line, "norm-", 5) == 0;
     for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
         found = is_of(line, at);
@@ -158,7 +109,7 @@ static const char *word_of_zero(const option_line *l) {
 }
 
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
-static void append_option(char *label, size_t size, const label_parts *p, const option_line *l) {
+static void append_option(char *label, size_t size, const plot_facts *p, const option_line *l) {
     char part[PART];
     option_line own;
     if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
@@ -177,27 +128,26 @@ static void append_option(char *label, size_t size, const label_parts *p, const 
     append(label, size, part);
 }
 
-static bool same_parts(const label_parts *a, const label_parts *b) {
+static bool same_parts(const plot_facts *a, const plot_facts *b) {
     for (int i = 0; i < PARTS; i++)
         if (strcmp(a->text[i], b->text[i]) != 0) return false;
     return true;
 }
 
 /* One option among the runs that agree with run `of` in model, norm, data and seed. */
-static void try_option(plot_labels *l, const label_parts *p, int of, const option_line *line) {
+static void try_option(plot_labels *l, const plot_facts *p, int of, const option_line *line) {
     bool differs = false, agree = false;
-    for (int i = 0; i < l->runs; i++) {
-        if (!same_parts(&p[i], &p[of])) continue;
-        differs = differs || !same_option(&p[i], &p[of], line);
-        for (int k = 0; k < i; k++)
+    for (int i = 0; i < l->runs && !differs; i++)
+        differs = same_parts(&p[i], &p[of]) && !same_option(&p[i], &p[of], line);
+    for (int i = 0; differs && i < l->runs; i++)
+        for (int k = 0; k < i && same_parts(&p[i], &p[of]); k++)
             agree = agree || (same_parts(&p[k], &p[of]) && strcmp(l->label[i], l->label[k]) == 0);
-    }
     for (int i = 0; differs && (agree || of_norm(&p[of], line->key)) && i < l->runs; i++)
         if (same_parts(&p[i], &p[of])) append_option(l->label[i], sizeof l->label[i], &p[i], line);
 }
 
 /* Once for each set of runs that agree in their parts. */
-static void label_by_options(plot_labels *l, const label_parts *p) {
+static void label_by_options(plot_labels *l, const plot_facts *p) {
     for (int i = 0; i < l->runs; i++) {
         bool done = false;
         for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
@@ -248,36 +198,34 @@ static sr_status label_as_given(plot_labels *l, const char *given, sr_failure *w
     return sr_fail(why, SR_USAGE, "--labels: %d labels for %d runs", count, l->runs);
 }
 
-sr_status plot_labels_make(plot_labels *l, char **paths, int count, const char *given,
-                           sr_failure *why) {
+static bool labels_reserve(plot_labels *l) {
+    const size_t count = (size_t)l->runs;
+    l->label = calloc(count, sizeof *l->label);
+    l->full = calloc(count, sizeof *l->full);
+    l->norm = calloc(count, sizeof *l->norm);
+    l->task = calloc(count, sizeof *l->task);
+    l->uses = calloc(count, sizeof *l->uses);
+    l->startup = calloc(count, sizeof *l->startup);
+    return l->label && l->full && l->norm && l->task && l->uses && l->startup;
+}
+
+sr_status plot_labels_make(plot_labels *l, const plot_facts *p, char **paths, int count,
+                           const char *given, sr_failure *why) {
     *l = (plot_labels){.runs = count};
-    label_parts *p = calloc((size_t)count, sizeof *p);
-    l->label = calloc((size_t)count, sizeof *l->label);
-    l->full = calloc((size_t)count, sizeof *l->full);
-    l->norm = calloc((size_t)count, sizeof *l->norm);
-    l->task = calloc((size_t)count, sizeof *l->task);
-    l->uses = calloc((size_t)count, sizeof *l->uses);
-    l->startup = calloc((size_t)count, sizeof *l->startup);
-    const bool whole = p && l->label && l->full && l->norm && l->task && l->uses && l->startup;
-    sr_status status = whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < count && status == SR_OK; i++) status = read_parts(paths[i], &p[i], why);
-    if (status == SR_OK) {
-        for (int i = 0; i < count; i++) {
-            snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
-            snprintf(l->uses[i], sizeof l->uses[i], "%s", p[i].uses);
-            l->startup[i] = p[i].startup;
-            snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
-        }
-        label_by_parts(l, p);
-        if (given[0]) {
-            status = label_as_given(l, given, why);
-        } else {
-            label_by_options(l, p);
-            status = label_by_path(l, paths, why);
-        }
+    sr_status status = labels_reserve(l) ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < count && status == SR_OK; i++) {
+        snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
+        snprintf(l->uses[i], sizeof l->uses[i], "%s", p[i].uses);
+        l->startup[i] = p[i].startup;
+        snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
     }
-    for (int i = 0; p && i < count; i++) free(p[i].config);
-    free(p);
+    if (status == SR_OK) label_by_parts(l, p);
+    if (status == SR_OK && given[0]) {
+        status = label_as_given(l, given, why);
+    } else if (status == SR_OK) {
+        label_by_options(l, p);
+        status = label_by_path(l, paths, why);
+    }
     if (status != SR_OK) plot_labels_free(l);
     return status;
 }

@@ -4,8 +4,7 @@
  */
 #include <string.h>
 
-#include "statnet/plot.h"
-#include "statrec/runfile.h"
+#include "plot_facts.h"
 
 /* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
  * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which
@@ -30,10 +29,10 @@ static const char *statistic_of(const plot_table *table, int run) {
 }
 
 /* What a host declares itself it says itself. */
-static bool is_declared(const sr_runfile *f, const char *statistic) {
-    const sr_run_declared *d;
-    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
-        if (strcmp(d->name, statistic) == 0) return true;
+static bool is_declared(const plot_facts *p, const char *statistic) {
+    const size_t length = strlen(statistic);
+    for (const char *at = p->declared; *at; at += strcspn(at, "\n") + 1)
+        if (strcspn(at, "\n") == length && strncmp(at, statistic, length) == 0) return true;
     return false;
 }
 
@@ -43,22 +42,19 @@ static void append(char text[128]) {
 }
 
 /* The first normalization speaks for the run, as in its label. */
-sr_status plot_labels_mark(plot_labels *l, const plot_template *t, char **paths, bool given,
-                           sr_failure *why) {
+static bool only_observed(const plot_template *t, const plot_facts *p, int run) {
+    for (int k = 0; k < t->tables && p->has_site; k++) {
+        const char *statistic = statistic_of(&t->table[k], run);
+        if (statistic[0] && !is_declared(p, statistic) && sr_run_only_observed(&p->site, statistic))
+            return true;
+    }
+    return false;
+}
+
+void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *p, bool given) {
     for (int i = 0; i < l->runs; i++) {
-        sr_runfile *f = sr_run_open(paths[i], why);
-        if (!f) return why->status;
-        const sr_run_site *site = sr_run_main_site(f);
-        bool observed = false;
-        for (int k = 0; k < t->tables && site && !observed; k++) {
-            const char *statistic = statistic_of(&t->table[k], i + 1);
-            observed =
-                statistic[0] && !is_declared(f, statistic) && sr_run_only_observed(site, statistic);
-        }
-        sr_run_close(f);
-        if (!observed) continue;
+        if (!only_observed(t, &p[i], i + 1)) continue;
         if (!given) append(l->label[i]);
         append(l->full[i]);
     }
-    return SR_OK;
 }

@@ -86,6 +86,7 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.path = path;
         request.runs = runs;
         request.place = run;
+        request.facts = r->facts;
         request.failed_run = failed;
         request.warnings = (plot_warnings){write_warning, r->page};
         request.output = output;
@@ -343,9 +344,12 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
         return sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
     snprintf(path, sizeof path, "%s/index.html", request->output);
     sr_status status = check_page(path, request->force, why);
+    if (status == SR_OK) status = plot_facts_read(&r.facts, request->path, request->runs, why);
     if (status == SR_OK)
-        status = plot_labels_make(&r.labels, request->path, request->runs, request->labels, why);
+        status = plot_labels_make(&r.labels, r.facts, request->path, request->runs, request->labels,
+                                  why);
     if (status == SR_OK) status = write_page(&r, path, why);
     plot_labels_free(&r.labels);
+    plot_facts_free(r.facts, request->runs);
     return status;
 }

@@ -6,6 +6,7 @@
 
 typedef struct report {
     const plot_request *request;
+    plot_facts *facts; /* of all runs */
     plot_labels labels;
     FILE *page;
     int drawn;

@@ -1,0 +1,89 @@
+/* plot_facts.c -- reads a run file once for everything that labels say of it. */
+#include "plot_facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "statnet/analysis.h"
+
+static void copy(char *to, size_t size, const char *from) {
+    snprintf(to, size, "%s", from && from[0] ? from : "?");
+}
+
+static double startup_percent(const sr_runfile *f) {
+    const int64_t steps = sr_run_get_info(f)->steps;
+    int64_t last = 0;
+    if (steps) sr_run_step_ints(f, "step", steps - 1, 1, &last, NULL);
+    const double percent = last ? 100 * (double)sr_run_startup(f) / (double)last : 0;
+    return percent < 100 ? percent : 100;
+}
+
+static bool has_word(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
+    return false;
+}
+
+/* The methods of the sites, and what the first uses of a batch. */
+static void read_sites(const sr_runfile *f, plot_facts *p) {
+    const sr_run_site *site = sr_run_main_site(f);
+    p->has_site = site != NULL;
+    if (site) p->site = *site;
+    if (site && sr_run_over_batch(site)) snprintf(p->uses, sizeof p->uses, "%s", site->uses);
+    for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++) {
+        const size_t used = strlen(p->norms);
+        if (!has_word(p->norms, site->norm) && used + strlen(site->norm) + 2 <= sizeof p->norms)
+            snprintf(p->norms + used, sizeof p->norms - used, "%s ", site->norm);
+    }
+}
+
+/* malloc'd; NULL when out of memory. */
+static char *list_declared(const sr_runfile *f) {
+    const sr_run_declared *d;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++) fprintf(out, "%s\n", d->name);
+    return fclose(out) == 0 ? text : (free(text), NULL);
+}
+
+static sr_status read_run(const char *path, plot_facts *p, sr_failure *why) {
+    char name[FACTS_PART];
+    sr_runfile *f = sr_run_open(path, why);
+    if (!f) return why->status;
+    const sr_run_info *info = sr_run_get_info(f);
+    copy(p->text[FACTS_MODEL], FACTS_PART, info->model);
+    copy(p->text[FACTS_NORM], FACTS_PART, sr_run_main_norm(f));
+    run_data_name(f, name, sizeof name);
+    copy(p->text[FACTS_DATA], FACTS_PART, name);
+    snprintf(p->text[FACTS_SEED], FACTS_PART, "seed %llu", (unsigned long long)info->seed);
+    p->config = strdup(info->config ? info->config : "");
+    p->declared = list_declared(f);
+    p->startup = startup_percent(f);
+    read_sites(f, p);
+    sr_run_close(f);
+    return p->config && p->declared ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+sr_status plot_facts_read(plot_facts **facts, char **paths, int count, sr_failure *why) {
+    plot_facts *p = *facts = calloc((size_t)count, sizeof *p);
+    sr_status status = p ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < count && status == SR_OK; i++) status = read_run(paths[i], &p[i], why);
+    if (status == SR_OK) return SR_OK;
+    plot_facts_free(p, count);
+    *facts = NULL;
+    return status;
+}
+
+void plot_facts_free(plot_facts *p, int count) {
+    for (int i = 0; p && i < count; i++) free(p[i].config), free(p[i].declared);
+    free(p);
+}
+
+plot_facts *plot_facts_choose(const plot_facts *p, const int *place, int count) {
+    plot_facts *chosen = calloc((size_t)count, sizeof *chosen);
+    for (int i = 0; chosen && i < count; i++) chosen[i] = p[place[i]];
+    return chosen;
+}
