@@ -224,7 +224,7 @@ static sr_status open_array(const array_reader *r, const char *name, h5_id *set,
     h5_shape shape;
     path_of(name, path);
     *set = 0;
-    sr_status status = h5_open_dataset(r->file, path, -1, set, why);
+    sr_status status = h5_open_dataset(r->file, path, -1, set, NULL, why);
     if (status == SR_OK) status = h5_get_shape(*set, &shape, why);
     forget_recovery(status, why);
     if (status != SR_OK) return status;

@@ -239,18 +239,19 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
 
 bool h5_has(h5_id file, const char *path) {
     h5_errors q = h5_quiet();
-    htri_t there = h5_reach(file, path);
-    if (there > 0) there = H5Oexists_by_name(file, path, H5P_DEFAULT);
+    const htri_t there = h5_reach(file, path);
     h5_unquiet(q);
     return there != 0;
 }
 
-sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set,
+sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, bool *there,
                           sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     bool ok = access >= 0 && (cache < 0 || H5Pset_chunk_cache(access, 521, (size_t)cache, 1) >= 0);
-    hid_t id = ok && h5_reach(file, path) >= 0 ? H5Dopen2(file, path, access) : -1;
+    const htri_t found = ok ? h5_reach(file, path) : -1;
+    hid_t id = found > 0 ? H5Dopen2(file, path, access) : -1;
+    if (there) *there = found != 0;
     if (id >= 0 && !h5_guard_dataset(id, h5_file_bytes(file))) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
     h5_release(access);

@@ -120,8 +120,9 @@ bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE])
 bool h5_has(h5_id file, const char *path);
 /* cache: bytes of chunks that are kept between two reads; 0: chunks go straight into the reader's
  * memory, which is faster where a read takes whole chunks of contiguous rows and slow elsewhere;
- * below 0: HDF5's default. */
-sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, sr_failure *why);
+ * below 0: HDF5's default. *there, unless NULL: as h5_has; false is a failure too. */
+sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, bool *there,
+                          sr_failure *why);
 void h5_close_dataset(h5_id set);
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why);
 /* Rows and columns of a chunk; 0 where there is none. */

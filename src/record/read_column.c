@@ -49,9 +49,11 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
     *shape = (h5_shape){.type = H5_OTHER};
     sr_status status = reader_wake(f, why);
     if (status != SR_OK) return status;
-    if (!h5_has(reader_file(f), path))
-        return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
-    status = h5_open_dataset(reader_file(f), path, cache, set, why);
+    bool there;
+    sr_failure own = {0};
+    status = h5_open_dataset(reader_file(f), path, cache, set, &there, &own);
+    if (!there) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
+    if (status != SR_OK) return sr_fail(why, status, "%s", own.text);
     if (status == SR_OK) status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))

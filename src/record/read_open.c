@@ -310,14 +310,22 @@ static sr_status check_stored(sr_runfile *f, const run_column *c, h5_id set, int
                    c->group, c->name, (long long)*stored, (long long)rows);
 }
 
+typedef enum {
+    FILLED,
+    SPARSE,
+    OPTIONAL
+} column_kind; /* a value in every row; or not; may be missing */
+
 /* Takes one column's extent into account. An extent may claim anything, allocated space cannot: no
  * more rows are readable than the best of the filled columns has space for. */
-static sr_status count_column(sr_runfile *f, const run_column *c, int which, bool filled,
+static sr_status count_column(sr_runfile *f, const run_column *c, int which, column_kind kind,
                               sr_failure *why) {
+    const bool filled = kind == FILLED;
     h5_id set;
     h5_shape shape;
     sr_failure own = {0};
     sr_status status = reader_open_column(f, c, &set, &shape, &own);
+    if (status != SR_OK && kind == OPTIONAL && !reader_has_column(f, c)) return SR_OK;
     if (status != SR_OK) return reader_forgive(f, &own, why);
     int64_t rows = shape.dims[0], stored = 0, claimed = f->committed[which];
     if (rows > f->extent_most[which]) f->extent_most[which] = rows;
@@ -335,7 +343,7 @@ static sr_status count_columns(sr_runfile *f, const run_column *c, int count, in
                                sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < count && status == SR_OK; i++)
-        if (reader_has_column(f, &c[i])) status = count_column(f, &c[i], which, false, why);
+        status = count_column(f, &c[i], which, OPTIONAL, why);
     return status;
 }
 
@@ -351,20 +359,20 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
         f->extent_least[i] = INT64_MAX, f->extent_most[i] = f->stored_most[i] = 0;
     sr_status status = SR_OK;
     for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
-        status = count_column(f, &run_step_ints[i], COMMITTED_STEPS, true, why);
+        status = count_column(f, &run_step_ints[i], COMMITTED_STEPS, FILLED, why);
     for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
-        status = count_column(f, &run_step_reals[i], COMMITTED_STEPS, true, why);
+        status = count_column(f, &run_step_reals[i], COMMITTED_STEPS, FILLED, why);
     if (status == SR_OK)
         status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
     for (int i = 0; i < f->declared_count && status == SR_OK; i++)
-        status = count_column(f, &f->declared[i].column, COMMITTED_STEPS, false, why);
-    if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, true, why);
+        status = count_column(f, &f->declared[i].column, COMMITTED_STEPS, SPARSE, why);
+    if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, FILLED, why);
     if (status == SR_OK)
         status = count_columns(f, run_vectors, SR_VECTOR_COUNT, COMMITTED_VECTORS, why);
-    if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, true, why);
-    if (status == SR_OK) status = count_column(f, &run_eval_epoch, COMMITTED_EVALS, false, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, FILLED, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_epoch, COMMITTED_EVALS, SPARSE, why);
     for (int i = 0; i < f->metrics && status == SR_OK; i++)
-        status = count_column(f, &f->metric[i].column, COMMITTED_EVALS, false, why);
+        status = count_column(f, &f->metric[i].column, COMMITTED_EVALS, SPARSE, why);
     f->info.steps = readable(f, COMMITTED_STEPS);
     f->info.vectors = readable(f, COMMITTED_VECTORS);
     f->info.evals = readable(f, COMMITTED_EVALS);
