@@ -371,7 +371,7 @@ static void test_killed(void **state) {
     (void)state;
     const char *path = sample_path("killed.h5"), *part = sample_path("killed.h5.part");
     int full = 0;
-    for (int i = 0; i < 24 || (i < 90 && full < 4); i++) {
+    for (int i = 0; i < 24 || (i < 400 && full < 4); i++) {
         fflush(NULL);
         pid_t child = fork();
         assert_true(child >= 0);
