@@ -49,10 +49,12 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
     *shape = (h5_shape){.type = H5_OTHER};
     sr_status status = reader_wake(f, why);
     if (status != SR_OK) return status;
-    if (!h5_has(reader_file(f), path))
+    sr_failure inner = {0};
+    status = h5_open_dataset(reader_file(f), path, cache, set, &inner);
+    if (status != SR_OK && !h5_has(reader_file(f), path))
         return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
-    status = h5_open_dataset(reader_file(f), path, cache, set, why);
-    if (status == SR_OK) status = h5_get_shape(*set, shape, why);
+    if (status != SR_OK) return sr_fail(why, status, "%s", inner.text);
+    status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
         status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,
