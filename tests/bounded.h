@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 typedef struct bounded_result {
-    int status, signal; /* signal: SIGALRM after 20 seconds */
+    int status, signal; /* signal: SIGXCPU after 20 seconds of a processor, SIGALRM after 200 */
     int64_t memory;     /* bytes that it had at most */
     char *text;         /* what it printed, messages too */
 } bounded_result;

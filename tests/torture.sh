@@ -2,16 +2,18 @@
 # usage: torture.sh BUILDDIR [NAME...]
 # The tests that have a few places to try in `make check`, with many: each row of the table below is a
 # test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped.
-# TORTURE_PLACES=N gives every row N. A line
+# TORTURE_PLACES=N gives every row N. A program that does not ask for its places (check_places) fails. A line
 # each, the end of the log of one that fails, and exit status 1 then.
 #
 #   name         program                    places  seconds
 rows='
-    training     tests/train/test_torture     1000     7200
+    training     tests/train/test_torture     1000    14400
     checkpoints  tests/train/test_torture_checkpoints 1000 5400
-    faults       tests/record/test_faults     1000      600
-    cut          tests/record/test_cut        1000      600
-    damage       tests/record/test_damage    10000     1200
+    faults       tests/record/test_faults     1000     3600
+    flips        tests/record/test_flips     10000     3600
+    power        tests/record/test_power      1000     3600
+    cut          tests/record/test_cut        1000     1800
+    damage       tests/record/test_damage     5000     3600
 '
 [ $# -ge 1 ] || { echo "usage: torture.sh BUILDDIR [NAME...]" >&2; exit 2; }
 build=$1
@@ -38,6 +40,10 @@ while read -r name program places seconds; do
     STATREC_TORTURE=${TORTURE_PLACES:-$places}
     timeout --kill-after=10 "$seconds" "$build/$program" >"$log" 2>&1 </dev/null
     status=$?
+    if [ $status -eq 0 ] && ! grep -q "^places: $STATREC_TORTURE\$" "$log"; then
+        echo "$program does not ask how many places" >>"$log"
+        status=125
+    fi
     printf '%-12s %6d places, %5d s: ' "$name" "$STATREC_TORTURE" $(($(date +%s) - began))
     if [ $status -eq 0 ]; then echo passed; else
         failed=$((failed + 1))

@@ -227,14 +227,19 @@ static void put_end(output *o, uint64_t count, uint64_t directory) {
     put(o, 4, short_of(size, long_most)), put(o, 4, short_of(directory, long_most)), put(o, 2, 0);
 }
 
-/* All of it. False with errno. */
+/* What is written is on the disk; file systems that know nothing of it are fine. */
+static bool synchronise(FILE *file) {
+    return fdatasync(fileno(file)) == 0 || errno == EINVAL || errno == ENOSYS;
+}
+
+/* All of it, before it gets its name. False with errno. */
 static bool put_archive(const npz_writer *w, FILE *file) {
     output o = {file, 0};
     for (entry *e = w->first; e && !ferror(file); e = e->next) put_entry(&o, e);
     const uint64_t directory = o.at;
     for (entry *e = w->first; e && !ferror(file); e = e->next) put_directory_entry(&o, e);
     put_end(&o, (uint64_t)w->count, directory);
-    return !ferror(file) && fflush(file) == 0;
+    return !ferror(file) && fflush(file) == 0 && synchronise(file);
 }
 
 /* A new file beside the archive's place; its name to part. */

@@ -54,7 +54,7 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
     status = h5_open_dataset(reader_file(f), path, cache, set, &there, &own);
     if (!there) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
     if (status != SR_OK) return sr_fail(why, status, "%s", own.text);
-    if (status == SR_OK) status = h5_get_shape(*set, shape, why);
+    status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
         status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,

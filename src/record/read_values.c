@@ -275,31 +275,41 @@ static sr_status open_embedding(const sr_runfile *f, const char *name, const cha
     return reader_open(f, path, type, columns > 0 ? 2 : 1, columns, set, shape, why);
 }
 
-static sr_status count_records(const sr_runfile *f, const char *name, sr_run_embedding *e,
-                               sr_failure *why) {
-    h5_id set;
-    h5_shape steps, values;
-    sr_status status = open_embedding(f, name, "step", H5_INT64, 0, &set, &steps, why);
-    if (status != SR_OK) return status;
-    int64_t stored = h5_stored_bytes(set) / 8;
-    if (f->cut_at) stored = h5_whole_rows(set, stored, f->cut_at);
-    h5_close_dataset(set);
-    status = open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &set, &values, why);
-    if (f->cut_at) stored = h5_whole_rows(set, stored, f->cut_at);
-    const int64_t whole = status == SR_OK ? h5_stored_bytes(set) / 8 / e->values : 0;
-    if (whole < stored && !f->cut_at) stored = whole;
-    h5_close_dataset(set);
-    e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
-    if (stored < e->records) e->records = stored;
-    return status;
+/* What is open of an embedding; 0: nothing. */
+typedef struct embedding_sets {
+    h5_id step, values;
+} embedding_sets;
+
+static void close_embedding(embedding_sets *s) {
+    h5_close_dataset(s->step), h5_close_dataset(s->values);
 }
 
-/* All but the method. A run may have declared a matrix and recorded nothing of it: so many values
+/* Leaves both open, also after a failure. */
+static sr_status open_records(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                              embedding_sets *s, sr_failure *why) {
+    h5_shape steps, values;
+    sr_status status = open_embedding(f, name, "step", H5_INT64, 0, &s->step, &steps, why);
+    if (status != SR_OK) return status;
+    int64_t stored = h5_stored_bytes(s->step) / 8;
+    if (f->cut_at) stored = h5_whole_rows(s->step, stored, f->cut_at);
+    status =
+        open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &s->values, &values, why);
+    if (status != SR_OK) return status;
+    if (f->cut_at) stored = h5_whole_rows(s->values, stored, f->cut_at);
+    const int64_t whole = h5_stored_bytes(s->values) / 8 / e->values;
+    if (whole < stored && !f->cut_at) stored = whole;
+    e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
+    if (stored < e->records) e->records = stored;
+    return SR_OK;
+}
+
+/* All but the method; *s is to be closed, whatever is returned. A run may have declared a matrix and recorded nothing of it: so many values
  * are believed without any. */
 enum { EMBEDDING_VALUES = 1 << 17 };
 
 static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
-                                sr_failure *why) {
+                                embedding_sets *s, sr_failure *why) {
+    *s = (embedding_sets){0};
     *e = SR_INIT(sr_run_embedding, .rows = 0);
     int known = 0;
     for (int i = 0; i < f->names[READER_GROUPS - 1].count; i++)
@@ -317,7 +327,7 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (e->values > h5_file_bytes(reader_file(f)) / 8)
         return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
                        group, (long long)e->values, (long long)h5_file_bytes(reader_file(f)));
-    return count_records(f, name, e, why);
+    return open_records(f, name, e, s, why);
 }
 
 /* Older files have none. */
@@ -337,28 +347,30 @@ static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embed
 sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                sr_failure *why) {
     sr_run_embedding ours;
-    sr_status status = find_embedding(f, name, &ours, why);
+    embedding_sets sets;
+    sr_status status = find_embedding(f, name, &ours, &sets, why);
+    close_embedding(&sets);
     if (status == SR_OK) status = read_method(f, name, &ours, why);
     return status == SR_OK ? struct_give(e, &ours, sizeof ours, "sr_run_embedding", why) : status;
+}
+
+static sr_status read_record(const sr_runfile *f, const char *name, const sr_run_embedding *e,
+                             const embedding_sets *s, int64_t i, int64_t *step, double *value,
+                             sr_failure *why) {
+    if (i < 0 || i >= e->records)
+        return sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,
+                       (long long)i, (long long)e->records, name);
+    const h5_rows one = one_column(i, 1), row = {i, 1, 0, e->values, e->values};
+    sr_status status = h5_read_rows(s->step, &one, H5_INT64, step, why);
+    return status == SR_OK ? h5_read_rows(s->values, &row, H5_FLOAT64, value, why) : status;
 }
 
 sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
                                  double *value, sr_failure *why) {
     sr_run_embedding e;
-    h5_id set;
-    h5_shape shape;
-    sr_status status = find_embedding(f, name, &e, why);
-    if (status != SR_OK) return status;
-    if (i < 0 || i >= e.records)
-        return sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,
-                       (long long)i, (long long)e.records, name);
-    h5_rows one = one_column(i, 1), row = {i, 1, 0, e.values, e.values};
-    status = open_embedding(f, name, "step", H5_INT64, 0, &set, &shape, why);
-    if (status == SR_OK) status = h5_read_rows(set, &one, H5_INT64, step, why);
-    h5_close_dataset(set);
-    if (status != SR_OK) return status;
-    status = open_embedding(f, name, "singular_values", H5_FLOAT64, e.values, &set, &shape, why);
-    if (status == SR_OK) status = h5_read_rows(set, &row, H5_FLOAT64, value, why);
-    h5_close_dataset(set);
+    embedding_sets sets;
+    sr_status status = find_embedding(f, name, &e, &sets, why);
+    if (status == SR_OK) status = read_record(f, name, &e, &sets, i, step, value, why);
+    close_embedding(&sets);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +36,26 @@ static npz_array array(npz_type type, void *data, int rank, const int64_t *dim) 
     npz_array a = {.type = type, .rank = rank, .data = data};
     for (int i = 0; i < rank; i++) a.dim[i] = dim[i];
     return a;
+}
+
+/* -- the system's calls: which came in front of which, and one that fails */
+
+static struct {
+    int synchronised, named; /* how many had been when a file got its name */
+    int error;               /* of fdatasync; 0: none */
+} seen;
+
+/* These stand before the system's own. */
+int fdatasync(int fd) {
+    struct stat s;
+    seen.synchronised += fstat(fd, &s) == 0 && s.st_size > 0;
+    errno = seen.error;
+    return seen.error ? -1 : 0;
+}
+
+int rename(const char *from, const char *to) {
+    seen.named = seen.synchronised;
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
 /* -- one array of each type */
@@ -325,6 +346,29 @@ static void full_disks(void **state) {
 }
 
 /* Every cut and every changed byte is noticed or harmless; nothing crashes. */
+/* An archive has its name when its bytes are on the disk; one that could not get there has none. */
+static void synchronised(void **state) {
+    (void)state;
+    char path[4096];
+    assert_int_equal(mkdir(path_of("power"), 0700), 0);
+    snprintf(path, sizeof path, "%s", path_of("power/it.npz"));
+    seen.synchronised = seen.named = 0;
+    write_samples(path, false);
+    assert_int_equal(seen.named, 1);
+    for (int i = 0; i < 2; i++) { /* what a file system does not know is no failure */
+        seen.error = i ? ENOSYS : EINVAL;
+        write_samples(path, true);
+    }
+    seen.error = EIO;
+    npz_writer *w = npz_create(path, true, NULL);
+    sr_failure why = {0};
+    assert_int_equal(npz_write(w, &why), SR_IO);
+    check_failure(&why, SR_IO, "Input/output error");
+    seen.error = 0;
+    check_samples(path); /* the one before */
+    assert_int_equal(files_in(path_of("power")), 1);
+}
+
 static void damaged(void **state) {
     (void)state;
     size_t size;
@@ -423,13 +467,13 @@ static void no_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),   cmocka_unit_test(same_bytes),
-        cmocka_unit_test(header_bytes), cmocka_unit_test(numpy_reads),
-        cmocka_unit_test(numpy_writes), cmocka_unit_test(places),
-        cmocka_unit_test(appeared),     cmocka_unit_test(names),
-        cmocka_unit_test(full_disks),   cmocka_unit_test(damaged),
-        cmocka_unit_test(no_archive),   cmocka_unit_test(claimed_sizes),
-        cmocka_unit_test(no_file),
+        cmocka_unit_test(round_trip),    cmocka_unit_test(same_bytes),
+        cmocka_unit_test(header_bytes),  cmocka_unit_test(numpy_reads),
+        cmocka_unit_test(numpy_writes),  cmocka_unit_test(places),
+        cmocka_unit_test(appeared),      cmocka_unit_test(names),
+        cmocka_unit_test(full_disks),    cmocka_unit_test(synchronised),
+        cmocka_unit_test(damaged),       cmocka_unit_test(no_archive),
+        cmocka_unit_test(claimed_sizes), cmocka_unit_test(no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void test_rows_left(void **state) {
     const int64_t flush_steps[] = {7, 64, 200, 600};
     for (int i = 0; i < 4; i++) {
         make_killed(sample_path("cut.h5"), 600, flush_steps[i]);
-        int met = cut_down(path, 40, 10000);
+        int met = cut_down(path, (int)check_places(40), 10000);
         printf("flushed every %lld steps: %d numbers of rows left\n", (long long)flush_steps[i],
                met);
         assert_true(met >= 3);
@@ -135,7 +135,7 @@ static void test_rows_left(void **state) {
 static void test_few_questions(void **state) {
     (void)state;
     make_killed(sample_path("cut.h5"), 4000, 64); /* 125 bands of 4 chunks */
-    assert_true(cut_down(sample_path("cut.h5.part"), 64, 200) > 1);
+    assert_true(cut_down(sample_path("cut.h5.part"), (int)check_places(64), 200) > 1);
 }
 
 int main(void) {

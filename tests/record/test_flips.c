@@ -1,5 +1,5 @@
 /* test_flips.c -- one flipped bit anywhere in a finished run file: check notices it, readers and recovery lose
- * no more than the dataset that it hit, and no number is another one. STATREC_FLIPS: how many bits, 300
+ * no more than the dataset that it hit, and no number is another one. STATREC_TORTURE: how many bits, 300
  * unless it says another number. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 enum { STEPS = 130 };
 
 static int flips(void) {
-    const char *told = getenv("STATREC_FLIPS");
-    return told ? atoi(told) : 300;
+    return (int)check_places(300);
 }
 
 /* Every kind of dataset that a run file has, more chunks than one of most. */

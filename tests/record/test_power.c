@@ -2,7 +2,8 @@
  * this program's own here: they note what happened, and the states that a disk may be left in are made of
  * that, each page of 4096 bytes that was written since the last fdatasync old, new or anything in between.
  * Of each the rows of the last flush are read, with the right values. And the k-th write torn in half,
- * followed by a kill. STATREC_STATES: how many states, 150 unless it says another number. */
+ * followed by a kill. STATREC_TORTURE: how many states, 150 unless it says another number,
+ * and of a thousand every write. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -191,8 +192,7 @@ static long make_state(unsigned char *disk, int calls) {
 }
 
 static int states(void) {
-    const char *told = getenv("STATREC_STATES");
-    return told ? atoi(told) : 150;
+    return (int)check_places(150);
 }
 
 /* Any moment; every fourth one behind a new length of the file, of which there are few, or the last ones. */
@@ -257,7 +257,7 @@ static bool tear(long k, sr_sync sync) {
 
 static void test_torn(void **state) {
     (void)state;
-    const long step = getenv("STATREC_STATES") ? 1 : 61;
+    const long step = 1 + 960 / check_places(16);
     int torn = 0;
     note.shown =
         mmap(NULL, sizeof *note.shown, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
