@@ -30,11 +30,15 @@ value: a column of stat-table, or of by="stat-distance --site first --stat sigma
 a run; several with commas where no columns= is given. The mean over what is neither in rows nor in columns
 (seeds), with its 95 % interval by Student's t. digits=N behind the point (3). norm=ln,bn: only these.
 against=ln: differences from the run whose rows= is ln and that is like it otherwise, seed too. A cell with
-fewer runs than others says how many. Tables of which no run exists stay as they are, and are named.
+fewer runs than others says how many. head=WORD: above the labels of rows=. Tables of which no run exists
+stay as they are, and are named.
 
-A figure stands there as well, drawn into the document's directory:
+Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5, with
+digits=N significant digits; what papers print, from plots/published.tsv, tables beside one another.
 
     <!-- study: figure=NAME.svg by="statplot tidgap --metric valid_accuracy" task-rt task-sst5 norm=ln,bn -->
+    <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->
+    <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->
 
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
@@ -271,18 +275,28 @@ def printed(words):
     return told.stdout
 
 
-def table_of_runs(args, by, names, where):
-    """{name: {column: text}}, {column: definition} by an analysis, which has a line for each run."""
-    paths = {os.path.join(args.out, f"{name}.h5"): name for name in names}
+def lines_of(args, by, paths, where):
+    """[{column: text}], {column: definition} by an analysis of the runs."""
     lines = printed([*analysis(args, by, where), *paths]).splitlines()
     meaning = dict(line[len("# column "):].split(": ", 1) for line in lines
                    if line.startswith("# column "))
     head, *rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    of_run = {}
-    for row in rows:
-        if of_run.setdefault(paths[row[head.index("run")]], row) is not row:
-            stop(f"{where}: {' '.join(by)} prints more than one line a run")
-    return {name: dict(zip(head, row)) for name, row in of_run.items()}, meaning
+    return [dict(zip(head, row)) for row in rows], meaning
+
+
+def table_of_runs(args, by, names, where):
+    """{name: {column: text}}, {column: definition} by an analysis, which has a line for each run."""
+    paths = {os.path.join(args.out, f"{name}.h5"): name for name in names}
+    rows, meaning = lines_of(args, by, paths, where)
+    if len({row["run"] for row in rows}) < len(rows):
+        stop(f"{where}: {' '.join(by)} prints more than one line a run")
+    return {paths[row["run"]]: row for row in rows}, meaning
+
+
+def drawn(head, rows):
+    """The lines of a table in Markdown."""
+    return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
+        "| " + " | ".join(row) + " |" for row in rows]
 
 
 def cell(values, digits, usual):
@@ -339,6 +353,7 @@ class Table:
         self.experiments, self.where = words[:1], where
         given = dict(word.partition("=")[::2] for word in words[1:])
         self.rows, self.columns = given.pop("rows", None), given.pop("columns", None)
+        self.head = given.pop("head", self.rows)
         self.values, self.digits = given.pop("value", "").split(","), given.pop("digits", "3")
         self.against, self.by = given.pop("against", None), given.pop("by", "stat-table").split()
         self.only = {key: value.split(",") for key, value in given.items()}
@@ -392,12 +407,9 @@ class Table:
         return cells, rows, columns
 
     def _drawn(self, cells, rows, columns, usual):
-        head = [self.rows if not self.columns else f"{self.rows} \\ {self.columns}", *columns]
-        lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-        for row in rows:
-            texts = [cell(cells.get((row, column), []), int(self.digits), usual) for column in columns]
-            lines.append("| " + " | ".join([row, *texts]) + " |")
-        return lines
+        head = [self.head if not self.columns else f"{self.head} \\ {self.columns}", *columns]
+        return drawn(head, [[row, *(cell(cells.get((row, column), []), int(self.digits), usual)
+                                    for column in columns)] for row in rows])
 
     def _told(self, done, planned, usual, meaning):
         """What stands below the table."""
@@ -439,13 +451,68 @@ class Figure:
                 f"`{' '.join(self.by)}` of {len(done)} of {planned} runs of {names}.", ""]
 
 
+class Samples:
+    """samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS [digits=N]"""
+
+    def __init__(self, words, where):
+        given = dict(word.partition("=")[::2] for word in words)
+        self.experiments, self.where = given["samples"].split(","), where
+        self.rows, self.values = given.get("rows", "run").split(","), given.get("value", "").split(",")
+        self.digits, self.by = given.get("digits", "3"), given.get("by", "stat-table").split()
+        if not all(self.rows + self.values) or not self.digits.isdigit():
+            stop(f"{where}: samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is wanted")
+
+    def lines(self, args):
+        paths = [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
+        rows, meaning = lines_of(args, self.by, paths, self.where)
+        for column in self.rows + self.values:
+            if column not in meaning:
+                stop(f"{self.where}: {self.by[0]} has no column {column!r}")
+        texts = [[os.path.basename(row[column]) for column in self.rows] +
+                 [f"{number_in(row, column):.{self.digits}g}".replace("nan", "–") for column in self.values]
+                 for row in rows]
+        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
+        return [*drawn([*self.rows, *self.values], texts), "",
+                f"{what}, by `{' '.join(self.by)}` of `sample_runs/`.", ""]
+
+
+class Published:
+    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table"""
+
+    def __init__(self, words, where):
+        given = dict(word.partition("=")[::2] for word in words)
+        self.experiments, self.where = given["published"].split(","), where
+        self.metrics, self.norms = given.get("metric", ""), given.get("norm", "")
+
+    def lines(self, args):
+        with open(args.published, encoding="utf-8") as file:
+            rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
+        wanted = [row for row in rows if row[0] in self.experiments and not row[3].endswith(".note")
+                  and (not self.metrics or row[3] in self.metrics.split(","))
+                  and (not self.norms or row[2] in self.norms.split(","))]
+        columns = list(dict.fromkeys((row[0], row[3]) for row in wanted))
+        values = {(row[2], row[0], row[3]): row[4].replace("nan", "diverged") for row in wanted}
+        norms = list(dict.fromkeys(row[2] for row in wanted))
+        if not wanted:
+            stop(f"{self.where}: plots/published.tsv has no such value")
+        sources = ", ".join(dict.fromkeys(row[1] for row in wanted))
+        texts = [[norm, *(values.get((norm, *column), "–") for column in columns)] for norm in norms]
+        return [*drawn(["published", *(" ".join(column) for column in columns)], texts), "",
+                f"{sources}.", ""]
+
+
+KINDS = {"figure": Figure, "samples": Samples, "published": Published}
+
+
 def block_of(text, where):
-    """Table or figure of the words of a line `study:`."""
+    """What a line `study:` asks for."""
     try:
         words = shlex.split(text)
     except ValueError as error:
         stop(f"{where}: {error}")
-    return Figure(words, where) if any(word.startswith("figure=") for word in words) else Table(words, where)
+    if not words:
+        stop(f"{where}: nothing behind study:")
+    return KINDS.get(words[0].partition("=")[0], Table)(words, where)
 
 
 def report(args):
@@ -492,6 +559,8 @@ def main():
     told.add_argument("--conf", default=os.path.join(HERE, "study"), 
                       help="directory of the experiments, with their archives in runs")
     told.add_argument("--doc", default=os.path.join(top, "docs", "reproduction.md"))
+    told.add_argument("--samples", default=HERE, help="directory of the sample runs")
+    told.add_argument("--published", default=os.path.join(top, "plots", "published.tsv"))
     args = told.parse_intermixed_args()
     try:
         if args.command == "plan":
