@@ -556,9 +556,9 @@ def main():
                       help="directory of statrec and stat-table")
     told.add_argument("--data", default=os.path.join(shared, "data"), help="directory of the data sets")
     told.add_argument("--out", default=os.path.join(top, "study"), help="directory of the runs")
-    told.add_argument("--conf", default=os.path.join(HERE, "study"), 
+    told.add_argument("--conf", default=os.path.join(HERE, "study"),
                       help="directory of the experiments, with their archives in runs")
-    told.add_argument("--doc", default=os.path.join(top, "docs", "reproduction.md"))
+    told.add_argument("--doc", default=os.path.join(top, "docs/reproduction.md"))
     told.add_argument("--samples", default=HERE, help="directory of the sample runs")
     told.add_argument("--published", default=os.path.join(top, "plots", "published.tsv"))
     args = told.parse_intermixed_args()
