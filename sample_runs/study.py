@@ -31,7 +31,7 @@ a run; several with commas where no columns= is given. The mean over what is nei
 (seeds), with its 95 % interval by Student's t. digits=N behind the point (3). norm=ln,bn: only these.
 against=ln: differences from the run whose rows= is ln and that is like it otherwise, seed too. A cell with
 fewer runs than others says how many. head=WORD: above the labels of rows=. Tables of which no run exists
-stay as they are, and are named.
+stay as they are, and are named. Several experiments make one table: rows=experiment.
 
 Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5, with
 digits=N significant digits; what papers print, from plots/published.tsv, tables beside one another.
@@ -323,12 +323,6 @@ def number_in(row, column):
         return float("nan")
 
 
-def done_of(args, experiment, runs):
-    """The names of these runs that are done, unpacked if need be."""
-    unpack(args, experiment)
-    return [name for name, _ in runs if state(args, name) in DONE]
-
-
 def experiment_of(args, name, where):
     path = os.path.join(args.conf, f"{name}.conf")
     if not os.path.exists(path):
@@ -336,38 +330,46 @@ def experiment_of(args, name, where):
     return Experiment(path)
 
 
-def runs_with(experiment, factors, only, where):
-    """[(name, labels)] of the runs whose labels are those of `only`; the factors and its own must exist."""
-    options = {options[0] for options, _ in experiment.factors}
-    for option in [*factors, *only]:
-        if option not in options:
-            stop(f"{where}: {experiment.name} has no factor {option!r}")
-    return [(name, labels) for name, _, labels in experiment.runs()
-            if all(labels[key] in values for key, values in only.items())]
+def runs_of(args, block, factors):
+    """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
+    done. The name of the experiment is a label too."""
+    runs = []
+    for name in block.experiments:
+        experiment = experiment_of(args, name, block.where)
+        options = {"experiment", *(options[0] for options, _ in experiment.factors)}
+        for option in [*factors, *block.only]:
+            if option not in options:
+                stop(f"{block.where}: {name} has no factor {option!r}")
+        unpack(args, experiment)
+        runs += [(run, {**labels, "experiment": name}) for run, _, labels in experiment.runs()
+                 if all(labels[key] in values for key, values in block.only.items())]
+    return runs, [name for name, _ in runs if state(args, name) in DONE]
+
+
+def split_words(words):
+    """Those without = in front, {word: what it is} of the others."""
+    return ([word for word in words if "=" not in word],
+            dict(word.partition("=")[::2] for word in words if "=" in word))
 
 
 class Table:
     """One table of the document, from the words behind `study:`."""
 
     def __init__(self, words, where):
-        self.experiments, self.where = words[:1], where
-        given = dict(word.partition("=")[::2] for word in words[1:])
+        (self.experiments, given), self.where = split_words(words), where
         self.rows, self.columns = given.pop("rows", None), given.pop("columns", None)
         self.head = given.pop("head", self.rows)
         self.values, self.digits = given.pop("value", "").split(","), given.pop("digits", "3")
         self.against, self.by = given.pop("against", None), given.pop("by", "stat-table").split()
         self.only = {key: value.split(",") for key, value in given.items()}
-        if not self.rows or not all(self.values) or not self.digits.isdigit() or (
-                self.columns and len(self.values) > 1):
-            stop(f"{where}: rows=OPTION value=COLUMN [columns=OPTION] [by=ANALYSIS] [against=LABEL] "
+        if not self.experiments or not self.rows or not all(self.values) or (
+                self.columns and len(self.values) > 1) or not self.digits.isdigit():
+            stop(f"{where}: EXPERIMENT... rows=OPTION value=COLUMN [columns=OPTION] [by=ANALYSIS] [against=LABEL] "
                  "[digits=N] is wanted; several values where no columns= is")
 
     def lines(self, args):
         """Of the document, or None: there is no run yet."""
-        experiment = experiment_of(args, self.experiments[0], self.where)
-        runs = runs_with(experiment, [self.rows, *([self.columns] if self.columns else [])], self.only,
-                         self.where)
-        done = done_of(args, experiment, runs)
+        runs, done = runs_of(args, self, [self.rows, *([self.columns] if self.columns else [])])
         if not done:
             return None
         found, meaning = table_of_runs(args, self.by, done, self.where)
@@ -418,16 +420,15 @@ class Table:
         less = f", less that of {self.against} with the same seed" if self.against else ""
         by = f", by `{' '.join(self.by)}`" if self.by != ["stat-table"] else ""
         what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
-        return [f"{what}{less}{by}{over}. {done} of {planned} runs of "
-                f"`sample_runs/study/{self.experiments[0]}.conf`.", ""]
+        confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
+        return [f"{what}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
 
 
 class Figure:
     """figure=NAME.svg by="statplot FIGURE OPTIONS" EXPERIMENT... [OPTION=LABEL,...]"""
 
     def __init__(self, words, where):
-        given = dict(word.partition("=")[::2] for word in words if "=" in word)
-        self.experiments, self.where = [word for word in words if "=" not in word], where
+        (self.experiments, given), self.where = split_words(words), where
         self.file, self.by = given.pop("figure"), given.pop("by", "").split()
         self.only = {key: value.split(",") for key, value in given.items()}
         if not re.fullmatch(r"[\w.-]+\.svg", self.file) or not self.experiments:
@@ -435,12 +436,7 @@ class Figure:
 
     def lines(self, args):
         """As a table's; the figure is drawn beside the document."""
-        done, planned = [], 0
-        for name in self.experiments:
-            experiment = experiment_of(args, name, self.where)
-            runs = runs_with(experiment, [], self.only, self.where)
-            planned += len(runs)
-            done += done_of(args, experiment, runs)
+        runs, done = runs_of(args, self, [])
         if not done:
             return None
         output = os.path.join(os.path.dirname(args.doc), self.file)
@@ -448,14 +444,14 @@ class Figure:
                  *(os.path.join(args.out, f"{name}.h5") for name in done), "-o", output])
         names = ", ".join(f"`{name}`" for name in self.experiments)
         return [f"![{self.file}]({self.file})", "",
-                f"`{' '.join(self.by)}` of {len(done)} of {planned} runs of {names}.", ""]
+                f"`{' '.join(self.by)}` of {len(done)} of {len(runs)} runs of {names}.", ""]
 
 
 class Samples:
     """samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS [digits=N]"""
 
     def __init__(self, words, where):
-        given = dict(word.partition("=")[::2] for word in words)
+        _, given = split_words(words)
         self.experiments, self.where = given["samples"].split(","), where
         self.rows, self.values = given.get("rows", "run").split(","), given.get("value", "").split(",")
         self.digits, self.by = given.get("digits", "3"), given.get("by", "stat-table").split()
@@ -480,7 +476,7 @@ class Published:
     """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table"""
 
     def __init__(self, words, where):
-        given = dict(word.partition("=")[::2] for word in words)
+        _, given = split_words(words)
         self.experiments, self.where = given["published"].split(","), where
         self.metrics, self.norms = given.get("metric", ""), given.get("norm", "")
 
