@@ -43,6 +43,7 @@ digits=N significant digits; what papers print, from plots/published.tsv, tables
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
 import argparse
+import functools
 import io
 import itertools
 import lzma
@@ -131,15 +132,19 @@ def experiments(args):
     return [Experiment(os.path.join(args.conf, f"{name}.conf")) for name in args.experiment or there]
 
 
+@functools.lru_cache(maxsize=None)
+def status_in(statrec, path, _written):
+    told = subprocess.run([statrec, "info", path], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"^status\s+(\w+)", told, re.M)
+    return found[1] if found else "unreadable"
+
+
 def state(args, name):
     """complete, diverged, interrupted, failed, unfinished, or None: not begun."""
     for end in (".h5", ".h5.part"):
         path = os.path.join(args.out, name + end)
         if os.path.exists(path):
-            told = subprocess.run([os.path.join(args.bin, "statrec"), "info", path],
-                                  capture_output=True, text=True, check=False).stdout
-            found = re.search(r"^status\s+(\w+)", told, re.M)
-            return found[1] if found else "unreadable"
+            return status_in(os.path.join(args.bin, "statrec"), path, os.stat(path).st_mtime_ns)
     return None
 
 
@@ -169,6 +174,16 @@ def check_settings(args, experiment, then):
              f"it, and the experiment's runs in {args.out}, to run anew")
 
 
+def put(path, data):
+    """Leaves a file alone that holds the data."""
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+    with open(path, "wb") as file:
+        file.write(data)
+
+
 def unpack(args, experiment):
     """The experiment's archived runs into OUT."""
     path, names = archive_of(args, experiment), [name for name, _, _ in experiment.runs()]
@@ -180,8 +195,7 @@ def unpack(args, experiment):
     os.makedirs(args.out, exist_ok=True)
     for name in names:
         if f"{name}.h5" in members:
-            with open(os.path.join(args.out, f"{name}.h5"), "wb") as file:
-                file.write(members[f"{name}.h5"])
+            put(os.path.join(args.out, f"{name}.h5"), members[f"{name}.h5"])
 
 
 def add_member(archive, name, data):
