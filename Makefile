@@ -314,11 +314,11 @@ sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATR
 	$(Q)sample_runs/record.sh $(BUILD)/bin
 .PHONY: sample-runs
 
-study: all ## run the reproduction study (sample_runs/study, half a day) into study/, STUDY=NAMES: only these; goes on where it was stopped
+study: all ## run what the reproduction study lacks (sample_runs/study, all of it 4 to 5 hours), STUDY=NAMES: only these; goes on where it was stopped
 	$(Q)sample_runs/study.py run --bin $(BUILD)/bin $(STUDY)
 study-plan: all ## what study would run, and how long that takes
 	$(Q)sample_runs/study.py plan --bin $(BUILD)/bin $(STUDY)
-study-report: all ## write the tables of the study's runs into docs/reproduction.md
+study-report: all ## write the tables of the study's runs, which are kept in sample_runs/study/runs, into docs/reproduction.md
 	$(Q)sample_runs/study.py report --bin $(BUILD)/bin
 .PHONY: study study-plan study-report
 
