@@ -50,10 +50,11 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
     sr_status status = reader_wake(f, why);
     if (status != SR_OK) return status;
     bool there;
-    sr_failure own = {0};
-    status = h5_open_dataset(reader_file(f), path, cache, set, &there, &own);
+    sr_failure inner = {0};
+    status = h5_open_dataset(reader_file(f), path, cache, set, &there, &inner);
     if (!there) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
-    if (status != SR_OK) return sr_fail(why, status, "%s", own.text);
+    if (status != SR_OK && why && why->status == SR_OK) *why = inner; /* its hint, too */
+    if (status != SR_OK) return status;
     status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
