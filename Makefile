@@ -12,6 +12,7 @@ LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
 CC      ?= gcc
 ARCH    ?= native
+JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 DNNL    ?= 1
 V       ?= 0
 
@@ -215,12 +216,15 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_MAIN) $(
 
 FUZZ_SECONDS ?= 60
 fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these
-	$(Q)$(MAKE) --no-print-directory MODE=fuzz fuzz-targets
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-targets
 	$(Q)sh tests/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ),$(FUZZERS))
 fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(FUZZERS))
 replay: fuzz-targets ## what fuzzing found and began from, once more
 	$(Q)sh tests/replay.sh $(BUILD)/fuzz $(FUZZERS)
 .PHONY: fuzz fuzz-targets replay
+
+# Where the user did not say -j: a make of ours takes every processor, or JOBS of them.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
 check: ## install what is missing, build, run all quick tests (under 3 minutes)
 	$(Q)sh tests/install_packages.sh check
@@ -228,42 +232,51 @@ check: ## install what is missing, build, run all quick tests (under 3 minutes)
 check-installed:
 	$(Q)sh tests/layers.sh
 	$(Q)sh tests/citations.sh
-	$(Q)$(MAKE) --no-print-directory MODE=release all unit
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
+	$(Q)$(MAKE) --no-print-directory MODE=release unit
 	$(Q)sh tests/symbols.sh build/release
-	$(Q)$(MAKE) --no-print-directory MODE=double unit-double
-	$(Q)$(MAKE) --no-print-directory MODE=release replay
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli check-python check-pages
+# What needs a core each, side by side; each tells what it did when it is done.
+check-replay:
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release replay
+check-cli:
 	$(Q)sh tests/run_cli.sh build/release
+check-python:
+	$(Q)sh tests/run_python.sh build/release
+check-pages:
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
-	$(Q)sh tests/run_python.sh build/release
+.PHONY: check-replay check-cli check-python check-pages
 check-all: check ## everything of check, the same tests under the address sanitizer, and torture (nightly)
-	$(Q)$(MAKE) --no-print-directory MODE=asan all unit replay
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
+	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
 	$(Q)sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
 	$(Q)$(MAKE) --no-print-directory torture
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
 torture: ## every place where a run may be killed, fail or be damaged (an hour or two)
-	$(Q)$(MAKE) --no-print-directory MODE=release all tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
 	$(Q)sh tests/torture.sh build/release
-	$(Q)$(MAKE) --no-print-directory MODE=asan all tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)TORTURE_PLACES=100 sh tests/torture.sh build/asan training
 	$(Q)$(MAKE) --no-print-directory torture-ranks
 	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
 torture-ranks:
 	$(Q)command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo 'torture: ranks that die: skipped: no MPI'; exit 0; }; \
-	$(MAKE) --no-print-directory MPI=1 BUILD=build/release-mpi build/release-mpi/bin/statrec && \
+	$(MAKE) --no-print-directory $(PARALLEL) MPI=1 BUILD=build/release-mpi build/release-mpi/bin/statrec && \
 	STATREC_TORTURE=$${TORTURE_PLACES:-20} sh tests/run_mpi.sh build/release-mpi rank_dies_anywhere
 .PHONY: torture torture-ranks
 check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
 	$(Q)test '$(MPI)' = 1 || { echo 'make: check-mpi wants MPI=1' >&2; exit 2; }
 	$(Q)sh tests/install_packages.sh mpi
-	$(Q)$(MAKE) --no-print-directory MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
 	$(Q)sh tests/run_mpi.sh $(BUILD)
 .PHONY: check-mpi
 # For every submission: the rooms whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
-	$(Q)$(MAKE) --no-print-directory MODE=asan unit-quick
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
 
 # Layers and optimizers against PyTorch, with all libraries at hand.
@@ -280,9 +293,9 @@ unit-double: $(DOUBLE_TESTS)
 .PHONY: unit-double
 
 coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
-	$(Q)$(MAKE) --no-print-directory MODE=coverage all tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete
-	$(Q)status=0; $(MAKE) --no-print-directory MODE=coverage unit || status=1; \
+	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
 	sh tests/run_cli.sh build/coverage || status=1; \
 	sh tests/coverage.sh build/coverage && exit $$status
 .PHONY: coverage
@@ -293,8 +306,8 @@ check-vectors: $(VECTOR_TESTS) ## VECTORS=DIR: check every vector file of DIR
 .PHONY: check-vectors
 
 check-torch: ## PyTorch beside both number types, and what watches it (wants python3 with torch: tests/install_torch.sh)
-	$(Q)$(MAKE) --no-print-directory MODE=release build/release/bin/statrec build/release/lib/libstatrec.so
-	$(Q)$(MAKE) --no-print-directory MODE=double build/double/bin/statrec
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release build/release/bin/statrec build/release/lib/libstatrec.so
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double build/double/bin/statrec
 	$(Q)sh tests/run_cli.sh build/release train_dump_torch weights_torch watch_torch_records
 	$(Q)sh tests/run_cli.sh build/double train_dump_torch weights_torch watch_torch_records
 	$(Q)sh tests/run_python.sh build/release watch
@@ -324,7 +337,7 @@ study-report: all ## write the tables of the study's runs, which are kept in sam
 
 demo: ## install what is missing, build, train both demo models, draw fig2 and fig3 into demo/
 	$(Q)sh tests/install_packages.sh build
-	$(Q)$(MAKE) --no-print-directory MODE=release all
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
 	$(Q)sh sample_runs/demo.sh build/release/bin
 .PHONY: demo
 
