@@ -236,19 +236,19 @@ check-installed:
 	$(Q)$(MAKE) --no-print-directory MODE=release unit
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli check-python check-pages
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli-1 check-cli-0 check-python check-pages
 # What needs a core each, side by side; each tells what it did when it is done.
 check-replay:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release replay
-check-cli:
-	$(Q)sh tests/run_cli.sh build/release
+check-cli-0 check-cli-1: check-cli-%:
+	$(Q)sh tests/run_cli.sh build/release $$(ls tests/cli/*/cmd | awk -F/ 'NR % 2 == $* {print $$3}')
 check-python:
 	$(Q)sh tests/run_python.sh build/release
 check-pages:
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
-.PHONY: check-replay check-cli check-python check-pages
+.PHONY: check-replay check-cli-0 check-cli-1 check-python check-pages
 check-all: check ## everything of check, the same tests under the address sanitizer, and torture (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
