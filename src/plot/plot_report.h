@@ -24,7 +24,7 @@ void report_others(report *r);
 /* Not for want of data in the runs. */
 bool report_is_fatal(sr_status status);
 
-/* plot_report.c: the section of a figure. */
+/* plot_report_figures.c: the section of a figure. */
 sr_status report_figure(report *r, plot_template *t, sr_failure *why);
 
 /* plot_report_sections.c: all of them, in their order. */
