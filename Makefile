@@ -226,7 +226,7 @@ replay: fuzz-targets ## what fuzzing found and began from, once more
 # Where the user did not say -j: a make of ours takes every processor, or JOBS of them.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
-check: ## install what is missing, build, run all quick tests (under 3 minutes)
+check: ## install what is missing, build, run all quick tests (ten minutes of two cores)
 	$(Q)sh tests/install_packages.sh check
 	$(Q)$(MAKE) --no-print-directory check-installed
 check-installed:

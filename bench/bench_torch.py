@@ -232,7 +232,7 @@ class LanguageModel(Embedded):
 
 
 class Multilinear(nn.Module):
-    """sum_h c_h ((q_ih + u_h) k_jh + (q_ih + z_h) r_jh) v_kh, then one product (docs/models.md 4)."""
+    """sum_h c_h ((q_ih + u_h) k_jh + (q_ih + z_h) r_jh) v_kh, then one product (docs/models.md 3)."""
 
     def __init__(self, d, rank, window):
         super().__init__()

@@ -228,6 +228,9 @@ typedef struct plot_sources {
     int failed_run;        /* from 1: the run that an analysis refused; 0: none */
 } plot_sources;
 
+/* A run as a word of a command, malloc'd: it stands beside options, so a name that begins with a dash gets a path in
+ * front. */
+char *plot_run_word(const char *path);
 /* Whether the table has an analysis for each run, and none of all at once. */
 bool plot_table_of_each(const plot_table *t);
 /* Runs the table's analyses and makes its data file. */

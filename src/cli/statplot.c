@@ -39,7 +39,9 @@ static const option rows[] = {
     TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that is none of a report"),
-    INT_OPTION("Output", "each", AT(each), EACH, 1, 1000000, "", "drawings one figure"),
+    INT_OPTION("Output", "each", AT(each), EACH, 1, 1000000, "",
+               "report: so many runs at most get figures and tables of their own, or a line in a "
+               "figure of several"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
                 "keep the directory with tables, data files and gnuplot script, and name it"),
     TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",

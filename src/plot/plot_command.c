@@ -26,12 +26,16 @@ static void command_free(command *c) {
     free(c->argv), free(c->run);
 }
 
-/* A run stands beside options, so a name that begins with a dash gets a path in front. */
-static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
+char *plot_run_word(const char *path) {
     const size_t capacity = strlen(path) + 3;
     char *text = malloc(capacity);
+    if (text) snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
+    return text;
+}
+
+static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
+    char *text = plot_run_word(path);
     if (!text) return sr_fail(why, SR_MEMORY, "out of memory");
-    snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
     c->run[c->runs++] = c->argv[c->argc++] = text;
     return SR_OK;
 }

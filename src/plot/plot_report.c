@@ -9,10 +9,8 @@
  * why, and names the figures that cannot be drawn at all. A run has the same look in every figure.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "plot_report.h"
 

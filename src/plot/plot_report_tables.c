@@ -31,14 +31,6 @@ static const report_table ratios = {
     {"stat-compare"},
     "first first_site steps nonfinite first_steps first_nonfinite block first_block"};
 
-/* A run stands beside options, so a name that begins with a dash gets a path in front. */
-static char *run_word(const char *path) {
-    const size_t capacity = strlen(path) + 3;
-    char *text = malloc(capacity);
-    if (text) snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
-    return text;
-}
-
 static sr_status run_table(const report_table *t, char **path, int runs, const char *output,
                            sr_failure *why) {
     char errors[2 * PLOT_PATH + 64];
@@ -49,7 +41,7 @@ static sr_status run_table(const report_table *t, char **path, int runs, const c
         argv[argc] = strdup(t->words[argc]);
         whole = argv[argc++] != NULL;
     }
-    for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = run_word(path[i])) != NULL;
+    for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = plot_run_word(path[i])) != NULL;
     snprintf(errors, sizeof errors, "%s.stderr", output);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
     sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");

@@ -311,10 +311,10 @@ static sr_status check_stored(sr_runfile *f, const run_column *c, h5_id set, int
 }
 
 typedef enum {
-    FILLED,
-    SPARSE,
-    OPTIONAL
-} column_kind; /* a value in every row; or not; may be missing */
+    FILLED,  /* has a value in every row that is counted */
+    SPARSE,  /* may have fewer */
+    OPTIONAL /* may be missing */
+} column_kind;
 
 /* Takes one column's extent into account. An extent may claim anything, allocated space cannot: no
  * more rows are readable than the best of the filled columns has space for. */

@@ -303,10 +303,7 @@ static sr_status open_records(const sr_runfile *f, const char *name, sr_run_embe
     return SR_OK;
 }
 
-/* All but the method; *s is to be closed, whatever is returned. A run may have declared a matrix and recorded nothing of it: so many values
- * are believed without any. */
-enum { EMBEDDING_VALUES = 1 << 17 };
-
+/* All but the method; *s is to be closed, whatever is returned. */
 static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                 embedding_sets *s, sr_failure *why) {
     *s = (embedding_sets){0};
