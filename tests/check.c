@@ -90,6 +90,13 @@ const char *check_temporary(void) {
     return temporary;
 }
 
+/* -- what of a program runs ------------------------------------------------------------------ */
+
+__attribute__((constructor)) static void choose_tests(void) {
+    const char *pattern = getenv("STATREC_TEST");
+    if (pattern) cmocka_set_test_filter(pattern);
+}
+
 /* -- places ---------------------------------------------------------------------------------- */
 
 long check_places(long few) {

@@ -1,59 +1,80 @@
 #!/bin/sh
 # usage: torture.sh BUILDDIR [NAME...]
 # The tests that have a few places to try in `make check`, with many: each row of the table below is a
-# test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped.
-# TORTURE_PLACES=N gives every row N. A program that does not ask for its places (check_places) fails. A line
-# each, the end of the log of one that fails, and exit status 1 then.
+# test of a test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped.
+# NAME: the rows of a group, or one test. TORTURE_PLACES=N gives every row N places; JOBS=N rows run at once
+# (all processors). A program that does not ask for its places (check_places) fails. A line each, the end
+# of the log of one that fails, and exit status 1 then. Logs stay in BUILDDIR/torture.
 #
-#   name         program                    places  seconds
+#   group        program                    test                   places  seconds
 rows='
-    training     tests/train/test_torture     1000    14400
-    checkpoints  tests/train/test_torture_checkpoints 1000 5400
-    faults       tests/record/test_faults     1000     3600
-    flips        tests/record/test_flips     10000     3600
-    power        tests/record/test_power      1000     3600
-    cut          tests/record/test_cut        1000     1800
-    damage       tests/record/test_damage     5000     3600
+    training     train/test_torture         test_kill_at_calls       1000    10800
+    training     train/test_torture         test_torn_writes         1000    10800
+    training     train/test_torture         test_kill_at_times       1000    10800
+    training     train/test_torture         test_failing_calls       1000    10800
+    training     train/test_torture         test_full_disk           1000    10800
+    training     train/test_torture         test_allocations         1000    10800
+    checkpoints  train/test_torture_checkpoints test_killed          1000     3600
+    checkpoints  train/test_torture_checkpoints test_torn            1000     3600
+    checkpoints  train/test_torture_checkpoints test_failing         1000     3600
+    checkpoints  train/test_torture_checkpoints test_full_disk       1000     3600
+    checkpoints  train/test_torture_checkpoints test_flipped         1000     3600
+    checkpoints  train/test_torture_checkpoints test_cut             1000     3600
+    faults       record/test_faults         test_full_disk           1000     3600
+    faults       record/test_faults         test_full_disk_wide      1000     3600
+    faults       record/test_faults         test_allocations        10000     3600
+    flips        record/test_flips          test_flips              10000     3600
+    flips        record/test_flips          test_pages              10000     3600
+    power        record/test_power          test_power               1000     3600
+    power        record/test_power          test_torn                1000     3600
+    cut          record/test_cut            test_rows_left           1000     1800
+    cut          record/test_cut            test_few_questions       1000     1800
+    damage       record/test_damage         test_flipped             5000     3600
 '
 [ $# -ge 1 ] || { echo "usage: torture.sh BUILDDIR [NAME...]" >&2; exit 2; }
 build=$1
 shift
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
-export OMP_NUM_THREADS OMP_WAIT_POLICY STATREC_TORTURE
-failed=0 ran=0
+OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+export OMP_NUM_THREADS OMP_WAIT_POLICY STATREC_TORTURE STATREC_TEST
 
-wanted() {
-    name=$1
-    shift
-    [ $# -eq 0 ] && return
-    case " $* " in *" $name "*) ;; *) return 1 ;; esac
-}
-
-while read -r name program places seconds; do
-    [ -n "$name" ] || continue
-    wanted "$name" "$@" || continue
-    ran=$((ran + 1)) began=$(date +%s)
-    STATREC_TORTURE=${TORTURE_PLACES:-$places}
-    timeout --kill-after=10 "$seconds" "$build/$program" >"$log" 2>&1 </dev/null
+# row GROUP PROGRAM TEST PLACES SECONDS
+row() {
+    began=$(date +%s) log=$build/torture/$1-$3.log
+    STATREC_TORTURE=${TORTURE_PLACES:-$4} STATREC_TEST=$3
+    timeout --kill-after=10 "$5" "$build/tests/$2" >"$log" 2>&1 </dev/null
     status=$?
     if [ $status -eq 0 ] && ! grep -q "^places: $STATREC_TORTURE\$" "$log"; then
-        echo "$program does not ask how many places" >>"$log"
+        echo "$2 $3 does not ask how many places" >>"$log"
         status=125
+    elif [ $status -eq 0 ] && ! grep -qF ' 1 test(s) run' "$log"; then
+        echo "$2 has no $3" >>"$log"
+        status=126
     fi
-    printf '%-12s %6d places, %5d s: ' "$name" "$STATREC_TORTURE" $(($(date +%s) - began))
-    if [ $status -eq 0 ]; then echo passed; else
-        failed=$((failed + 1))
-        [ $status -eq 124 ] && echo "stopped after $seconds s" || echo "FAILED, exit status $status"
-    fi
-    # what the tests counted; of one that failed all that it said last
-    if [ $status -eq 0 ]; then grep -v '^\[' "$log" | sort -u | head -n 40 | sed 's/^/    /'; else tail -n 60 "$log"; fi
-done <<END
-$rows
-END
-[ $ran -gt 0 ] || { echo "torture: no row is called so: $*" >&2; exit 2; }
-echo "torture: $((ran - failed)) of $ran passed"
-[ $failed -eq 0 ]
+    case $status in
+        0) end=passed ;;
+        124) end="stopped after $5 s" ;;
+        *) end="FAILED, exit status $status" ;;
+    esac
+    # what the test counted; of one that failed all that it said last
+    told=$(if [ $status -eq 0 ]; then grep -v -e '^\[' -e '^places: ' "$log" | sort -u | head -n 40 | sed 's/^/    /'; else tail -n 60 "$log"; fi)
+    printf '%-12s %-25s %6d places, %5d s: %s\n%s\n' "$1" "$3" "$STATREC_TORTURE" $(($(date +%s) - began)) "$end" "$told"
+    return $((status != 0))
+}
+
+if [ "${1-}" = --row ]; then
+    shift
+    row "$@"
+    exit
+fi
+
+wanted=$(echo "$rows" | awk -v names="$*" '
+    BEGIN {n = split(names, name, " ")}
+    NF {take = !n; for (i in name) if (name[i] == $1 || name[i] == $3) take = 1; if (take) print}')
+[ -n "$wanted" ] || { echo "torture: no row is called so: $*" >&2; exit 2; }
+mkdir -p "$build/torture" || exit 1
+if echo "$wanted" | xargs -P "${JOBS:-$(nproc)}" -L 1 sh "$0" "$build" --row; then
+    echo "torture: all $(echo "$wanted" | wc -l) rows passed"
+else
+    echo "torture: some of $(echo "$wanted" | wc -l) rows failed"
+    exit 1
+fi

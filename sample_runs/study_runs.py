@@ -1,0 +1,171 @@
+"""study_runs.py -- the experiments of sample_runs/study, the runs that each asks for, and the archives that
+hold those that are done. What the files say is in the head of study.py.
+"""
+import functools
+import io
+import itertools
+import lzma
+import os
+import re
+import subprocess
+import sys
+import tarfile
+
+DONE = ("complete", "diverged")
+
+
+def stop(text):
+    print(f"study.py: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+class Experiment:
+    """factors: [(options, [(label, values)])], values as many as options. common: words of the lines
+    that statrec obeys."""
+
+    def __init__(self, path, text=None):
+        self.path, self.name = path, os.path.basename(path)[:-len(".conf")]
+        self.minutes, self.factors, self.data, self.common = None, [], None, []
+        if text is None:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        for number, line in enumerate(text.splitlines(), 1):
+            self._read(line, f"{path}:{number}")
+        if self.minutes is None:
+            stop(f"{path}: no line '#: minutes = N'")
+
+    def _read(self, line, where):
+        found = re.match(r"data-dir\s*=\s*\S*?([^/\s]+)\s*$", line)
+        if found:
+            self.data = found[1]
+        if not line.startswith("#:"):
+            self.common += [line.split()] if line.strip() and not line.startswith("#") else []
+            return
+        key, equals, values = (part.strip() for part in line[2:].partition("="))
+        if not equals or not values:
+            stop(f"{where}: '#: OPTION = VALUE...' is wanted, got {line.strip()!r}")
+        if key == "minutes":
+            try:
+                self.minutes = float(values)
+            except ValueError:
+                stop(f"{where}: minutes: a number is wanted, got {values!r}")
+            return
+        options = key.split("+")
+        self.factors.append((options, [self._level(word, options, where) for word in values.split()]))
+
+    @staticmethod
+    def _level(word, options, where):
+        label, colon, value = word.partition(":")
+        parts = (value if colon else word).split("+") if len(options) > 1 else [value or word]
+        if len(parts) != len(options):
+            stop(f"{where}: {'+'.join(options)}: {len(options)} parts are wanted, got {word!r}")
+        label = label if colon else parts[0]
+        if not re.fullmatch(r"[\w.-]+", label):
+            stop(f"{where}: {word!r} makes no file name: LABEL:VALUE is wanted")
+        return label, parts
+
+    def runs(self):
+        """(name, {option: value}, {option: label}) of each combination."""
+        for combination in itertools.product(*(levels for _, levels in self.factors)):
+            settings, labels = {}, {}
+            for (options, _), (label, values) in zip(self.factors, combination):
+                settings.update(zip(options, values))
+                labels[options[0]] = label
+            yield "-".join([self.name, *labels.values()]), settings, labels
+
+
+def experiments(args):
+    try:
+        there = sorted(name[:-5] for name in os.listdir(args.conf) if name.endswith(".conf"))
+    except OSError as error:
+        stop(f"{args.conf}: {error.strerror}")
+    for name in args.experiment:
+        if name not in there:
+            stop(f"no experiment {name!r} in {args.conf}: there are {' '.join(there)}")
+    return [Experiment(os.path.join(args.conf, f"{name}.conf")) for name in args.experiment or there]
+
+
+@functools.lru_cache(maxsize=None)
+def status_in(statrec, path, _written):
+    told = subprocess.run([statrec, "info", path], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"^status\s+(\w+)", told, re.M)
+    return found[1] if found else "unreadable"
+
+
+def state(args, name):
+    """complete, diverged, interrupted, failed, unfinished, or None: not begun."""
+    for end in (".h5", ".h5.part"):
+        path = os.path.join(args.out, name + end)
+        if os.path.exists(path):
+            return status_in(os.path.join(args.bin, "statrec"), path, os.stat(path).st_mtime_ns)
+    return None
+
+
+def archive_of(args, experiment):
+    return os.path.join(args.conf, "runs", f"{experiment.name}.tar.xz")
+
+
+def members_of(path):
+    """{name: bytes} of an archive, {}: there is none."""
+    if not os.path.exists(path):
+        return {}
+    try:
+        with tarfile.open(path, "r:xz") as archive:
+            return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        stop(f"{path}: {error}")
+
+
+def check_settings(args, experiment, then):
+    """Stops where archived runs are not those that the experiment describes now."""
+    now, before = ({name: settings for name, settings, _ in each.runs()} for each in (experiment, then))
+    changed = [name for name in before if name in now and before[name] != now[name]]
+    if changed or then.common != experiment.common:
+        stop(f"{os.path.dirname(then.path)}: recorded with other settings than {experiment.path}: remove "
+             f"it, and the experiment's runs in {args.out}, to run anew")
+
+
+def put(path, data):
+    """Leaves a file alone that holds the data."""
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def unpack(args, experiment):
+    """The experiment's archived runs into OUT."""
+    path, names = archive_of(args, experiment), [name for name, _, _ in experiment.runs()]
+    members = members_of(path)
+    if not members:
+        return
+    conf = f"{experiment.name}.conf"
+    check_settings(args, experiment, Experiment(os.path.join(path, conf), members.get(conf, b"").decode()))
+    os.makedirs(args.out, exist_ok=True)
+    for name in names:
+        if f"{name}.h5" in members:
+            put(os.path.join(args.out, f"{name}.h5"), members[f"{name}.h5"])
+
+
+def add_member(archive, name, data):
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def pack(args, experiment):
+    """The experiment's runs that are done, kept in its archive. The same runs make the same bytes."""
+    path = archive_of(args, experiment)
+    done = sorted(name for name, _, _ in experiment.runs() if state(args, name) in DONE)
+    files = {f"{experiment.name}.conf": experiment.path,
+             **{f"{name}.h5": os.path.join(args.out, f"{name}.h5") for name in done}}
+    if not done or list(files) == list(members_of(path)):
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tarfile.open(path + ".new", "w:xz", preset=9) as archive:
+        for name, source in files.items():
+            with open(source, "rb") as file:
+                add_member(archive, name, file.read())
+    os.replace(path + ".new", path)

@@ -1,0 +1,298 @@
+"""study_tables.py -- the tables, figures and quotations of docs/reproduction.md, made of the runs that are
+done. What the blocks of the document say is in the head of study.py.
+"""
+import itertools
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+
+from study_runs import DONE, Experiment, state, stop, unpack
+
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+
+
+def analysis(args, words, where):
+    """The path of the program and its options."""
+    if not re.fullmatch(r"stat(plot|-[a-z]+)", words[0] if words else ""):
+        stop(f"{where}: by: a program stat-NAME, or statplot for a figure, is wanted, got {' '.join(words)!r}")
+    return [os.path.join(args.bin, words[0]), *words[1:]]
+
+
+def printed(words):
+    try:
+        told = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        stop(f"{words[0]}: {error.strerror}")
+    if told.returncode != 0:
+        stop(told.stderr.strip())
+    return told.stdout
+
+
+def lines_of(args, by, paths, where):
+    """[{column: text}], {column: definition} by an analysis of the runs."""
+    lines = printed([*analysis(args, by, where), *paths]).splitlines()
+    meaning = dict(line[len("# column "):].split(": ", 1) for line in lines
+                   if line.startswith("# column "))
+    head, *rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return [dict(zip(head, row)) for row in rows], meaning
+
+
+def table_of_runs(args, by, names, where):
+    """{name: {column: text}}, {column: definition} by an analysis, which has a line for each run."""
+    paths = {os.path.join(args.out, f"{name}.h5"): name for name in names}
+    rows, meaning = lines_of(args, by, paths, where)
+    if len({row["run"] for row in rows}) < len(rows):
+        stop(f"{where}: {' '.join(by)} prints more than one line a run")
+    return {paths[row["run"]]: row for row in rows}, meaning
+
+
+def drawn(head, rows):
+    """The lines of a table in Markdown."""
+    return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
+        "| " + " | ".join(row) + " |" for row in rows]
+
+
+def cell(values, digits, usual):
+    """Mean and interval of the values of a cell; None: one diverged; NaN: it has no such number."""
+    values = [value for value in values if value is None or value == value]
+    if not values:
+        return "–"
+    finite = [value for value in values if value is not None]
+    gone = len(values) - len(finite)
+    few = f", {len(values)} run{'s' * (len(values) > 1)}" if len(values) < usual else ""
+    if gone:
+        return f"{gone} of {len(values)} diverged"
+    mean = statistics.fmean(finite)
+    if len(finite) == 1:
+        return f"{mean:.{digits}f}{few}"
+    half = STUDENT.get(len(finite), 1.96) * statistics.stdev(finite) / len(finite) ** 0.5
+    return f"{mean:.{digits}f} ± {half:.{digits}f}{few}"
+
+
+def number_in(row, column):
+    try:
+        return float(row[column])
+    except ValueError:
+        return float("nan")
+
+
+def experiment_of(args, name, where):
+    path = os.path.join(args.conf, f"{name}.conf")
+    if not os.path.exists(path):
+        stop(f"{where}: {path}: no such experiment")
+    return Experiment(path)
+
+
+def runs_of(args, block, factors):
+    """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
+    done. The name of the experiment is a label too."""
+    runs = []
+    for name in block.experiments:
+        experiment = experiment_of(args, name, block.where)
+        options = {"experiment", *(options[0] for options, _ in experiment.factors)}
+        for option in [*factors, *block.only]:
+            if option not in options:
+                stop(f"{block.where}: {name} has no factor {option!r}")
+        unpack(args, experiment)
+        runs += [(run, {**labels, "experiment": name}) for run, _, labels in experiment.runs()
+                 if all(labels[key] in values for key, values in block.only.items())]
+    return runs, [name for name, _ in runs if state(args, name) in DONE]
+
+
+def split_words(words):
+    """Those without = in front, {word: what it is} of the others."""
+    return ([word for word in words if "=" not in word],
+            dict(word.partition("=")[::2] for word in words if "=" in word))
+
+
+class Table:
+    """One table of the document, from the words behind `study:`."""
+
+    def __init__(self, words, where):
+        (self.experiments, given), self.where = split_words(words), where
+        self.rows, self.columns = given.pop("rows", None), given.pop("columns", None)
+        self.head = given.pop("head", self.rows)
+        self.values, self.digits = given.pop("value", "").split(","), given.pop("digits", "3")
+        self.against, self.by = given.pop("against", None), given.pop("by", "stat-table").split()
+        self.only = {key: value.split(",") for key, value in given.items()}
+        if not self.experiments or not self.rows or not all(self.values) or (
+                self.columns and len(self.values) > 1) or not self.digits.isdigit():
+            stop(f"{where}: EXPERIMENT... rows=OPTION value=COLUMN [columns=OPTION] [by=ANALYSIS] [against=LABEL] "
+                 "[digits=N] is wanted; several values where no columns= is")
+
+    def lines(self, args):
+        """Of the document, or None: there is no run yet."""
+        runs, done = runs_of(args, self, [self.rows, *([self.columns] if self.columns else [])])
+        if not done:
+            return None
+        found, meaning = table_of_runs(args, self.by, done, self.where)
+        for value in self.values:
+            if value not in meaning:
+                stop(f"{self.where}: {self.by[0]} has no column {value!r}")
+        diverged = {name for name in done if state(args, name) == "diverged"}
+        numbers = {value: self._numbers(runs, {
+            name: None if name in diverged else number_in(found[name], value) if name in found
+            else float("nan") for name in done}) for value in self.values}
+        cells, rows, columns = self._cells(runs, numbers)
+        usual = max(map(len, cells.values()), default=1)
+        return [*self._drawn(cells, rows, columns, usual), "",
+                *self._told(len(done), len(runs), usual, meaning)]
+
+    def _numbers(self, runs, numbers):
+        """{name: number of its cell}, of the runs that have one."""
+        if not self.against:
+            return numbers
+        name_of = {tuple(labels.items()): name for name, labels in runs}
+        if self.against not in (labels[self.rows] for _, labels in runs):
+            stop(f"{self.where}: {self.rows} is never {self.against!r}")
+        pairs = [(name, name_of[tuple({**labels, self.rows: self.against}.items())])
+                 for name, labels in runs if labels[self.rows] != self.against]
+        return {name: None if None in (numbers[name], numbers[other]) else numbers[name] - numbers[other]
+                for name, other in pairs if name in numbers and other in numbers}
+
+    def _cells(self, runs, numbers):
+        """{(row, column): numbers}, rows and columns in the order of the experiment."""
+        cells, rows, columns = {}, [], []
+        for (name, labels), value in itertools.product(runs, self.values):
+            place = labels[self.rows], labels[self.columns] if self.columns else value
+            rows += [place[0]] * (place[0] not in rows and place[0] != self.against)
+            columns += [place[1]] * (place[1] not in columns)
+            if name in numbers[value]:
+                cells.setdefault(place, []).append(numbers[value][name])
+        return cells, rows, columns
+
+    def _drawn(self, cells, rows, columns, usual):
+        head = [self.head if not self.columns else f"{self.head} \\ {self.columns}", *columns]
+        return drawn(head, [[row, *(cell(cells.get((row, column), []), int(self.digits), usual)
+                                    for column in columns)] for row in rows])
+
+    def _told(self, done, planned, usual, meaning):
+        """What stands below the table."""
+        over = (f"; mean of {usual} runs and its 95 % interval (Student)" if usual > 1
+                else "; one run each")
+        less = f", less that of {self.against} with the same seed" if self.against else ""
+        by = f", by `{' '.join(self.by)}`" if self.by != ["stat-table"] else ""
+        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
+        confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
+        return [f"{what}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
+
+
+class Figure:
+    """figure=NAME.svg by="statplot FIGURE OPTIONS" EXPERIMENT... [OPTION=LABEL,...]"""
+
+    def __init__(self, words, where):
+        (self.experiments, given), self.where = split_words(words), where
+        self.file, self.by = given.pop("figure"), given.pop("by", "").split()
+        self.only = {key: value.split(",") for key, value in given.items()}
+        if not re.fullmatch(r"[\w.-]+\.svg", self.file) or not self.experiments:
+            stop(f'{where}: figure=NAME.svg by="statplot FIGURE" EXPERIMENT... is wanted')
+
+    def lines(self, args):
+        """As a table's; the figure is drawn beside the document."""
+        runs, done = runs_of(args, self, [])
+        if not done:
+            return None
+        output = os.path.join(os.path.dirname(args.doc), self.file)
+        printed([*analysis(args, self.by, self.where),
+                 *(os.path.join(args.out, f"{name}.h5") for name in done), "-o", output])
+        names = ", ".join(f"`{name}`" for name in self.experiments)
+        return [f"![{self.file}]({self.file})", "",
+                f"`{' '.join(self.by)}` of {len(done)} of {len(runs)} runs of {names}.", ""]
+
+
+class Samples:
+    """samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS [digits=N]"""
+
+    def __init__(self, words, where):
+        _, given = split_words(words)
+        self.experiments, self.where = given["samples"].split(","), where
+        self.rows, self.values = given.get("rows", "run").split(","), given.get("value", "").split(",")
+        self.digits, self.by = given.get("digits", "3"), given.get("by", "stat-table").split()
+        if not all(self.rows + self.values) or not self.digits.isdigit():
+            stop(f"{where}: samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is wanted")
+
+    def lines(self, args):
+        paths = [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
+        rows, meaning = lines_of(args, self.by, paths, self.where)
+        for column in self.rows + self.values:
+            if column not in meaning:
+                stop(f"{self.where}: {self.by[0]} has no column {column!r}")
+        texts = [[os.path.basename(row[column]) for column in self.rows] +
+                 [f"{number_in(row, column):.{self.digits}g}".replace("nan", "–") for column in self.values]
+                 for row in rows]
+        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
+        return [*drawn([*self.rows, *self.values], texts), "",
+                f"{what}, by `{' '.join(self.by)}` of `sample_runs/`.", ""]
+
+
+class Published:
+    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table"""
+
+    def __init__(self, words, where):
+        _, given = split_words(words)
+        self.experiments, self.where = given["published"].split(","), where
+        self.metrics, self.norms = given.get("metric", ""), given.get("norm", "")
+
+    def lines(self, args):
+        with open(args.published, encoding="utf-8") as file:
+            rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
+        wanted = [row for row in rows if row[0] in self.experiments and not row[3].endswith(".note")
+                  and (not self.metrics or row[3] in self.metrics.split(","))
+                  and (not self.norms or row[2] in self.norms.split(","))]
+        columns = list(dict.fromkeys((row[0], row[3]) for row in wanted))
+        values = {(row[2], row[0], row[3]): row[4].replace("nan", "diverged") for row in wanted}
+        norms = list(dict.fromkeys(row[2] for row in wanted))
+        if not wanted:
+            stop(f"{self.where}: plots/published.tsv has no such value")
+        sources = ", ".join(dict.fromkeys(row[1] for row in wanted))
+        texts = [[norm, *(values.get((norm, *column), "–") for column in columns)] for norm in norms]
+        return [*drawn(["published", *(" ".join(column) for column in columns)], texts), "",
+                f"{sources}.", ""]
+
+
+KINDS = {"figure": Figure, "samples": Samples, "published": Published}
+
+
+def block_of(text, where):
+    """What a line `study:` asks for."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        stop(f"{where}: {error}")
+    if not words:
+        stop(f"{where}: nothing behind study:")
+    return KINDS.get(words[0].partition("=")[0], Table)(words, where)
+
+
+def report(args):
+    try:
+        with open(args.doc, encoding="utf-8") as file:
+            old = file.read().split("\n")
+    except OSError as error:
+        stop(f"{args.doc}: {error.strerror}")
+    new, at = [], 0
+    while at < len(old):
+        line = old[at]
+        at += 1
+        new.append(line)
+        begun = re.fullmatch(r"<!-- study: (.*) -->", line)
+        if not begun or begun[1] == "end":
+            continue
+        where = f"{args.doc}:{at}"
+        end = next((i for i in range(at, len(old)) if old[i].startswith("<!-- study:")), len(old))
+        if end == len(old) or old[end] != "<!-- study: end -->":
+            stop(f"{where}: no line '<!-- study: end -->' behind this one")
+        block = block_of(begun[1], where)
+        made = block.lines(args)
+        if made is None:
+            print(f"study.py: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
+                  file=sys.stderr)
+        new += old[at:end] if made is None else ["", *made]
+        at = end
+    with open(args.doc + ".new", "w", encoding="utf-8") as file:
+        file.write("\n".join(new))
+    os.replace(args.doc + ".new", args.doc)
+    return 0
