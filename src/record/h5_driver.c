@@ -24,8 +24,6 @@ typedef struct driver_file {
     h5_outcome *outcome;
     pid_t owner;
     haddr_t end_of_space, end_of_file;
-    dev_t device;
-    ino_t inode;
 } driver_file;
 
 /* In the words of HDF5's own driver: h5.c looks for them. */
@@ -103,7 +101,6 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     }
     f->owner = getpid();
     f->end_of_file = (haddr_t)s.st_size;
-    f->device = s.st_dev, f->inode = s.st_ino;
     return &f->open;
 }
 
@@ -115,12 +112,6 @@ static herr_t driver_close(H5FD_t *file) {
     if (f->outcome->fd >= 0 && close(f->outcome->fd) != 0 && is_ours(f)) lose(f);
     release(f);
     return 0;
-}
-
-static int driver_compare(const H5FD_t *one, const H5FD_t *other) {
-    const driver_file *a = (const driver_file *)one, *b = (const driver_file *)other;
-    if (a->device != b->device) return a->device < b->device ? -1 : 1;
-    return a->inode == b->inode ? 0 : a->inode < b->inode ? -1 : 1;
 }
 
 static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
@@ -216,7 +207,6 @@ static const H5FD_class_t driver = {
     .fapl_size = sizeof(bool),
     .open = driver_open,
     .close = driver_close,
-    .cmp = driver_compare,
     .query = driver_query,
     .get_eoa = driver_get_eoa,
     .set_eoa = driver_set_eoa,

@@ -61,12 +61,6 @@ static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t
     return &f->open;
 }
 
-/* Each reader has a look of its own: HDF5 would give the next one what it remembers of a file that grew
- * since, or of one that it could not close and whose place another has taken. */
-static int read_compare(const H5FD_t *one, const H5FD_t *other) {
-    return one == other ? 0 : (uintptr_t)one < (uintptr_t)other ? -1 : 1;
-}
-
 static herr_t read_query(const H5FD_t *file, unsigned long *flags) {
     (void)file;
     /* no accumulator of structure: HDF5 1.10 reads beyond it where addresses of two pieces overlap */
@@ -130,6 +124,8 @@ static herr_t read_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t 
     return push("write");
 }
 
+/* Without .cmp, by which HDF5 would give a reader what it remembers of a file that grew since, or of one that
+ * it could not close and whose place another has taken: two opened files are two. */
 static const H5FD_class_t driver = {
     .name = "statrec reader",
     .maxaddr = ((haddr_t)1 << 63) - 1,
@@ -137,7 +133,6 @@ static const H5FD_class_t driver = {
     .fapl_size = sizeof(read_info),
     .open = read_open,
     .close = read_close,
-    .cmp = read_compare,
     .query = read_query,
     .get_eoa = read_get_eoa,
     .set_eoa = read_set_eoa,

@@ -64,13 +64,20 @@ static void mend_method(const sr_runfile *f, sr_site *site, copy_losses *losses)
     site->axis = site->uses = site->constants = NULL;
 }
 
+/* What the recorder refused, without its path in front; NULL: it refused nothing. */
+static const char *refused(const sr_recorder *r) {
+    const size_t prefix = strlen(r->path) + sizeof ": " - 1;
+    if (r->failure.status != SR_USAGE || strlen(r->failure.text) < prefix) return NULL;
+    return r->failure.text + prefix;
+}
+
 /* What nobody can have declared so: it is left out, and told, and the recorder goes on. */
 static void leave_out(sr_recorder *r, const sr_runfile *f, const char *group, const char *name,
                       copy_losses *losses) {
     sr_failure why = {0};
-    const size_t prefix = strlen(r->path) + sizeof ": " - 1;
-    if (r->failure.status != SR_USAGE || strlen(r->failure.text) < prefix) return;
-    sr_fail(&why, SR_FORMAT, "%s: /%s/%s: %s", f->path, group, name, r->failure.text + prefix);
+    const char *text = refused(r);
+    if (!text) return;
+    sr_fail(&why, SR_FORMAT, "%s: /%s/%s: %s", f->path, group, name, text);
     copy_missed(losses, group, name, -1, &why);
     r->failure = (sr_failure){0};
 }
@@ -178,9 +185,13 @@ static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_r
 
 /* Nothing stays of a file that did not become one. What the recorder refuses here is no use of it by
  * anybody, but what the broken file says. */
-static sr_status give_up(sr_recorder *r, sr_failure *why) {
-    sr_failure failed = *sr_failed(r);
-    if (failed.status == SR_USAGE) failed.status = SR_FORMAT;
+static sr_status give_up(sr_recorder *r, const sr_runfile *f, sr_failure *why) {
+    sr_failure failed = {0};
+    const char *text = refused(r);
+    if (text)
+        sr_fail(&failed, SR_FORMAT, "%s: %s", f->path, text);
+    else
+        failed = *sr_failed(r);
     if (why->status == SR_OK) *why = failed;
     unlink(r->part);
     sr_abandon(r);
@@ -193,7 +204,7 @@ static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up
     if (check_target(f->path, path, why) != SR_OK) return why->status;
     sr_recorder *r = create_like(f, path, force, why);
     if (!r) return why->status;
-    if (copy_all(r, f, up_to_step, count, losses) != SR_OK) return give_up(r, why);
+    if (copy_all(r, f, up_to_step, count, losses) != SR_OK) return give_up(r, f, why);
     snprintf(part, sizeof part, "%s", r->part);
     sr_status status = close_recovered(r, f, count, losses, why);
     if (status != SR_OK && status != SR_EXISTS) unlink(part);

@@ -237,12 +237,43 @@ static void test_names(void **state) {
     assert_int_equal(bad, 0);
 }
 
+static void rename_site(hid_t file, int site, const char *name) {
+    hid_t set = H5Dopen2(file, "/sites/name", H5P_DEFAULT), type = H5Dget_type(set);
+    const size_t size = H5Tget_size(type);
+    char *text = calloc(SAMPLE_SITES, size);
+    assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    memset(text + (size_t)site * size, 0, size);
+    memcpy(text + (size_t)site * size, name, strlen(name));
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    free(text);
+    H5Tclose(type), H5Dclose(set);
+}
+
+/* Nothing can stand in for a site: the file is refused, by its own name, and the caller is not to blame. */
+static void test_sites(void **state) {
+    (void)state;
+    static const char *const names[][2] = {
+        {"stem", "broken.h5: site stem declared twice"},
+        {"a\x01", "broken.h5: a site name with control characters"}};
+    const char *broken = sample_path("broken.h5");
+    for (int i = 0; i < 2; i++) {
+        sr_failure why = {0};
+        hid_t file = damage_reopen(broken);
+        rename_site(file, 1, names[i][0]);
+        assert_true(H5Fclose(file) >= 0);
+        sr_run_recover(broken, sample_path("saved.h5"), false, -1, NULL, &why);
+        check_failure(&why, SR_FORMAT, names[i][1]);
+        assert_int_not_equal(access(sample_path("saved.h5.part"), F_OK), 0);
+    }
+}
+
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sites),
     };
     return cmocka_run_group_tests(tests, write_run, NULL);
 }
