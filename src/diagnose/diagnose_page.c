@@ -145,29 +145,31 @@ static void write_table(const subject *s, const answer *answers, FILE *out) {
     }
 }
 
-static void write_batch(const subject *s, FILE *out) {
+static sr_status write_batch(const subject *s, FILE *out, sr_failure *why) {
     char text[160];
     estimate rows = NO_ESTIMATE, samples = NO_ESTIMATE;
-    if (!s->sites) return;
-    measure_median(s, 0, "rows", &rows, NULL);
-    measure_median(s, 0, "samples", &samples, NULL);
+    if (!s->sites) return SR_OK;
+    sr_status status = measure_median(s, 0, "rows", &rows, why);
+    if (status == SR_OK) status = measure_median(s, 0, "samples", &samples, why);
+    if (status != SR_OK) return status;
     snprintf(text, sizeof text,
              "%lld, %lld with statistics over the batch, %lld where they are observed",
              (long long)s->sites, (long long)s->batch_sites, (long long)s->observed_sites);
     paragraph(out, "sites", text);
-    if (!isfinite(rows.value)) return;
+    if (!isfinite(rows.value)) return SR_OK;
     snprintf(text, sizeof text, "%.6g rows at the first site", rows.value);
     if (isfinite(samples.value))
         snprintf(text, sizeof text, "%.6g rows at the first site, of %.6g samples", rows.value,
                  samples.value);
     paragraph(out, "batch", text);
+    return SR_OK;
 }
 
 static const char *or_unknown(const char *text) {
     return text && text[0] ? text : "?";
 }
 
-static void write_head(const subject *s, FILE *out) {
+static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
     char text[512];
     tsv_escape(out, s->path);
     fputc('\n', out);
@@ -186,7 +188,7 @@ static void write_head(const subject *s, FILE *out) {
         snprintf(text, sizeof text, "no step behind the start-up of running values (%lld steps)",
                  (long long)s->window.startup);
     paragraph(out, "judged", text);
-    write_batch(s, out);
+    return write_batch(s, out, why);
 }
 
 /* Whoever answers only that it did not diverge has not been asked about its normalization. */
@@ -230,9 +232,9 @@ static sr_status write_run(const sr_runfile *run, const char *path, FILE *out, s
     sr_status status = subject_open(&s, run, path, why);
     if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
+    if (status == SR_OK) status = write_head(&s, out, why);
     if (status == SR_OK) {
         const char *damage;
-        write_head(&s, out);
         for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
         write_verdict(&s, answers, order, found, out);
         write_table(&s, answers, out);
