@@ -36,9 +36,9 @@ const char *check_shared(const char *below);
  */
 const char *check_temporary(void);
 
-/* Of a program, $STATREC_TEST says which tests run: one, or a pattern with * and ?. */
-
-/* How many places a test tries: $STATREC_TORTURE, else `few` (docs/checking.md, Tiers). Says once that it was
+/* Which tests of a program run: all, or those of $STATREC_TEST, a name or a pattern with * and ? (check.c).
+ *
+ * How many places a test tries: $STATREC_TORTURE, else `few` (docs/checking.md, Tiers). Says once that it was
  * asked, by which tests/torture.sh knows that a row has its places. */
 long check_places(long few);
 

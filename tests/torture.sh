@@ -2,9 +2,9 @@
 # usage: torture.sh BUILDDIR [NAME...]
 # The tests that have a few places to try in `make check`, with many: each row of the table below is a
 # test of a test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped.
-# TEST may be a pattern. NAME: the rows of a group, or one test. TORTURE_PLACES=N gives every row N places; JOBS=N rows run at once
-# (all processors). A program that does not ask for its places (check_places) fails. A line each, the end
-# of the log of one that fails, and exit status 1 then. Logs stay in BUILDDIR/torture.
+# TEST may be a pattern. NAME: the rows of a group, or one test. TORTURE_PLACES=N gives every row N places;
+# JOBS=N rows run at once (all processors). A row that does not ask for its places (check_places) fails. A line
+# each, the end of the log of one that fails, and exit status 1 then. Logs stay in BUILDDIR/torture.
 #
 #   group        program                    test                   places  seconds
 rows='
