@@ -153,12 +153,13 @@ static sr_status check_format(const array_reader *r, const char *format, int64_t
                               sr_failure *why) {
     void *said = NULL;
     int64_t version = 0;
-    sr_failure unheard = {0};
-    bool same = h5_get_attribute(r->file, "/", "format", H5_TEXT, &said, NULL, &unheard) == SR_OK &&
-                !strcmp(said, format);
+    sr_failure unread = {0};
+    sr_status status = h5_get_attribute(r->file, "/", "format", H5_TEXT, &said, NULL, &unread);
+    const bool same = status == SR_OK && !strcmp(said, format);
     free(said);
+    if (status == SR_MEMORY) return sr_fail(why, status, "%s: no memory to read it", r->path);
     if (!same) return sr_fail(why, SR_FORMAT, "%s: not a %s file", r->path, format);
-    sr_status status = array_reader_int(r, "format_version", &version, why);
+    status = array_reader_int(r, "format_version", &version, why);
     if (status != SR_OK || (version >= 1 && version <= newest)) return status;
     return sr_fail(why, SR_FORMAT, "%s: %s version %lld, this program knows 1 to %lld", r->path,
                    format, (long long)version, (long long)newest);

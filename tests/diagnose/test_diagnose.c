@@ -333,6 +333,31 @@ static void wrong(void **state) {
     program_free(&r);
 }
 
+/* Memory that fails behind the questions, while the head is written (the fourth sixth of a short run's
+ * allocations), is told as any other. All allocations are a row of `make torture`. */
+static void no_memory(void **state) {
+    (void)state;
+    long last = 0, failed = 0;
+    write_small_run(program_file("run.h5"), 6, true);
+    program_result r =
+        program_run("PATH='%s/../faulty':\"$PATH\" STATREC_FAULT_COUNT=\"$PWD/count\" "
+                    "statrec diagnose run.h5 && cut -d ' ' -f 2 count >&2",
+                    program_directory());
+    last = strtol(r.err, NULL, 10);
+    program_free(&r);
+    assert_true(last > 100);
+    for (long k = last / 2; k < last * 2 / 3; k++) {
+        r = program_run(
+            "PATH='%s/../faulty':\"$PATH\" STATREC_FAULT=alloc:%ld statrec diagnose run.h5",
+            program_directory(), k);
+        if (r.status > 1 || (r.status == 1 && !strstr(r.err, "memory")))
+            fail_msg("allocation %ld of %ld: exit status %d: %s", k, last, r.status, r.err);
+        failed += r.status == 1;
+        program_free(&r);
+    }
+    assert_true(failed > 0);
+}
+
 /* The recorded vision runs are healthy, and no recorded text run has a severe finding. */
 static void samples(void **state) {
     (void)state;
@@ -360,21 +385,21 @@ static void ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),        cmocka_unit_test(not_finite),
-        cmocka_unit_test(loss_rises),     cmocka_unit_test(gap_by_tid),
-        cmocka_unit_test(tid_alone),      cmocka_unit_test(gap_without_tid),
-        cmocka_unit_test(tid_observed),   cmocka_unit_test(gap_of_accuracy),
-        cmocka_unit_test(outliers),       cmocka_unit_test(short_passes),
-        cmocka_unit_test(gradient),       cmocka_unit_test(nu),
-        cmocka_unit_test(dead),           cmocka_unit_test(growth),
-        cmocka_unit_test(padding),        cmocka_unit_test(few_rows),
-        cmocka_unit_test(alike),          cmocka_unit_test(too_slow),
-        cmocka_unit_test(too_fast),       cmocka_unit_test(collapse),
-        cmocka_unit_test(ranking),        cmocka_unit_test(missing),
-        cmocka_unit_test(unfinished),     cmocka_unit_test(short_run),
-        cmocka_unit_test(json),           cmocka_unit_test(wrong),
-        cmocka_unit_test(samples),        cmocka_unit_test(ranges),
-        cmocka_unit_test(no_false_alarm),
+        cmocka_unit_test(healthy),      cmocka_unit_test(not_finite),
+        cmocka_unit_test(loss_rises),   cmocka_unit_test(gap_by_tid),
+        cmocka_unit_test(tid_alone),    cmocka_unit_test(gap_without_tid),
+        cmocka_unit_test(tid_observed), cmocka_unit_test(gap_of_accuracy),
+        cmocka_unit_test(outliers),     cmocka_unit_test(short_passes),
+        cmocka_unit_test(gradient),     cmocka_unit_test(nu),
+        cmocka_unit_test(dead),         cmocka_unit_test(growth),
+        cmocka_unit_test(padding),      cmocka_unit_test(few_rows),
+        cmocka_unit_test(alike),        cmocka_unit_test(too_slow),
+        cmocka_unit_test(too_fast),     cmocka_unit_test(collapse),
+        cmocka_unit_test(ranking),      cmocka_unit_test(missing),
+        cmocka_unit_test(unfinished),   cmocka_unit_test(short_run),
+        cmocka_unit_test(json),         cmocka_unit_test(wrong),
+        cmocka_unit_test(no_memory),    cmocka_unit_test(samples),
+        cmocka_unit_test(ranges),       cmocka_unit_test(no_false_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
