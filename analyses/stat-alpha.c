@@ -26,10 +26,10 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
-        .value = "SITE,..."),
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
+                "final norm)",
+                .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas",
                 .value = "STAT,..."),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",

@@ -35,10 +35,10 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
-        .value = "SITE,..."),
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
+                "final norm)",
+                .value = "SITE,..."),
     CHOICE_OPTION("Choice", "stat", AT(stat), "psi2_B", "psi2_B|sigma2_B",
                   "the statistic whose steps are tested"),
     PHASE_OPTION(AT(phase)),

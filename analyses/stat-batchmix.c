@@ -37,9 +37,10 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first, last or last-bn (of those with mu)",
-                .value = "SITE,..."),
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first, middle, last or last-bn (of those with mu)",
+        .value = "SITE,..."),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Covariates", "length-terms", AT(length_terms), "4", 1, MIX_TERMS, "",
                "pieces of the line through sentence length"),

@@ -30,7 +30,8 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites, separated by commas: globs, first, last, last-bn", .value = "SITE,..."),
+                "sites, separated by commas: globs, first, middle, last, last-bn",
+                .value = "SITE,..."),
     TEXT_OPTION("Choice", "p", AT(p), "0.2,0.5,0.8",
                 "parts of the spectrum: numbers above 0, at most 1"),
     CHOICE_OPTION("Choice", "form", AT(form), "slides", "slides|released",
@@ -149,23 +150,6 @@ static sr_status print_site(const settings *o, const run_set *set, int r, int64_
     return status;
 }
 
-static const char *name_of_site(const void *run, int64_t i) {
-    return sr_run_get_site(run, i)->name;
-}
-
-static bool may_be_meant(const void *run, int64_t i, bool bn) {
-    return !bn || choice_is_bn_layer(sr_run_get_site(run, i));
-}
-
-/* Of one run, [sites]; to be freed. NULL without memory. */
-static bool *choose_sites(const settings *o, const sr_runfile *run) {
-    const globs_sites sites = {sr_run_get_info(run)->sites, run, name_of_site, may_be_meant};
-    char unused[GLOBS_WORD]; /* only a list that means no site of any run is refused */
-    bool *chosen = calloc((size_t)sites.count + 1, sizeof *chosen);
-    if (chosen) globs_choose(o->site, &sites, chosen, unused);
-    return chosen;
-}
-
 /* Notes the runs without any; a failure when there is nothing to print. */
 static sr_status find_spectra(const settings *o, const run_set *set, tsv *t, sr_failure *why) {
     int64_t records = 0, sites = 0;
@@ -173,7 +157,7 @@ static sr_status find_spectra(const settings *o, const run_set *set, tsv *t, sr_
         const sr_run_info *info = sr_run_get_info(set->run[r]);
         if (!info->spectra) tsv_note(t, "note", "%s: no spectra: left out", set->path[r]);
         records += info->spectra;
-        bool *chosen = choose_sites(o, set->run[r]);
+        bool *chosen = choice_in_run(set->run[r], o->site);
         if (!chosen) return sr_fail(why, SR_MEMORY, "out of memory");
         for (int64_t i = 0; i < info->sites && info->spectra; i++) sites += chosen[i];
         free(chosen);
@@ -190,7 +174,7 @@ static sr_status print_runs(const settings *o, const run_set *set, tsv *t, sr_fa
     sr_status status = SR_OK;
     for (int r = 0; r < set->count; r++) {
         const sr_run_info *info = sr_run_get_info(set->run[r]);
-        bool *chosen = choose_sites(o, set->run[r]);
+        bool *chosen = choice_in_run(set->run[r], o->site);
         if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
         for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++)
             if (chosen[i]) status = print_site(o, set, r, i, t, why);

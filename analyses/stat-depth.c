@@ -19,10 +19,10 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
-        .value = "SITE,..."),
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
+                "final norm)",
+                .value = "SITE,..."),
     PHASE_OPTION(AT(phase)),
     INT_OPTION("Output", "parts", AT(parts), "4", 1, 1000, "",
                "equal parts of the steps, a row for each and site"),

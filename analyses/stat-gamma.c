@@ -20,10 +20,11 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first, last or last-bn (of those with gamma "
-                "and psi2_B)",
-                .value = "SITE,..."),
+    TEXT_OPTION(
+        "Choice", "site", AT(site), "*",
+        "sites: globs separated by commas, or first, middle, last or last-bn (of those with gamma "
+        "and psi2_B)",
+        .value = "SITE,..."),
     CHOICE_OPTION("Choice", "steps", AT(steps), "last", "last|all", "recorded steps of /vectors"),
     FLAG_OPTION("Output", "per-feature", AT(per_feature), "no",
                 "one row per feature instead of one per site and step"),

@@ -30,10 +30,10 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, last or last-bn (no stack's final norm)",
-        .value = "SITE,..."),
+    TEXT_OPTION("Choice", "site", AT(site), "*",
+                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
+                "final norm)",
+                .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
                 "statistics separated by commas: any name below /scalars, those that the "
                 "runs declare too",

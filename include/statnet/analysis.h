@@ -157,7 +157,10 @@ void choice_note_own(const choice *c, const run_set *set, bool define, tsv *tabl
 /* A site that "last-bn" may mean: batch statistics, and no final norm of a stack (NAME.final), which
  * the models of the RBN paper do not have as BN. */
 bool choice_is_bn_layer(const sr_run_site *site);
-/* pattern: comma-separated words, each a glob of site names, or "first", "last" or "last-bn" (site with
+/* Sites of one run that such a pattern means, whatever they have, [sites], to be freed; a word that means
+ * none is passed over. NULL without memory. */
+bool *choice_in_run(const sr_runfile *run, const char *pattern);
+/* pattern: comma-separated words, each a glob of site names, or "first", "middle", "last" or "last-bn" (site with
  * any of the wanted statistics). A glob that matches no site of a run is a failure; so is a run set where nothing is
  * left. Sites left out are told in `# note:` lines of the table. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,

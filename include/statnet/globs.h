@@ -15,17 +15,17 @@ typedef struct globs_sites {
     int64_t count;
     const void *context;
     const char *(*name)(const void *context, int64_t i);
-    /* Whether "first" and "last" may mean site i; with bn: "last-bn". */
+    /* Whether "first", "middle" and "last" may mean site i; with bn: "last-bn". */
     bool (*may)(const void *context, int64_t i, bool bn);
 } globs_sites;
 
 enum { GLOBS_WORD = 1024 };
 
 /* Sets chosen[i] where a word of the list means site i: a glob (replicas only where it has an @), or
- * "first", "last" or "last-bn". False when a word means none: it is in missed, a glob before the others. */
+ * "first", "middle", "last" or "last-bn". False when a word means none: it is in missed, a glob before the others. */
 bool globs_choose(const char *list, const globs_sites *sites, bool *chosen,
                   char missed[GLOBS_WORD]);
-/* True of "first", "last" and "last-bn". */
+/* True of "first", "middle", "last" and "last-bn". */
 bool globs_is_place(const char *word);
 
 /* True of NAME@K, K a number from 1: site NAME of a model as another share of the batch saw it

@@ -175,6 +175,22 @@ bool choice_is_bn_layer(const sr_run_site *site) {
     return (site->observed || sr_run_over_batch(site)) && !globs_is_final(site->name);
 }
 
+static const char *name_in_run(const void *run, int64_t i) {
+    return sr_run_get_site(run, i)->name;
+}
+
+static bool may_be_in_run(const void *run, int64_t i, bool bn) {
+    return !bn || choice_is_bn_layer(sr_run_get_site(run, i));
+}
+
+bool *choice_in_run(const sr_runfile *run, const char *pattern) {
+    const globs_sites sites = {sr_run_get_info(run)->sites, run, name_in_run, may_be_in_run};
+    char unused[GLOBS_WORD];
+    bool *chosen = calloc((size_t)sites.count + 1, sizeof *chosen);
+    if (chosen) globs_choose(pattern, &sites, chosen, unused);
+    return chosen;
+}
+
 /* A site search and the statistics that its places are about. */
 typedef struct place_search {
     const site_search *search;

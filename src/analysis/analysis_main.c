@@ -28,10 +28,11 @@ static void form_words(const analysis *a, char words[WORDS_SIZE]) {
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
     const option common[] = {
-        TEXT_OPTION("Choice", "site", AT(site), a->site,
-                    "sites, separated by commas: globs, first, last, last-bn (of those with a "
-                    "statistic; last-bn: batch statistics, no stack's final norm)",
-                    .value = "SITE,..."),
+        TEXT_OPTION(
+            "Choice", "site", AT(site), a->site,
+            "sites, separated by commas: globs, first, middle, last, last-bn (of those with a "
+            "statistic; last-bn: batch statistics, no stack's final norm)",
+            .value = "SITE,..."),
         TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "statistics separated by commas",
                     .value = "STAT,..."),
         CHOICE_OPTION(

@@ -31,7 +31,8 @@ bool globs_match(const char *globs, const char *name) {
 }
 
 bool globs_is_place(const char *word) {
-    return !strcmp(word, "first") || !strcmp(word, "last") || !strcmp(word, "last-bn");
+    return !strcmp(word, "first") || !strcmp(word, "middle") || !strcmp(word, "last") ||
+           !strcmp(word, "last-bn");
 }
 
 bool globs_is_final(const char *name) {
@@ -39,16 +40,22 @@ bool globs_is_final(const char *name) {
     return strcmp(dot ? dot + 1 : name, "final") == 0;
 }
 
+static bool may_be_place(const globs_sites *s, int64_t i, bool bn) {
+    const char *name = s->name(s->context, i);
+    return !globs_is_replica(name) && s->may(s->context, i, bn) && !(bn && globs_is_final(name));
+}
+
+/* The middle of 2n is the n-th. */
 static bool choose_place(const char *word, const globs_sites *s, bool *chosen) {
-    const bool first = !strcmp(word, "first"), bn = !strcmp(word, "last-bn");
-    for (int64_t k = 0; k < s->count; k++) {
-        const int64_t i = first ? k : s->count - 1 - k;
-        if (globs_is_replica(s->name(s->context, i)) || !s->may(s->context, i, bn)) continue;
-        if (bn && globs_is_final(s->name(s->context, i))) continue;
-        chosen[i] = true;
-        return true;
-    }
-    return false;
+    const bool bn = !strcmp(word, "last-bn");
+    int64_t places = 0;
+    for (int64_t i = 0; i < s->count; i++) places += may_be_place(s, i, bn);
+    int64_t before = !strcmp(word, "first")    ? 0
+                     : !strcmp(word, "middle") ? (places - 1) / 2
+                                               : places - 1;
+    for (int64_t i = 0; i < s->count && places; i++)
+        if (may_be_place(s, i, bn) && before-- == 0) chosen[i] = true;
+    return places > 0;
 }
 
 static bool choose_glob(const char *glob, const globs_sites *s, bool *chosen) {

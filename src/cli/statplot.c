@@ -44,10 +44,11 @@ static const option rows[] = {
                "figure of several"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
                 "keep the directory with tables, data files and gnuplot script, and name it"),
-    TEXT_OPTION("Content of figures that leave it open", "site", AT(site), "",
-                "sites, separated by commas: globs, first, last, last-bn (the last with batch "
-                "statistics, no stack's final norm); default: the figure's",
-                .value = "SITE,..."),
+    TEXT_OPTION(
+        "Content of figures that leave it open", "site", AT(site), "",
+        "sites, separated by commas: globs, first, middle, last, last-bn (the last with batch "
+        "statistics, no stack's final norm); default: the figure's",
+        .value = "SITE,..."),
     TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
                 "statistic, or a number that the runs declare; default: the figure's",
                 .value = "STAT"),

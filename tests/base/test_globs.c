@@ -63,6 +63,10 @@ static void globs_choose_sites(void **state) {
         {"first", "-abbb", ".x...", ""},
         {"last", "bbbbb", "....x", ""},
         {"last", "bbba-", "...x.", ""},
+        {"middle", "bbbbb", "..x..", ""},
+        {"middle", "-bbbb", "..x..", ""}, /* the first of two */
+        {"middle", "----b", "....x", ""},
+        {"middle", "-----", ".....", "middle"},
         {"last-bn", "bbbbb", "..x..", ""}, /* no stack's final norm */
         {"last-bn", "bbaaa", ".x...", ""},
         {"first,last", "bbbbb", "x...x", ""},
