@@ -152,6 +152,18 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
     X(tid_mean, "1", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                  \
     X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")
 
+/* X(name, type, definition): pair_NAME [S, K] under /final, K pairs of what each site normalised in
+ * that pass and what came out of it; NaN and -1 at a site that kept none. Only in files whose host asks
+ * for pairs. */
+#define SR_PAIRS(X)                                                                                \
+    X(x, FLOAT32,                                                                                  \
+      "entry of the tensor that the site normalises, drawn at random from the valid "              \
+      "rows and all features of one batch")                                                        \
+    X(y, FLOAT32,                                                                                  \
+      "the output at that entry before gain and bias, (y - beta)/gamma; NaN where "                \
+      "gamma is 0")                                                                                \
+    X(feature, INT32, "feature of the entry, from 0; -1: the site kept no pairs")
+
 /* X(name, definition): float64 [R, W] under /running, beside step int64 [R]: the recorder's running
  * values after that step, rows in no order. Only in files of hosts that give raw tensors or sums. */
 #define SR_RUNNING(X)                                                                              \
@@ -164,10 +176,12 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
 #define SR_ENUM_SCALAR1(name, ...)   SR_SCALAR_##name,
 #define SR_ENUM_SPECTRUM1(name, ...) SR_SPECTRUM_##name,
 #define SR_ENUM_FINAL1(name, ...)    SR_FINAL_##name,
+#define SR_ENUM_PAIR1(name, ...)     SR_PAIR_##name,
 typedef enum { SR_VECTORS(SR_ENUM_VECTOR1) SR_VECTOR_COUNT } sr_vector;
 typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
+typedef enum { SR_PAIRS(SR_ENUM_PAIR1) SR_PAIR_COUNT } sr_pair;
 /* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
  * or none, and those before the first one always. */
 #define SR_SCALAR_AGES             SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var

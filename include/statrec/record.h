@@ -95,6 +95,7 @@ typedef struct sr_options {
         *ranks; /* whose rows the statistics are of, where several processes train: "rank 0 of
                           4", "all of 4"; "" for one process */
     sr_sync sync;
+    int64_t pairs; /* with final: declares K of each site's pairs below /final; 0: none */
 } sr_options;
 
 #define SR_OPTIONS_DEFAULT                                                                         \
@@ -276,6 +277,11 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
 /* What a last pass over `batches` batches found: value[f] [sites], NaN where there is none.
  * options.final. */
 sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const value[SR_FINAL_COUNT]);
+
+/* Pairs of a site's input and output that were drawn in that pass, options.pairs of each (SR_PAIRS):
+ * feature 0 .. width-1; or -1 in all of them, x and y NaN: none. Before sr_put_final. */
+sr_status sr_put_pairs(sr_recorder *r, int site, const float *x, const float *y,
+                       const int32_t *feature);
 
 /* What waits goes into the file, and with options.running the running values as they are after the
  * last step: call it where you save a state that you may go on from. The last

@@ -49,6 +49,7 @@ typedef struct sr_run_info {
     double wall_seconds;
     int64_t spectra;   /* rows of /spectra, P */
     const char *ranks; /* whose rows the statistics are of, "" for those of one process */
+    int64_t pairs;     /* of each site below /final, K; 0: the host asked for none */
 } sr_run_info;
 
 /* For programs that use HDF5 through this library alone, as the first thing they do: HDF5's handler of the
@@ -201,6 +202,9 @@ sr_status sr_run_spectrum(const sr_runfile *f, sr_spectrum which, int64_t site, 
                           int64_t *step, int64_t *rows, double *value, sr_failure *why);
 /* value[f] [S]; *batches -1 when the run made no final pass (values then untouched or NaN). */
 sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const value[SR_FINAL_COUNT],
+                       sr_failure *why);
+/* The pairs of a site, [info.pairs] each; NaN and -1 where it kept none. */
+sr_status sr_run_pairs(const sr_runfile *f, int64_t site, float *x, float *y, int32_t *feature,
                        sr_failure *why);
 
 /* Walks the whole file: every dataset present, of its declared type and shape, steps increasing,

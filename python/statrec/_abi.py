@@ -15,6 +15,7 @@ SCOPES = ("site", "step")  # sr_scope
 REPEATS = ("last", "merge")  # sr_repeat
 SPECTRA = ("input", "gradient")  # sr_spectrum
 FINALS = ("tid_mean", "tid_var")  # sr_final
+PAIRS = ("pair_x", "pair_y", "pair_feature")  # sr_pair, behind "pair_"
 
 
 class Struct(ctypes.Structure):
@@ -48,7 +49,7 @@ Options = struct("Options", [
     *several("vectors_every planned_steps size_limit flush_steps", c_int64),
     *several("flush_seconds started", c_double), *several("spectra final", c_bool),
     ("planned_spectra", c_int64), *several("resume running", c_bool),
-    ("overhead", c_double), ("ranks", c_char_p), ("sync", c_int)])
+    ("overhead", c_double), ("ranks", c_char_p), ("sync", c_int), ("pairs", c_int64)])
 
 # SR_OPTIONS_DEFAULT; what is not here is zero.
 OPTIONS_DEFAULT = dict(loss_reduction="sum", scalars=True, vectors=True, vectors_every=-1,
@@ -87,7 +88,7 @@ RunInfo = struct("RunInfo", [
     *several("loss_reduction parent", c_char_p), ("seed", c_uint64), ("threads", c_int),
     *several("sites width steps vectors evals", c_int64),
     *several("status reason weights_digest finished", c_char_p), ("wall_seconds", c_double),
-    ("spectra", c_int64), ("ranks", c_char_p)])
+    ("spectra", c_int64), ("ranks", c_char_p), ("pairs", c_int64)])
 
 RunMetric = struct("RunMetric", several("name unit definition", c_char_p) + [("better", c_int)])
 RunDeclared = struct("RunDeclared", several("name unit definition", c_char_p) + [("scope", c_int)])
@@ -168,5 +169,6 @@ PROTOTYPES = {
     "sr_run_spectrum": (c_int, [_RUN, c_int, c_int64, c_int64, _TO(c_int64), _TO(c_int64),
                                 c_void_p, _WHY]),
     "sr_run_final": (c_int, [_RUN, _TO(c_int64), c_void_p, _WHY]),
+    "sr_run_pairs": (c_int, [_RUN, c_int64, *[c_void_p] * 3, _WHY]),
     "sr_run_check_all": (c_int, [c_char_p, TELL, c_void_p, _WHY]),
 }

@@ -79,7 +79,7 @@ def _converted(value, count, what):
 def read(fill, typecode, shape):
     """What fill(address) writes: NumPy array [shape], or array.array; of two dimensions a list.
 
-    typecode: "f", "d" or "q", as in array.array.
+    typecode: "f", "d", "i" or "q", as in array.array.
     """
     count = shape[0] * (shape[1] if len(shape) > 1 else 1)
     values = array.array(typecode, [0]) * max(count, 1)

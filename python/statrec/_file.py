@@ -234,7 +234,7 @@ class File:
     def info(self):
         """dict: path, program, version, command, config, host, created, git, model, data, task,
         loss_reduction, parent, seed, threads, sites, width, steps, vectors, evals, status, reason,
-        weights_digest, finished, wall_seconds, spectra, ranks.
+        weights_digest, finished, wall_seconds, spectra, ranks, pairs.
 
         status: "running" (or its program died), "complete", "diverged", "interrupted", "failed",
         "damaged".
@@ -423,7 +423,8 @@ class File:
     @property
     def final(self):
         """dict of a pass over the training batches after training: batches, and tid_mean, tid_var
-        [S]; None of a run that made none."""
+        [S]; with pairs of input and output pair_x, pair_y, pair_feature [S, K], NaN and -1 at sites
+        that kept none. None of a run that made no pass."""
         batches, sites = ctypes.c_int64(-1), self.info["sites"]
 
         def fill(where):
@@ -435,7 +436,22 @@ class File:
         if batches.value < 0:
             return None
         return {"batches": batches.value,
-                **{name: values[i] for i, name in enumerate(_abi.FINALS)}}
+                **{name: values[i] for i, name in enumerate(_abi.FINALS)}, **self._pairs()}
+
+    def _pairs(self):
+        """The columns of pairs by name; none where the run asked for none."""
+        sites, count = self.info["sites"], self.info["pairs"]
+
+        def part(which, typecode):
+            def fill(where):
+                other = (ctypes.c_char * (4 * count))()
+                for site in range(sites):
+                    columns = [ctypes.addressof(other)] * len(_abi.PAIRS)
+                    columns[which] = where + 4 * count * site
+                    self._read("sr_run_pairs", site, *columns)
+            return _arrays.read(fill, typecode, (sites, count))
+        return {name: part(i, code) for i, (name, code) in enumerate(zip(_abi.PAIRS, "ffi"))
+                if count}
 
     # -- other libraries ----------------------------------------------------------------------
 

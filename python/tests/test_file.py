@@ -181,6 +181,21 @@ class BesideH5py(unittest.TestCase):
             for name in ("tid_mean", "tid_var"):
                 self.assertEqual(run.final[name].tolist(), told[name].tolist())
 
+    def test_pairs(self):
+        import h5py
+        import numpy
+        path = os.path.join(SAMPLES, "nlp_ln_pairs.h5")
+        with h5py.File(path) as file:
+            told = {name: file["final"][name][()] for name in file["final"]}
+        with statrec.open(path) as run:
+            self.assertEqual(run.info["pairs"], told["pair_x"].shape[1])
+            self.assertEqual(set(run.final), set(told))
+            for name in ("pair_x", "pair_y", "pair_feature"):
+                self.assertEqual(run.final[name].dtype, told[name].dtype)
+                numpy.testing.assert_array_equal(run.final[name], told[name])
+        with statrec.open(BN) as run:
+            self.assertNotIn("pair_x", run.final)
+
     def test_spectra_and_embeddings(self):
         import h5py
         import numpy

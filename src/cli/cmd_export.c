@@ -28,7 +28,8 @@ static const option export_rows[] = {
                 "names below /scalars and /vectors, separated by commas: globs",
                 .value = "NAME,..."),
     TEXT_OPTION(NULL, "site", AT(site), "*",
-                "sites, separated by commas: globs, first, last, last-bn", .value = "SITE,..."),
+                "sites, separated by commas: globs, first, middle, last, last-bn",
+                .value = "SITE,..."),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the archive if it exists"),
 };
 static const option_table export_options = {export_rows,
@@ -48,6 +49,7 @@ static int print_help(void) {
         "  vectors/step [V]\n"
         "  vectors/NAME/SITE [V, d]   of sites that have any\n"
         "  evals/NAME [E]             with evals/step\n"
+        "  final/pair_NAME [S, K]     x, y, feature: pairs of input and output, where it kept any\n"
         "Statistics that the run holds no value of are left out.\n"
         "Of a checkpoint: every parameter and running value by name, \"encoder.0.norm1.mu\", as\n"
         "`statrec train --weights X.npz` reads them. Weights of linear layers are [out, in], of\n"
@@ -236,6 +238,29 @@ static sr_status export_statistics(exporter *e, sr_failure *why) {
                    e->info->path);
 }
 
+/* [S, K] of the chosen sites. */
+static sr_status export_pairs(exporter *e, sr_failure *why) {
+    const int64_t count = e->info->pairs;
+    const size_t room = (size_t)(e->sites * count) + 1;
+    if (count == 0) return SR_OK;
+    float *x = malloc(room * sizeof *x), *y = malloc(room * sizeof *y);
+    int32_t *feature = malloc(room * sizeof *feature);
+    sr_status status = x && y && feature ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0, at = 0; i < e->info->sites && status == SR_OK; i++) {
+        if (!e->chosen[i]) continue;
+        status = sr_run_pairs(e->run, i, x + at, y + at, feature + at, why);
+        at += count;
+    }
+    void *const value[SR_PAIR_COUNT] = {x, y, feature};
+#define ADD_PAIR(name, kind, ...)                                                                  \
+    npz_array name##_array = {NPZ_##kind, 2, {e->sites, count}, value[SR_PAIR_##name]};            \
+    if (status == SR_OK) status = npz_add(e->archive, "final/pair_" #name, &name##_array, why);
+    SR_PAIRS(ADD_PAIR)
+#undef ADD_PAIR
+    free(x), free(y), free(feature);
+    return status;
+}
+
 static sr_status export_run(exporter *e, sr_failure *why) {
     sr_status status = choose_sites(e, why);
     if (status == SR_OK && !(e->archive = npz_create(e->options->output, e->options->force, why)))
@@ -244,6 +269,7 @@ static sr_status export_run(exporter *e, sr_failure *why) {
     if (status == SR_OK) status = export_steps(e, why);
     if (status == SR_OK) status = export_statistics(e, why);
     if (status == SR_OK) status = export_evals(e, why);
+    if (status == SR_OK) status = export_pairs(e, why);
     if (status == SR_OK) return npz_write(e->archive, why);
     npz_abandon(e->archive);
     return status;

@@ -293,6 +293,8 @@ static void print_batches(const sr_runfile *f, int64_t batches, double *const *v
     for (int64_t i = 0; i < sr_run_get_info(f)->sites; i++) measured += is_measured(value, i);
     printf("%lld batch%s with frozen running values%s\n", (long long)batches,
            batches == 1 ? "" : "es", measured ? "" : "; no site has any");
+    const int64_t pairs = sr_run_get_info(f)->pairs;
+    if (pairs) printf("  %lld pairs of input and output of a site\n", (long long)pairs);
     if (measured) print_final_sites(f, value);
 }
 

@@ -260,6 +260,7 @@ static void walk_file(walk *w) {
     check_columns_of_sites(w), met(w);
     check_embeddings(w);
     reader_check_final(w->f, w->why), met(w);
+    reader_check_pairs(w->f, w->why), met(w);
     reader_check_end(w->f, tell_part, w);
     check_state(w), met(w);
 }

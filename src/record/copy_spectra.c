@@ -154,6 +154,7 @@ sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, copy_losses *
         note(f, &counted, -1, "a count below -1", losses);
     for (int i = 0; i < SR_FINAL_COUNT; i++)
         copy_final_column(f, &run_finals[i], batches >= 0, value[i], losses);
+    recorder_copy_pairs(r, f, batches >= 0, losses);
     if (batches >= 0) sr_put_final(r, batches, (const double *const *)value);
     free(memory);
     return recorder_check(r);

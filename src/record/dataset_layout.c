@@ -32,6 +32,10 @@ const run_column run_spectra_rows = {"spectra", "rows", "1", "valid rows N; -1: 
                                      H5_INT64};
 const run_column run_finals[SR_FINAL_COUNT] = {SR_FINALS(FINAL)};
 
+#define PAIR(name, type, definition) {"final", "pair_" #name, "1", definition, H5_##type},
+
+const run_column run_pairs[SR_PAIR_COUNT] = {SR_PAIRS(PAIR)};
+
 #define RUNNING(name, definition) {"running", #name, "1", definition, H5_FLOAT64},
 
 const run_column run_running[RUN_RUNNING] = {SR_RUNNING(RUNNING)};
@@ -185,6 +189,7 @@ int64_t run_project(const run_layout *l, int64_t every) {
     bytes += (2000 + 8 * steps) * (double)l->declared_steps;
     bytes += (2000 + 4 * steps * sites) * (double)l->declared_sites;
     if (l->running) bytes += SR_RUNNING_KEPT * 8 * (1 + RUN_RUNNING * (double)l->width);
+    bytes += 2 * 4 * SR_PAIR_COUNT * sites * (double)l->pairs; /* held: there is a second copy */
     if (every > 0)
         bytes += (double)divide_up(l->planned_steps, every) * (double)run_vector_bytes(l);
     return run_bytes(bytes);

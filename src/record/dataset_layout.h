@@ -23,6 +23,7 @@ extern const run_column run_vector_step, run_eval_step, run_eval_epoch;
 extern const char *const run_better_words[3]; /* of better + 1 */
 extern const run_column run_spectra[SR_SPECTRUM_COUNT], run_spectra_step, run_spectra_rows;
 extern const run_column run_finals[SR_FINAL_COUNT];
+extern const run_column run_pairs[SR_PAIR_COUNT];
 extern const run_column run_running[RUN_RUNNING], run_running_step;
 
 /* Counts under /state of rows that are whole. */
@@ -49,6 +50,7 @@ typedef struct run_layout {
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
     bool spectra, final, running;
+    int64_t pairs; /* of each site, below /final; 0: none */
     int metrics;
     bool has_host;                          /* scalars of its own, or ranks */
     const char *ranks;                      /* sr_options.ranks, or "" */

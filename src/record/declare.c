@@ -261,6 +261,11 @@ static void declare_finals(declaration *d) {
     put_text(d, "/final/batches", "definition", "batches of the pass; -1: it was not made");
     for (int i = 0; i < SR_FINAL_COUNT; i++)
         w->final_set[i] = declare_shaped(d, &run_finals[i], &sites);
+    for (int i = 0; i < SR_PAIR_COUNT && w->layout.pairs > 0; i++) {
+        const h5_shape pairs = {
+            .type = run_pairs[i].type, .rank = 2, .dims = {w->layout.sites, w->layout.pairs}};
+        w->pair_set[i] = declare_shaped(d, &run_pairs[i], &pairs);
+    }
 }
 
 static void declare_running(declaration *d) {
@@ -330,7 +335,7 @@ static const char *const root_scale[][2] = {
 
 _Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
                        (int)SR_METRICS_MAX + 1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT +
-                       (int)RUN_DECLARED_MAX + 16 <=
+                       (int)SR_PAIR_COUNT + (int)RUN_DECLARED_MAX + 16 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -350,6 +355,12 @@ static void attach_one(scale_list *s, const char *group, const char *name, const
 static void attach(scale_list *s, const run_column *c, int count, const char *row,
                    const char *column) {
     for (int i = 0; i < count; i++) attach_one(s, c[i].group, c[i].name, row, column);
+}
+
+/* Of what is drawn at random there is no scale. */
+static void attach_pairs(scale_list *s, const run_column *c) {
+    attach_one(s, c->group, c->name, "/site", NULL);
+    s->row[s->count - 1].rank = 2;
 }
 
 /* All but depth, which is the scale. */
@@ -380,6 +391,7 @@ static void attach_all(scale_list *s, const run_writer *w) {
     if (l->spectra) attach(s, run_spectra, SR_SPECTRUM_COUNT, "/spectra/step", "/column");
     if (l->spectra) attach(s, &run_spectra_rows, 1, "/spectra/step", "/site");
     if (l->final) attach(s, run_finals, SR_FINAL_COUNT, "/site", NULL);
+    for (int i = 0; i < SR_PAIR_COUNT && l->pairs > 0; i++) attach_pairs(s, &run_pairs[i]);
 }
 
 static void declare_scales(declaration *d) {

@@ -402,6 +402,7 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = reader_list_declared(f, why);
     if (status == SR_OK) status = count_rows(f, why);
     if (status == SR_OK) status = reader_count_spectra(f, why);
+    if (status == SR_OK) status = reader_count_pairs(f, why);
     return status == SR_OK ? reader_list_names(f, why) : status;
 }
 

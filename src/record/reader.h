@@ -165,6 +165,9 @@ sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
 sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
                                sr_failure *why);
 sr_status reader_check_final(const sr_runfile *f, sr_failure *why);
+/* pairs.c: fills info.pairs; reads all of them, which may have values only where a pass was made. */
+sr_status reader_count_pairs(sr_runfile *f, sr_failure *why);
+sr_status reader_check_pairs(const sr_runfile *f, sr_failure *why);
 /* One row of /spectra in memory. */
 typedef struct spectra_copy {
     int64_t step, *rows;              /* [S] */

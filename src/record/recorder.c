@@ -73,6 +73,9 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
             (long long)o->vectors_every, (long long)o->planned_steps, (long long)o->size_limit,
             (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead, (int)o->sync,
             o->ranks ? strlen(o->ranks) : 0);
+    if (o->pairs < 0 || o->pairs > INT32_MAX || (o->pairs > 0 && !o->final))
+        return sr_fail(why, SR_USAGE, "sr_options: pairs %lld %s", (long long)o->pairs,
+                       o->final ? "of a site" : "without final");
     return SR_OK;
 }
 
@@ -298,6 +301,7 @@ static run_layout make_layout(const sr_recorder *r) {
                             r->options.vectors && r->options.vectors_every != 0 && r->sites > 0,
                         .spectra = r->options.spectra && r->sites > 0,
                         .final = r->options.final && r->sites > 0,
+                        .pairs = r->sites > 0 ? r->options.pairs : 0,
                         .running = r->options.running && any_alpha(r),
                         .metrics = r->writer.metrics,
                         .has_host = r->writer.declared_count > 0 || *r->info.ranks,

@@ -157,6 +157,10 @@ sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int6
 sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f,
                               struct copy_losses *losses);
 
+/* pairs.c: those of /final, once it is known whether the pass was made. */
+sr_status recorder_copy_pairs(sr_recorder *r, const struct sr_runfile *f, bool passed,
+                              struct copy_losses *losses);
+
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
 /* The new file, which has taken over all of PATH.part that it resumes, becomes PATH.part. */
 sr_status naming_take_over(sr_recorder *r, sr_failure *why);

@@ -48,7 +48,9 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     o.sync = SR_SYNC_CLOSE;
     o.vectors_every = 1, o.planned_steps = info->steps;
     o.spectra = reader_has_column(f, &run_spectra_step);
-    o.final = has_any(f, run_finals, SR_FINAL_COUNT) || h5_has(reader_file(f), "/final/batches");
+    o.final = has_any(f, run_finals, SR_FINAL_COUNT) || h5_has(reader_file(f), "/final/batches") ||
+              info->pairs > 0;
+    o.pairs = info->pairs;
     return sr_create(path, &o, why);
 }
 

@@ -34,3 +34,14 @@ sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *
     h5_hold(w->file, false);
     return status;
 }
+
+sr_status writer_put_pairs(run_writer *w, int64_t site, const void *const value[SR_PAIR_COUNT],
+                           sr_failure *why) {
+    const h5_rows row = {site, 1, 0, w->layout.pairs, w->layout.pairs};
+    sr_status status = SR_OK;
+    h5_hold(w->file, true);
+    for (int i = 0; i < SR_PAIR_COUNT && status == SR_OK; i++)
+        status = h5_write_rows(w->pair_set[i], &row, run_pairs[i].type, value[i], why);
+    h5_hold(w->file, false);
+    return status;
+}

@@ -75,7 +75,7 @@ typedef struct run_writer {
     h5_id eval_step_set, eval_epoch_set;
     h5_id committed_set[COMMITTED_COUNT];
     h5_id status_set, reason_set, finished_set, digest_set, wall_set;
-    h5_id final_set[SR_FINAL_COUNT], final_batches_set;
+    h5_id final_set[SR_FINAL_COUNT], final_batches_set, pair_set[SR_PAIR_COUNT];
     spectra_row spectra;
     running_rows running;
 
@@ -127,6 +127,9 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
 /* write_spectra.c: the current row of /spectra, when there is one; /final. */
 sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why);
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
+                           sr_failure *why);
+/* value[p] [layout.pairs] of one site, of the types of SR_PAIRS. */
+sr_status writer_put_pairs(run_writer *w, int64_t site, const void *const value[SR_PAIR_COUNT],
                            sr_failure *why);
 /* write_running.c: running values [W] after this step (SR_RUNNING), a row of /running. */
 sr_status writer_put_running(run_writer *w, int64_t step, const double *const value[RUN_RUNNING],

@@ -61,13 +61,6 @@ static void write_run(const char *name, int64_t last) {
     check_ok(sr_close(r, &complete, &why), &why);
 }
 
-static sr_runfile *open_run(const char *name) {
-    sr_failure why = {0};
-    sr_runfile *f = sr_run_open(sample_path(name), &why);
-    if (!f) fail_msg("%s", why.text);
-    return f;
-}
-
 static void check_spectra(sr_runfile *f, int64_t count) {
     sr_failure why = {0};
     assert_int_equal(sr_run_get_info(f)->spectra, count);
@@ -102,7 +95,7 @@ static void round_trip(void **state) {
     (void)state;
     sr_failure why = {0};
     write_run("trip.h5", 10);
-    sr_runfile *f = open_run("trip.h5");
+    sr_runfile *f = sample_open(sample_path("trip.h5"));
     check_spectra(f, 3);
     check_final(f);
     double value[SAMPLE_WIDTH];
@@ -125,7 +118,7 @@ static void recovered(void **state) {
     check_ok(
         sr_run_recover(sample_path("whole.h5"), sample_path("copy.h5"), false, -1, &count, &why),
         &why);
-    sr_runfile *f = open_run("copy.h5");
+    sr_runfile *f = sample_open(sample_path("copy.h5"));
     check_spectra(f, 3);
     check_final(f);
     sr_run_embedding e = {.size = sizeof(sr_run_embedding)};
@@ -135,7 +128,7 @@ static void recovered(void **state) {
     check_ok(
         sr_run_recover(sample_path("whole.h5"), sample_path("part.h5"), false, 7, &count, &why),
         &why);
-    f = open_run("part.h5");
+    f = sample_open(sample_path("part.h5"));
     check_spectra(f, 2);
     double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
     int64_t batches;
@@ -152,7 +145,7 @@ static void unfinished(void **state) {
     for (int64_t step = 3; step <= 6; step += 3) put_spectra(r, step);
     check_ok(sr_flush(r), sr_failed(r));
     sr_abandon(r);
-    sr_runfile *f = open_run("dead.h5");
+    sr_runfile *f = sample_open(sample_path("dead.h5"));
     check_spectra(f, 2);
     sr_run_close(f);
     assert_int_not_equal(sr_run_check(sample_path("dead.h5"), &why), SR_OK);
@@ -166,7 +159,7 @@ static void not_asked_for(void **state) {
     sr_recorder *r = sample_create(sample_path("none.h5"), &o, &why);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     check_ok(sr_close(r, &complete, &why), &why);
-    sr_runfile *f = open_run("none.h5");
+    sr_runfile *f = sample_open(sample_path("none.h5"));
     double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
     int64_t batches;
     assert_int_equal(sr_run_get_info(f)->spectra, 0);

@@ -104,7 +104,8 @@ static const sr_options whole_options = {sizeof(sr_options),
                                          true,
                                          0.5,
                                          "rank 0 of 4",
-                                         SR_SYNC_NONE};
+                                         SR_SYNC_NONE,
+                                         3};
 static const sr_site whole_site = {sizeof(sr_site), "s",         "bn", "conv", SR_FAMILY_SIGMA,
                                    WIDTH,           3,           2,    1e-3,   0.5,
                                    "batch",         "mu,sigma2", "",   true,   SR_REPEAT_MERGE};
@@ -133,13 +134,38 @@ static void run_with(input kind, const void *given, char text[OUTCOME]) {
 
 #define AT(field) offsetof(OF, field)
 #define OF        sr_options
-static const size_t options_cuts[] = {
-    AT(force),          AT(program),       AT(version),       AT(command),    AT(config),
-    AT(host),           AT(git),           AT(model),         AT(data),       AT(task),
-    AT(loss_reduction), AT(parent),        AT(seed),          AT(threads),    AT(scalars),
-    AT(vectors),        AT(vectors_every), AT(planned_steps), AT(size_limit), AT(flush_steps),
-    AT(flush_seconds),  AT(started),       AT(spectra),       AT(final),      AT(planned_spectra),
-    AT(resume),         AT(running),       AT(overhead),      AT(ranks),      0};
+static const size_t options_cuts[] = {AT(force),
+                                      AT(program),
+                                      AT(version),
+                                      AT(command),
+                                      AT(config),
+                                      AT(host),
+                                      AT(git),
+                                      AT(model),
+                                      AT(data),
+                                      AT(task),
+                                      AT(loss_reduction),
+                                      AT(parent),
+                                      AT(seed),
+                                      AT(threads),
+                                      AT(scalars),
+                                      AT(vectors),
+                                      AT(vectors_every),
+                                      AT(planned_steps),
+                                      AT(size_limit),
+                                      AT(flush_steps),
+                                      AT(flush_seconds),
+                                      AT(started),
+                                      AT(spectra),
+                                      AT(final),
+                                      AT(planned_spectra),
+                                      AT(resume),
+                                      AT(running),
+                                      AT(overhead),
+                                      AT(ranks),
+                                      AT(sync),
+                                      AT(pairs),
+                                      0};
 #undef OF
 #define OF sr_site
 static const size_t site_cuts[] = {
