@@ -41,8 +41,9 @@ typedef struct run_record_options {
     int64_t spectra_every;                        /* updates; 0: none are recorded */
     int64_t activations_every, layer_norms_every; /* the same */
     double flush_seconds;
-    const char *sync;                     /* flush, close, none */
-    bool final;                           /* a final pass will be made */
+    const char *sync; /* flush, close, none */
+    bool final;       /* a final pass will be made */
+    int64_t pairs;    /* of input and output that it keeps of each site; 0: none */
     const run_metric_declaration *metric; /* [metrics] */
     int metrics;
 } run_record_options;
@@ -153,7 +154,18 @@ final_tid *final_tid_begin(model *m, sr_failure *why);
 /* Means over the batches so far of a site of the model; NaN and false where it has none. */
 bool final_tid_of(const final_tid *f, int site, double *mean, double *var);
 void final_tid_end(final_tid *f); /* stops watching, frees; NULL is fine */
-/* Records the means, over so many batches, of the sites that are recorded. */
-sr_status run_record_final(run_record *r, const final_tid *f, int64_t batches, sr_failure *why);
+/* Records the means, over so many batches, of the sites that are recorded, and pairs (NULL: none). */
+typedef struct final_pairs final_pairs;
+sr_status run_record_final(run_record *r, const final_tid *f, const final_pairs *pairs,
+                           int64_t batches, sr_failure *why);
+
+/* -- pairs of input and output in the final pass: final_pairs.c */
+
+/* From now on the NORM_BATCH passes are looked at until each recorded site has `pairs` of them, of its
+ * first batch with valid rows, drawn by the seed. Behind final_tid_begin, and ends before its end.
+ * *f NULL: nothing is recorded, or no pairs are wanted. */
+sr_status final_pairs_begin(run_record *r, int64_t pairs, uint64_t seed, final_pairs **f,
+                            sr_failure *why);
+void final_pairs_end(final_pairs *f); /* stops watching, frees; NULL is fine */
 
 #endif

@@ -32,7 +32,7 @@ typedef struct train_config {
     bool sync_norm, record_ranks;
     bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
     int64_t vectors_every, spectra_every, activations_every, layer_norms_every, final_batches,
-        svd_every, flush_steps, size_limit, dump_steps;
+        svd_every, flush_steps, size_limit, dump_steps, pairs;
     double flush_seconds;
 } train_config;
 

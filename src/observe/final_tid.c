@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "final_pairs.h"
 #include "run_record.h"
 #include "statrec/moments.h"
 
@@ -157,8 +158,10 @@ void final_tid_end(final_tid *f) {
     free(f);
 }
 
-sr_status run_record_final(run_record *r, const final_tid *f, int64_t batches, sr_failure *why) {
+sr_status run_record_final(run_record *r, const final_tid *f, const final_pairs *pairs,
+                           int64_t batches, sr_failure *why) {
     if (!r || !r->hooks) return SR_OK;
+    final_pairs_put(pairs);
     const int sites = r->model->sites;
     double *memory = malloc((size_t)(SR_FINAL_COUNT * sites) * sizeof *memory);
     if (!memory) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);

@@ -50,6 +50,7 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     s.spectra = o->scalars && o->spectra_every > 0;
     s.planned_spectra = s.spectra ? o->updates / o->spectra_every : 0;
     s.final = o->scalars && o->final;
+    s.pairs = s.final ? o->pairs : 0;
     s.size_limit = o->size_limit;
     s.flush_steps = o->flush_steps;
     s.flush_seconds = o->flush_seconds;

@@ -53,7 +53,7 @@ static bool tells_nothing(const char *line) {
         "output",        "force",   "record",    "observe", "vectors-every", "size-limit",
         "spectra-every", "final-",  "svd-every", "flush-",  "on-write",      "quiet",
         "profile",       "threads", "validate-", "model",   "activations-",  "layer-norms-",
-        "norm =",        "data =",  "seed",      "config"};
+        "norm =",        "data =",  "seed",      "config",  "pairs"};
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
         if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
     return false;

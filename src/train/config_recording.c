@@ -84,7 +84,8 @@ static const option rows[] = {
     CHOICE(RECORD, "record", record, "all", "none|scalars|all",
            "per site and step: nothing, scalars, scalars and vectors"),
     TEXT(RECORD, "record-sites", record_sites, "*",
-         "sites to record, separated by commas: globs, first, last, last-bn, as in stem,stage1.*",
+         "sites to record, separated by commas: globs, first, middle, last, last-bn, as in "
+         "stem,stage1.*",
          .use = &of_sites, .value = "SITE,..."),
     CHOICE(RECORD, "observe", observe, "none", "none|batch",
            "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
@@ -118,6 +119,10 @@ static const option rows[] = {
          .use = &of_sites),
     INT(RECORD, "final-batches", final_batches, "0", 0, BIG, "batches",
         "final-tid: so many batches; 0: all of an epoch", .use = &of_final),
+    INT(RECORD, "pairs", pairs, "0", 0, 1000000, "pairs",
+        "final-tid: so many entries of every recorded site's input, drawn at random from its first "
+        "batch, with the output before gain and bias; 1000 draw a curve; 0: none",
+        .use = &of_final),
     INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
         "singular values of the word embedding every N updates; 0: at the end only",
         .use = &of_embedding),

@@ -176,11 +176,15 @@ static sr_status pass_frozen(trainer *r, sr_failure *why) {
     const int64_t wanted = r->config->final_batches;
     const int64_t count = wanted && wanted < r->batches ? wanted : r->batches;
     int64_t done = 0;
+    final_pairs *pairs = NULL;
     final_tid *f = final_tid_begin(r->model, why);
     if (!f) return why->status;
-    sr_status status = frozen_passes(r, count, &done, why);
+    sr_status status =
+        final_pairs_begin(r->record, r->config->pairs, (uint64_t)r->config->seed, &pairs, why);
+    if (status == SR_OK) status = frozen_passes(r, count, &done, why);
     r->finished = done == count;
-    if (status == SR_OK && r->finished) status = run_record_final(r->record, f, done, why);
+    if (status == SR_OK && r->finished) status = run_record_final(r->record, f, pairs, done, why);
+    final_pairs_end(pairs);
     final_tid_end(f);
     return status;
 }

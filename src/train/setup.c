@@ -181,6 +181,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .activations_every = c->activations_every,
         .layer_norms_every = c->layer_norms_every,
         .final = c->final_tid,
+        .pairs = c->final_tid ? c->pairs : 0,
     };
 }
 

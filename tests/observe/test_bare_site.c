@@ -5,90 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/observe/hooks.h"
 #include "../check.h"
-#include "statnet/observe.h"
+#include "bare_site.h"
 #include "statrec/runfile.h"
 
-enum { ROWS = 10, D = 6, VALID_ROW = 4, PADDED_ROW = 3 };
-
-typedef struct bare {
-    params p;
-    norm_site site, *sites[1];
-    model m;
-    tape *t;
-    sr_recorder *recorder;
-    hooks *hooks;
-    real x[ROWS * D], dy[ROWS * D];
-    uint8_t mask[ROWS];
-    double position[D]; /* of the batch */
-} bare;
-
-static const char *run_path(void) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/bare.h5", check_temporary());
-    return path;
-}
-
-static void open_bare(bare *b, const char *norm) {
-    sr_failure why = {0};
-    const norm_method *method = norm_find(norm);
-    sr_options o = SR_OPTIONS_DEFAULT;
-    const bool chosen = true;
-    assert_non_null(method);
-    norm_options options = norm_options_default(method);
-    memset(b, 0, sizeof *b);
-    params_init(&b->p, 3);
-    check_ok(norm_site_init(&b->site, &b->p, "bare", "x", 0, D, method, &options, &why), &why);
-    b->site.takes_positions = true;
-    b->sites[0] = &b->site;
-    b->m = (model){.site = b->sites, .sites = 1};
-    b->t = tape_create(1, &why);
-    o.overhead = 0, o.force = true;
-    b->recorder = sr_create(run_path(), &o, &why);
-    assert_true(b->t && b->recorder);
-    b->hooks = hooks_create(&b->m, b->recorder, &chosen, true, NULL, &why);
-    if (!b->hooks) fail_msg("%s", why.text);
-    for (int i = 0; i < ROWS * D; i++) b->x[i] = (real)sin(i * i), b->dy[i] = (real)cos(3 * i * i);
-    for (int i = 0; i < ROWS; i++) b->mask[i] = i != PADDED_ROW && i != 7;
-    for (int k = 0; k < D; k++) b->position[k] = k + 1;
-}
-
-static void close_bare(bare *b) {
-    hooks_free(b->hooks);
-    if (b->recorder) sr_abandon(b->recorder);
-    tape_free(b->t);
-    norm_site_free(&b->site);
-    params_free(&b->p);
-}
-
-/* The site on all rows, forwards. */
-static tensor *forward(bare *b, norm_mode mode, norm_rows *r) {
-    int64_t dim[2] = {ROWS, D};
-    tape_reset(b->t, rng_create(5), mode == NORM_TRAIN, mode == NORM_TRAIN);
-    assert_int_equal(norm_rows_init(r, b->t, ROWS, b->mask, mode), SR_OK);
-    r->position_mean = b->position;
-    tensor *in = tape_tensor(b->t, 2, dim);
-    assert_non_null(in);
-    in->wants_grad = mode == NORM_TRAIN;
-    memcpy(in->value, b->x, sizeof b->x);
-    tensor *out = norm_apply(&b->site, b->t, in, r);
-    if (!out) fail_msg("%s", tape_failure(b->t)->text);
-    return out;
-}
+enum { VALID_ROW = 4 };
 
 static void one_pass(bare *b, int64_t step) {
     int64_t one = 1;
     bool add;
     norm_rows r;
-    sr_begin_step(b->recorder, step);
-    tensor *out = forward(b, NORM_TRAIN, &r), *loss = tape_tensor(b->t, 1, &one);
+    sr_begin_step(b->record.recorder, step);
+    tensor *out = bare_forward(b, NORM_TRAIN, &r), *loss = tape_tensor(b->t, 1, &one);
     assert_non_null(loss);
     loss->wants_grad = true;
     memcpy(tape_grad(b->t, out, &add), b->dy, sizeof b->dy);
     tape_backward(b->t, loss, 1);
     if (tape_failure(b->t)) fail_msg("%s", tape_failure(b->t)->text);
-    sr_end_step(b->recorder, &(sr_step){.size = sizeof(sr_step), .update = step});
+    sr_end_step(b->record.recorder, &(sr_step){.size = sizeof(sr_step), .update = step});
 }
 
 /* -- not finite */
@@ -98,16 +32,16 @@ static void check_named(const char *norm, bool gradient, int row, int feature, r
                         bool look, const char *want) {
     bare b;
     const char *what = "";
-    open_bare(&b, norm);
+    bare_open(&b, norm, false, 0);
     (gradient ? b.dy : b.x)[row * D + feature] = value;
-    hooks_look_at_rows(b.hooks, look);
+    hooks_look_at_rows(b.record.hooks, look);
     one_pass(&b, 1);
-    const char *site = hooks_nonfinite(b.hooks, &what);
+    const char *site = hooks_nonfinite(b.record.hooks, &what);
     if ((site != NULL) != (want != NULL) || (want && strcmp(what, want) != 0))
         fail_msg("%s, %s[%d][%d] = %g: %s of %s", norm, gradient ? "dy" : "x", row, feature,
                  (double)value, what, site ? site : "no site");
-    assert_null(hooks_nonfinite(b.hooks, &what));
-    close_bare(&b);
+    assert_null(hooks_nonfinite(b.record.hooks, &what));
+    bare_close(&b);
 }
 
 static void every_valid_number(void **state) {
@@ -156,23 +90,23 @@ static void rows_that_count(void **state) {
     const char *what;
     float position[3][D];
     sr_failure why = {0};
-    open_bare(&b, "bn");
+    bare_open(&b, "bn", false, 0);
     const double alpha = b.site.options.alpha;
     one_pass(&b, 1);
     memset(b.mask, 0, sizeof b.mask);
     one_pass(&b, 2);
-    assert_null(hooks_nonfinite(b.hooks, &what));
+    assert_null(hooks_nonfinite(b.record.hooks, &what));
     memset(b.mask, 1, sizeof b.mask);
     one_pass(&b, 3);
     for (int k = 0; k < D; k++) {
         const double want = (1 - alpha) * (1 + alpha) * (k + 1);
-        assert_true(fabs(hooks_position(b.hooks, 0)[k] - want) < 1e-12);
+        assert_true(fabs(hooks_position(b.record.hooks, 0)[k] - want) < 1e-12);
     }
-    check_ok(
-        sr_close(b.recorder, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
-        &why);
-    b.recorder = NULL;
-    sr_runfile *f = sr_run_open(run_path(), &why);
+    check_ok(sr_close(b.record.recorder,
+                      &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
+             &why);
+    b.record.recorder = NULL;
+    sr_runfile *f = sr_run_open(bare_path(), &why);
     assert_non_null(f);
     static const double valid[] = {ROWS - 2, 0, ROWS};
     for (int i = 0; i < 3; i++) {
@@ -186,7 +120,7 @@ static void rows_that_count(void **state) {
         assert_true(isnan(position[1][k]));
     }
     sr_run_close(f);
-    close_bare(&b);
+    bare_close(&b);
 }
 
 /* -- the final pass */
@@ -216,7 +150,7 @@ static void final_pass(void **state) {
         norm_rows r;
         sr_failure why = {0};
         double got[2], want[2] = {0};
-        open_bare(&b, observed ? "ln" : "bn");
+        bare_open(&b, observed ? "ln" : "bn", false, 0);
         if (observed) check_ok(norm_site_observe_batch(&b.site, 0.5, &why), &why);
         one_pass(&b, 1);
         void *context = b.site.watcher_context;
@@ -229,11 +163,11 @@ static void final_pass(void **state) {
             want[0] = want[1] = 0;
             for (int turn = 0; turn < 3; turn++) {
                 for (int i = 0; i < ROWS; i++) b.mask[i] = turn != 1 && i != 2 + turn;
-                forward(&b, NORM_BATCH, &r);
+                bare_forward(&b, NORM_BATCH, &r);
                 if (turn != 1)
                     final_by_hand(&b, observed ? b.site.shadow->mu : b.site.state[0],
                                   observed ? b.site.shadow->sigma2 : b.site.state[1], want);
-                if (turn == 0) forward(&b, NORM_TRAIN, &r);
+                if (turn == 0) bare_forward(&b, NORM_TRAIN, &r);
             }
             assert_true(final_tid_of(f, 0, &got[0], &got[1]));
             for (int m = 0; m < 2; m++) want[m] /= 2;
@@ -244,7 +178,7 @@ static void final_pass(void **state) {
             assert_false(b.site.watch_frozen);
             assert_int_equal(b.site.want_input, wanted);
         }
-        close_bare(&b);
+        bare_close(&b);
     }
 }
 

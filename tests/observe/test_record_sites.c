@@ -280,7 +280,7 @@ static void final_of_chosen(void **state) {
     assert_non_null(
         task_loss(task_of(b.task), &(task_options){.label_smoothing = NAN}, x.m, &p, NULL));
     assert_true(final_tid_of(f, CHOSEN, &want[0], &want[1]));
-    check_ok(run_record_final(r, f, 5, &why), &why);
+    check_ok(run_record_final(r, f, NULL, 5, &why), &why);
     final_tid_end(f);
     sr_runfile *file = pairs_end(r, "complete", "o.h5");
     check_ok(sr_run_final(file, &batches,

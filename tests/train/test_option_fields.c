@@ -46,6 +46,7 @@ static void training(void **state) {
                                 "--vectors-every=43",
                                 "--final-tid",
                                 "--final-batches=44",
+                                "--pairs=48",
                                 NULL});
     assert_true(c.lr == 0.21 && c.warmup_init == 0.22 && c.lr_factor == 0.23);
     assert_true(c.clip_value == 0.245 && c.patience == 45);
@@ -57,7 +58,7 @@ static void training(void **state) {
     assert_true(c.activations_every == 46 && c.layer_norms_every == 47);
     assert_true(c.spectra_every == 38 && c.flush_steps == 40);
     assert_true(c.flush_seconds == 41 && c.vectors_every == 43);
-    assert_true(c.final_tid && c.final_batches == 44);
+    assert_true(c.final_tid && c.final_batches == 44 && c.pairs == 48);
     assert_false(c.validate_batch || c.quiet || c.profile || c.force);
     assert_true(c.model.seed == 36 && c.data.seed == 36);
     parse((const char *const[]){"--model=transformer", "--adam-beta1=0.26", "--adam-beta2=0.27",

@@ -1,0 +1,10 @@
+/* final_pairs.h -- see final_pairs.c and statnet/observe.h. */
+#ifndef OBSERVE_FINAL_PAIRS_H
+#define OBSERVE_FINAL_PAIRS_H
+
+#include "statnet/observe.h"
+
+/* The pairs into the recorder; its failure is kept there. NULL is fine. */
+void final_pairs_put(const final_pairs *f);
+
+#endif
