@@ -23,7 +23,7 @@ static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-static uint64_t get_number(const unsigned char *at, int bytes) {
+uint64_t end_matter_number(const unsigned char *at, int bytes) {
     uint64_t value = 0;
     for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
     return value;
@@ -153,14 +153,14 @@ static bool take_table(end_matter *e, const unsigned char *table, size_t count, 
     uint64_t done = 0;
     *copies = 0;
     for (size_t i = 0; i < count; i++, table += ENTRY) {
-        const uint64_t at = get_number(table, 7);
-        const uint32_t length = (uint32_t)get_number(table + 8, 4);
+        const uint64_t at = end_matter_number(table, 7);
+        const uint32_t length = (uint32_t)end_matter_number(table + 8, 4);
         if (at < done || at + length > e->end || !table[7] || table[7] > EXTENT_STRUCTURE)
             return false;
         extent *x = extent_map_append(&e->map);
         if (!x) return *memory = false;
         *x = (extent){.at = at, .length = length, .kind = table[7]};
-        x->sum = (uint32_t)get_number(table + 12, 4);
+        x->sum = (uint32_t)end_matter_number(table + 12, 4);
         if (x->kind != EXTENT_VALUES) *copies += length;
         done = at + length;
     }
@@ -170,13 +170,13 @@ static bool take_table(end_matter *e, const unsigned char *table, size_t count, 
 /* The table before the foot, by which the copies must have `left` bytes. */
 static bool load_table(end_matter *e, int fd, const unsigned char *foot, uint64_t length,
                        bool *memory) {
-    const uint64_t count = get_number(foot + 40, 4);
+    const uint64_t count = end_matter_number(foot + 40, 4);
     uint64_t copies;
     if (count * ENTRY > length - FOOT) return false;
     unsigned char *table = malloc(count * ENTRY + 1);
     if (!table) return *memory = false;
     bool ok = end_matter_read(fd, e->size - FOOT - count * ENTRY, table, count * ENTRY) &&
-              crc_add(&e->table, 0, table, count * ENTRY) == get_number(foot + 56, 4) &&
+              crc_add(&e->table, 0, table, count * ENTRY) == end_matter_number(foot + 56, 4) &&
               take_table(e, table, count, &copies, memory) &&
               copies == length - FOOT - count * ENTRY;
     free(table);
@@ -232,13 +232,13 @@ static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) 
     if (e->size < FOOT || !end_matter_read(fd, e->size - FOOT, foot, FOOT) ||
         memcmp(foot, mark, sizeof mark) != 0)
         return SR_OK;
-    const uint64_t length = get_number(foot + 24, 8);
-    e->gaps = (uint32_t)get_number(foot + 44, 4);
-    e->kind = get_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
-    e->end = get_number(foot + 32, 8);
-    bool ok = crc_add(&e->table, 0, foot, 60) == get_number(foot + 60, 4) && length >= FOOT &&
-              length <= e->size && e->end <= e->size - length &&
-              get_number(foot + 16, 4) == VERSION;
+    const uint64_t length = end_matter_number(foot + 24, 8);
+    e->gaps = (uint32_t)end_matter_number(foot + 44, 4);
+    e->kind = end_matter_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
+    e->end = end_matter_number(foot + 32, 8);
+    bool ok = crc_add(&e->table, 0, foot, 60) == end_matter_number(foot + 60, 4) &&
+              length >= FOOT && length <= e->size && e->end <= e->size - length &&
+              end_matter_number(foot + 16, 4) == VERSION;
     ok = ok && load_table(e, fd, foot, length, &memory) &&
          load_copies(e, fd, e->size - length, length - FOOT - ENTRY * (uint64_t)e->map.count,
                      &memory);

@@ -24,6 +24,9 @@ typedef struct end_matter {
     crc_table table;
 } end_matter;
 
+/* Little-endian, of 1 to 8 bytes, as everything in such a file. */
+uint64_t end_matter_number(const unsigned char *at, int bytes);
+
 /* The bytes of an end matter: of all of `m`, or for a log of what changed and as much structure as is
  * reasonable. malloc'd; NULL when memory is short. */
 unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_table *table,

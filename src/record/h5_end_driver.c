@@ -109,8 +109,8 @@ static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
         !end_matter_agrees(f->end, f->fd, at, buffer, size, &bad))
         return refuse(bad);
     if (f->end) end_matter_patch(f->end, at, buffer, size);
-    if (!f->still || type != H5FD_MEM_OHDR ||
-        h5_header_is_whole(f->end, f->fd, at, buffer, size, f->end_of_file))
+    if (type != H5FD_MEM_OHDR ||
+        h5_header_is_whole(f->end, f->fd, f->still, at, buffer, size, f->end_of_file))
         return 0;
     H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
              "incorrect metadata checksum after all read attempts"); /* as HDF5 has it */

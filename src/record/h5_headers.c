@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREFIX = 6, SUM = 4, CHUNKS = 256, LONGEST = PREFIX + 16 + 4 + 8 };
+#include "h5_messages.h"
+
+enum { PREFIX = 6, SUM = 4, SHARED = 2, CHUNKS = 256, LONGEST = PREFIX + 16 + 4 + 8 };
 
 static uint32_t turn(uint32_t x, int bits) {
     return x << bits | x >> (32 - bits);
@@ -47,12 +49,6 @@ static uint32_t sum_of(const unsigned char *byte, size_t size) {
     return s[2];
 }
 
-static uint64_t number(const unsigned char *at, int bytes) {
-    uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
-    return value;
-}
-
 /* Where its messages begin. */
 static int start_of(const unsigned char *byte) {
     const int flags = byte[5];
@@ -63,7 +59,7 @@ static int start_of(const unsigned char *byte) {
 static uint64_t length_of(const unsigned char *byte, size_t size) {
     if (size < LONGEST || memcmp(byte, "OHDR\2", 5) != 0) return 0;
     const int at = start_of(byte), width = 1 << (byte[5] & 3);
-    const uint64_t more = number(byte + at - width, width);
+    const uint64_t more = end_matter_number(byte + at - width, width);
     return more > UINT32_MAX ? UINT64_MAX : (uint64_t)at + more + SUM;
 }
 
@@ -71,11 +67,12 @@ static uint64_t length_of(const unsigned char *byte, size_t size) {
 typedef struct header {
     const end_matter *e;
     int fd, flags;
+    bool still;         /* nobody writes the file: what has no right sum is damaged */
     uint64_t end, left; /* of the file; bytes that may still come */
     int chunks;         /* that may still come */
 } header;
 
-static bool chunks_are_whole(header *h, const unsigned char *at, const unsigned char *end);
+static bool messages_are_whole(header *h, const unsigned char *at, const unsigned char *end);
 
 /* A piece of the file that ends in its sum; malloc'd, NULL: HDF5 will tell why. */
 static unsigned char *read_piece(const header *h, uint64_t at, uint64_t length) {
@@ -89,46 +86,52 @@ static unsigned char *read_piece(const header *h, uint64_t at, uint64_t length) 
 }
 
 static bool sum_is_right(const unsigned char *piece, uint64_t length) {
-    return sum_of(piece, length - SUM) == number(piece + length - SUM, SUM);
+    return sum_of(piece, length - SUM) == end_matter_number(piece + length - SUM, SUM);
 }
 
 static bool chunk_is_whole(header *h, uint64_t at, uint64_t length) {
-    if (length < 2 * SUM || at > h->end || length > h->end - at || length > h->left) return false;
+    if (length < 2 * SUM || at > h->end || length > h->end - at || length > h->left)
+        return !h->still;
     h->left -= length;
     unsigned char *chunk = read_piece(h, at, length);
-    const bool whole = !chunk || (memcmp(chunk, "OCHK", 4) == 0 && sum_is_right(chunk, length) &&
-                                  chunks_are_whole(h, chunk + 4, chunk + length - SUM));
+    bool whole = true;
+    if (chunk && memcmp(chunk, "OCHK", 4) == 0 && sum_is_right(chunk, length))
+        whole = messages_are_whole(h, chunk + 4, chunk + length - SUM);
+    else if (chunk)
+        whole = !h->still;
     free(chunk);
     return whole;
 }
 
 /* Messages [at, end): type [1], bytes [2], flags [1], an order [2] where the header's flags & 4, the bytes.
  * Type 16: place and length, 8 each, of a chunk that goes on. */
-static bool chunks_are_whole(header *h, const unsigned char *at, const unsigned char *end) {
+static bool messages_are_whole(header *h, const unsigned char *at, const unsigned char *end) {
     const int head = h->flags & 4 ? 6 : 4;
     while (end - at >= head) {
         const unsigned char *message = at + head;
-        const size_t length = (size_t)number(at + 1, 2);
+        const size_t length = (size_t)end_matter_number(at + 1, 2);
         if ((size_t)(end - message) < length) return true; /* HDF5 will tell */
+        if (!(at[3] & SHARED) && !h5_message_fits(at[0], message, length)) return false;
         if (at[0] == 16 && length >= 16 && h->chunks-- > 0 &&
-            !chunk_is_whole(h, number(message, 8), number(message + 8, 8)))
+            !chunk_is_whole(h, end_matter_number(message, 8), end_matter_number(message + 8, 8)))
             return false;
         at = message + length;
     }
     return true;
 }
 
-bool h5_header_is_whole(const end_matter *e, int fd, uint64_t at, const void *bytes, size_t size,
-                        uint64_t end) {
+bool h5_header_is_whole(const end_matter *e, int fd, bool still, uint64_t at, const void *bytes,
+                        size_t size, uint64_t end) {
     const uint64_t length = length_of(bytes, size);
     if (length == 0) return true;
-    if (at > end || length > end - at) return false;
-    header h = {e, fd, ((const unsigned char *)bytes)[5], end, end, CHUNKS};
+    if (at > end || length > end - at) return !still;
+    header h = {e, fd, ((const unsigned char *)bytes)[5], still, end, end, CHUNKS};
     unsigned char *all = length > size ? read_piece(&h, at, length) : NULL;
     const unsigned char *byte = all ? all : bytes;
     if (length > size && !all) return true;
-    const bool whole = sum_is_right(byte, length) &&
-                       chunks_are_whole(&h, byte + start_of(byte), byte + length - SUM);
+    const bool whole = sum_is_right(byte, length)
+                           ? messages_are_whole(&h, byte + start_of(byte), byte + length - SUM)
+                           : !still;
     free(all);
     return whole;
 }

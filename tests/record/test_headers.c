@@ -154,7 +154,7 @@ static void expect_whole(int fd, haddr_t at, haddr_t end, bool whole) {
     unsigned char bytes[512];
     const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)at);
     assert_true(size > 0);
-    if (h5_header_is_whole(NULL, fd, at, bytes, (size_t)size, end) != whole)
+    if (h5_header_is_whole(NULL, fd, true, at, bytes, (size_t)size, end) != whole)
         fail_msg("the header at %lld is %swhole", (long long)at, whole ? "not " : "");
 }
 
@@ -191,7 +191,7 @@ static void test_sums(void **state) {
     for (int i = 0; i < h.count; i++) {
         unsigned char bytes[512];
         const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)h.at[i]);
-        beside += !h5_header_is_whole(NULL, fd, h.at[i], bytes, (size_t)size, end);
+        beside += !h5_header_is_whole(NULL, fd, true, h.at[i], bytes, (size_t)size, end);
     }
     close(fd);
     assert_true(beside > 0 && beside < h.count); /* the header that it belongs to */
