@@ -124,9 +124,11 @@ class Attention(nn.Module):
         return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
 
     def weigh(self, q, k, v, hidden):
+        """hidden: none; the causal triangle [T, T]; of padded keys, [N, 1, 1, T]"""
+        causal = hidden is not None and hidden.dim() == 2
         if self.sdpa:
-            return F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout,
-                                                  is_causal=hidden is not None)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=None if causal else hidden,
+                                                  dropout_p=self.dropout, is_causal=causal)
         score = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]))
         if hidden is not None:
             score = score + hidden
@@ -166,10 +168,10 @@ class Layer(nn.Module):
         self.cross = Attention(d, heads, True, drops.attention, sdpa) if decoder else None
         self.fc1, self.fc2 = nn.Linear(d, ffn), nn.Linear(ffn, d)
 
-    def forward(self, x, memory=None, hidden=None):
+    def forward(self, x, memory=None, hidden=None, hidden_memory=None):
         x = x + self.drops.of_branch(self.attend(self.norms[0](x), hidden=hidden))
         if self.cross is not None:
-            x = x + self.drops.of_branch(self.cross(self.norms[1](x), memory))
+            x = x + self.drops.of_branch(self.cross(self.norms[1](x), memory, hidden_memory))
         h = self.drops.of_relu(F.relu(self.fc1(self.norms[-1](x)), inplace=True))
         return x + self.drops.of_branch(self.fc2(h))
 
@@ -199,9 +201,10 @@ class Embedded(nn.Module):
 
 
 class Transformer(Embedded):
-    def __init__(self, sdpa, norm, vocabulary=4000, d=128, ffn=256, heads=4, layers=3, drops=None):
+    def __init__(self, sdpa, norm, vocabulary=4000, d=128, ffn=256, heads=4, layers=3, drops=None,
+                 length=32):
         drops = drops or Drops()
-        super().__init__(vocabulary, d, 32, drops)
+        super().__init__(vocabulary, d, length, drops)
         self.encoder = nn.ModuleList(Layer(d, ffn, heads, norm, drops, sdpa) for _ in range(layers))
         self.decoder = nn.ModuleList(Layer(d, ffn, heads, nn.LayerNorm, drops, sdpa, True)
                                      for _ in range(layers))

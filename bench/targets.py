@@ -10,12 +10,13 @@ FILE    one row per line that was measured (default BUILD/targets.tsv). A line t
 
 A round is one of ours and one of each variant of bench_torch.py (plain, fused, compiled), each a process of its
 own that was warmed up before; the peer is the variant with the smallest median. As many rounds as fit into
-SECONDS, three at least. Ours records every site of every step (bench_step with a run file). What is compared is
+SECONDS, three at least (of the line `epoch`: one). Ours records every site of every step (bench_step with a run file). What is compared is
 said by `#` lines at the end: a target that is missed is told as such.
 
 Exit status 0, also where targets are missed; 1 when something could not be measured; 2 after a mistake.
 """
 import argparse
+import gzip
 import os
 import platform
 import re
@@ -47,23 +48,22 @@ def ours(args, case, threads, steps, run):
 
 
 class Peer:
-    """bench_torch.py, asked for a round at a time."""
+    """A program of PyTorch, asked for a round at a time."""
 
-    def __init__(self, args, case, threads, steps, variant):
-        words = [args.python, os.path.join(HERE, "bench_torch.py"), case, "--variant", variant,
-                 "--threads", str(threads), "--steps", str(steps), "--serve"]
+    def __init__(self, args, threads, variant, words):
+        words = [args.python, os.path.join(HERE, words[0]), *words[1:], "--threads", str(threads), "--serve"]
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        self.variant, self.ms, self.peak = variant, [], float("nan")
+        self.variant, self.told, self.peak = variant, [], float("nan")
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True, env=environment)
         if self.process.stdout.readline().strip() != "ready":
             self.process.kill()
-            raise Skipped(f"{args.python}: {variant} {case} does not run")
+            raise Skipped(f"{args.python}: {variant} of {words[1]} does not run")
 
     def round(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self.ms.append(float(self.process.stdout.readline().split("\t")[2]))
+        self.told.append(float(self.process.stdout.readline().split("\t")[2]))
 
     def end(self):
         self.process.stdin.close()
@@ -72,23 +72,28 @@ class Peer:
         self.peak = float(found[1]) if found else float("nan")
 
 
-def open_peers(args, case, threads, steps):
+def open_peers(args, threads, variants):
+    """variants: {name: words}"""
     peers = []
-    for variant in VARIANTS:
+    for variant, words in variants.items():
         try:
-            peers.append(Peer(args, case, threads, steps, variant))
+            peers.append(Peer(args, threads, variant, words))
         except Skipped as reason:
             print(f"# skipped: {reason}", file=sys.stderr)
     if not peers:
-        raise Skipped(f"{args.python} has no PyTorch that runs {case}")
+        raise Skipped(f"{args.python} has no PyTorch that runs {' '.join(words[:2])}")
     return peers
 
 
-def rounds(args):
-    """Yields until the time is over, three times at least."""
+def best_of(peers):
+    return min(peers, key=lambda peer: statistics.median(peer.told))
+
+
+def rounds(args, least=3):
+    """Yields until the time is over."""
     began = time.monotonic()
     done = 0
-    while done < 3 or time.monotonic() - began < args.seconds:
+    while done < least or time.monotonic() - began < args.seconds:
         yield done
         done += 1
 
@@ -97,7 +102,9 @@ def rounds(args):
 
 def against_torch(args, case, threads, steps):
     """Per round the peers and ours, and the peak of each."""
-    peers, ms, peak = open_peers(args, case, threads, steps), [], 0.0
+    variants = {variant: ["bench_torch.py", case, "--variant", variant, "--steps", str(steps)]
+                for variant in VARIANTS}
+    peers, ms, peak = open_peers(args, threads, variants), [], 0.0
     with tempfile.TemporaryDirectory() as directory:
         for _ in rounds(args):
             for peer in peers:
@@ -112,8 +119,8 @@ def against_torch(args, case, threads, steps):
 
 def step(args, case, threads, steps):
     ms, _, peers = against_torch(args, case, threads, steps)
-    best = min(peers, key=lambda peer: statistics.median(peer.ms))
-    return statistics.median(ms), "ms", statistics.median(best.ms), best.variant, len(ms)
+    best = best_of(peers)
+    return statistics.median(ms), "ms", statistics.median(best.told), best.variant, len(ms)
 
 
 def memory(args, case, threads, steps):
@@ -178,6 +185,79 @@ def start(args, _, threads, __):
     return statistics.median(seconds), "s", 1.0, "one second", len(seconds)
 
 
+def pairs_data():
+    data = os.path.join(os.environ.get("STATREC_SHARED", "../shared"), "data/multi30k-de-en")
+    if not os.path.isdir(data):
+        raise Skipped(f"{data} is not there")
+    return data
+
+
+def pairs_words(args, threads, directory):
+    """`statrec train` of the mini Transformer on Multi30k with a dictionary of 4,000 words, which it makes."""
+    data, dictionary = pairs_data(), os.path.join(directory, "dictionary")
+    statrec = os.path.join(args.build, "bin/statrec")
+    subprocess.run([statrec, "dictionary", "--size", "4000", "--pad-to", "1", "-o", dictionary,
+                    os.path.join(data, "train.de.gz"), os.path.join(data, "train.en.gz")], check=True,
+                   stdout=subprocess.DEVNULL)
+    return [statrec, "train", "--model", "transformer", "--preset", "mini", "--norm", "ln", "--dropout", "0",
+            "--data", "parallel", "--data-dir", data, "--source", "de", "--target", "en", "--testpref", "",
+            "--source-dictionary", dictionary, "--max-tokens", "1024", "--warmup-updates", "100", "--quiet",
+            "--threads", str(threads), "--force", "-o", os.path.join(directory, "run.h5")]
+
+
+def seconds_of(words):
+    began = time.monotonic()
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - began
+
+
+def against_peers(args, threads, variants, words, least=3):
+    """Per round the peers, and our command as a whole: its start and reading are part of it."""
+    peers, seconds = open_peers(args, threads, variants), []
+    for _ in rounds(args, least):
+        for peer in peers:
+            peer.round()
+        seconds.append(seconds_of(words))
+    for peer in peers:
+        peer.end()
+    best = best_of(peers)
+    return statistics.median(seconds), "s", statistics.median(best.told), best.variant, len(seconds)
+
+
+def epoch(args, _, threads, __):
+    """An epoch with everything recorded, validation, BLEU with a beam of 5 and checkpoints."""
+    with tempfile.TemporaryDirectory() as directory:
+        words = pairs_words(args, threads, directory) + ["--epochs", "1"]
+        batches = os.path.join(directory, "batches.npz")
+        subprocess.run(words + ["--record", "none", "--dump-batches", batches, "--dump-steps", "1000"],
+                       check=True, stdout=subprocess.DEVNULL)
+        variants = {variant: ["bench_torch_run.py", batches, os.path.join(directory, "dictionary"),
+                              os.path.join(pairs_data(), "valid.de.gz"), "--variant", variant]
+                    for variant in VARIANTS}
+        return against_peers(args, threads, variants,
+                             words + ["--bleu-every", "1", "--checkpoint-every", "100"], least=1)
+
+
+def beam(args, _, threads, __):
+    """The test set of 2016 by a beam of 5, with a model of 300 updates; the peer has its weights."""
+    with tempfile.TemporaryDirectory() as directory:
+        text, run = (os.path.join(directory, name) for name in ("test", "run"))
+        subprocess.run(pairs_words(args, threads, directory) +
+                       ["--max-steps", "300", "--checkpoint-every", "end", "--record", "none"],
+                       check=True, stdout=subprocess.DEVNULL)
+        statrec = os.path.join(args.build, "bin/statrec")
+        subprocess.run([statrec, "export", run + "-0000300.ckpt", "-o", run + ".npz"], check=True,
+                       stdout=subprocess.DEVNULL)
+        with gzip.open(os.path.join(pairs_data(), "test_2016_flickr.de.gz")) as packed, open(text, "wb") as plain:
+            plain.write(packed.read())
+        variants = {f"{count} at once": ["bench_torch_translate.py", run + ".npz",
+                                         os.path.join(directory, "dictionary"), text, "--sentences", str(count)]
+                    for count in (64, 128, 256)}
+        return against_peers(args, threads, variants,
+                             [statrec, "translate", run + "-0000300.ckpt", text, "--quiet", "--threads",
+                              str(threads), "--force", "-o", os.path.join(directory, "found")])
+
+
 # name: (kind, case, threads, steps of a round, must, aim); must and aim are ratios
 LINES = {
     **{f"{case}-{threads}": (step, case, threads, steps, must, aim)
@@ -191,6 +271,8 @@ LINES = {
     "memory-iwslt": (memory, "iwslt", 2, 1, 0.6, 0.5),
     "neighbours": (neighbours, "transformer", 2, 10, 2.3, 2.0),
     "start": (start, "", 2, 0, 3, 1),
+    "epoch": (epoch, "", 2, 0, 0.50, 0.40),
+    "translate": (beam, "", 2, 0, 0.40, 0.33),
 }
 
 
