@@ -3,7 +3,7 @@
  *
  * HDF5 File Format Specification 3.0, IV.A.1.b: "OHDR", version 2, flags, 16 bytes of times where flags & 32,
  * 4 of limits where flags & 16, the size of what follows in 1 << (flags & 3) bytes, that, the sum [4] of
- * all before it; "OCHK" is more of one, with a sum of its own at its end. The sum is Jenkins' lookup3, "hashlittle" (http://burtleburtle.net/bob/c/lookup3.c).
+ * all before it (h5_sum.c); "OCHK" is more of one, with a sum of its own at its end.
  */
 #include "h5_headers.h"
 
@@ -11,43 +11,9 @@
 #include <string.h>
 
 #include "h5_messages.h"
+#include "h5_sum.h"
 
 enum { PREFIX = 6, SUM = 4, SHARED = 2, CHUNKS = 256, LONGEST = PREFIX + 16 + 4 + 8 };
-
-static uint32_t turn(uint32_t x, int bits) {
-    return x << bits | x >> (32 - bits);
-}
-
-static void mix(uint32_t s[3]) {
-    static const int bits[6] = {4, 6, 8, 16, 19, 4};
-    for (int i = 0; i < 6; i++) {
-        uint32_t *a = &s[i % 3], *b = &s[(i + 1) % 3];
-        const uint32_t c = s[(i + 2) % 3];
-        *a = (*a - c) ^ turn(c, bits[i]);
-        s[(i + 2) % 3] = c + *b;
-    }
-}
-
-static void mix_last(uint32_t s[3]) {
-    static const int bits[7] = {14, 11, 25, 16, 4, 14, 24};
-    for (int i = 0; i < 7; i++) {
-        uint32_t *to = &s[(i + 2) % 3];
-        const uint32_t from = s[(i + 1) % 3];
-        *to = (*to ^ from) - turn(from, bits[i]);
-    }
-}
-
-static uint32_t sum_of(const unsigned char *byte, size_t size) {
-    uint32_t s[3];
-    s[0] = s[1] = s[2] = 0xdeadbeef + (uint32_t)size;
-    for (; size > 12; size -= 12, byte += 12) {
-        for (int i = 0; i < 12; i++) s[i / 4] += (uint32_t)byte[i] << 8 * (i % 4);
-        mix(s);
-    }
-    for (size_t i = 0; i < size; i++) s[i / 4] += (uint32_t)byte[i] << 8 * (i % 4);
-    mix_last(s);
-    return s[2];
-}
 
 /* Where its messages begin. */
 static int start_of(const unsigned char *byte) {
@@ -86,7 +52,7 @@ static unsigned char *read_piece(const header *h, uint64_t at, uint64_t length) 
 }
 
 static bool sum_is_right(const unsigned char *piece, uint64_t length) {
-    return sum_of(piece, length - SUM) == end_matter_number(piece + length - SUM, SUM);
+    return h5_sum(piece, length - SUM) == end_matter_number(piece + length - SUM, SUM);
 }
 
 static bool chunk_is_whole(header *h, uint64_t at, uint64_t length) {
