@@ -70,7 +70,10 @@ static void fill(message *m) {
     const uint64_t version = take(m, 1), flags = take(m, 1);
     if (version < 3) skip(m, 1);
     const bool there = version < 3 ? take(m, 1) != 0 || version == 1 : (flags & 0x20) != 0;
-    if (there) skip_counted(m, 4);
+    const uint64_t bytes = there ? take(m, 4) : 0;
+    /* HDF5 asks for no memory then, and takes the answer for a lack of it */
+    if (there && version > 2 && bytes == 0) m->fits = false;
+    skip(m, bytes);
 }
 
 /* g, link. */

@@ -66,7 +66,7 @@ static void cut_anywhere(void **state) {
     }
 }
 
-/* More than it has by its own word, as fuzzing found it; products beyond 64 bits. */
+/* More than it has by its own word, or a value of no bytes, as fuzzing found it; products beyond 64 bits. */
 static void too_large(void **state) {
     (void)state;
     static const char most[] =
@@ -76,6 +76,8 @@ static void too_large(void **state) {
     assert_false(h5_message_fits(8, BYTES("\3\0\4\1abcd")));
     assert_false(h5_message_fits(5, BYTES("\3\x2a\xff\xff\xff\xff"
                                           "abcd")));
+    assert_false(h5_message_fits(5, BYTES("\3\x2a\0\0\0\0")));
+    assert_true(h5_message_fits(5, BYTES("\2\2\0\1\0\0\0\0")));
     assert_false(h5_message_fits(1, BYTES(most)));
     assert_false(h5_message_fits(12, BYTES(attribute)));
 }
