@@ -149,13 +149,15 @@ static void test_each(void **state) {
     assert_true(h.groups >= 9 && h.count > 80);
 }
 
-/* HDF5 1.10 would tell by itself, but loses memory where a sum is wrong: such a header never reaches it. */
+/* HDF5 1.10 would tell by itself, but loses memory where a sum is wrong: such a header never reaches it. Of a
+ * file that is being written it does, since HDF5 looks again. */
 static void expect_whole(int fd, haddr_t at, haddr_t end, bool whole) {
     unsigned char bytes[512];
     const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)at);
     assert_true(size > 0);
     if (h5_header_is_whole(NULL, fd, true, at, bytes, (size_t)size, end) != whole)
         fail_msg("the header at %lld is %swhole", (long long)at, whole ? "not " : "");
+    assert_true(h5_header_is_whole(NULL, fd, false, at, bytes, (size_t)size, end));
 }
 
 /* Place of the first chunk that goes on with a header; 0: none. */
@@ -192,6 +194,7 @@ static void test_sums(void **state) {
         unsigned char bytes[512];
         const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)h.at[i]);
         beside += !h5_header_is_whole(NULL, fd, true, h.at[i], bytes, (size_t)size, end);
+        assert_true(h5_header_is_whole(NULL, fd, false, h.at[i], bytes, (size_t)size, end));
     }
     close(fd);
     assert_true(beside > 0 && beside < h.count); /* the header that it belongs to */
