@@ -71,8 +71,8 @@ static void too_large(void **state) {
     (void)state;
     static const char most[] =
         "\2\2\0\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
-    static const char attribute[] = "\2\0\1\0\x0c\0\x0c\0a\x10\0\0\0\xff\0\0\0" ZERO4
-                                    "\2\1\0\1\xff\xff\xff\xff\xff\xff\xff\xff";
+    static const char attribute[] =
+        "\2\0\1\0\x0c\0\x0c\0a\x10\0\0\0\x10\0\0\0" ZERO4 "\2\1\0\1\0\0\0\0\0\0\0\x10";
     assert_false(h5_message_fits(8, BYTES("\3\0\4\1abcd")));
     assert_false(h5_message_fits(5, BYTES("\3\x2a\xff\xff\xff\xff"
                                           "abcd")));
