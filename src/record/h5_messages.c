@@ -39,6 +39,13 @@ static void skip_counted(message *m, int width) {
     skip(m, take(m, width));
 }
 
+/* Lengths of a chunk, by which HDF5 divides. */
+static void skip_lengths(message *m, uint64_t count, uint64_t width) {
+    if (width < 1 || width > 8) m->fits = false;
+    for (uint64_t i = 0; i < count && m->fits; i++)
+        if (take(m, (int)width) == 0) m->fits = false;
+}
+
 static uint64_t padded(uint64_t bytes, bool eight) {
     return eight ? (bytes + 7) / 8 * 8 : bytes;
 }
@@ -91,15 +98,26 @@ static void link_of(message *m) {
 /* i, layout, versions 1 and 2. */
 static void layout_old(message *m) {
     const uint64_t rank = take(m, 1), class = take(m, 1);
-    skip(m, 5 + (class ? ADDRESS : 0u) + 4 * rank);
+    skip(m, 5 + (class ? ADDRESS : 0u));
+    if (class == 2)
+        skip_lengths(m, rank, 4);
+    else
+        skip(m, 4 * rank);
     if (class == 0) skip_counted(m, 4);
+}
+
+/* i, layout, version 3, chunked. */
+static void layout_tree(message *m) {
+    const uint64_t rank = take(m, 1);
+    skip(m, ADDRESS);
+    skip_lengths(m, rank, 4);
 }
 
 /* i, layout, version 4, chunked: the index type decides what comes before its address. */
 static void layout_index(message *m) {
     static const uint64_t before[] = {0, 0, 0, 1, 5, 6};
     const uint64_t flags = take(m, 1), rank = take(m, 1);
-    skip(m, rank * take(m, 1));
+    skip_lengths(m, rank, take(m, 1));
     const uint64_t type = take(m, 1);
     skip(m, (type < 6 ? before[type] : 0) + (type == 1 && flags & 2 ? LENGTH + 4 : 0u) + ADDRESS);
 }
@@ -117,7 +135,7 @@ static void layout(message *m) {
     else if (class == CONTIGUOUS)
         skip(m, ADDRESS + LENGTH);
     else if (class == CHUNKED && version == 3)
-        skip(m, 4 * take(m, 1) + ADDRESS);
+        layout_tree(m);
     else if (class == CHUNKED)
         layout_index(m);
 }

@@ -37,7 +37,8 @@ static const struct {
     {"contiguous 2", 8, BYTES("\2\2\1\0" ZERO4 ZERO8 ZERO8)},
     {"compact", 8, BYTES("\3\0\4\0abcd")},
     {"contiguous", 8, BYTES("\3\1" ZERO8 ZERO8)},
-    {"chunked 3", 8, BYTES("\3\2\3" ZERO8 ZERO4 ZERO4 ZERO4)},
+    {"chunked 1", 8, BYTES("\1\2\2\0" ZERO4 ZERO8 "abcdabcd")},
+    {"chunked 3", 8, BYTES("\3\2\3" ZERO8 "abcdabcdabcd")},
     {"chunked 4, one chunk", 8, BYTES("\4\2\0\3\1xyz\1" ZERO8)},
     {"chunked 4, one chunk under filters", 8, BYTES("\4\2\2\3\1xyz\1" ZERO8 ZERO4 ZERO8)},
     {"chunked 4, implicit", 8, BYTES("\4\2\0\2\2wxyz\2" ZERO8)},
@@ -66,7 +67,7 @@ static void cut_anywhere(void **state) {
     }
 }
 
-/* More than it has by its own word, or a value of no bytes, as fuzzing found it; products beyond 64 bits. */
+/* More than it has by its own word, or a value or a chunk of no bytes, as fuzzing found it; products beyond 64 bits. */
 static void too_large(void **state) {
     (void)state;
     static const char most[] =
@@ -78,6 +79,10 @@ static void too_large(void **state) {
                                           "abcd")));
     assert_false(h5_message_fits(5, BYTES("\3\x2a\0\0\0\0")));
     assert_true(h5_message_fits(5, BYTES("\2\2\0\1\0\0\0\0")));
+    assert_false(h5_message_fits(8, BYTES("\1\2\2\0" ZERO4 ZERO8 "abcd" ZERO4)));
+    assert_false(h5_message_fits(8, BYTES("\3\2\2" ZERO8 ZERO4 "abcd")));
+    assert_false(h5_message_fits(8, BYTES("\4\2\0\3\1x\0z\1" ZERO8)));
+    assert_false(h5_message_fits(8, BYTES("\4\2\0\3\0\1" ZERO8)));
     assert_false(h5_message_fits(1, BYTES(most)));
     assert_false(h5_message_fits(12, BYTES(attribute)));
 }
