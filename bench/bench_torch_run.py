@@ -7,10 +7,11 @@ BATCHES.npz  batches of an epoch, in their order, as `statrec train --dump-batch
              of them is validated on too
 DICTIONARY   as in bench_torch_translate.py, which translates TEXT, the validation's sources, with a beam of 5
 
-The mini Transformer of bench_torch.py with LN, padding hidden from attention and loss, Adam, label smoothing 0.1. A
-round: updates on all batches with the learning rates of the dump, a checkpoint of weights and optimizer every 100 updates and at the end, the validation
-loss, the translation. Variants as in bench_torch.py; compiled: with dynamic shapes, after a pass over the longest and
-the shortest batch. What is read and made before is not part of a round. Prints seconds a round.
+The mini Transformer of bench_torch.py with LN, padding hidden from attention and loss, Adam, label smoothing
+0.1. A round: updates on all batches with the learning rates of the dump, a checkpoint of weights and optimizer
+every 100 updates and at the end, the validation loss, the translation. Variants as in bench_torch.py; compiled:
+with dynamic shapes, after updates on the longest, the shortest and a middling batch. What is read and made before
+is not part of a round. Prints seconds a round, the loss and how many words were written.
 """
 import argparse
 import os
