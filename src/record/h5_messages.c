@@ -143,6 +143,7 @@ static void layout(message *m) {
 /* l, filter pipeline. */
 static void pipeline(message *m) {
     const uint64_t version = take(m, 1), filters = take(m, 1);
+    if (filters == 0) m->fits = false; /* as of a value of no bytes */
     skip(m, version == 1 ? 6 : 0);
     for (uint64_t i = 0; i < filters && m->fits; i++) {
         const uint64_t filter = take(m, 2), name = version == 1 || filter >= 256 ? take(m, 2) : 0;

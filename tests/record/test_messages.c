@@ -67,7 +67,7 @@ static void cut_anywhere(void **state) {
     }
 }
 
-/* More than it has by its own word, or a value or a chunk of no bytes, as fuzzing found it; products beyond 64 bits. */
+/* More than it has by its own word, or a value, a chunk or filters of no bytes, as fuzzing found it; products beyond 64 bits. */
 static void too_large(void **state) {
     (void)state;
     static const char most[] =
@@ -78,6 +78,7 @@ static void too_large(void **state) {
     assert_false(h5_message_fits(5, BYTES("\3\x2a\xff\xff\xff\xff"
                                           "abcd")));
     assert_false(h5_message_fits(5, BYTES("\3\x2a\0\0\0\0")));
+    assert_false(h5_message_fits(11, BYTES("\2\0\3\0\0\0\0\0")));
     assert_true(h5_message_fits(5, BYTES("\2\2\0\1\0\0\0\0")));
     assert_false(h5_message_fits(8, BYTES("\1\2\2\0" ZERO4 ZERO8 "abcd" ZERO4)));
     assert_false(h5_message_fits(8, BYTES("\3\2\2" ZERO8 ZERO4 "abcd")));
