@@ -1,14 +1,16 @@
 /* bench_conv.c -- speed of the three passes of every convolution of ResNet20.
  *
- *   bench_conv [THREADS] [ROUNDS] [BATCH]
+ *   bench_conv [THREADS] [ROUNDS] [BATCH] [WAY]
  *
  * Every round runs every pass of every shape once; the table has the medians over ROUNDS (default
  * 21), and the sums over the network's 19 convolutions (no backward-data pass for the stem, whose
  * input is the image). `best` is the fastest round: what the machine does when nothing else runs.
- * With `make DNNL=0` it measures im2col and gemm.
+ * WAY: 'direct' (oneDNN; with `make DNNL=0` im2col and gemm) or 'winograd' (the default: minimal
+ * filtering where training uses it).
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "statnet/conv.h"
 #include "statnet/gemm.h"
@@ -46,15 +48,10 @@ static bool bench_create(const layer *l, int64_t batch, bench *b) {
 }
 
 /* Milliseconds of one pass, or negative. */
-static double run(conv_plans *plans, int threads, conv_pass pass, const bench *b, sr_failure *why) {
+static double run(conv_state *state, bool direct, int threads, conv_pass pass, const bench *b,
+                  sr_failure *why) {
     double start = (1e9 * progress_clock());
-    bool done = false;
-#ifdef USE_DNNL
-    conv_dnnl(plans, threads, pass, &b->s, &b->a, &done, why);
-#else
-    (void)plans;
-#endif
-    if (!done) conv_reference(threads, pass, &b->s, &b->a, why);
+    conv_run(state, direct, threads, pass, &b->s, &b->a, why);
     return why->status == SR_OK ? ((1e9 * progress_clock()) - start) / 1e6 : -1;
 }
 
@@ -93,29 +90,25 @@ static void print(int rounds, int threads, int64_t batch) {
 int main(int argc, char **argv) {
     int threads = argc > 1 ? atoi(argv[1]) : 2, rounds = argc > 2 ? atoi(argv[2]) : 21;
     int64_t batch = argc > 3 ? atoi(argv[3]) : 128;
+    bool direct = argc > 4 && strcmp(argv[4], "direct") == 0;
     if (threads < 1 || rounds < 1 || rounds > MOST_ROUNDS || batch < 1) {
-        fprintf(stderr, "usage: bench_conv [THREADS] [ROUNDS] [BATCH]\n");
+        fprintf(stderr, "usage: bench_conv [THREADS] [ROUNDS] [BATCH] [direct|winograd]\n");
         return 2;
     }
     gemm_setup(threads);
     sr_failure why = {0};
-    conv_plans *plans = NULL;
-#ifdef USE_DNNL
-    plans = conv_plans_create(&why);
-#endif
+    conv_state *state = conv_create(&why);
     bench b[LAYERS];
     bool enough = why.status == SR_OK;
     for (int i = 0; i < LAYERS; i++) enough = bench_create(&layers[i], batch, &b[i]) && enough;
     for (int r = -1; enough && r < rounds; r++) /* round -1 warms up */
         for (int i = 0; i < LAYERS; i++)
             for (int p = 0; p < PASSES; p++) {
-                double ms = run(plans, threads, (conv_pass)p, &b[i], &why);
+                double ms = run(state, direct, threads, (conv_pass)p, &b[i], &why);
                 if (r >= 0) found[i][p][r] = ms;
             }
     if (enough && why.status == SR_OK) print(rounds, threads, batch);
-#ifdef USE_DNNL
-    conv_plans_free(plans);
-#endif
+    conv_free(state);
     for (int i = 0; i < LAYERS; i++) free(b[i].a.x), free(b[i].a.w), free(b[i].a.y);
     if (enough && why.status == SR_OK) return 0;
     fprintf(stderr, "bench_conv: %s\n", why.status != SR_OK ? why.text : "out of memory");

@@ -1,10 +1,11 @@
-/* conv.h -- the three passes of a convolution on plain arrays, in two implementations behind
- * op_conv2d: im2col and gemm (conv_reference.c, any build), and oneDNN (dnnl.c, float with
- * USE_DNNL). */
+/* conv.h -- the three passes of a convolution on plain arrays, in three implementations behind
+ * conv_run: im2col and gemm (conv_reference.c, any build), oneDNN (dnnl.c, float with USE_DNNL), and
+ * minimal filtering (conv_winograd.c, any build, 3 x 3 of stride 1). */
 #ifndef STATNET_CONV_H
 #define STATNET_CONV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "statnet/real.h"
@@ -41,10 +42,32 @@ static inline int64_t conv_pieces(const conv_shape *s) {
 sr_status conv_reference(int threads, conv_pass pass, const conv_shape *s, const conv_arrays *a,
                          sr_failure *why);
 
-/* What oneDNN prepared, by pass and shape, and memory that its calls share. One caller at a
- * time. NULL when out of memory; free with conv_plans_free. */
+/* Memory that calls share; grows to the largest of them. */
+typedef struct conv_memory {
+    void *start;
+    size_t bytes;
+} conv_memory;
+
+/* At least `bytes`, contents undefined; NULL when out of memory. */
+void *conv_memory_of(conv_memory *m, size_t bytes, sr_failure *why);
+
+/* What calls share. One caller at a time. NULL when out of memory; free with conv_free. */
+typedef struct conv_state conv_state;
+conv_state *conv_create(sr_failure *why);
+void conv_free(void *state);
+
+/* A pass by the code that is right for it. direct: not by minimal filtering. */
+sr_status conv_run(conv_state *c, bool direct, int threads, conv_pass pass, const conv_shape *s,
+                   const conv_arrays *a, sr_failure *why);
+
+/* F(4 x 4, 3 x 3): 3 x 3 taps, stride and padding 1, channels that are multiples of 16. */
+bool conv_winograd_fits(const conv_shape *s);
+sr_status conv_winograd(conv_memory *memory, int threads, conv_pass pass, const conv_shape *s,
+                        const conv_arrays *a, sr_failure *why);
+
+/* What oneDNN prepared, by pass and shape; `memory` outlives it. */
 typedef struct conv_plans conv_plans;
-conv_plans *conv_plans_create(sr_failure *why);
+conv_plans *conv_plans_create(conv_memory *memory, sr_failure *why);
 void conv_plans_free(void *plans);
 
 /* *done false (and SR_OK): oneDNN has no fast code for this shape, call conv_reference. That

@@ -14,8 +14,8 @@
  * dw: every piece writes its own sum, the sums are added up in the order of the pieces, still in
  * the library's blocks, then reordered.
  *
- * Everything a call needs besides its arrays lives in a conv_plans: primitives by shape, and one
- * buffer that grows to the largest call.
+ * Everything a call needs besides its arrays lives in a conv_plans: primitives by shape, and memory
+ * that is shared with other code.
  */
 #ifdef USE_DNNL
 #include <dnnl.h>
@@ -50,8 +50,7 @@ struct conv_plans {
     dnnl_engine_t engine;
     dnnl_stream_t stream; /* of reorders; pieces have a stream per thread */
     plan *first;
-    char *memory;
-    size_t bytes;
+    conv_memory *memory;
 };
 
 static void plan_free(plan *p) {
@@ -69,12 +68,12 @@ void conv_plans_free(void *plans) {
     }
     if (c->stream) dnnl_stream_destroy(c->stream);
     if (c->engine) dnnl_engine_destroy(c->engine);
-    free(c->memory);
     free(c);
 }
 
-conv_plans *conv_plans_create(sr_failure *why) {
+conv_plans *conv_plans_create(conv_memory *memory, sr_failure *why) {
     conv_plans *c = calloc(1, sizeof *c);
+    if (c) c->memory = memory;
     if (c && dnnl_engine_create(&c->engine, dnnl_cpu, 0) == dnnl_success &&
         dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags) == dnnl_success)
         return c;
@@ -206,7 +205,7 @@ static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, c
 
 /* -- one call ---------------------------------------------------------------------------------- */
 
-/* `pieces` pieces of one plan. The pointers below `pieces` are parts of the conv_plans' memory. */
+/* `pieces` pieces of one plan. The pointers below `pieces` are parts of the shared memory. */
 typedef struct job {
     conv_plans *c;
     const plan *p;
@@ -248,15 +247,9 @@ static size_t job_layout(job *j, char *memory) {
 
 static sr_status job_memory(job *j, sr_failure *why) {
     static char none;
-    size_t need = job_layout(j, &none);
-    if (need > j->c->bytes) {
-        free(j->c->memory);
-        j->c->bytes = 0;
-        j->c->memory = aligned_alloc(64, aligned(need));
-        if (!j->c->memory) return sr_fail(why, SR_MEMORY, "out of memory for a convolution");
-        j->c->bytes = need;
-    }
-    job_layout(j, j->c->memory);
+    char *memory = conv_memory_of(j->c->memory, job_layout(j, &none), why);
+    if (!memory) return SR_MEMORY;
+    job_layout(j, memory);
     return SR_OK;
 }
 

@@ -5,7 +5,7 @@
  *   dx[n,p,q,c]  = sum over the (i,a), (j,b) with i s + a - pad = p, j s + b - pad = q, and over o,
  *                  of dy[n,i,j,o] w[o,a,b,c]
  *   dw[o,a,b,c] += sum over n,i,j of dy[n,i,j,o] x[n, i s + a - pad, j s + b - pad, c]
- * Kept for backward: stride and padding. The sums themselves: dnnl.c, conv_reference.c.
+ * Kept for backward: stride and padding. The sums themselves: conv.c.
  */
 #include "statnet/conv.h"
 #include "statnet/gemm.h"
@@ -23,26 +23,13 @@ static conv_shape shape_of(const tensor *x, const tensor *w, window k) {
     return s;
 }
 
-static sr_status run_dnnl(tape *t, conv_pass pass, const conv_shape *s, const conv_arrays *a,
-                          bool *done) {
-#ifdef USE_DNNL
+static sr_status run(tape *t, conv_pass pass, const conv_shape *s, conv_arrays a) {
     if (!t->conv_cache) {
-        t->conv_cache = conv_plans_create(&t->failure);
-        t->conv_cache_free = conv_plans_free;
+        t->conv_cache = conv_create(&t->failure);
+        t->conv_cache_free = conv_free;
     }
     if (!t->conv_cache) return t->failure.status;
-    return conv_dnnl(t->conv_cache, t->threads, pass, s, a, done, &t->failure);
-#else
-    (void)t, (void)pass, (void)s, (void)a, (void)done;
-    return SR_OK;
-#endif
-}
-
-static sr_status run(tape *t, conv_pass pass, const conv_shape *s, conv_arrays a) {
-    bool done = false;
-    sr_status status = run_dnnl(t, pass, s, &a, &done);
-    if (status == SR_OK && !done) status = conv_reference(t->threads, pass, s, &a, &t->failure);
-    return status;
+    return conv_run(t->conv_cache, t->conv_direct, t->threads, pass, s, &a, &t->failure);
 }
 
 static void conv2d_backward(tape *t, const tape_node *node) {
