@@ -24,6 +24,7 @@ typedef struct model_options {
                    [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
     bool count_padding;          /* transformer: control, padded rows take part in normalizations */
     char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
+    char conv[MODEL_TEXT];       /* images: "winograd" (or ""), "direct": how op_conv2d sums */
     bool conv_norms;             /* mnist_cnn: norms behind the convolutions too */
     /* transformer; 0 or NaN: what the preset says */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;

@@ -175,6 +175,8 @@ tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t
 /* x [N, H, W, Ci], w [Co, kh, kw, Ci] -> [N, Ho, Wo, Co], zero padding `pad` on each side,
  * Ho = (H + 2 pad - kh)/stride + 1. No bias. */
 tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad);
+/* The same, its sums taken as they are written: never by minimal filtering (conv_winograd.c). */
+tensor *op_conv2d_direct(tape *t, tensor *x, tensor *w, int stride, int pad);
 
 /* Option-A shortcut (docs/models.md 1.1): every stride-th row and column from index 0, channels
  * zero padded to `channels`, half in front and half behind. stride 1 and equal channels: returns x.

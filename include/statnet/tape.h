@@ -83,7 +83,6 @@ struct tape {
      * (when set), so that the tape need not know what it is. */
     void *conv_cache;
     void (*conv_cache_free)(void *cache);
-    bool conv_direct; /* set by the owner: op_conv2d sums as it is written, without minimal filtering */
 };
 
 /* NULL and *why on failure. threads >= 1. */

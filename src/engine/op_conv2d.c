@@ -5,7 +5,7 @@
  *   dx[n,p,q,c]  = sum over the (i,a), (j,b) with i s + a - pad = p, j s + b - pad = q, and over o,
  *                  of dy[n,i,j,o] w[o,a,b,c]
  *   dw[o,a,b,c] += sum over n,i,j of dy[n,i,j,o] x[n, i s + a - pad, j s + b - pad, c]
- * Kept for backward: stride and padding. The sums themselves: conv.c.
+ * Kept for backward: stride, padding and how the sums may be taken. The sums themselves: conv.c.
  */
 #include "statnet/conv.h"
 #include "statnet/gemm.h"
@@ -13,6 +13,7 @@
 
 typedef struct window {
     int stride, pad;
+    bool direct;
 } window;
 
 static conv_shape shape_of(const tensor *x, const tensor *w, window k) {
@@ -23,24 +24,27 @@ static conv_shape shape_of(const tensor *x, const tensor *w, window k) {
     return s;
 }
 
-static sr_status run(tape *t, conv_pass pass, const conv_shape *s, conv_arrays a) {
+static sr_status run(tape *t, conv_pass pass, const conv_shape *s, bool direct, conv_arrays a) {
     if (!t->conv_cache) {
         t->conv_cache = conv_create(&t->failure);
         t->conv_cache_free = conv_free;
     }
     if (!t->conv_cache) return t->failure.status;
-    return conv_run(t->conv_cache, t->conv_direct, t->threads, pass, s, &a, &t->failure);
+    return conv_run(t->conv_cache, direct, t->threads, pass, s, &a, &t->failure);
 }
 
 static void conv2d_backward(tape *t, const tape_node *node) {
     tensor *x = node->in[0], *w = node->in[1];
     real *dy = node->out->grad;
-    conv_shape s = shape_of(x, w, *(const window *)node->kept);
+    const window *k = node->kept;
+    conv_shape s = shape_of(x, w, *k);
     bool add;
     real *dx = tape_grad(t, x, &add);
-    if (dx && run(t, CONV_BACKWARD_DATA, &s, (conv_arrays){dx, w->value, dy, add}) != SR_OK) return;
+    conv_arrays data = {dx, w->value, dy, add};
+    if (dx && run(t, CONV_BACKWARD_DATA, &s, k->direct, data) != SR_OK) return;
     real *dw = tape_grad(t, w, &add);
-    if (dw) run(t, CONV_BACKWARD_WEIGHTS, &s, (conv_arrays){x->value, dw, dy, add});
+    conv_arrays weights = {x->value, dw, dy, add};
+    if (dw) run(t, CONV_BACKWARD_WEIGHTS, &s, k->direct, weights);
 }
 
 static bool fits(const tensor *x, const tensor *w, int stride, int pad) {
@@ -48,21 +52,30 @@ static bool fits(const tensor *x, const tensor *w, int stride, int pad) {
            x->dim[1] + 2 * pad >= w->dim[1] && x->dim[2] + 2 * pad >= w->dim[2];
 }
 
-tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad) {
+static tensor *convolve(tape *t, tensor *x, tensor *w, window k) {
     if (!x || !w) return NULL;
-    if (!fits(x, w, stride, pad))
+    if (!fits(x, w, k.stride, k.pad))
         return tape_fail(t, SR_USAGE,
                          "conv2d: input [%lld, %lld, %lld, %lld], weight [%lld, %lld, %lld, %lld], "
                          "stride %d, padding %d",
                          (long long)x->dim[0], (long long)x->dim[1], (long long)x->dim[2],
                          (long long)x->dim[3], (long long)w->dim[0], (long long)w->dim[1],
-                         (long long)w->dim[2], (long long)w->dim[3], stride, pad);
+                         (long long)w->dim[2], (long long)w->dim[3], k.stride, k.pad);
     window *kept = tape_alloc(t, sizeof *kept);
     if (!kept) return NULL;
-    *kept = (window){stride, pad};
-    conv_shape s = shape_of(x, w, *kept);
+    *kept = k;
+    conv_shape s = shape_of(x, w, k);
     tensor *y = tape_tensor(t, 4, (int64_t[]){s.images, s.out_height, s.out_width, s.out});
-    if (!y || run(t, CONV_FORWARD, &s, (conv_arrays){x->value, w->value, y->value, false}) != SR_OK)
-        return NULL;
+    if (!y) return NULL;
+    conv_arrays a = {x->value, w->value, y->value, false};
+    if (run(t, CONV_FORWARD, &s, k.direct, a) != SR_OK) return NULL;
     return tape_push(t, "conv2d", conv2d_backward, y, (tensor *[]){x, w, NULL}, kept);
+}
+
+tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad) {
+    return convolve(t, x, w, (window){stride, pad, false});
+}
+
+tensor *op_conv2d_direct(tape *t, tensor *x, tensor *w, int stride, int pad) {
+    return convolve(t, x, w, (window){stride, pad, true});
 }

@@ -2,7 +2,8 @@
  *
  * c [m x n], n a multiple of TILE_LANES; b [k x n] with row stride ldb; a is read as
  * a[i * step_m + p * step_k], so that a transposed a costs nothing. c and b are walked in tiles of
- * TILE_ROWS x 2 vectors; each element of c is one sum over p in rising order. At the 32 x 32 x 32
+ * TILE_ROWS x 2 vectors; each element of c is one sum over p in rising order, added to c as a whole:
+ * a long sum cut into products loses less than one that goes on. At the 32 x 32 x 32
  * of a small attention head this takes 0.3 us where a library takes 0.5 to 0.9, and at
  * 300 x 300 x 128 as long.
  *
@@ -45,11 +46,6 @@ __attribute__((always_inline)) static inline void
 tile_block(const int rows, const int wide, int64_t k, tile_left a, const real *restrict b,
            int64_t ldb, bool add, real *restrict c, int64_t ldc) {
     tile_vector sum[TILE_ROWS][TILE_WIDE] = {0};
-#pragma GCC unroll 8
-    for (int i = 0; add && i < rows; i++)
-#pragma GCC unroll 2
-        for (int w = 0; w < wide; w++)
-            memcpy(&sum[i][w], c + i * ldc + w * TILE_VECTOR, sizeof(tile_vector));
     for (int64_t p = 0; p < k; p++) {
         tile_vector right[TILE_WIDE];
 #pragma GCC unroll 2
@@ -62,6 +58,14 @@ tile_block(const int rows, const int wide, int64_t k, tile_left a, const real *r
             for (int w = 0; w < wide; w++) sum[i][w] += left * right[w];
         }
     }
+#pragma GCC unroll 8
+    for (int i = 0; add && i < rows; i++)
+#pragma GCC unroll 2
+        for (int w = 0; w < wide; w++) {
+            tile_vector before;
+            memcpy(&before, c + i * ldc + w * TILE_VECTOR, sizeof before);
+            sum[i][w] += before;
+        }
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2

@@ -24,10 +24,10 @@
 enum { WINO_OUT = 4, WINO_IN = 6, WINO_TAPS = 3, WINO_POINTS = WINO_IN * WINO_IN };
 
 #define WINO_INLINE __attribute__((always_inline)) static inline
-#define WINO_P ((real)0.625)
-#define WINO_Q ((real)1.5)
-#define WINO_PP (WINO_P * WINO_P)
-#define WINO_QQ (WINO_Q * WINO_Q)
+#define WINO_P      ((real)0.625)
+#define WINO_Q      ((real)1.5)
+#define WINO_PP     (WINO_P * WINO_P)
+#define WINO_QQ     (WINO_Q * WINO_Q)
 
 typedef tile_vector wino;
 /* One dimension of a transform. */
@@ -70,8 +70,10 @@ WINO_INLINE void wino_output_gradient(const wino *y, wino *w) {
 
 /* G g: 3 -> 6 */
 WINO_INLINE void wino_taps(const wino *g, wino *u) {
-    const wino even_p = WINO_SCALE_P * (g[0] + WINO_PP * g[2]), odd_p = WINO_SCALE_P * WINO_P * g[1];
-    const wino even_q = WINO_SCALE_Q * (g[0] + WINO_QQ * g[2]), odd_q = WINO_SCALE_Q * WINO_Q * g[1];
+    const wino even_p = WINO_SCALE_P * (g[0] + WINO_PP * g[2]),
+               odd_p = WINO_SCALE_P * WINO_P * g[1];
+    const wino even_q = WINO_SCALE_Q * (g[0] + WINO_QQ * g[2]),
+               odd_q = WINO_SCALE_Q * WINO_Q * g[1];
     u[0] = WINO_SCALE_0 * g[0];
     u[1] = even_p + odd_p, u[2] = even_p - odd_p;
     u[3] = even_q + odd_q, u[4] = even_q - odd_q;
@@ -94,6 +96,11 @@ typedef struct wino_grid {
     real *first;
     int64_t row, step;
 } wino_grid;
+
+/* Tiles that cover so many rows or columns. */
+static inline int64_t wino_tiles(int64_t size) {
+    return (size + WINO_OUT - 1) / WINO_OUT;
+}
 
 /* 36 points, `step` apart. */
 WINO_INLINE wino_grid wino_points(real *first, int64_t step) {

@@ -16,6 +16,7 @@ conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *no
     char name[2 * PARAM_NAME];
     snprintf(name, sizeof name, "%s.weight", conv);
     conv_norm c = {.stride = stride, .pad = kernel / 2};
+    c.direct = !strcmp(b->options->conv, "direct");
     c.w = conv_init(&b->m->params, name, in, out, kernel,
                     layer_conv_init(in, kernel, !strcmp(b->options->init, "pytorch")));
     c.norm = model_add_site(b->m, b->options, norm, "conv", out, b->options->norm, b->why);
@@ -54,7 +55,8 @@ norm_rows *image_rows(image_pass *p, const tensor *y) {
 
 tensor *conv_norm_apply(const conv_norm *c, image_pass *p, tensor *x) {
     tape *t = p->pass->tape;
-    tensor *y = op_conv2d(t, x, norm_weight(c->norm, t, c->w), c->stride, c->pad);
+    tensor *w = norm_weight(c->norm, t, c->w);
+    tensor *y = (c->direct ? op_conv2d_direct : op_conv2d)(t, x, w, c->stride, c->pad);
     const norm_rows *rows = y ? image_rows(p, y) : NULL;
     return rows ? norm_apply(c->norm, t, y, rows) : NULL;
 }

@@ -36,7 +36,7 @@ const model_row model_resnet18 = {
                "quarter of its filters",
     .task = TASK_IMAGES,
     .presets = "resnet18|mini",
-    .options = "init",
+    .options = "init conv",
     .build = resnet18_build,
     .forward = residual_net_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */

@@ -32,7 +32,7 @@ const model_row model_resnet20 = {
                "44, 56, 110: deeper ones",
     .task = TASK_IMAGES,
     .presets = "",
-    .options = "init layers",
+    .options = "init layers conv",
     .build = resnet20_build,
     .forward = residual_net_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */

@@ -152,6 +152,7 @@ typedef struct conv_norm {
     tensor *w;
     norm_site *norm;
     int stride, pad;
+    bool direct; /* not by minimal filtering */
 } conv_norm;
 
 typedef struct basic_block {

@@ -3,92 +3,20 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "conv_trial.h"
 #include "reals.h"
-#include "statnet/conv.h"
 #include "statnet/gemm.h"
 #include "statnet/gradcheck.h"
 #include "statnet/ops.h"
 
 static const bool is_float = sizeof(real) == 4;
 
-static conv_shape shape(int64_t images, int64_t height, int64_t width, int64_t in, int64_t out,
-                        int64_t kernel, int64_t stride, int64_t pad) {
-    return (conv_shape){images,
-                        height,
-                        width,
-                        in,
-                        out,
-                        kernel,
-                        kernel,
-                        stride,
-                        pad,
-                        (height + 2 * pad - kernel) / stride + 1,
-                        (width + 2 * pad - kernel) / stride + 1};
-}
-
-static int64_t x_count(const conv_shape *s) {
-    return s->images * s->height * s->width * s->in;
-}
-static int64_t w_count(const conv_shape *s) {
-    return s->out * s->kernel_h * s->kernel_w * s->in;
-}
-static int64_t y_count(const conv_shape *s) {
-    return s->images * s->out_height * s->out_width * s->out;
-}
-
-/* Inputs and what the three passes should give. */
-typedef struct trial {
-    conv_shape s;
-    real *x, *w, *dy;
-    double *y, *dx, *dw;
-} trial;
-
-static double *zeros(int64_t count) {
-    double *x = calloc(count > 0 ? (size_t)count : 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
-/* The contribution of one output number. */
-static void trial_output(trial *t, int64_t n, int64_t i, int64_t j, int64_t o) {
-    const conv_shape *s = &t->s;
-    int64_t at = ((n * s->out_height + i) * s->out_width + j) * s->out + o;
-    for (int64_t a = 0; a < s->kernel_h; a++)
-        for (int64_t b = 0; b < s->kernel_w; b++) {
-            int64_t p = i * s->stride + a - s->pad, q = j * s->stride + b - s->pad;
-            if (p < 0 || p >= s->height || q < 0 || q >= s->width) continue;
-            int64_t x = ((n * s->height + p) * s->width + q) * s->in;
-            int64_t w = ((o * s->kernel_h + a) * s->kernel_w + b) * s->in;
-            for (int64_t c = 0; c < s->in; c++) {
-                t->y[at] += (double)t->x[x + c] * (double)t->w[w + c];
-                t->dx[x + c] += (double)t->dy[at] * (double)t->w[w + c];
-                t->dw[w + c] += (double)t->dy[at] * (double)t->x[x + c];
-            }
-        }
-}
-
-static trial trial_create(conv_shape s) {
-    trial t = {.s = s};
-    t.x = reals_random(x_count(&s), 1), t.w = reals_random(w_count(&s), 2);
-    t.dy = reals_random(y_count(&s), 3);
-    t.y = zeros(y_count(&s)), t.dx = zeros(x_count(&s)), t.dw = zeros(w_count(&s));
-    for (int64_t n = 0; n < s.images; n++)
-        for (int64_t i = 0; i < s.out_height; i++)
-            for (int64_t j = 0; j < s.out_width; j++)
-                for (int64_t o = 0; o < s.out; o++) trial_output(&t, n, i, j, o);
-    return t;
-}
-
-static void trial_free(trial *t) {
-    free(t->x), free(t->w), free(t->dy), free(t->y), free(t->dx), free(t->dw);
-}
-
 /* Inputs as tensors of a tape. */
 typedef struct layer {
     tensor *x, *w, *y;
 } layer;
 
-static layer layer_create(tape *t, const trial *from) {
+static layer layer_create(tape *t, const conv_trial *from) {
     const conv_shape *s = &from->s;
     layer l = {0};
     l.x = tape_wrap(t, 4, (int64_t[]){s->images, s->height, s->width, s->in}, from->x);
@@ -98,7 +26,7 @@ static layer layer_create(tape *t, const trial *from) {
     return l;
 }
 
-static void layer_run(tape *t, layer *l, const trial *from) {
+static void layer_run(tape *t, layer *l, const conv_trial *from) {
     l->y = op_conv2d(t, l->x, l->w, (int)from->s.stride, (int)from->s.pad);
     reals_backward(t, l->y, from->dy);
     t->last = NULL; /* the nodes have had their turn */
@@ -106,7 +34,7 @@ static void layer_run(tape *t, layer *l, const trial *from) {
 
 static void check_scaled(const char *name, const real *got, const double *want, int64_t count,
                          double times) {
-    double *scaled = zeros(count), largest = 0;
+    double *scaled = conv_trial_zeros(count), largest = 0;
     for (int64_t i = 0; i < count; i++) {
         scaled[i] = times * want[i];
         double size = scaled[i] < 0 ? -scaled[i] : scaled[i];
@@ -116,13 +44,13 @@ static void check_scaled(const char *name, const real *got, const double *want, 
     free(scaled);
 }
 
-static void check_layer(const layer *l, const trial *t, double times) {
+static void check_layer(const layer *l, const conv_trial *t, double times) {
     check_scaled("y", l->y->value, t->y, l->y->count, 1);
     check_scaled("dx", l->x->grad, t->dx, l->x->count, times);
     check_scaled("dw", l->w->grad, t->dw, l->w->count, times);
 }
 
-static void check_op(const trial *from, int threads) {
+static void check_op(const conv_trial *from, int threads) {
     tape *t = reals_tape(threads);
     layer l = layer_create(t, from);
     layer_run(t, &l, from);
@@ -132,21 +60,21 @@ static void check_op(const trial *from, int threads) {
     tape_free(t);
 }
 
-static void check_reference(const trial *from, int threads) {
+static void check_reference(const conv_trial *from, int threads) {
     const conv_shape *s = &from->s;
     sr_failure why = {0};
-    real *got = malloc((size_t)(x_count(s) + w_count(s) + y_count(s)) * sizeof *got);
+    real *got = malloc((size_t)(conv_trial_x(s) + conv_trial_w(s) + conv_trial_y(s)) * sizeof *got);
     assert_non_null(got);
-    real *dx = got, *dw = dx + x_count(s), *y = dw + w_count(s);
+    real *dx = got, *dw = dx + conv_trial_x(s), *y = dw + conv_trial_w(s);
     conv_arrays forward = {from->x, from->w, y, false}, data = {dx, from->w, from->dy, false};
     conv_arrays weights = {from->x, dw, from->dy, false};
     check_ok(conv_reference(threads, CONV_FORWARD, s, &forward, &why), &why);
     for (int times = 1; times <= 2; times++) {
         check_ok(conv_reference(threads, CONV_BACKWARD_DATA, s, &data, &why), &why);
         check_ok(conv_reference(threads, CONV_BACKWARD_WEIGHTS, s, &weights, &why), &why);
-        check_scaled("im2col y", y, from->y, y_count(s), 1);
-        check_scaled("im2col dx", dx, from->dx, x_count(s), times);
-        check_scaled("im2col dw", dw, from->dw, w_count(s), times);
+        check_scaled("im2col y", y, from->y, conv_trial_y(s), 1);
+        check_scaled("im2col dx", dx, from->dx, conv_trial_x(s), times);
+        check_scaled("im2col dw", dw, from->dw, conv_trial_w(s), times);
         data.add = weights.add = true;
     }
     free(got);
@@ -156,28 +84,29 @@ static void check_reference(const trial *from, int threads) {
 static void values_and_gradients(void **state) {
     (void)state;
     const conv_shape shapes[] = {
-        shape(19, 32, 32, 3, 16, 3, 1, 1), shape(16, 16, 16, 16, 16, 3, 1, 1),
-        shape(9, 16, 16, 16, 32, 3, 2, 1), shape(13, 8, 8, 32, 64, 3, 2, 1),
-        shape(40, 8, 8, 64, 64, 3, 1, 1),  shape(1, 5, 6, 3, 4, 3, 1, 1),
-        shape(2, 5, 7, 3, 4, 3, 2, 1),     shape(8, 9, 9, 1, 3, 5, 1, 0),
-        shape(17, 8, 8, 4, 6, 1, 2, 0),    shape(3, 6, 6, 20, 17, 3, 1, 1),
-        shape(10, 28, 28, 1, 32, 5, 1, 2), shape(1, 1, 1, 1, 1, 1, 1, 0),
-        shape(11, 7, 6, 5, 33, 4, 3, 2),
+        conv_trial_shape(19, 32, 32, 3, 16, 3, 1, 1), conv_trial_shape(16, 16, 16, 16, 16, 3, 1, 1),
+        conv_trial_shape(9, 16, 16, 16, 32, 3, 2, 1), conv_trial_shape(13, 8, 8, 32, 64, 3, 2, 1),
+        conv_trial_shape(40, 8, 8, 64, 64, 3, 1, 1),  conv_trial_shape(1, 5, 6, 3, 4, 3, 1, 1),
+        conv_trial_shape(2, 5, 7, 3, 4, 3, 2, 1),     conv_trial_shape(8, 9, 9, 1, 3, 5, 1, 0),
+        conv_trial_shape(17, 8, 8, 4, 6, 1, 2, 0),    conv_trial_shape(3, 6, 6, 20, 17, 3, 1, 1),
+        conv_trial_shape(10, 28, 28, 1, 32, 5, 1, 2), conv_trial_shape(1, 1, 1, 1, 1, 1, 1, 0),
+        conv_trial_shape(11, 7, 6, 5, 33, 4, 3, 2),
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        trial t = trial_create(shapes[i]);
+        conv_trial t = conv_trial_create(shapes[i]);
         check_op(&t, 2);
         check_reference(&t, 2);
-        trial_free(&t);
+        conv_trial_free(&t);
     }
 }
 
 static void same_bytes_for_any_threads(void **state) {
     (void)state;
-    const conv_shape shapes[] = {shape(77, 16, 16, 16, 32, 3, 2, 1),
-                                 shape(80, 8, 8, 64, 64, 3, 1, 1), shape(21, 9, 9, 3, 5, 3, 1, 1)};
+    const conv_shape shapes[] = {conv_trial_shape(77, 16, 16, 16, 32, 3, 2, 1),
+                                 conv_trial_shape(80, 8, 8, 64, 64, 3, 1, 1),
+                                 conv_trial_shape(21, 9, 9, 3, 5, 3, 1, 1)};
     for (int i = 0; i < 3; i++) {
-        trial from = trial_create(shapes[i]);
+        conv_trial from = conv_trial_create(shapes[i]);
         tape *t[4];
         layer l[4];
         for (int k = 0; k < 4; k++) {
@@ -190,7 +119,7 @@ static void same_bytes_for_any_threads(void **state) {
             reals_check_bytes("dw", l[k].w->grad, l[0].w->grad, l[0].w->count);
         }
         for (int k = 0; k < 4; k++) tape_free(t[k]);
-        trial_free(&from);
+        conv_trial_free(&from);
     }
 }
 
@@ -206,7 +135,8 @@ static tensor *build_conv(tape *t, tensor *const *in, void *context) {
 
 static void central_differences(void **state) {
     (void)state;
-    conv_shape shapes[] = {shape(2, 5, 4, 3, 2, 3, 1, 1), shape(9, 5, 6, 2, 3, 3, 2, 1)};
+    conv_shape shapes[] = {conv_trial_shape(2, 5, 4, 3, 2, 3, 1, 1),
+                           conv_trial_shape(9, 5, 6, 2, 3, 3, 2, 1)};
     for (int i = 0; i < 2; i++) {
         conv_shape *s = &shapes[i];
         tensor *in[2] = {

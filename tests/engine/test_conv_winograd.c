@@ -1,0 +1,223 @@
+/* conv_winograd.c against loops in double: its rounding beside that of direct sums, at the shapes of
+ * the models; shapes that tiles do not divide, adding, same bytes for any number of threads; which
+ * shapes it takes; that direct convolutions do without it. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "conv_trial.h"
+#include "reals.h"
+#include "statnet/gemm.h"
+#include "statnet/ops.h"
+
+static const double epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
+static const char *const names[] = {"y", "dx", "dw"};
+
+/* What a pass wrote, and what it should have. */
+typedef struct passed {
+    real *got;
+    const double *want;
+    int64_t count;
+} passed;
+
+static passed run_pass(conv_state *state, bool direct, int threads, conv_pass pass,
+                       const conv_trial *t, bool add) {
+    const conv_shape *s = &t->s;
+    const int64_t counts[] = {conv_trial_y(s), conv_trial_x(s), conv_trial_w(s)};
+    const double *const wants[] = {t->y, t->dx, t->dw};
+    passed p = {NULL, wants[pass], counts[pass]};
+    p.got = malloc((size_t)p.count * sizeof *p.got);
+    assert_non_null(p.got);
+    for (int64_t i = 0; i < p.count; i++) p.got[i] = add ? (real)(i % 7) : (real)NAN;
+    conv_arrays a = {t->x, t->w, t->dy, add};
+    if (pass == CONV_FORWARD) a.y = p.got;
+    if (pass == CONV_BACKWARD_DATA) a.x = p.got;
+    if (pass == CONV_BACKWARD_WEIGHTS) a.w = p.got;
+    sr_failure why = {0};
+    check_ok(conv_run(state, direct, threads, pass, s, &a, &why), &why);
+    return p;
+}
+
+static conv_state *open_state(void) {
+    sr_failure why = {0};
+    conv_state *state = conv_create(&why);
+    assert_non_null(state);
+    return state;
+}
+
+/* Root of the mean square of the error over that of the values. */
+static double relative_error(const passed *p) {
+    double error = 0, size = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        double wrong = (double)p->got[i] - p->want[i];
+        error += wrong * wrong, size += p->want[i] * p->want[i];
+    }
+    return sqrt(error / size);
+}
+
+/* y and dx: at most three times what direct sums lose; dw, whose sums are over the images and in parts:
+ * at most eight times the epsilon of the type. */
+static void rounding(void **unused) {
+    (void)unused;
+    const conv_shape shapes[] = {
+        conv_trial_shape(16, 32, 32, 16, 16, 3, 1, 1),
+        conv_trial_shape(16, 16, 16, 32, 32, 3, 1, 1), conv_trial_shape(32, 8, 8, 64, 64, 3, 1, 1),
+        conv_trial_shape(2, 4, 4, 256, 256, 3, 1, 1), conv_trial_shape(9, 7, 11, 48, 16, 3, 1, 1)};
+    conv_state *state = open_state();
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        conv_trial t = conv_trial_create(shapes[i]);
+        for (int pass = 0; pass < 3; pass++) {
+            passed ours = run_pass(state, false, 2, (conv_pass)pass, &t, false);
+            passed direct = run_pass(state, true, 2, (conv_pass)pass, &t, false);
+            double error = relative_error(&ours), other = relative_error(&direct);
+            print_message("%2d x %2d, %3d -> %3d %-2s %.1f epsilon, direct %.1f\n", (int)t.s.height,
+                          (int)t.s.width, (int)t.s.in, (int)t.s.out, names[pass], error / epsilon,
+                          other / epsilon);
+            assert_true(error < (pass == CONV_BACKWARD_WEIGHTS ? 8 * epsilon : 3 * other));
+            free(ours.got), free(direct.got);
+        }
+        conv_trial_free(&t);
+    }
+    conv_free(state);
+}
+
+/* Strips wider than a block, last strips and tiles that reach out, several pieces. */
+static const int64_t odd[][5] = {{1, 4, 139, 16, 16}, {3, 7, 6, 16, 32}, {17, 3, 3, 32, 16},
+                                 {9, 13, 4, 48, 16},  {1, 3, 4, 16, 80}, {11, 8, 15, 16, 16}};
+enum { ODD = sizeof odd / sizeof odd[0] };
+
+static conv_trial odd_trial(int i) {
+    const int64_t *n = odd[i];
+    conv_shape s = conv_trial_shape(n[0], n[1], n[2], n[3], n[4], 3, 1, 1);
+    assert_true(conv_winograd_fits(&s));
+    return conv_trial_create(s);
+}
+
+static void check_added(const char *name, const passed *p, bool add) {
+    double *want = conv_trial_zeros(p->count), largest = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        want[i] = p->want[i] + (add ? (double)(i % 7) : 0);
+        largest = fmax(largest, fabs(p->want[i]));
+    }
+    reals_check(name, p->got, want, p->count, 0, 25 * epsilon * fmax(largest, 7));
+    free(want);
+}
+
+static void odd_shapes_and_adding(void **unused) {
+    (void)unused;
+    conv_state *state = open_state();
+    for (int i = 0; i < ODD; i++) {
+        conv_trial t = odd_trial(i);
+        for (int pass = 0; pass < 3; pass++)
+            for (int add = 0; add < 2; add++) {
+                passed p = run_pass(state, false, 2, (conv_pass)pass, &t, add);
+                check_added(names[pass], &p, add);
+                free(p.got);
+            }
+        conv_trial_free(&t);
+    }
+    conv_free(state);
+}
+
+static void same_bytes_for_any_threads(void **unused) {
+    (void)unused;
+    conv_state *state = open_state();
+    for (int i = 0; i < ODD; i++) {
+        conv_trial t = odd_trial(i);
+        for (int pass = 0; pass < 3; pass++) {
+            passed one = run_pass(state, false, 1, (conv_pass)pass, &t, false);
+            for (int threads = 2; threads <= 5; threads++) {
+                passed more = run_pass(state, false, threads, (conv_pass)pass, &t, false);
+                reals_check_bytes(names[pass], more.got, one.got, one.count);
+                free(more.got);
+            }
+            free(one.got);
+        }
+        conv_trial_free(&t);
+    }
+    conv_free(state);
+}
+
+static void shapes_that_it_takes(void **unused) {
+    (void)unused;
+    const struct {
+        int64_t height, width, in, out, kernel, stride, pad;
+        bool fits;
+    } rows[] = {
+        {32, 32, 16, 16, 3, 1, 1, true},  {4, 4, 512, 512, 3, 1, 1, true},
+        {7, 7, 64, 64, 3, 1, 1, true},    {5, 5, 64, 64, 3, 1, 1, false},
+        {2, 2, 64, 64, 3, 1, 1, false},   {1, 1, 16, 16, 3, 1, 1, false},
+        {32, 32, 3, 16, 3, 1, 1, false},  {32, 32, 16, 24, 3, 1, 1, false},
+        {32, 32, 16, 32, 3, 2, 1, false}, {32, 32, 16, 16, 5, 1, 2, false},
+        {32, 32, 16, 16, 3, 1, 0, false}, {32, 32, 16, 16, 1, 1, 0, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        conv_shape s = conv_trial_shape(1, rows[i].height, rows[i].width, rows[i].in, rows[i].out,
+                                        rows[i].kernel, rows[i].stride, rows[i].pad);
+        assert_int_equal(conv_winograd_fits(&s), rows[i].fits);
+    }
+}
+
+/* y, dx and dw of an op. */
+static void run_op(tape *t, const conv_trial *from, bool direct, tensor *of[3]) {
+    const conv_shape *s = &from->s;
+    tensor *x = tape_wrap(t, 4, (int64_t[]){s->images, s->height, s->width, s->in}, from->x);
+    tensor *w = tape_wrap(t, 4, (int64_t[]){s->out, 3, 3, s->in}, from->w);
+    assert_true(x && w);
+    x->wants_grad = w->wants_grad = true;
+    tensor *y = (direct ? op_conv2d_direct : op_conv2d)(t, x, w, 1, 1);
+    reals_backward(t, y, from->dy);
+    of[0] = y, of[1] = x, of[2] = w;
+}
+
+/* The op's passes are those of conv_run, the direct op's the direct ones: byte for byte, and these
+ * bytes differ. */
+static void ops_of_both_kinds(void **unused) {
+    (void)unused;
+    conv_state *state = open_state();
+    conv_trial t = odd_trial(1);
+    for (int direct = 0; direct < 2; direct++) {
+        tape *of = reals_tape(2);
+        tensor *found[3];
+        run_op(of, &t, direct, found);
+        for (int pass = 0; pass < 3; pass++) {
+            const real *got = pass == CONV_FORWARD ? found[0]->value : found[pass]->grad;
+            passed same = run_pass(state, direct, 2, (conv_pass)pass, &t, false);
+            passed other = run_pass(state, !direct, 2, (conv_pass)pass, &t, false);
+            reals_check_bytes(names[pass], got, same.got, same.count);
+            assert_memory_not_equal(got, other.got, (size_t)same.count * sizeof *got);
+            free(same.got), free(other.got);
+        }
+        tape_free(of);
+    }
+    conv_trial_free(&t);
+    conv_free(state);
+}
+
+static void memory_that_is_not_there(void **unused) {
+    (void)unused;
+    sr_failure why = {0};
+    conv_memory m = {0};
+    void *small = conv_memory_of(&m, 100, &why);
+    assert_non_null(small);
+    assert_ptr_equal(conv_memory_of(&m, 90, &why), small);
+    assert_null(conv_memory_of(&m, SIZE_MAX / 4, &why));
+    check_failure(&why, SR_MEMORY, "out of memory for a convolution");
+    assert_non_null(conv_memory_of(&m, 100, &why));
+    free(m.start);
+}
+
+int main(void) {
+    gemm_setup(2);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounding),
+        cmocka_unit_test(odd_shapes_and_adding),
+        cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(shapes_that_it_takes),
+        cmocka_unit_test(ops_of_both_kinds),
+        cmocka_unit_test(memory_that_is_not_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
