@@ -60,8 +60,10 @@ void conv_free(void *state);
 sr_status conv_run(conv_state *c, bool direct, int threads, conv_pass pass, const conv_shape *s,
                    const conv_arrays *a, sr_failure *why);
 
-/* F(4 x 4, 3 x 3): 3 x 3 taps, stride and padding 1, channels that are multiples of 16. */
+/* F(4 x 4, 3 x 3). fits: 3 x 3 taps, stride and padding 1, channels that are multiples of 16 (double:
+ * of 8). pays: and it is faster than direct sums. */
 bool conv_winograd_fits(const conv_shape *s);
+bool conv_winograd_pays(const conv_shape *s);
 sr_status conv_winograd(conv_memory *memory, int threads, conv_pass pass, const conv_shape *s,
                         const conv_arrays *a, sr_failure *why);
 

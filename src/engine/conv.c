@@ -1,6 +1,6 @@
 /* conv.c -- which code runs a convolution: the one place that decides.
  *
- * Minimal filtering where it fits and is measured faster (conv_uses_winograd), else oneDNN where it
+ * Minimal filtering where it is measured faster (conv_winograd_pays), else oneDNN where it
  * is built in and has fast code, else im2col. The choice depends on pass, shape and build alone.
  */
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static sr_status run_dnnl(conv_state *c, int threads, conv_pass pass, const conv
 
 sr_status conv_run(conv_state *c, bool direct, int threads, conv_pass pass, const conv_shape *s,
                    const conv_arrays *a, sr_failure *why) {
-    if (!direct && conv_winograd_fits(s))
+    if (!direct && conv_winograd_pays(s))
         return conv_winograd(&c->memory, threads, pass, s, a, why);
     bool done = false;
     sr_status status = run_dnnl(c, threads, pass, s, a, &done, why);

@@ -256,19 +256,23 @@ static void run_weights(const work *k, int64_t pieces) {
 
 /* -- a call ------------------------------------------------------------------------------------ */
 
-/* Measured against oneDNN with AVX-512, milliseconds of a pass of 128 images on one thread, direct and
- * here (forward; dx takes as long; dw):
+bool conv_winograd_fits(const conv_shape *s) {
+    return s->kernel_h == 3 && s->kernel_w == 3 && s->stride == 1 && s->pad == 1 &&
+           s->in % TILE_LANES == 0 && s->out % TILE_LANES == 0;
+}
+
+/* Milliseconds of oneDNN's direct code and of this, forward (dx takes as long) and dw, for 128 images on
+ * one thread with AVX-512:
  *   32 x 32, 16 channels    5.7  4.4    5.2  3.7       32 x 32,  64 channels    170  60    185  59
  *   16 x 16, 32             5.1  2.3    5.2  2.4       16 x 16, 128             161  52    175  62
  *    8 x  8, 64             4.5  1.8    4.9  2.1        8 x  8, 256             148  66    173  80
  *    7 x  7, 64             3.4  1.8    3.7  2.1        4 x  4, 512             170  90    274 192
  *    5 x  5, 64             1.6  1.7    1.9  2.0        2 x  2,  64             0.26 0.44  0.42 0.77
- * so where the image is more than half of the tiles that cover it. */
-bool conv_winograd_fits(const conv_shape *s) {
+ * so where the image is more than half of the tiles that cover it. With AVX2 and FMA it takes a tenth
+ * longer; vectors of 16 bytes take twice as long and more, while oneDNN goes by the CPU. */
+bool conv_winograd_pays(const conv_shape *s) {
     int64_t covered = wino_tiles(s->height) * wino_tiles(s->width) * WINO_OUT * WINO_OUT;
-    return s->kernel_h == 3 && s->kernel_w == 3 && s->stride == 1 && s->pad == 1 &&
-           s->in % TILE_LANES == 0 && s->out % TILE_LANES == 0 &&
-           2 * s->height * s->width > covered;
+    return conv_winograd_fits(s) && TILE_VECTOR_BYTES > 16 && 2 * s->height * s->width > covered;
 }
 
 /* A cache has few lines for numbers that are powers of two apart: points are not. */
