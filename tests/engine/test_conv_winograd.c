@@ -70,10 +70,11 @@ static double relative_error(const passed *p) {
     return sqrt(error / size);
 }
 
-/* y and dx: at most three times what direct sums lose; dw, whose sums are over the images and in parts:
- * at most eight times the epsilon of the type. */
+/* Of floats: in double the loops themselves round as much. At most 16 epsilon and three times what direct
+ * sums lose in y and dx; 8 epsilon in dw, whose sums are over the images and in parts. */
 static void rounding(void **unused) {
     (void)unused;
+    if (sizeof(real) != sizeof(float)) skip();
     const conv_shape shapes[] = {
         conv_trial_shape(16, 32, 32, 16, 16, 3, 1, 1),
         conv_trial_shape(16, 16, 16, 32, 32, 3, 1, 1), conv_trial_shape(32, 8, 8, 64, 64, 3, 1, 1),
@@ -88,7 +89,8 @@ static void rounding(void **unused) {
             print_message("%2d x %2d, %3d -> %3d %-2s %.1f epsilon, direct %.1f\n", (int)t.s.height,
                           (int)t.s.width, (int)t.s.in, (int)t.s.out, names[pass], error / epsilon,
                           other / epsilon);
-            assert_true(error < (pass == CONV_BACKWARD_WEIGHTS ? 8 * epsilon : 3 * other));
+            assert_true(error < (pass == CONV_BACKWARD_WEIGHTS ? 8 : 16) * epsilon);
+            assert_true(pass == CONV_BACKWARD_WEIGHTS || error < 3 * other);
             free(ours.got), free(direct.got);
         }
         conv_trial_free(&t);
