@@ -12,19 +12,6 @@ struct conv_state {
     conv_plans *plans; /* NULL until oneDNN is wanted */
 };
 
-void *conv_memory_of(conv_memory *m, size_t bytes, sr_failure *why) {
-    if (bytes <= m->bytes) return m->start;
-    free(m->start);
-    m->bytes = 0;
-    bytes = (bytes + 63) / 64 * 64;
-    m->start = aligned_alloc(64, bytes);
-    if (m->start)
-        m->bytes = bytes;
-    else
-        sr_fail(why, SR_MEMORY, "out of memory for a convolution");
-    return m->start;
-}
-
 conv_state *conv_create(sr_failure *why) {
     conv_state *c = calloc(1, sizeof *c);
     if (!c) sr_fail(why, SR_MEMORY, "out of memory for convolutions");

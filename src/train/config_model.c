@@ -128,10 +128,11 @@ static const option rows[] = {
     CHOICE(MODEL, "activation", model.activation, "", "relu|cube|tanh",
            "mlp_parser: behind the norm of the hidden layer; empty: the preset's",
            .use = &of_model),
-    CHOICE(MODEL, "conv", model.conv, "winograd", "winograd|direct",
-           "3 x 3 convolutions of stride 1: by minimal filtering where it is faster, or as they are "
-           "written",
-           .use = &of_model),
+    CHOICE(
+        MODEL, "conv", model.conv, "winograd", "winograd|direct",
+        "3 x 3 convolutions of stride 1: by minimal filtering where it is faster, or as they are "
+        "written",
+        .use = &of_model),
     FLAG(MODEL, "conv-norms", model.conv_norms, "no",
          "mnist_cnn: normalizations behind its convolutions too", .use = &of_model),
 

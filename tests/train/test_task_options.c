@@ -111,6 +111,10 @@ static void images(void **state) {
     assert_string_equal(d->idx_train_labels, "b");
     assert_string_equal(d->idx_test_images, "c");
     assert_string_equal(d->idx_test_labels, "d");
+    parse((const char *const[]){"--model=resnet20", "--conv=direct", NULL});
+    assert_string_equal(c.model.conv, "direct");
+    parse((const char *const[]){"--model=resnet20", NULL});
+    assert_string_equal(c.model.conv, "winograd");
     parse((const char *const[]){"--model=mnist_cnn", NULL});
     assert_false(c.model.conv_norms || d->idx_transpose);
     assert_int_equal(d->valid_images, -1);
