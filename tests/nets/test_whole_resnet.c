@@ -30,11 +30,12 @@ static const net nets[] = {
      "stage4.0.shortcut.weight"},
 };
 
-static model *create(const net *n) {
+static model *create(const net *n, const char *conv) {
     model_options o = {
         .norm = "none", .norm_eps = NAN, .norm_alpha = NAN, .init = "pytorch", .seed = 3};
     strcpy(o.name, n->name);
     strcpy(o.preset, n->preset);
+    strcpy(o.conv, conv);
     data_shape shape = {.task = TASK_IMAGES,
                         .height = SIDE,
                         .width = SIDE,
@@ -214,7 +215,7 @@ static void check_gradient(const net *of, model *m, const batch *b, tensor *w, i
 static void check_net(const net *of, double smoothing, smoothing_form form) {
     const task_options o = {.label_smoothing = smoothing, .smoothing = form};
     const batch b = make_batch();
-    model *m = create(of);
+    model *m = create(of, "");
     tensor *last = weight(m, "classify.weight");
     for (int64_t k = 0; k < last->count; k++) last->value[k] *= 50; /* logits that differ */
     task_sums got = computed(m, &o, &b), want = defined(of, m, &b, smoothing, form);
@@ -239,7 +240,34 @@ static void against_the_definition(void **state) {
     }
 }
 
+/* The first layer's gradient, through every other one. */
+static void stem_gradient(const net *of, const char *conv, real *to) {
+    const task_options o = {0};
+    const batch b = make_batch();
+    model *m = create(of, conv);
+    computed(m, &o, &b);
+    const tensor *stem = weight(m, "stem.weight");
+    assert_int_equal(stem->count, 16 * 9 * CHANNELS);
+    memcpy(to, stem->grad, (size_t)stem->count * sizeof *to);
+    model_free(m);
+}
+
+/* Other sums, where the build has vectors for both kinds. */
+static void direct_or_by_minimal_filtering(void **state) {
+    (void)state;
+    static real by_default[16 * 9 * CHANNELS], winograd[16 * 9 * CHANNELS],
+        direct[16 * 9 * CHANNELS];
+    stem_gradient(&nets[0], "", by_default);
+    stem_gradient(&nets[0], "winograd", winograd);
+    stem_gradient(&nets[0], "direct", direct);
+    assert_memory_equal(by_default, winograd, sizeof winograd);
+#ifdef __AVX__
+    assert_memory_not_equal(winograd, direct, sizeof direct);
+#endif
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_the_definition)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_the_definition),
+                                       cmocka_unit_test(direct_or_by_minimal_filtering)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
