@@ -1,6 +1,6 @@
 #: title Transformers without Normalization: output of a normalization against its input, entry by entry (Zhu et al. 2025, fig. 2)
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_ln_pairs
+#: samples pairs_ln
 #: size 6.75 2.3
 #: controls x y
 #: site first,middle,last

@@ -7,7 +7,7 @@ shift
 here=sample_runs
 data=${STATREC_SHARED:-../shared}/data
 if [ $# -eq 0 ]; then
-    for conf in "$here"/cv_*.conf "$here"/nlp_*.conf "$here"/shares_*.conf; do
+    for conf in "$here"/cv_*.conf "$here"/nlp_*.conf "$here"/shares_*.conf "$here"/pairs_*.conf; do
         name=${conf##*/}
         set -- "$@" "${name%.conf}"
     done

@@ -184,7 +184,7 @@ class BesideH5py(unittest.TestCase):
     def test_pairs(self):
         import h5py
         import numpy
-        path = os.path.join(SAMPLES, "nlp_ln_pairs.h5")
+        path = os.path.join(SAMPLES, "pairs_ln.h5")
         with h5py.File(path) as file:
             told = {name: file["final"][name][()] for name in file["final"]}
         with statrec.open(path) as run:
