@@ -74,6 +74,9 @@ const char *sr_run_damage(const sr_runfile *f, int i);
 /* Those of them by which nothing is lost: what was read from its second copy, a second copy that is damaged
  * itself. */
 const char *sr_run_mended(const sr_runfile *f, int i);
+/* True of a finished file that ends with sums of its values, against which they are held when they are read.
+ * A run that was never closed, one into which other programs wrote, and the first files of version 1 have none. */
+bool sr_run_has_sums(const sr_runfile *f);
 void sr_run_close(sr_runfile *f);
 const sr_run_info *sr_run_get_info(const sr_runfile *f);
 const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site); /* NULL past the end */

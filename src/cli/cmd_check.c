@@ -12,7 +12,8 @@ static int print_help(void) {
         "Reads every value of each file and checks that all datasets are there with their types\n"
         "and shapes, that steps increase and those of vectors and spectra are among them, that\n"
         "singular values descend, that rows and counts agree, and that the run ended as\n"
-        "complete. Of a checkpoint every value is held against its checksum. Prints one line per\n"
+        "complete. Every value is held against the sums that a finished file ends with (one\n"
+        "without them is told so), in a checkpoint against its checksum. Prints one line per\n"
         "file, or one for each fault.\n"
         "\n"
         "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");
@@ -36,6 +37,15 @@ static int check_checkpoint(const tool *t, const char *path) {
     return TOOL_DONE;
 }
 
+/* Without sums an altered value goes unnoticed, and whoever relies on the word is told. */
+static const char *complete(const char *path) {
+    sr_failure unused = {0};
+    sr_runfile *run = sr_run_open(path, &unused);
+    const bool summed = run && sr_run_has_sums(run);
+    sr_run_close(run);
+    return summed ? ": complete" : ": complete, but without sums of its values";
+}
+
 /* "FILE: complete" on standard output, or what is wrong on standard error. */
 static int check_file(const tool *t, const char *path) {
     sr_failure why = {0};
@@ -46,7 +56,7 @@ static int check_file(const tool *t, const char *path) {
         return TOOL_FAILED;
     }
     tsv_escape(stdout, path);
-    puts(": complete");
+    puts(complete(path));
     return TOOL_DONE;
 }
 

@@ -68,6 +68,10 @@ sr_status reader_tell_end(sr_runfile *f, sr_failure *why) {
     return status;
 }
 
+bool sr_run_has_sums(const sr_runfile *f) {
+    return f->end->kind == END_SEAL && !f->end->damaged;
+}
+
 void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
                       void *context) {
     bool gaps;
