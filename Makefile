@@ -6,12 +6,14 @@
 VERSION := 0.1.0
 MODE    ?= release
 MPI     ?= 0
-BUILD   ?= build/$(MODE)
+# What is built runs here; what is installed, on any x86-64-v2.
+PORTABLE = $(and $(filter install,$(MAKECMDGOALS)),$(filter release,$(MODE)),$(filter x86_64%,$(shell $(CC) -dumpmachine)))
+ARCH    ?= $(if $(PORTABLE),levels,native)
+BUILD   ?= build/$(MODE)$(if $(filter levels,$(ARCH)),-levels)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
 CC      ?= gcc
-ARCH    ?= native
 JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 DNNL    ?= 1
 V       ?= 0
@@ -73,7 +75,10 @@ WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
 CPPFLAGS += -Iinclude -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
-ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(ARCH) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
+# ARCH=levels: programs and libraries for the first of these, libraries for the others too.
+LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
+HIGHER   := $(wordlist 2,9,$(LEVELS))
+ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
 LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lunistring -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
@@ -104,7 +109,7 @@ FUZZERS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_data.c
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/*.c)))
 
 # Manual and completion come from programs that run; those of other modes say the same.
-all: $(PROGRAMS) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
+all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
 .PHONY: all
 
 # -- libraries and programs --------------------------------------------------------------------
@@ -147,6 +152,26 @@ $(call lib_of,$(1)): $(call objs,$(call srcs_of,$(1)))
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
 
+# With ARCH=levels the programs' libraries are shared ones in a directory that only they look into, beside
+# the same for higher levels: the loader takes the best that the processor knows (ld.so(8), glibc-hwcaps).
+SHARED_DIR := $(BUILD)/lib/statrec
+shareds_of  = $(foreach l,$(1),$(SHARED_DIR)/libstatnet-$(l).so)
+define shared_rule
+$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1))))
+	@mkdir -p $$(@D)
+	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $$^ $(LIBS) -o $$@
+endef
+$(foreach l,$(LAYERS),$(eval $(call shared_rule,$(l))))
+shareds: $(call shareds_of,$(LAYERS))
+level-%: FORCE
+	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* shareds
+.PHONY: shareds
+
+# What a program of a layer is linked with. RPATH, not RUNPATH: it holds for what the libraries need, too.
+program_libs = $(if $(LEVELS),$(call shareds_of,$(CLOSURE_$(1))),$(libs_of))
+SHARED_PATH  = $(if $(LEVELS),-Wl$(comma)--disable-new-dtags -Wl$(comma)-rpath$(comma)'$$ORIGIN/../lib/statrec')
+comma       := ,
+
 # libstatrec for other people's loops: the record layer and the few base files under it. ABI is the
 # number of its binary interface, SO_FILE the file that the links of an installed tree lead to.
 ABI          := 1
@@ -166,9 +191,9 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='sr_*' $(@:.a=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
-LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call program_libs,cli)
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -178,11 +203,11 @@ $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(call libs_of,plot)
+$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(call program_libs,plot)
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call libs_of,table)
+$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call program_libs,table)
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -381,9 +406,13 @@ completion: $(BUILD)/completions/statrec ## build the completion for bash from t
 .PHONY: completion
 
 SHARE    = $(DESTDIR)$(PREFIX)/share
+PRIVATE  = $(DESTDIR)$(PREFIX)/lib/statrec
 install: all man completion ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	rm -rf $(PRIVATE)
+	$(if $(LEVELS),install -d $(PRIVATE) $(addprefix $(PRIVATE)/glibc-hwcaps/,$(HIGHER)))
+	$(if $(LEVELS),for i in . $(addprefix glibc-hwcaps/,$(HIGHER)); do install -m 755 $(SHARED_DIR)/$$i/*.so $(PRIVATE)/$$i || exit; done)
 	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(LIBDIR)/$(SO_FILE)
 	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libstatrec.so
@@ -398,20 +427,20 @@ install: all man completion ## copy programs, libraries, headers, manual, comple
 	for i in 1 3 5; do install -m 644 $(BUILD)/man/man$$i/*.$$i $(SHARE)/man/man$$i || exit; done
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@HDF5@|$(HDF5)|' \
 	  src/record/statrec.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/statrec.pc
-	@echo 'built for $(if $(filter native,$(ARCH)),processors like that of this machine alone (ARCH=native; other machines: ARCH=x86-64-v2),ARCH=$(ARCH)); before linking with libstatrec.so, ldconfig or an rpath: docs/install.md'
+	@echo 'built for $(or $(if $(LEVELS),any $(firstword $(LEVELS)) with more for $(HIGHER)),$(if $(filter native,$(ARCH)),processors like that of this machine alone (ARCH=native)),ARCH=$(ARCH)); before linking with libstatrec.so, ldconfig or an rpath: docs/install.md'
 uninstall: ## remove what install copied
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libstatrec.so $(SONAME) $(SONAME).* libstatrec.a pkgconfig/statrec.pc)
 	rm -f $(addprefix $(SHARE)/man/man1/,statrec.1 statrec-*.1 statplot.1 stat-analyses.1 $(addsuffix .1,$(ANALYSES)))
 	rm -f $(addprefix $(SHARE)/bash-completion/completions/,statrec statplot $(ANALYSES))
 	rm -f $(SHARE)/man/man3/libstatrec.3 $(SHARE)/man/man3/sr_*.3 $(SHARE)/man/man5/statrec-file.5
-	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec
+	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec $(PRIVATE)
 clean: ## remove build/ and demo/
 	rm -rf build demo
 .PHONY: install uninstall clean
 
 help: ## print this list
-	@printf 'usage: make [MODE=release|debug|asan|double|coverage|fuzz] [MPI=1] [ARCH=native] [DNNL=0] [V=1] TARGET\n\n'
+	@printf 'usage: make [MODE=release|debug|asan|double|coverage|fuzz] [MPI=1] [ARCH=native|levels|x86-64-v2...] [DNNL=0] [V=1] TARGET\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/' | expand -t 18
 .PHONY: help FORCE
 FORCE:
