@@ -6,14 +6,14 @@
 VERSION := 0.1.0
 MODE    ?= release
 MPI     ?= 0
-# What is built runs here; what is installed, on any x86-64-v2.
-PORTABLE = $(and $(filter install,$(MAKECMDGOALS)),$(filter release,$(MODE)),$(filter x86_64%,$(shell $(CC) -dumpmachine)))
-ARCH    ?= $(if $(PORTABLE),levels,native)
-BUILD   ?= build/$(MODE)$(if $(filter levels,$(ARCH)),-levels)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
 CC      ?= gcc
+# What is built runs here; what is installed, on any x86-64-v2.
+PORTABLE := $(and $(filter install,$(MAKECMDGOALS)),$(filter release,$(MODE)),$(filter x86_64%,$(shell $(CC) -dumpmachine)))
+ARCH    ?= $(if $(PORTABLE),levels,native)
+BUILD   ?= build/$(MODE)$(if $(filter levels,$(ARCH)),-levels)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 DNNL    ?= 1
 V       ?= 0

@@ -1,9 +1,10 @@
 #!/bin/sh
 # usage: install.sh BUILDDIR
-# Installs what was built in BUILDDIR into a directory of its own and looks at the tree as a user would: the
+# Installs the MODE of BUILDDIR into a directory of its own and looks at the tree as a user would: the
 # libraries export sr_* and nothing else, each header compiles alone in C and C++, the examples build
 # through pkg-config with both libraries and run, the programs read what they recorded, every program
-# has a page and a completion, and uninstalling leaves nothing. One line when all is well; otherwise a line per fault.
+# has a page and a completion, every instruction level has its libraries, and uninstalling leaves nothing. One line when
+# all is well; otherwise a line per fault.
 [ $# -eq 1 ] || { echo "usage: install.sh BUILDDIR" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 build=$1
@@ -134,6 +135,14 @@ check_pages() {
     done
 }
 
+# What make install makes for any processor has libraries for several.
+check_levels() {
+    if [ -d "$prefix/lib/statrec" ]; then check "instruction levels" sh "$top/tests/levels.sh" "$prefix"
+    elif [ "$mode" = release ] && [ "$(uname -m)" = x86_64 ] && [ -z "$ARCH" ]; then fault "no libraries in lib/statrec"
+    else skip "instruction levels: this build has one"
+    fi
+}
+
 check_uninstall() {
     check "make uninstall fails" make_there uninstall
     left=$(cd "$work/root" && find . ! -type d)
@@ -144,6 +153,7 @@ check_libraries
 check_headers
 check_examples
 check_pages
+check_levels
 check_uninstall
 [ $bad -eq 0 ] || exit 1
 echo "install: $looked looks at the installed tree found no fault"

@@ -1,0 +1,120 @@
+#!/bin/sh
+# usage: levels.sh PREFIX
+# Looks at the instruction levels of a tree that make install made: every level has the same libraries, what all
+# processors share has no instruction above x86-64-v2, and each level above has some of its own; the loader takes
+# all libraries of the best level that this processor has, and of each lower one where the processor seems to have
+# no more; and a training run comes to the same loss with each, but for rounding. One line when all is well;
+# otherwise a line per fault.
+[ $# -eq 1 ] || { echo "usage: levels.sh PREFIX" >&2; exit 2; }
+top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
+prefix=$(cd "$1" && pwd -P) || exit 1
+statrec=$prefix/bin/statrec private=$prefix/lib/statrec
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+bad=0 runs=0
+export LC_ALL=C
+unset LD_LIBRARY_PATH GLIBC_TUNABLES
+
+fault() {
+    echo "levels: $*"
+    bad=$((bad + 1))
+}
+
+# place LEVEL: where its libraries are.
+place() {
+    case $1 in
+    x86-64-v2) echo "$private" ;;
+    *) echo "$private/glibc-hwcaps/$1" ;;
+    esac
+}
+
+# uses PATTERN FILE: whether it has instructions like that.
+uses() {
+    objdump -d --no-show-raw-insn "$2" | grep -E "$1" >"$work/found"
+    [ -s "$work/found" ]
+}
+
+# shellcheck disable=SC1091
+. "$top/tests/cli/small.sh"
+
+# -- what is in the files
+
+# registers of AVX, any instruction in its encoding, and those of BMI, LZCNT and MOVBE
+above_v2='%[yz]mm|	v[a-z0-9]+ .*%xmm|	(andn|bextr|bls[a-z]+|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|tzcnt|movbe)[lq]? '
+above_v3='%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
+
+none_above() {
+    pattern=$1 level=$2
+    shift 2
+    for file in "$@"; do
+        uses "$pattern" "$file" && fault "$(basename "$file") is above $level:$(sed 1q "$work/found")"
+    done
+}
+
+check_files() {
+    for level in x86-64-v3 x86-64-v4; do
+        [ "$(cd "$private" && ls -- *.so)" = "$(cd "$(place $level)" && ls -- *.so)" ] || fault "$level has other libraries"
+    done
+    none_above "$above_v2" x86-64-v2 "$prefix"/bin/* "$private"/*.so "$prefix"/lib/libstatrec.so "$prefix"/lib/libstatrec.a
+    none_above "$above_v3" x86-64-v3 "$(place x86-64-v3)"/*.so
+    for layer in engine norm; do
+        uses '%ymm' "$(place x86-64-v3)/libstatnet-$layer.so" || fault "$layer of x86-64-v3 has nothing of it"
+        uses '%zmm' "$(place x86-64-v4)/libstatnet-$layer.so" || fault "$layer of x86-64-v4 has nothing of it"
+    done
+}
+
+# -- what is taken and what comes of it
+
+# taken PLACE COMMAND...: the list of libraries that COMMAND prints must have ours from PLACE, all of them.
+taken() {
+    from=$1
+    shift
+    "$@" | sed -n 's|.*libstatnet-[a-z]*\.so => \(.*\) (0x.*|\1|p' | while read -r path; do
+        (cd "$(dirname "$path")" && pwd -P)
+    done >"$work/taken"
+    [ -s "$work/taken" ] || fault "the program has no libraries of ours"
+    grep -vxF "$from" "$work/taken" >"$work/others" && fault "taken from $(sed 1q "$work/others"), not $from"
+}
+
+# loss COMMAND...: the last training loss of a small run.
+loss() {
+    # shellcheck disable=SC2086,SC2154 # a list of words, of small.sh
+    "$@" train $small --max-steps 4 -o "$work/run.h5" >"$work/out" 2>&1 || { sed 3q "$work/out" >&2; echo none; return; }
+    grep '^[0-9]' "$work/out" | tail -n 1 | cut -f 3
+    rm -f "$work/run.h5"
+}
+
+# without LEVEL: what hides that level's instructions from the loader. It holds for programs that start themselves again.
+without() {
+    case $1 in
+    x86-64-v2) echo glibc.cpu.hwcaps=-AVX512F,-AVX2 ;;
+    x86-64-v3) echo glibc.cpu.hwcaps=-AVX512F ;;
+    *) echo glibc.cpu.hwcaps= ;;
+    esac
+}
+
+check_level() {
+    level=$1
+    tunables=GLIBC_TUNABLES=$(without "$level")
+    taken "$(place "$level")" env "$tunables" "$loader" --list "$statrec"
+    got=$(loss env "$tunables" "$statrec")
+    echo "$got $want" | awk '{ d = $1 - $2; exit !($1 > 0 && d * d <= 1e-8 * $2 * $2) }' ||
+        fault "$level comes to a loss of $got, the best level to $want"
+    runs=$((runs + 1))
+}
+
+check_runs() {
+    loader=$(readelf -l "$statrec" | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+    has=$("$loader" --help | sed -n 's/^ *\(x86-64-v[234]\) (supported.*/\1/p' | sort)
+    taken "$(place "$(echo "$has" | tail -n 1)")" "$loader" --list "$statrec"
+    want=$(loss "$statrec")
+    for level in $has; do check_level "$level"; done
+    [ $runs -gt 0 ] || fault "no level of this processor was run"
+}
+
+check_files
+check_runs
+[ $bad -eq 0 ] || exit 1
+echo "levels: the best of $runs is taken, each runs and keeps to its instructions"
