@@ -19,14 +19,14 @@
 #include "statrec/record.h"
 
 enum { STEPS = 19, EVERY = 2, EVALS = 4, RECORDS = 5, ROWS = 31, COLUMNS = 29, TEXT = 1024 };
-enum { PASSES = 6, FLUSHES = 3 };
+enum { PASSES = 6, FLUSHES = 2, PAIRS = 13 };
 static const int widths[] = {5, 7, 11};
 static const struct {
     hsize_t extent;
     const char *letter;
 } extents[] = {
-    {3, "S"},     {5 + 7 + 11, "W"}, {STEPS, "T"},  {STEPS / EVERY, "V"},        {FLUSHES, "R"},
-    {EVALS, "E"}, {RECORDS, "M"},    {PASSES, "P"}, {COLUMNS, "min(rows, cols)"}};
+    {3, "S"},     {5 + 7 + 11, "W"}, {STEPS, "T"},  {STEPS / EVERY, "V"},         {FLUSHES, "R"},
+    {EVALS, "E"}, {RECORDS, "M"},    {PASSES, "P"}, {COLUMNS, "min(rows, cols)"}, {PAIRS, "K"}};
 
 #define SITE(name, ...)   "/sites/" #name,
 #define STEP(name, ...)   "/steps/" #name,
@@ -86,7 +86,7 @@ static sr_status record(const char *path, sr_failure *why) {
     const sr_finish finish = {.size = sizeof(sr_finish), .status = "complete"};
     int site[3];
     char name[16];
-    options.spectra = options.final = true;
+    options.spectra = options.final = true, options.pairs = PAIRS;
     options.ranks = "all of 2";
     options.vectors_every = EVERY, options.planned_steps = STEPS;
     sr_recorder *r = sr_create(path, &options, why);
@@ -135,7 +135,7 @@ static void type_name(hid_t type, char *text) {
     }
 }
 
-/* Extent 0 is a scalar. A number without a letter is printed as it is, and file_page.awk refuses it. */
+/* Extent 0 is a scalar. A number without a letter, or with two, is printed so that file_page.awk refuses it. */
 static void shape_name(hid_t space, char *text) {
     hsize_t dims[H5S_MAX_RANK];
     const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
@@ -144,7 +144,7 @@ static void shape_name(hid_t space, char *text) {
     for (int i = 0; i < rank; i++) {
         const char *letter = NULL;
         for (size_t k = 0; k < sizeof extents / sizeof *extents; k++)
-            if (extents[k].extent == dims[i]) letter = extents[k].letter;
+            if (extents[k].extent == dims[i]) letter = letter ? "two?" : extents[k].letter;
         used += (size_t)snprintf(text + used, TEXT - used, "%s", i ? ", " : "[");
         if (letter)
             used += (size_t)snprintf(text + used, TEXT - used, "%s", letter);
