@@ -171,8 +171,9 @@ sr_status recorder_copy_pairs(sr_recorder *r, const sr_runfile *f, bool passed,
                               copy_losses *losses) {
     pairs p;
     if (!r->options.pairs || r->options.pairs != f->info.pairs) return recorder_check(r);
-    if (!make(&p, f->info.pairs)) sr_fail(&r->failure, SR_MEMORY, "%s: pairs of a site", f->path);
-    for (int64_t i = 0; i < f->info.sites && recorder_check(r) == SR_OK; i++)
+    const bool made = make(&p, f->info.pairs);
+    if (!made) sr_fail(&r->failure, SR_MEMORY, "%s: pairs of a site", f->path);
+    for (int64_t i = 0; i < f->info.sites && made && recorder_check(r) == SR_OK; i++)
         copy_site(r, f, i, passed, &p, losses);
     drop(&p);
     return recorder_check(r);
