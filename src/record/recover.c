@@ -180,7 +180,7 @@ static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_r
     if (losses->count)
         snprintf(more, sizeof more, ", %d damaged dataset%s", losses->count,
                  losses->count > 1 ? "s" : "");
-    snprintf(reason, sizeof reason, "recovered from %.180s: %lld steps lost%s", f->path,
+    snprintf(reason, sizeof reason, "recovered from %.150s: %lld steps lost%s", f->path,
              (long long)count->lost_steps, more);
     return sr_close(r, &SR_INIT(sr_finish, .status = "interrupted", .reason = reason), why);
 }
