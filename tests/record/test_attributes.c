@@ -1,11 +1,13 @@
 /* test_attributes.c -- the index of many attributes: nodes as HDF5 writes them are let through, of one entry that
  * is said to be shared none is; a file with one is refused and does not crash. */
+#define _GNU_SOURCE /* memmem */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/record/h5_attributes.h"
+#include "../../src/record/h5_heaps.h"
 #include "../../src/record/h5_sum.h"
 #include "../check.h"
 #include "damage.h"
@@ -92,7 +94,26 @@ static void other_bytes(void **state) {
     assert_true(h5_attributes_are_own(none, NODE));
 }
 
+/* Their heap: as HDF5 made it, and with a first or a largest block that nobody has. */
+static void heaps(void **state) {
+    (void)state;
+    static const int at[] = {112, 120};
+    size_t size;
+    make(temporary(), FEW);
+    char *bytes = damage_load(temporary(), &size), *heap = memmem(bytes, size, "FRHP", 4);
+    assert_true(heap && h5_heap_is_small(heap, 146));
+    assert_true(heap[112 + 1] == 4 && heap[120 + 2] == 1); /* 1,024 bytes, 64 KiB */
+    for (int i = 0; i < 2; i++) {
+        heap[at[i] + 3] = 2;
+        assert_false(h5_heap_is_small(heap, 146));
+        assert_true(h5_heap_is_small(heap, 100));
+        heap[at[i] + 3] = 0;
+    }
+    free(bytes);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nodes), cmocka_unit_test(other_bytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nodes), cmocka_unit_test(heaps),
+                                       cmocka_unit_test(other_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
