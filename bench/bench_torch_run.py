@@ -26,7 +26,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from bench_torch_translate import EOS, PAD, UNK, Translator, lines_of, translate
+from bench_torch_translate import PAD, Translator, read_text, translate
 
 
 class Padded(Transformer):
@@ -145,9 +145,7 @@ def main():
     torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     torch.manual_seed(1)
-    words = ["<s>", "<pad>", "</s>", "<unk>"] + [line.split()[0] for line in lines_of(given.dictionary)]
-    number = {word: i for i, word in enumerate(words)}
-    source = [[number.get(w, UNK) for w in line.split()] + [EOS] for line in lines_of(given.text)]
+    words, source = read_text(given.dictionary, given.text)
     run = Run(given, len(words))
     if given.serve:
         print("ready", flush=True)

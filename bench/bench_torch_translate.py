@@ -176,6 +176,13 @@ def lines_of(path):
         return text.read().splitlines()
 
 
+def read_text(dictionary, text):
+    """Words by number, and the numbers of each line's words, </s> behind them."""
+    words = ["<s>", "<pad>", "</s>", "<unk>"] + [line.split()[0] for line in lines_of(dictionary)]
+    number = {word: i for i, word in enumerate(words)}
+    return words, [[number.get(w, UNK) for w in line.split()] + [EOS] for line in lines_of(text)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -191,9 +198,7 @@ def main():
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
-    words = ["<s>", "<pad>", "</s>", "<unk>"] + [line.split()[0] for line in lines_of(given.dictionary)]
-    number = {word: i for i, word in enumerate(words)}
-    source = [[number.get(w, UNK) for w in line.split()] + [EOS] for line in lines_of(given.text)]
+    words, source = read_text(given.dictionary, given.text)
     weights = {name: torch.from_numpy(a).float() for name, a in np.load(given.weights).items()}
     model = Translator(weights, given.heads)
     with torch.inference_mode():

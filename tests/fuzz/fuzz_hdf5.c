@@ -1,5 +1,4 @@
-/* fuzz_hdf5.c -- see fuzz_hdf5.h. Checksums are Jenkins' lookup3 ("hashlittle"), as the HDF5 File Format
- * Specification 3.0 has them behind every block that begins with a signature. */
+/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that begins with a signature ends in a sum of its bytes (h5_sum.c). */
 #include "fuzz_hdf5.h"
 
 #include <math.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "../../src/record/h5_sum.h"
 #include "statnet/train.h"
 #include "statrec/record.h"
 
@@ -25,42 +25,6 @@ struct fuzz_image {
 };
 
 /* -- checksums */
-
-static uint32_t turn(uint32_t x, int bits) {
-    return x << bits | x >> (32 - bits);
-}
-
-static void mix(uint32_t s[3]) {
-    static const int bits[6] = {4, 6, 8, 16, 19, 4};
-    for (int i = 0; i < 6; i++) {
-        uint32_t *a = &s[i % 3], *b = &s[(i + 1) % 3], *c = &s[(i + 2) % 3];
-        *a -= *c;
-        *a ^= turn(*c, bits[i]);
-        *c += *b;
-    }
-}
-
-static void mix_last(uint32_t s[3]) {
-    static const int bits[7] = {14, 11, 25, 16, 4, 14, 24};
-    for (int i = 0; i < 7; i++) {
-        uint32_t *to = &s[(i + 2) % 3];
-        const uint32_t from = s[(i + 1) % 3];
-        *to = (*to ^ from) - turn(from, bits[i]);
-    }
-}
-
-static uint32_t checksum(const uint8_t *byte, size_t size) {
-    uint32_t s[3];
-    s[0] = s[1] = s[2] = 0xdeadbeef + (uint32_t)size;
-    if (size == 0) return s[2];
-    for (; size > 12; size -= 12, byte += 12) {
-        for (int i = 0; i < 12; i++) s[i / 4] += (uint32_t)byte[i] << 8 * (i % 4);
-        mix(s);
-    }
-    for (size_t i = 0; i < size; i++) s[i / 4] += (uint32_t)byte[i] << 8 * (i % 4);
-    mix_last(s);
-    return s[2];
-}
 
 static uint32_t stored(const uint8_t *byte) {
     return (uint32_t)byte[0] | (uint32_t)byte[1] << 8 | (uint32_t)byte[2] << 16 |
@@ -81,7 +45,7 @@ static bool is_signature(const uint8_t *b) {
 /* How long a block is its parent says; here it is where the checksum fits. */
 static size_t block_size(const fuzz_image *m, size_t at) {
     for (size_t size = 8; size < LONGEST && at + size + 4 <= m->size; size++)
-        if (checksum(m->byte + at, size) == stored(m->byte + at + size)) return size;
+        if (h5_sum(m->byte + at, size) == stored(m->byte + at + size)) return size;
     return 0;
 }
 
@@ -122,7 +86,7 @@ static size_t place_of(const fuzz_image *m, const uint8_t *change) {
 static void repair(const fuzz_image *m, uint8_t *byte) {
     for (int i = 0; i < m->blocks; i++) {
         const block *b = &m->block[i];
-        const uint32_t sum = checksum(byte + b->at, b->size);
+        const uint32_t sum = h5_sum(byte + b->at, b->size);
         for (int k = 0; k < 4; k++) byte[b->at + b->size + (size_t)k] = (uint8_t)(sum >> 8 * k);
     }
 }
