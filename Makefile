@@ -167,6 +167,9 @@ level-%: FORCE
 	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* shareds
 .PHONY: shareds
 
+# What runs programs of ours waits for all of them: the loader would take a library that is half written.
+$(BUILD)/man/man1/statrec.1 $(BUILD)/completions/statrec: | $(addprefix level-,$(HIGHER))
+
 # What a program of a layer is linked with. RPATH, not RUNPATH: it holds for what the libraries need, too.
 program_libs = $(if $(LEVELS),$(call shareds_of,$(CLOSURE_$(1))),$(libs_of))
 SHARED_PATH  = $(if $(LEVELS),-Wl$(comma)--disable-new-dtags -Wl$(comma)-rpath$(comma)'$$ORIGIN/../lib/statrec')

@@ -31,7 +31,7 @@ check() {
     looked=$((looked + 1))
     "$@" >"$work/said" 2>&1 && return 0
     fault "$what"
-    head -n 20 "$work/said"
+    tail -n 20 "$work/said"
     return 1
 }
 
