@@ -174,6 +174,7 @@ static real *take_spare(tape *t, int64_t count) {
 }
 
 real *tape_grad(tape *t, tensor *x, bool *add) {
+    *add = false;
     if (!x || !x->wants_grad) return NULL;
     if (!x->grad) {
         x->grad = take_spare(t, x->count);
