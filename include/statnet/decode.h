@@ -62,6 +62,7 @@ int64_t beam_longest(const beam_options *o, int64_t source_length);
 typedef struct scorer {
     void *context;
     int64_t vocabulary;
+    int threads; /* that candidates are looked for with */
     /* One word further: row i is the hypothesis of row parent[i] of the call before with token[i]
      * behind it; in the first call parent[i] = i is the number of the sentence and token[i] </s>.
      * Rows of a sentence are neighbours, in the order of the sentences; a sentence that is finished

@@ -23,6 +23,8 @@
 
 #include "statnet/decode.h"
 
+enum { TOGETHER = 64 }; /* words, <pad>, </s> and <unk> among the first */
+
 typedef struct node {
     int64_t before; /* number of the node of the word before, -1: none */
     double log_p;
@@ -50,10 +52,12 @@ typedef struct search {
     node *node;
     int64_t nodes, room;
     row *live, *next; /* [sentences beam] each */
-    int64_t rows, next_rows;
+    int64_t rows, next_rows, active;
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
     double *log_p;                       /* [sentences beam, vocabulary] */
-    candidate *best;                     /* [2 beam] */
+    int64_t *first;                      /* [sentences + 1] rows of each sentence that goes on */
+    candidate *best;                     /* [sentences, 2 beam] */
+    int64_t *found;                      /* [sentences] of them; -1: a NaN */
     sr_failure *why;
 } search;
 
@@ -169,32 +173,63 @@ static double allowed(const search *s, int64_t longest, int32_t w, double log_p)
 }
 
 /* Into the best `count` of at most 2B, behind equal ones: they come in the order of b V + w. */
-static int64_t insert(const search *s, int64_t count, candidate c) {
+static int64_t insert(const search *s, candidate *best, int64_t count, candidate c) {
     const int64_t most = 2 * s->o->beam;
-    if (count == most && !(c.sum > s->best[count - 1].sum)) return count;
+    if (count == most && !(c.sum > best[count - 1].sum)) return count;
     int64_t k = count < most ? count++ : most - 1;
-    for (; k > 0 && c.sum > s->best[k - 1].sum; k--) s->best[k] = s->best[k - 1];
-    s->best[k] = c;
+    for (; k > 0 && c.sum > best[k - 1].sum; k--) best[k] = best[k - 1];
+    best[k] = c;
     return count;
 }
 
-/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. */
-static int64_t select_best(const search *s, int64_t first, int64_t end) {
-    const int64_t V = s->scorer->vocabulary, most = 2 * s->o->beam;
-    const int64_t longest = beam_longest(s->o, s->source_length[s->live[first].sentence]);
-    int64_t count = 0;
-    for (int64_t r = first; r < end; r++) {
-        const double *log_p = s->log_p + r * V, sum = s->live[r].sum;
-        for (int32_t w = 0; w < V; w++) {
-            if (isnan(log_p[w])) return -1;
-            /* penalties only lower it, unless they are bonuses */
-            if (count == most && w != TOKEN_UNK && !(sum + log_p[w] > s->best[most - 1].sum))
-                continue;
-            const double p = allowed(s, longest, w, log_p[w]);
-            if (sum + p > -INFINITY) count = insert(s, count, (candidate){r, sum + p, p, w});
-        }
+/* NaN where one is. */
+static double largest(int64_t n, const double *x) {
+    double m = -INFINITY;
+    int nan = 0;
+#pragma omp simd reduction(max : m) reduction(| : nan)
+    for (int64_t i = 0; i < n; i++) {
+        m = x[i] > m ? x[i] : m;
+        nan |= x[i] != x[i];
+    }
+    return nan ? NAN : m;
+}
+
+/* The candidates of row r among its words from .. end-1 join the best. */
+static int64_t add_words(const search *s, int64_t r, int64_t from, int64_t end, candidate *best,
+                         int64_t count) {
+    const row *live = &s->live[r];
+    const int64_t longest = beam_longest(s->o, s->source_length[live->sentence]);
+    for (int64_t w = from; w < end; w++) {
+        const double p = allowed(s, longest, (int32_t)w, s->log_p[r * s->scorer->vocabulary + w]);
+        if (live->sum + p > -INFINITY)
+            count = insert(s, best, count, (candidate){r, live->sum + p, p, (int32_t)w});
     }
     return count;
+}
+
+/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. Words of
+ * which none is good enough are passed over together; not the first ones: what is taken off <unk> may
+ * be negative. */
+static int64_t select_best(const search *s, int64_t first, int64_t end, candidate *best) {
+    const int64_t V = s->scorer->vocabulary, most = 2 * s->o->beam;
+    int64_t count = 0;
+    for (int64_t r = first; r < end; r++)
+        for (int64_t from = 0; from < V; from += TOGETHER) {
+            const int64_t to = from + TOGETHER < V ? from + TOGETHER : V;
+            const double top = largest(to - from, s->log_p + r * V + from);
+            if (isnan(top)) return -1;
+            if (from == 0 || count < most || s->live[r].sum + top > best[most - 1].sum)
+                count = add_words(s, r, from, to, best, count);
+        }
+    return count;
+}
+
+/* Sentences do not need one another. */
+static void select_all(search *s) {
+    const int64_t most = 2 * s->o->beam;
+#pragma omp parallel for num_threads(s->scorer->threads) schedule(static)
+    for (int64_t i = 0; i < s->active; i++)
+        s->found[i] = select_best(s, s->first[i], s->first[i + 1], s->best + i * most);
 }
 
 static sr_status live_on(search *s, const candidate *c) {
@@ -215,20 +250,19 @@ static sr_status live_on(search *s, const candidate *c) {
 
 /* -- the search */
 
-/* One step of the sentence of rows first .. end-1. */
-static sr_status extend(search *s, int64_t first, int64_t end) {
-    const int64_t sentence = s->live[first].sentence, B = s->o->beam, kept = s->next_rows;
+/* One step of the i-th sentence that goes on. */
+static sr_status extend(search *s, int64_t i) {
+    const int64_t sentence = s->live[s->first[i]].sentence, B = s->o->beam, kept = s->next_rows;
     const translation *out = &s->out[sentence];
-    const int64_t count = select_best(s, first, end);
-    if (count < 0)
+    if (s->found[i] < 0)
         return sr_fail(s->why, SR_USAGE, "sentence %lld, word %lld: a log probability is NaN",
                        (long long)sentence, (long long)s->t + 1);
     sr_status status = SR_OK;
-    for (int64_t i = 0; i < count && status == SR_OK; i++) {
-        const candidate *c = &s->best[i];
+    for (int64_t k = 0; k < s->found[i] && status == SR_OK; k++) {
+        const candidate *c = &s->best[i * 2 * B + k];
         if (c->token != TOKEN_EOS) {
             if (s->next_rows - kept < B) status = live_on(s, c);
-        } else if (i < B && out->count < B) {
+        } else if (k < B && out->count < B) {
             status = finish(s, c);
         }
     }
@@ -236,14 +270,20 @@ static sr_status extend(search *s, int64_t first, int64_t end) {
     return status;
 }
 
+static void find_sentences(search *s) {
+    s->active = 0;
+    for (int64_t r = 0; r < s->rows; r++)
+        if (r == 0 || s->live[r].sentence != s->live[r - 1].sentence) s->first[s->active++] = r;
+    s->first[s->active] = s->rows;
+}
+
 static sr_status step(search *s) {
     sr_status status = s->scorer->score(s->scorer->context, s->rows, s->parent, s->token, s->log_p,
                                         s->source_at, s->why);
+    find_sentences(s);
+    if (status == SR_OK) select_all(s);
     s->next_rows = 0;
-    for (int64_t first = 0, end; first < s->rows && status == SR_OK; first = end) {
-        for (end = first; end < s->rows && s->live[end].sentence == s->live[first].sentence;) end++;
-        status = extend(s, first, end);
-    }
+    for (int64_t i = 0; i < s->active && status == SR_OK; i++) status = extend(s, i);
     row *spent = s->live;
     s->live = s->next;
     s->next = spent;
@@ -262,8 +302,9 @@ static sr_status begin(search *s) {
     s->next = malloc((size_t)most * sizeof *s->next);
     s->parent = malloc((size_t)(3 * most) * sizeof *s->parent);
     s->log_p = malloc((size_t)(most * s->scorer->vocabulary) * sizeof *s->log_p);
-    s->best = malloc((size_t)(2 * B) * sizeof *s->best);
-    bool whole = s->live && s->next && s->parent && s->log_p && s->best;
+    s->first = malloc((size_t)(2 * s->sentences + 1) * sizeof *s->first);
+    s->best = malloc((size_t)(2 * most) * sizeof *s->best);
+    bool whole = s->live && s->next && s->parent && s->log_p && s->first && s->best;
     for (int64_t i = 0; i < s->sentences && whole; i++) {
         s->out[i].item = malloc((size_t)B * sizeof *s->out[i].item);
         whole = s->out[i].item != NULL;
@@ -271,6 +312,7 @@ static sr_status begin(search *s) {
     if (!whole)
         return sr_fail(s->why, SR_MEMORY, "out of memory for %lld hypotheses of %lld words each",
                        (long long)most, (long long)s->scorer->vocabulary);
+    s->found = s->first + s->sentences + 1;
     s->token = s->parent + most;
     s->source_at = s->token + most;
     for (int64_t i = 0; i < s->sentences; i++) {
@@ -288,6 +330,7 @@ static void search_free(search *s) {
     free(s->next);
     free(s->parent);
     free(s->log_p);
+    free(s->first);
     free(s->best);
 }
 

@@ -132,7 +132,7 @@ static sr_status run_batch(translator *t, int64_t first, int64_t count, translat
         source[i] = t->source[number[i]];
         length[i] = source[i].length;
     }
-    const scorer words = {t, t->m->target_embedding->dim[0], score};
+    const scorer words = {t, t->m->target_embedding->dim[0], t->o->threads, score};
     if (status == SR_OK) status = t->m->row->decoder->start(t->decoder, source, count, why);
     if (status == SR_OK) status = beam_search(&t->o->beam, &words, count, length, found, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) out[number[i]] = found[i];

@@ -8,6 +8,7 @@
 #include "plain_beam.h"
 
 enum { BOS = TOKEN_BOS, EOS = TOKEN_EOS, UNK = TOKEN_UNK, A = 4, B = 5, C = 6, V = 7, ROWS = 1024 };
+enum { MANY = 200 }; /* words, of which most are passed over together */
 
 /* -- a scorer that is asked what the words before were */
 
@@ -74,7 +75,7 @@ static void asked_free(asked *a) {
 static translation search_in(beam_options o, plain_next_fn *next, int64_t source_length,
                              int64_t calls) {
     asked a = ask(next, NULL, NULL, V);
-    const scorer words = {&a, V, score};
+    const scorer words = {&a, V, 2, score};
     translation t;
     sr_failure why = {0};
     check_ok(beam_search(&o, &words, 1, &source_length, &t, &why), &why);
@@ -285,6 +286,10 @@ static void noise_next(void *context, const int32_t *word, int64_t count, double
     plain_noise(*(uint64_t *)context, word, count, V, log_p);
 }
 
+static void many_next(void *context, const int32_t *word, int64_t count, double *log_p) {
+    plain_noise(*(uint64_t *)context, word, count, MANY, log_p);
+}
+
 typedef struct sentences {
     double score[2048];
     int count;
@@ -314,7 +319,7 @@ static void all_sentences(void **state) {
     uint64_t seed[] = {7, 8};
     const int64_t length[] = {2, 3};
     asked a = ask(NULL, NULL, seed, V);
-    const scorer words = {&a, V, score};
+    const scorer words = {&a, V, 2, score};
     translation t[2];
     sr_failure why = {0};
     beam_options o = beam_options_default();
@@ -341,32 +346,40 @@ static void all_sentences(void **state) {
     asked_free(&a);
 }
 
+static void compare_with_plain(int beam, double unk_penalty, int64_t vocabulary,
+                               plain_next_fn *next) {
+    enum { SENTENCES = 12 };
+    uint64_t seed[SENTENCES];
+    int64_t length[SENTENCES];
+    translation got[SENTENCES];
+    sr_failure why = {0};
+    for (int i = 0; i < SENTENCES; i++) seed[i] = (uint64_t)(100 * beam + i), length[i] = 1 + i;
+    beam_options o = {.beam = beam,
+                      .lenpen = 0.3 * beam,
+                      .unk_penalty = unk_penalty,
+                      .min_len = beam % 3,
+                      .max_a = 0.7,
+                      .max_b = 2};
+    asked a = ask(NULL, NULL, seed, vocabulary);
+    const scorer words = {&a, vocabulary, beam, score};
+    check_ok(beam_search(&o, &words, SENTENCES, length, got, &why), &why);
+    for (int i = 0; i < SENTENCES; i++) {
+        translation want = plain_beam(&o, beam_longest(&o, length[i]), vocabulary, next, &seed[i]);
+        plain_compare(&got[i], &want, 1e-12);
+        translation_free(&got[i]);
+        translation_free(&want);
+    }
+    asked_free(&a);
+}
+
 static void plain_rules(void **state) {
     (void)state;
-    enum { SENTENCES = 12 };
     for (int beam = 1; beam <= 6; beam++) {
-        uint64_t seed[SENTENCES];
-        int64_t length[SENTENCES];
-        translation got[SENTENCES];
-        sr_failure why = {0};
-        for (int i = 0; i < SENTENCES; i++) seed[i] = (uint64_t)(100 * beam + i), length[i] = 1 + i;
-        beam_options o = {.beam = beam,
-                          .lenpen = 0.3 * beam,
-                          .unk_penalty = 0.5,
-                          .min_len = beam % 3,
-                          .max_a = 0.7,
-                          .max_b = 2};
-        asked a = ask(NULL, NULL, seed, V);
-        const scorer words = {&a, V, score};
-        check_ok(beam_search(&o, &words, SENTENCES, length, got, &why), &why);
-        for (int i = 0; i < SENTENCES; i++) {
-            translation want = plain_beam(&o, beam_longest(&o, length[i]), V, noise_next, &seed[i]);
-            plain_compare(&got[i], &want, 1e-12);
-            translation_free(&got[i]);
-            translation_free(&want);
-        }
-        asked_free(&a);
+        compare_with_plain(beam, 0.5, V, noise_next);
+        compare_with_plain(beam, 0.5, MANY, many_next);
+        compare_with_plain(beam, -3, MANY, many_next); /* <unk> is raised */
     }
+    compare_with_plain(40, 0.5, MANY, many_next); /* more candidates than a block has words */
 }
 
 /* -- what is refused */
@@ -383,7 +396,7 @@ static void nothing_next(void *context, const int32_t *word, int64_t count, doub
 
 static void refused(beam_options o, int64_t length, plain_next_fn *next, const char *text) {
     asked a = ask(next, NULL, NULL, V);
-    const scorer words = {&a, V, score};
+    const scorer words = {&a, V, 2, score};
     translation t = {.count = 99};
     sr_failure why = {0};
     assert_int_equal(beam_search(&o, &words, 1, &length, &t, &why), SR_USAGE);

@@ -60,7 +60,7 @@ static void search(model_case *c, const beam_options *o, table *t, int64_t sente
                    int64_t width) {
     enum { MOST = 3 };
     const int64_t length[MOST] = {1, 1, 1};
-    const scorer words = {t, t->V, score};
+    const scorer words = {t, t->V, 2, score};
     translation out[MOST];
     sr_failure why = {0};
     t->step = 0;
