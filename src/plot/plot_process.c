@@ -69,6 +69,10 @@ static void child(const plot_process *p, pid_t parent) {
     /* a parent that is gone by now sends no signal any more */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
     nested = true;
+    /* Ctrl-C comes to all processes of a terminal: with ours, the second signal would leave no time to put
+     * things away */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     if (p->call) _exit(p->call(p->context));
     char beside[PLOT_PATH + 64];
     share_program_directory(beside);
@@ -132,6 +136,7 @@ typedef struct running {
 static sr_status begin(const plot_process *p, int at, running *r, sr_failure *why) {
     const pid_t parent = getpid();
     const double end = p->seconds > 0 ? clock_seconds() + p->seconds : INFINITY;
+    if (tool_signal()) return sr_fail(why, SR_STATE, "interrupted");
     fflush(NULL);
     *r = (running){.p = p, .at = at, .pid = fork(), .end = end};
     if (r->pid < 0)

@@ -76,9 +76,21 @@ static sr_status write_page(report *r, const char *path, sr_failure *why) {
     const bool bad = ferror(r->page) != 0;
     if ((fclose(r->page) != 0 || bad) && status == SR_OK)
         status = sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
+    return status;
+}
+
+/* A report that ends early leaves the page of the one before, and no table that is not whole. */
+static sr_status make_page(report *r, const char *output, sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    sr_status status = plot_scratch_create(r->scratch, why);
+    if (status != SR_OK) return status;
+    snprintf(path, sizeof path, "%s/index.html", r->scratch);
+    status = write_page(r, path, why);
+    if (status == SR_OK) status = plot_place_output(path, output, why);
+    plot_scratch_remove(r->scratch);
     if (status == SR_OK && !r->drawn)
         status =
-            sr_fail(why, SR_FORMAT, "no figure can be drawn from these runs: %s says why", path);
+            sr_fail(why, SR_FORMAT, "no figure can be drawn from these runs: %s says why", output);
     return status;
 }
 
@@ -101,15 +113,15 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
     report r = {.request = request};
     if (!request->output[0]) return sr_fail(why, SR_USAGE, "report needs -o DIRECTORY");
     if (request->runs == 0) return sr_fail(why, SR_USAGE, "report needs run files");
-    if (mkdir(request->output, 0777) != 0 && errno != EEXIST)
-        return sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
     snprintf(path, sizeof path, "%s/index.html", request->output);
     sr_status status = check_page(path, request->force, why);
     if (status == SR_OK) status = plot_facts_read(&r.facts, request->path, request->runs, why);
     if (status == SR_OK)
         status = plot_labels_make(&r.labels, r.facts, request->path, request->runs, request->labels,
                                   why);
-    if (status == SR_OK) status = write_page(&r, path, why);
+    if (status == SR_OK && mkdir(request->output, 0777) != 0 && errno != EEXIST)
+        status = sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
+    if (status == SR_OK) status = make_page(&r, path, why);
     plot_labels_free(&r.labels);
     plot_facts_free(r.facts, request->runs);
     return status;

@@ -8,6 +8,7 @@ typedef struct report {
     const plot_request *request;
     plot_facts *facts; /* of all runs */
     plot_labels labels;
+    char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
     FILE *page;
     int drawn;
 } report;

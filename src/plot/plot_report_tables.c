@@ -2,7 +2,6 @@
  * ratios. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "plot_report.h"
 
@@ -31,9 +30,10 @@ static const report_table ratios = {
     {"stat-compare"},
     "first first_site steps nonfinite first_steps first_nonfinite block first_block"};
 
-static sr_status run_table(const report_table *t, char **path, int runs, const char *output,
-                           sr_failure *why) {
-    char errors[2 * PLOT_PATH + 64];
+/* Into the file `name`. */
+static sr_status run_table(const report *r, const report_table *t, char **path, int runs,
+                           const char *name, sr_failure *why) {
+    char output[2 * PLOT_PATH], placed[2 * PLOT_PATH], errors[2 * PLOT_PATH + 64];
     int argc = 0;
     char **argv = calloc((size_t)runs + 9, sizeof *argv);
     bool whole = argv != NULL;
@@ -42,11 +42,12 @@ static sr_status run_table(const report_table *t, char **path, int runs, const c
         whole = argv[argc++] != NULL;
     }
     for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = plot_run_word(path[i])) != NULL;
+    snprintf(output, sizeof output, "%s/%s", r->scratch, name);
+    snprintf(placed, sizeof placed, "%s/%s", r->request->output, name);
     snprintf(errors, sizeof errors, "%s.stderr", output);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
     sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    unlink(errors);
-    if (status != SR_OK) unlink(output);
+    if (status == SR_OK) status = plot_place_output(output, placed, why);
     for (int i = 0; argv && i < argc; i++) free(argv[i]);
     free(argv);
     return status;
@@ -62,7 +63,7 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
     snprintf(output, sizeof output, "%s/%s", r->request->output, name);
     for (;; path++, runs--) {
         sr_failure one = {0};
-        const sr_status status = run_table(t, path, runs, output, &one);
+        const sr_status status = run_table(r, t, path, runs, name, &one);
         if (status == SR_OK) return plot_html_table(r->page, output, name, t->omit, why);
         if (report_is_fatal(status)) return *why = one, status;
         report_missing(r->page, runs > least ? "Left out" : "No table", &one);

@@ -1,7 +1,9 @@
 /* test_process_list.c -- programs and calls that are run side by side: all of them, the first failure in the
- * order of the list, failures that are kept apart, and no more than there are processors. */
+ * order of the list, failures that are kept apart, no more than there are processors, and none after a
+ * signal. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +12,7 @@
 
 #include "../check.h"
 #include "statnet/plot.h"
+#include "statnet/tool.h"
 
 enum { JOBS = 9 };
 
@@ -87,6 +90,20 @@ static void lists_in_a_list_have_one_lane(void **state) {
     assert_int_equal(shared[JOBS + 1], 1);
 }
 
+/* What begins after a signal could not put its things away: it has the handlers that are left. The last test:
+ * a signal is noted for good. */
+static void nothing_begins_after_a_signal(void **state) {
+    (void)state;
+    plot_process p[JOBS];
+    sr_failure why = {0};
+    make_jobs(p);
+    tool_catch_signals();
+    raise(SIGTERM);
+    assert_int_equal(plot_process_run_all(p, JOBS, NULL, &why), SR_STATE);
+    check_failure(&why, SR_STATE, "interrupted");
+    for (int i = 0; i < JOBS; i++) assert_int_equal(shared[i], 0);
+}
+
 int main(void) {
     const size_t size = (JOBS + 2) * sizeof *shared;
     shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -95,6 +112,7 @@ int main(void) {
         cmocka_unit_test(failures_are_kept_apart),
         cmocka_unit_test(a_failure_ends_the_list),
         cmocka_unit_test(lists_in_a_list_have_one_lane),
+        cmocka_unit_test(nothing_begins_after_a_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,13 @@
 #include "../programs.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../check.h"
@@ -343,6 +346,7 @@ static void test_report(void **state) {
         "statplot report ho*.h5 -o hostile; grep -q 'tick`&quot;; system' hostile/index.html");
     check_fails("statplot report cv.h5", 2, "needs -o DIRECTORY");
     check_fails("statplot report missing.h5 -o none", 1, "missing.h5");
+    assert_false(exists("none"));
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
 }
 
@@ -388,6 +392,34 @@ static void test_report_page(void **state) {
               "grep -q transformer fig2.svg");
     check_run("cd theirs; grep -q 'class=.narrow. src=.results.svg' index.html && "
               "! grep 'src=.fig2.svg' index.html | grep -q narrow");
+}
+
+/* The exit status of `statplot report` of all runs when Ctrl-C comes after so many milliseconds: to each of
+ * its processes. */
+static int interrupted(int milliseconds) {
+    const struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
+    int state;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        _exit(program_run("export TMPDIR=ends; exec statplot report cv.h5 nlp.h5 six.h5 -o ended")
+                  .status);
+    }
+    nanosleep(&pause, NULL);
+    assert_int_equal(kill(-pid, SIGINT), 0);
+    assert_int_equal(waitpid(pid, &state, 0), pid);
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+}
+
+/* Page and tables of the report before are whole as long as there are no others; nothing stays behind. */
+static void test_report_interrupted(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("mkdir ends && statplot report cv.h5 nlp.h5 six.h5 -o ended && cp -r ended before");
+    for (int milliseconds = 40; milliseconds <= 400; milliseconds += 90) {
+        assert_int_equal(interrupted(milliseconds), 130);
+        check_run("test $(ls ends | wc -l) = 0 && diff -r ended before");
+    }
 }
 
 /* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
@@ -438,6 +470,7 @@ int main(void) {
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_page),
         cmocka_unit_test(test_report_of_many),
+        cmocka_unit_test(test_report_interrupted),
         cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
