@@ -68,8 +68,9 @@ typedef struct model_source {
 typedef struct model_decoder {
     /* What decodes with the model as it is now: its weights may change only after decoder's free.
      * NULL and *why: out of memory, or a normalization whose statistics need the whole sentence
-     * (SR_USAGE). */
-    void *(*create)(model *m, int threads, sr_failure *why);
+     * (SR_USAGE). Decoders of a model may be at work at the same time. beside: one whose copies of the
+     * weights serve here too and that is freed later; NULL: none. */
+    void *(*create)(model *m, const void *beside, int threads, sr_failure *why);
     void (*free)(void *decoder);
     /* Encodes `count` sentences and forgets those before. */
     sr_status (*start)(void *decoder, const model_source *source, int64_t count, sr_failure *why);

@@ -1,6 +1,9 @@
 /* translate.c -- sentences of any number and length through a model: batches under a bound of memory,
  * results in the order of the sources. What becomes of a sentence does not depend on its batch
  * (decode.h), so batches are simply filled from the longest source to the shortest.
+ *
+ * Where there are batches for all threads, each thread translates one after another by itself: the
+ * matrices of a step are too small for several threads to be worth their meetings.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +14,25 @@ enum { SOURCE_MAX = 1024 };
 
 typedef struct translator {
     const translate_options *o;
-    const model *m;
-    void *decoder;
+    model *m;
     const model_source *source;
     int64_t count;
     int64_t *order; /* [count] numbers of the sources, the longest first */
-    bool stopped;
+    int64_t *begin; /* [batches + 1] of each batch in the order */
+    int64_t batches, next;
+    int64_t failed;   /* the first batch that failed, or batches */
+    translation *out; /* [count] */
+    translate_report *report;
+    sr_failure *why;
 } translator;
+
+/* One decoder, and who works with it. */
+typedef struct worker {
+    translator *t;
+    void *decoder;
+    int threads;
+    bool stopped;
+} worker;
 
 translate_options translate_options_default(void) {
     return (translate_options){.beam = beam_options_default(), .max_tokens = 16384, .threads = 1};
@@ -110,17 +125,30 @@ static int64_t batch_size(const translator *t, int64_t first) {
     return count;
 }
 
-static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
-                       double *log_p, int32_t *source_at, sr_failure *why) {
-    translator *t = context;
-    t->stopped = t->o->stop && t->o->stop(t->o->context);
-    if (t->stopped) return SR_STATE;
-    return t->m->row->decoder->step(t->decoder, rows, parent, token, log_p, source_at, why);
+static sr_status make_batches(translator *t, sr_failure *why) {
+    sr_status status = make_order(t, why);
+    t->begin = malloc((size_t)(t->count + 1) * sizeof *t->begin);
+    if (status == SR_OK && !t->begin)
+        status = sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)t->count);
+    for (int64_t first = 0; first < t->count && status == SR_OK; first += batch_size(t, first))
+        t->begin[t->batches++] = first;
+    if (status == SR_OK) t->begin[t->batches] = t->count;
+    t->failed = t->batches;
+    return status;
 }
 
-static sr_status run_batch(translator *t, int64_t first, int64_t count, translation *out,
-                           sr_failure *why) {
-    const int64_t *number = t->order + first;
+static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
+                       double *log_p, int32_t *source_at, sr_failure *why) {
+    worker *w = context;
+    const translate_options *o = w->t->o;
+    w->stopped = o->stop && o->stop(o->context);
+    if (w->stopped) return SR_STATE;
+    return w->t->m->row->decoder->step(w->decoder, rows, parent, token, log_p, source_at, why);
+}
+
+static sr_status run_batch(worker *w, int64_t turn, sr_failure *why) {
+    const translator *t = w->t;
+    const int64_t *number = t->order + t->begin[turn], count = t->begin[turn + 1] - t->begin[turn];
     model_source *source = malloc((size_t)count * sizeof *source);
     int64_t *length = malloc((size_t)count * sizeof *length);
     translation *found = calloc((size_t)count, sizeof *found);
@@ -132,10 +160,10 @@ static sr_status run_batch(translator *t, int64_t first, int64_t count, translat
         source[i] = t->source[number[i]];
         length[i] = source[i].length;
     }
-    const scorer words = {t, t->m->target_embedding->dim[0], t->o->threads, score};
-    if (status == SR_OK) status = t->m->row->decoder->start(t->decoder, source, count, why);
+    const scorer words = {w, t->m->target_embedding->dim[0], w->threads, score};
+    if (status == SR_OK) status = t->m->row->decoder->start(w->decoder, source, count, why);
     if (status == SR_OK) status = beam_search(&t->o->beam, &words, count, length, found, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++) out[number[i]] = found[i];
+    for (int64_t i = 0; i < count && status == SR_OK; i++) t->out[number[i]] = found[i];
     free(source);
     free(length);
     free(found);
@@ -144,41 +172,74 @@ static sr_status run_batch(translator *t, int64_t first, int64_t count, translat
 
 /* -- all of them */
 
-static void tell(const translator *t, int64_t first, int64_t count, const translation *out,
-                 translate_report *r) {
-    for (int64_t i = first; i < first + count; i++) {
-        const translation *one = &out[t->order[i]];
+static void tell(const translator *t, int64_t turn) {
+    translate_report *r = t->report;
+    for (int64_t i = t->begin[turn]; i < t->begin[turn + 1]; i++) {
+        const translation *one = &t->out[t->order[i]];
         if (one->count) r->words += one->item[0].length;
     }
-    r->sentences += count;
+    r->sentences += t->begin[turn + 1] - t->begin[turn];
     if (t->o->progress) t->o->progress(t->o->context, r->sentences, r->words);
 }
 
-static sr_status run_all(translator *t, translation *out, translate_report *r, sr_failure *why) {
-    sr_status status = make_order(t, why);
-    for (int64_t first = 0, size; first < t->count && status == SR_OK; first += size) {
-        size = batch_size(t, first);
-        status = run_batch(t, first, size, out, why);
-        if (status == SR_OK) tell(t, first, size, out, r);
+/* Batches are taken in their order, so those in front of the first that fails are done whatever
+ * threads there are. */
+static void work(worker *w) {
+    translator *t = w->t;
+    for (;;) {
+        sr_failure why = {0};
+        int64_t turn;
+#pragma omp critical(translate)
+        turn = t->failed < t->batches ? t->batches : t->next++;
+        if (turn >= t->batches) return;
+        const sr_status status = run_batch(w, turn, &why);
+#pragma omp critical(translate)
+        {
+            if (status == SR_OK) tell(t, turn);
+            if (status != SR_OK && turn < t->failed) t->failed = turn, *t->why = why;
+            t->report->stopped |= w->stopped;
+        }
     }
+}
+
+static sr_status open_workers(translator *t, worker *w, int workers) {
+    for (int i = 0; i < workers; i++) {
+        w[i] = (worker){.t = t, .threads = workers > 1 ? 1 : t->o->threads};
+        w[i].decoder = t->m->row->decoder->create(t->m, w[0].decoder, w[i].threads, t->why);
+        if (!w[i].decoder) return t->why->status;
+    }
+    return SR_OK;
+}
+
+static sr_status run_all(translator *t) {
+    sr_status status = make_batches(t, t->why);
+    const int workers = t->o->threads > 1 && t->batches >= t->o->threads ? t->o->threads : 1;
+    worker *w = calloc((size_t)workers, sizeof *w);
+    if (status == SR_OK)
+        status = w ? open_workers(t, w, workers) : sr_fail(t->why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) {
+#pragma omp parallel for num_threads(workers) schedule(static, 1)
+        for (int i = 0; i < workers; i++) work(&w[i]);
+        if (t->failed < t->batches && !t->report->stopped) status = t->why->status;
+    }
+    for (int i = workers - 1; w && i >= 0; i--) t->m->row->decoder->free(w[i].decoder);
+    free(w);
+    free(t->begin);
     free(t->order);
-    r->stopped = t->stopped;
-    return t->stopped ? SR_OK : status;
+    return status;
 }
 
 sr_status translate(model *m, const translate_options *o, const model_source *source, int64_t count,
                     translation *out, translate_report *report, sr_failure *why) {
-    translator t = {.o = o, .m = m, .source = source, .count = count};
     translate_report unheard, *r = report ? report : &unheard;
     sr_failure own = {0};
     *r = (translate_report){.refused = -1};
     memset(out, 0, (size_t)count * sizeof *out);
     if (!why) why = &own;
+    translator t = {o, m, source, count, .out = out, .report = r, .why = why};
     sr_status status = check(&t, &r->refused, why);
     if (status != SR_OK || count == 0) return status;
-    t.decoder = m->row->decoder->create(m, o->threads, why);
-    status = t.decoder ? run_all(&t, out, r, why) : why->status;
-    m->row->decoder->free(t.decoder);
+    status = run_all(&t);
     for (int64_t i = 0; i < count && status != SR_OK; i++) translation_free(&out[i]);
     return status;
 }

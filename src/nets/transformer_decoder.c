@@ -31,15 +31,21 @@ typedef struct layer_rows {
     row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
 } layer_rows;
 
+/* Of all layers, and of the logits; several decoders may share them. */
+typedef struct turned_weights {
+    layer_rows layer[LAYERS_MAX];
+    row_weight output;
+} turned_weights;
+
 /* Keys and values [length, d] of a sentence or of a step. */
 typedef struct memory {
     real *key, *value;
 } memory;
 
 typedef struct decoding {
-    transformer net; /* the model's own parts, with a table of positions that grows */
-    layer_rows layer[LAYERS_MAX];
-    row_weight output;
+    transformer net;     /* the model's own parts, with a table of positions that grows */
+    turned_weights *own; /* NULL: another's */
+    const turned_weights *weights;
     tape *tape;      /* of one sentence in the encoder, or of one step */
     arena *cache;    /* of one batch: */
     memory *cross;   /* [count, layers] */
@@ -104,11 +110,16 @@ static void layer_rows_free(layer_rows *r) {
     for (int i = 0; i < 2; i++) row_weight_free(&r->ffn[i]);
 }
 
+static void turned_weights_free(turned_weights *w) {
+    for (int i = 0; w && i < LAYERS_MAX; i++) layer_rows_free(&w->layer[i]);
+    if (w) row_weight_free(&w->output);
+    free(w);
+}
+
 static void decoding_free(void *decoder) {
     decoding *s = decoder;
     if (!s) return;
-    for (int i = 0; i < s->net.size.decoder_layers; i++) layer_rows_free(&s->layer[i]);
-    row_weight_free(&s->output);
+    turned_weights_free(s->own);
     embedding_free(&s->net.target);
     free(s->self);
     free(s->slot);
@@ -118,16 +129,26 @@ static void decoding_free(void *decoder) {
     free(s);
 }
 
-static sr_status decoding_init(decoding *s, const model *m, int threads, sr_failure *why) {
+static sr_status turn_weights(decoding *s, const transformer *net, sr_failure *why) {
+    turned_weights *own = calloc(1, sizeof *own);
+    if (!own) return sr_fail(why, SR_MEMORY, "out of memory for decoding");
+    s->weights = s->own = own;
+    sr_status status = row_weight_init(&own->output, net->target.weight, why);
+    for (int i = 0; i < net->size.decoder_layers && status == SR_OK; i++)
+        status = turn_layer(&own->layer[i], &net->decoder[i], why);
+    return status;
+}
+
+static sr_status decoding_init(decoding *s, const model *m, const decoding *beside, int threads,
+                               sr_failure *why) {
     const transformer *net = m->self;
     sr_status status = check_norms(m, why);
     if (status != SR_OK) return status;
     s->net = *net;
     s->net.target.positions.value = NULL; /* one of our own in `start`, for both sides */
     s->net.target.positions.dim[0] = 0;
-    for (int i = 0; i < net->size.decoder_layers && status == SR_OK; i++)
-        status = turn_layer(&s->layer[i], &net->decoder[i], why);
-    if (status == SR_OK) status = row_weight_init(&s->output, net->target.weight, why);
+    if (beside) s->weights = beside->weights;
+    if (!beside) status = turn_weights(s, net, why);
     if (status != SR_OK) return status;
     s->tape = tape_create(threads, why);
     if (!s->tape) return why ? why->status : SR_MEMORY;
@@ -135,9 +156,9 @@ static sr_status decoding_init(decoding *s, const model *m, int threads, sr_fail
     return s->cache ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for decoding");
 }
 
-static void *decoding_create(model *m, int threads, sr_failure *why) {
+static void *decoding_create(model *m, const void *beside, int threads, sr_failure *why) {
     decoding *s = calloc(1, sizeof *s);
-    if (s && decoding_init(s, m, threads, why) == SR_OK) return s;
+    if (s && decoding_init(s, m, beside, threads, why) == SR_OK) return s;
     if (!s) sr_fail(why, SR_MEMORY, "out of memory for decoding");
     decoding_free(s);
     return NULL;
@@ -382,7 +403,7 @@ static bool keep_keys(const one_step *p, const attention_layer *a, const tensor 
 
 static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
     const attention_layer *a = &p->s->net.decoder[layer].self;
-    const row_weight *w = p->s->layer[layer].self;
+    const row_weight *w = p->s->weights->layer[layer].self;
     const memory *own = &p->s->self[p->s->t - 1][layer];
     tape *t = p->s->tape;
     if (!x || !keep_keys(p, a, x, &w[1], own->key)) return NULL;
@@ -393,7 +414,7 @@ static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
 
 static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
     const attention_layer *a = &p->s->net.decoder[layer].cross;
-    const row_weight *w = p->s->layer[layer].cross;
+    const row_weight *w = p->s->weights->layer[layer].cross;
     const bool last = layer + 1 == p->s->net.size.decoder_layers;
     tensor *q = step_queries(p, a, x, &w[0]);
     tensor *y = step_attention(p, a, q, layer, cross_keys, p->longest, last ? p->average : NULL);
@@ -402,7 +423,7 @@ static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
 
 static tensor *feed_forward(const one_step *p, int64_t layer, tensor *x) {
     const ffn_layer *f = &p->s->net.decoder[layer].ffn;
-    const row_weight *w = p->s->layer[layer].ffn;
+    const row_weight *w = p->s->weights->layer[layer].ffn;
     tensor *h = op_relu(p->s->tape, step_linear(p, x, &w[0], f->in.b));
     return step_linear(p, h, &w[1], f->out.b);
 }
@@ -421,11 +442,11 @@ static tensor *step_layer(const one_step *p, int64_t layer, tensor *x) {
 /* -- one step: the result */
 
 static sr_status write_log_p(const one_step *p, const tensor *x, double *log_p, sr_failure *why) {
-    const int64_t V = p->s->output.out;
+    const int64_t V = p->s->weights->output.out;
     tensor *logits = x ? step_tensor(p, V) : NULL;
     double *sum = tape_alloc(p->s->tape, (size_t)p->rows * sizeof *sum);
     if (!logits || !sum) return tape_status(p->s->tape, why);
-    row_linear(p->s->tape->threads, p->rows, x->value, &p->s->output, NULL, logits->value);
+    row_linear(p->s->tape->threads, p->rows, x->value, &p->s->weights->output, NULL, logits->value);
 #pragma omp parallel for num_threads(p->s->tape->threads) schedule(static)
     for (int64_t r = 0; r < p->rows; r++)
         sum[r] = row_log_softmax(V, logits->value + r * V, log_p + r * V);

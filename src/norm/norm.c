@@ -177,7 +177,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (status == SR_OK) status = shadow_forward(s, c, a->x, &a->shadow);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, y);
-        s->calls = c->calls;
+        if (s->calls != c->calls) s->calls = c->calls; /* decoders beside one another only read */
     }
     norm_mode mode = c->rows->mode;
     if (s->forward_watcher && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->watch_frozen)))

@@ -60,7 +60,7 @@ static void walk(const small_model *s, int threads) {
     snprintf(what, sizeof what, "%s, %s, %s, %s", s->norm, s->decoder_norm, s->placement,
              s->qk_norm ? s->qk_norm : "none");
     small_sources(source, SENTENCES, 12, 3);
-    void *d = m->row->decoder->create(m, threads, &why);
+    void *d = m->row->decoder->create(m, NULL, threads, &why);
     check_ok(why.status, &why);
     check_ok(m->row->decoder->start(d, source, SENTENCES, &why), &why);
     int64_t rows = SENTENCES;
@@ -110,12 +110,12 @@ static void whole_sentences_needed(void **state) {
     (void)state;
     model *m = small_model_make(&(small_model){"ln", "instancenorm", "pre", 0, 0, 0, 0, NULL});
     sr_failure why = {0};
-    assert_null(m->row->decoder->create(m, 1, &why));
+    assert_null(m->row->decoder->create(m, NULL, 1, &why));
     check_failure(&why, SR_USAGE, "decoder.0.self: instancenorm takes statistics over the whole");
     model_free(m);
     m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, "instancenorm"});
     why = (sr_failure){0};
-    assert_null(m->row->decoder->create(m, 1, &why));
+    assert_null(m->row->decoder->create(m, NULL, 1, &why));
     check_failure(&why, SR_USAGE, "decoder.0.self_attention.q_norm: instancenorm takes statistics");
     model_free(m);
 }
@@ -184,7 +184,7 @@ static void looked_at(void **state) {
     const int64_t cut = source[0].length - 1;
     source[0].length = 1;
     for (int i = 0; i < COUNT; i++) parent[i] = i, token[i] = TOKEN_EOS;
-    void *d = m->row->decoder->create(m, 1, &why);
+    void *d = m->row->decoder->create(m, NULL, 1, &why);
     check_ok(why.status, &why);
     check_ok(m->row->decoder->start(d, source, COUNT, &why), &why);
     check_ok(m->row->decoder->step(d, COUNT, parent, token, log_p, at, &why), &why);
@@ -217,7 +217,7 @@ static void wrong_rows(void **state) {
     const model_source source = {word, 2};
     double log_p[V];
     sr_failure why = {0};
-    void *d = m->row->decoder->create(m, 1, &why);
+    void *d = m->row->decoder->create(m, NULL, 1, &why);
     check_ok(m->row->decoder->start(d, &source, 1, &why), &why);
     assert_int_equal(m->row->decoder->step(d, 1, &one, &eos, log_p, NULL, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "row 0 continues row 1 of 1 with token 2 of 131");

@@ -1,8 +1,10 @@
 /* translate: the same hypotheses as beam search with a forward pass for every prefix, the same bytes
  * for any batch size and number of threads, order, bounds, refusals. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../check.h"
 #include "plain_beam.h"
@@ -174,6 +176,86 @@ static void bounded_batches(void **state) {
     model_free(m);
 }
 
+/* -- several threads */
+
+typedef struct seen {
+    int threads, calls; /* a bit for each thread that asked; how often they did */
+} seen;
+
+/* Until both have been here, or the test fails. */
+static bool meet(void *context) {
+    seen *s = context;
+    __atomic_or_fetch(&s->threads, 1 << omp_get_thread_num(), __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&s->calls, 1, __ATOMIC_SEQ_CST);
+    for (int ms = 0; ms < 5000 && __atomic_load_n(&s->threads, __ATOMIC_SEQ_CST) != 3; ms++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    return false;
+}
+
+/* Two threads have a batch each; of fewer batches than threads all are at work on one. */
+static void batches_side_by_side(void **state) {
+    (void)state;
+    enum { COUNT = 4 };
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
+    model_source source[COUNT];
+    translation out[COUNT];
+    seen s = {0};
+    sr_failure why = {0};
+    translate_options o = translate_options_default();
+    o.beam.max_b = 3;
+    o.max_sentences = 1, o.threads = 2, o.stop = meet, o.context = &s;
+    small_sources(source, COUNT, 5, 24);
+    check_ok(translate(m, &o, source, COUNT, out, NULL, &why), &why);
+    assert_int_equal(s.threads, 3);
+    for (int i = 0; i < COUNT; i++) translation_free(&out[i]);
+    s = (seen){.threads = 2}; /* who is waited for */
+    check_ok(translate(m, &o, source, 1, out, NULL, &why), &why);
+    assert_true(s.threads == 3 && s.calls > 0);
+    translation_free(&out[0]);
+    small_sources_free(source, COUNT);
+    model_free(m);
+}
+
+static const model_decoder *usual;
+static int32_t late;
+
+/* Sources of the words 20 to 23 cannot be encoded; one of them says so late. */
+static sr_status refuse_some(void *decoder, const model_source *source, int64_t count,
+                             sr_failure *why) {
+    const int32_t word = source[0].token[0];
+    if (word < 20 || word > 23) return usual->start(decoder, source, count, why);
+    nanosleep(&(struct timespec){0, word == late ? 60000000 : 20000000}, NULL);
+    return sr_fail(why, SR_LIBRARY, "word %d cannot be encoded", word);
+}
+
+/* The first of the batches that fail is the one that is told, whoever is faster. */
+static void first_failure(void **state) {
+    (void)state;
+    enum { COUNT = 40 };
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
+    usual = m->row->decoder;
+    model_decoder refusing = *usual;
+    model_row row = *m->row;
+    refusing.start = refuse_some, row.decoder = &refusing, m->row = &row;
+    model_source source[COUNT];
+    translation out[COUNT];
+    int32_t word[COUNT][2];
+    translate_options o = translate_options_default();
+    o.max_sentences = 1, o.beam.max_b = 3;
+    for (int i = 0; i < COUNT; i++) {
+        word[i][0] = 8 + i, word[i][1] = TOKEN_EOS;
+        source[i] = (model_source){word[i], 2};
+    }
+    for (int i = 0; i < 6; i++) {
+        o.threads = 1 + i / 2, late = 20 + i % 2;
+        sr_failure why = {0};
+        assert_int_equal(translate(m, &o, source, COUNT, out, NULL, &why), SR_LIBRARY);
+        check_failure(&why, SR_LIBRARY, "word 20 cannot");
+        for (int k = 0; k < COUNT; k++) assert_true(out[k].count == 0 && !out[k].item);
+    }
+    model_free(m);
+}
+
 /* Positions are a formula: what the model was built for does not bound what it reads or writes. */
 static void long_sentences(void **state) {
     (void)state;
@@ -251,7 +333,8 @@ int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_sentences), cmocka_unit_test(any_batch),
-        cmocka_unit_test(bounded_batches), cmocka_unit_test(long_sentences),
+        cmocka_unit_test(bounded_batches), cmocka_unit_test(batches_side_by_side),
+        cmocka_unit_test(first_failure),   cmocka_unit_test(long_sentences),
         cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
