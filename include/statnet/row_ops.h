@@ -22,9 +22,28 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
                 real *y);
 
 /* Attention of one query to n keys by heads (op_attention.c), one thread: q, y and every key and
- * value [d]. share [n]: scratch; average [n]: the weights averaged over the heads, or NULL. */
+ * value [d]. share [n]: scratch. */
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
-                   const real *const *value, real *share, real *average, real *y);
+                   const real *const *value, real *share, real *y);
+
+/* Keys and values of a sentence, which many queries look at. */
+typedef struct row_memory {
+    int64_t keys, room, width, wide; /* room: keys rounded up; width of a head, and rounded up */
+    real *key;                       /* [heads width, room] turned, zeros behind the last */
+    real *value;                     /* [heads, keys, wide], zeros behind the last */
+} row_memory;
+
+/* Numbers that the memory of n keys [d] takes. */
+int64_t row_memory_size(int64_t d, int heads, int64_t n);
+/* A copy of key and value [n, d] in memory of that size. */
+row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, const real *value,
+                           real *at);
+/* Numbers of scratch for so many queries at once. */
+int64_t row_memory_scratch(const row_memory *m, int64_t rows);
+/* row_attention of `rows` queries [rows, d] to all of its keys, one thread. average: rows of `step`
+ * numbers, of which the first `keys` become the weights averaged over the heads, or NULL. */
+void row_memory_attention(const row_memory *m, int heads, int64_t rows, const real *q,
+                          real *scratch, real *average, int64_t step, real *y);
 
 /* y = x - log(sum exp x), [n]; -> that logarithm, not finite where x has a NaN or an infinity. */
 double row_log_softmax(int64_t n, const real *x, double *y);

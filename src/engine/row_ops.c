@@ -2,16 +2,18 @@
  *
  *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (tile.h), then b
  *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
+ *              with many queries both are products of tile.h, over rising k and j
  *   softmax    y = x - m - log sum exp(x - m)           m the largest x
  *
  * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
- * through once for each block of rows. Sums along q k_j and over exponentials are in double by
- * vector lanes: their order follows from the length and the CPU type (row_math.h).
+ * through once for each block of rows. Sums along q k_j of one query and over exponentials (these in
+ * double) are by vector lanes: their order follows from the length and the CPU type (row_math.h).
  */
 #include "statnet/row_ops.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "row_math.h"
 #include "tile.h"
@@ -78,11 +80,63 @@ static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
 }
 
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
-                   const real *const *value, real *share, real *average, real *y) {
-    for (int64_t j = 0; average && j < n; j++) average[j] = 0;
-    for (int h = 0; h < heads; h++) {
+                   const real *const *value, real *share, real *y) {
+    for (int h = 0; h < heads; h++)
         head_attention(h * (d / heads), d / heads, n, q, key, value, share, y);
-        for (int64_t j = 0; average && j < n; j++) average[j] += share[j] / (real)heads;
+}
+
+/* -- attention of many queries to the same keys */
+
+static int64_t lanes_up(int64_t n) {
+    return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+}
+
+int64_t row_memory_size(int64_t d, int heads, int64_t n) {
+    return d * lanes_up(n) + heads * n * lanes_up(d / heads);
+}
+
+row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, const real *value,
+                           real *at) {
+    const int64_t width = d / heads;
+    const row_memory m = {n, lanes_up(n), width, lanes_up(width), at, at + d * lanes_up(n)};
+    memset(at, 0, (size_t)row_memory_size(d, heads, n) * sizeof *at);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t k = 0; k < d; k++) {
+            m.key[k * m.room + j] = key[j * d + k];
+            m.value[(k / width * n + j) * m.wide + k % width] = value[j * d + k];
+        }
+    return m;
+}
+
+int64_t row_memory_scratch(const row_memory *m, int64_t rows) {
+    return rows * (m->room + m->wide);
+}
+
+/* Head h of all queries: share [rows, room], y [rows, d]. */
+static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t rows, const real *q,
+                            real *share, real *y) {
+    real *sum = share + rows * m->room;
+    tile_product(rows, m->room, m->width, (tile_left){q + h * m->width, d, 1},
+                 m->key + h * m->width * m->room, m->room, false, share, m->room);
+    for (int64_t r = 0; r < rows; r++) {
+        real *one = share + r * m->room;
+        const double total = row_exp(m->keys, one, row_max(m->keys, one), one);
+        row_scale(m->keys, (real)(1 / total), one);
+    }
+    tile_product(rows, m->wide, m->keys, (tile_left){share, m->room, 1},
+                 m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(y + r * d + h * m->width, sum + r * m->wide, (size_t)m->width * sizeof *y);
+}
+
+void row_memory_attention(const row_memory *m, int heads, int64_t rows, const real *q,
+                          real *scratch, real *average, int64_t step, real *y) {
+    for (int64_t h = 0; h < heads; h++) {
+        head_attentions(m, heads * m->width, h, rows, q, scratch, y);
+        for (int64_t r = 0; average && r < rows; r++)
+            for (int64_t j = 0; j < m->keys; j++)
+                average[r * step + j] =
+                    (h ? average[r * step + j] : 0) + scratch[r * m->room + j] / (real)heads;
     }
 }
 

@@ -37,7 +37,7 @@ typedef struct turned_weights {
     row_weight output;
 } turned_weights;
 
-/* Keys and values [length, d] of a sentence or of a step. */
+/* Keys and values [rows, d] of a step. */
 typedef struct memory {
     real *key, *value;
 } memory;
@@ -46,10 +46,10 @@ typedef struct decoding {
     transformer net;     /* the model's own parts, with a table of positions that grows */
     turned_weights *own; /* NULL: another's */
     const turned_weights *weights;
-    tape *tape;      /* of one sentence in the encoder, or of one step */
-    arena *cache;    /* of one batch: */
-    memory *cross;   /* [count, layers] */
-    int64_t *length; /* [count] */
+    tape *tape;        /* of one sentence in the encoder, or of one step */
+    arena *cache;      /* of one batch: */
+    row_memory *cross; /* [count, layers] */
+    int64_t *length;   /* [count] */
     int64_t count;
     int64_t t, room; /* positions done; and that `self` has room for */
     memory **self;   /* [t] of [layers] */
@@ -187,15 +187,18 @@ static sr_status tape_status(const tape *t, sr_failure *why) {
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
 
-static real *kept_copy(decoding *s, const tensor *x) {
-    const size_t bytes = (size_t)(x ? x->count : 0) * sizeof(real);
-    real *copy = x ? arena_alloc(s->cache, bytes) : NULL;
-    if (copy) memcpy(copy, x->value, bytes);
-    return copy;
+/* False when out of memory. */
+static bool keep_memory(decoding *s, int heads, const tensor *key, const tensor *value,
+                        row_memory *kept) {
+    if (!key || !value) return false;
+    const int64_t d = tensor_features(key), n = tensor_rows(key);
+    real *at = arena_alloc(s->cache, (size_t)row_memory_size(d, heads, n) * sizeof *at);
+    if (at) *kept = row_memory_make(d, heads, n, key->value, value->value, at);
+    return at != NULL;
 }
 
 /* Keys and values of every decoder layer for one sentence. */
-static sr_status encode_sentence(decoding *s, const model_source *source, memory *cross,
+static sr_status encode_sentence(decoding *s, const model_source *source, row_memory *cross,
                                  sr_failure *why) {
     uint8_t *mask = arena_alloc(s->cache, (size_t)source->length);
     if (!mask) return sr_fail(why, SR_MEMORY, "out of memory for a sentence");
@@ -215,9 +218,7 @@ static sr_status encode_sentence(decoding *s, const model_source *source, memory
         const attention_layer *a = &s->net.decoder[i].cross;
         tensor *k = linear_apply(&a->k, s->tape, x);
         k = attention_normalize_heads(a->k_norm, s->tape, k, a->heads, text.source);
-        cross[i].key = kept_copy(s, k);
-        cross[i].value = kept_copy(s, linear_apply(&a->v, s->tape, x));
-        whole &= cross[i].key && cross[i].value;
+        whole &= keep_memory(s, a->heads, k, linear_apply(&a->v, s->tape, x), &cross[i]);
     }
     sr_status status = tape_status(s->tape, why);
     return status == SR_OK && !whole ? sr_fail(why, SR_MEMORY, "out of memory for a sentence")
@@ -338,12 +339,9 @@ static tensor *step_embedding(const one_step *p, const int32_t *token) {
     return y;
 }
 
-/* Where a row finds its keys and values: addresses [n] each. */
-typedef int64_t find_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
-                          const real **value);
-
-static int64_t self_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
-                         const real **value) {
+/* Where a row finds its keys and values: addresses [t] each. */
+static void find_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
+                      const real **value) {
     const int64_t d = s->net.size.layer.d;
     const int32_t *slot = s->slot + row * s->t;
     for (int64_t j = 0; j < s->t; j++) {
@@ -351,36 +349,53 @@ static int64_t self_keys(const decoding *s, int64_t layer, int64_t row, const re
         key[j] = m->key + slot[j] * d;
         value[j] = m->value + slot[j] * d;
     }
-    return s->t;
 }
 
-static int64_t cross_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
-                          const real **value) {
-    const int64_t d = s->net.size.layer.d, i = s->sentence[row];
-    const memory *m = &s->cross[i * s->net.size.decoder_layers + layer];
-    for (int64_t j = 0; j < s->length[i]; j++) {
-        key[j] = m->key + j * d;
-        value[j] = m->value + j * d;
-    }
-    return s->length[i];
-}
-
-/* Attention of every row to at most `most` keys. average [rows, most] or NULL. */
-static tensor *step_attention(const one_step *p, const attention_layer *a, const tensor *q,
-                              int64_t layer, find_keys *find, int64_t most, real *average) {
+/* Attention of every row to the positions so far. */
+static tensor *attend_to_self(const one_step *p, int heads, const tensor *q, int64_t layer) {
     const decoding *s = p->s;
-    const int64_t d = s->net.size.layer.d;
+    const int64_t d = s->net.size.layer.d, n = s->t;
     tensor *y = q ? step_tensor(p, d) : NULL;
-    const real **place = tape_alloc(s->tape, (size_t)(2 * p->rows * most) * sizeof(*place));
-    real *share = tape_alloc(s->tape, (size_t)(p->rows * most) * sizeof *share);
+    const real **place = tape_alloc(s->tape, (size_t)(2 * p->rows * n) * sizeof(*place));
+    real *share = tape_alloc(s->tape, (size_t)(p->rows * n) * sizeof *share);
     if (!y || !place || !share) return NULL;
 #pragma omp parallel for num_threads(s->tape->threads) schedule(static)
     for (int64_t r = 0; r < p->rows; r++) {
-        const real **key = place + 2 * r * most, **value = key + most;
-        const int64_t n = find(s, layer, r, key, value);
-        row_attention(d, a->heads, n, q->value + r * d, key, value, share + r * most,
-                      average ? average + r * most : NULL, y->value + r * d);
+        const real **key = place + 2 * r * n, **value = key + n;
+        find_keys(s, layer, r, key, value);
+        row_attention(d, heads, n, q->value + r * d, key, value, share + r * n, y->value + r * d);
     }
+    return y;
+}
+
+/* Rows of the sentence that begins with row r; 0: another begins before. */
+static int64_t rows_of_sentence(const one_step *p, int64_t r) {
+    const int32_t *sentence = p->s->sentence;
+    int64_t rows = 0;
+    if (r > 0 && sentence[r] == sentence[r - 1]) return 0;
+    while (r + rows < p->rows && sentence[r + rows] == sentence[r]) rows++;
+    return rows;
+}
+
+/* Attention of every row to its source; average [rows, longest] or NULL. */
+static tensor *attend_to_source(const one_step *p, int heads, const tensor *q, int64_t layer,
+                                real *average) {
+    const decoding *s = p->s;
+    const int64_t d = s->net.size.layer.d, layers = s->net.size.decoder_layers;
+    tensor *y = q ? step_tensor(p, d) : NULL;
+    int64_t most = 0;
+    for (int64_t r = 0; r < p->rows; r++) {
+        const int64_t one = row_memory_scratch(&s->cross[s->sentence[r] * layers + layer], 1);
+        if (one > most) most = one;
+    }
+    real *scratch = tape_alloc(s->tape, (size_t)(p->rows * most) * sizeof *scratch);
+    if (!y || !scratch) return NULL;
+#pragma omp parallel for num_threads(s->tape->threads) schedule(static)
+    for (int64_t r = 0; r < p->rows; r++)
+        row_memory_attention(&s->cross[s->sentence[r] * layers + layer], heads,
+                             rows_of_sentence(p, r), q->value + r * d, scratch + r * most,
+                             average ? average + r * p->longest : NULL, p->longest,
+                             y->value + r * d);
     return y;
 }
 
@@ -409,7 +424,7 @@ static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
     if (!x || !keep_keys(p, a, x, &w[1], own->key)) return NULL;
     row_linear(t->threads, p->rows, x->value, &w[2], a->v.b->value, own->value);
     tensor *q = step_queries(p, a, x, &w[0]);
-    return step_linear(p, step_attention(p, a, q, layer, self_keys, p->s->t, NULL), &w[3], a->o.b);
+    return step_linear(p, attend_to_self(p, a->heads, q, layer), &w[3], a->o.b);
 }
 
 static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
@@ -417,7 +432,7 @@ static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
     const row_weight *w = p->s->weights->layer[layer].cross;
     const bool last = layer + 1 == p->s->net.size.decoder_layers;
     tensor *q = step_queries(p, a, x, &w[0]);
-    tensor *y = step_attention(p, a, q, layer, cross_keys, p->longest, last ? p->average : NULL);
+    tensor *y = attend_to_source(p, a->heads, q, layer, last ? p->average : NULL);
     return step_linear(p, y, &w[1], a->o.b);
 }
 
