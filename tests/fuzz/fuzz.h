@@ -13,6 +13,8 @@
 #include "statrec/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Before the first input (fuzz_hdf5.c). */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* A directory of this process, in memory where that is possible; removed at exit. */
 const char *fuzz_folder(void);

@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     signal(signals[5], name_input);
 #endif
     told = dup(STDOUT_FILENO);
-    if (told < 0) return 1;
+    if (told < 0 || LLVMFuzzerInitialize(&argc, &argv) != 0) return 1;
 #ifndef __SANITIZE_ADDRESS__
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) return 1;
