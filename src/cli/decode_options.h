@@ -29,8 +29,10 @@ typedef struct decode_values {
         CHOICE_OPTION(group, "unknown", DECODE_AT(unknown), "keep", "keep|drop|copy|forbid",       \
                       "<unk> in a hypothesis: stands there, is left out, gives way to the source " \
                       "word that was looked at most, or is never chosen"),                         \
-        INT_OPTION(group, "max-tokens", DECODE_AT(max_tokens), "16384", 16, 1 << 30, "positions",  \
-                   "of a batch: sum of source length + beam * longest hypothesis; bounds memory")
+        INT_OPTION(                                                                                \
+            group, "max-tokens", DECODE_AT(max_tokens), "16384", 16, 1 << 30, "positions",         \
+            "of a batch, each thread has one: sum of source length + beam * longest hypothesis; "  \
+            "bounds memory")
 
 /* What the values ask of a translator. */
 void decode_choose(const decode_values *v, translator *t);
