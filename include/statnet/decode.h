@@ -85,10 +85,11 @@ typedef struct translate_options {
     /* Bounds the memory: a batch holds sentences as long as the sum over them of
      *     source length + beam * (longest hypothesis + 1),
      * both with </s>, does not exceed it. A position costs 2 layers d numbers of `real` (keys and
-     * values of every decoder layer) and some 30 bytes, a hypothesis besides 12 bytes a word of the
-     * vocabulary. Each thread has a batch of its own where there are enough. On top come a copy of the
-     * decoder's weights and of the embedding, and for each batch one sentence at a time in the
-     * encoder: heads S^2 numbers a layer where it has S words. */
+     * values of every decoder layer; sources and heads are rounded up to whole vectors) and some 30
+     * bytes, a hypothesis besides 12 bytes a word of the vocabulary. Each thread has a batch of its own
+     * where there are enough. On top come a copy of the decoder's weights and of the embedding, and
+     * for each batch one sentence at a time in the encoder: heads S^2 numbers a layer where it has S
+     * words. */
     int64_t max_tokens;
     int64_t max_sentences; /* in a batch; 0: as many as fit */
     int64_t max_source;    /* longest source that is accepted, </s> included; 0: 1024 */
