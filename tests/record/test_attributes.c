@@ -100,21 +100,35 @@ static void other_bytes(void **state) {
     assert_true(h5_attributes_are_own(none, NODE));
 }
 
-/* Their heap: as HDF5 made it, and with a first or a largest block that nobody has. */
+static void heap_refused(char *heap, int at, int8_t value) {
+    const char was = heap[at];
+    heap[at] = value;
+    assert_false(h5_heap_is_small(heap, 146));
+    assert_true(h5_heap_is_small(heap, 100));
+    heap[at] = was;
+    assert_true(h5_heap_is_small(heap, 146));
+}
+
+/* Their heap: as HDF5 made it, and with a first or a largest block that nobody has, or that are no powers of
+ * two; with a first one larger than the largest; with rows of no or of three blocks. */
 static void heaps(void **state) {
     (void)state;
-    static const int at[] = {112, 120};
     size_t size;
     make(temporary(), FEW);
     char *bytes = damage_load(temporary(), &size), *heap = memmem(bytes, size, "FRHP", 4);
     assert_true(heap && h5_heap_is_small(heap, 146));
-    assert_true(heap[112 + 1] == 4 && heap[120 + 2] == 1); /* 1,024 bytes, 64 KiB */
-    for (int i = 0; i < 2; i++) {
-        heap[at[i] + 3] = 2;
-        assert_false(h5_heap_is_small(heap, 146));
-        assert_true(h5_heap_is_small(heap, 100));
-        heap[at[i] + 3] = 0;
-    }
+    assert_true(heap[110] == 4 && heap[112 + 1] == 4 &&
+                heap[120 + 2] == 1); /* 4 blocks, 1,024 bytes, 64 KiB */
+    heap_refused(heap, 112 + 3, 2), heap_refused(heap, 120 + 3, 2);
+    heap_refused(heap, 112 + 0, 1), heap_refused(heap, 120 + 2, 101);
+    heap_refused(heap, 112 + 1, 0), heap_refused(heap, 120 + 2, 0);
+    heap_refused(heap, 110, 0), heap_refused(heap, 110, 3);
+    heap[112 + 1] = 0, heap[112 + 2] = 2; /* 128 KiB, a power of two */
+    assert_false(h5_heap_is_small(heap, 146));
+    heap[120 + 2] = 0, heap[120 + 3] = 1; /* 16 MiB */
+    assert_true(h5_heap_is_small(heap, 146));
+    heap[120 + 3] = 2;
+    assert_false(h5_heap_is_small(heap, 146));
     free(bytes);
 }
 
