@@ -21,21 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/row_ops.h"
 #include "transformer.h"
 
 enum { ROWS_TOGETHER = 8, POSITIONS_MORE = 256 };
-
-/* Weights of a decoder layer, turned. */
-typedef struct layer_rows {
-    row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
-} layer_rows;
-
-/* Of all layers, and of the logits; several decoders may share them. */
-typedef struct turned_weights {
-    layer_rows layer[LAYERS_MAX];
-    row_weight output;
-} turned_weights;
 
 /* Keys and values [rows, d] of a step. */
 typedef struct memory {
@@ -91,31 +79,6 @@ static sr_status check_norms(const model *m, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status turn_layer(layer_rows *r, const decoder_layer *l, sr_failure *why) {
-    const struct {
-        row_weight *to;
-        const linear_layer *from;
-    } part[] = {{&r->self[0], &l->self.q}, {&r->self[1], &l->self.k},   {&r->self[2], &l->self.v},
-                {&r->self[3], &l->self.o}, {&r->cross[0], &l->cross.q}, {&r->cross[1], &l->cross.o},
-                {&r->ffn[0], &l->ffn.in},  {&r->ffn[1], &l->ffn.out}};
-    sr_status status = SR_OK;
-    for (size_t i = 0; i < sizeof part / sizeof *part && status == SR_OK; i++)
-        status = row_weight_init(part[i].to, part[i].from->w, why);
-    return status;
-}
-
-static void layer_rows_free(layer_rows *r) {
-    for (int i = 0; i < 4; i++) row_weight_free(&r->self[i]);
-    for (int i = 0; i < 2; i++) row_weight_free(&r->cross[i]);
-    for (int i = 0; i < 2; i++) row_weight_free(&r->ffn[i]);
-}
-
-static void turned_weights_free(turned_weights *w) {
-    for (int i = 0; w && i < LAYERS_MAX; i++) layer_rows_free(&w->layer[i]);
-    if (w) row_weight_free(&w->output);
-    free(w);
-}
-
 static void decoding_free(void *decoder) {
     decoding *s = decoder;
     if (!s) return;
@@ -129,16 +92,6 @@ static void decoding_free(void *decoder) {
     free(s);
 }
 
-static sr_status turn_weights(decoding *s, const transformer *net, sr_failure *why) {
-    turned_weights *own = calloc(1, sizeof *own);
-    if (!own) return sr_fail(why, SR_MEMORY, "out of memory for decoding");
-    s->weights = s->own = own;
-    sr_status status = row_weight_init(&own->output, net->target.weight, why);
-    for (int i = 0; i < net->size.decoder_layers && status == SR_OK; i++)
-        status = turn_layer(&own->layer[i], &net->decoder[i], why);
-    return status;
-}
-
 static sr_status decoding_init(decoding *s, const model *m, const decoding *beside, int threads,
                                sr_failure *why) {
     const transformer *net = m->self;
@@ -147,9 +100,8 @@ static sr_status decoding_init(decoding *s, const model *m, const decoding *besi
     s->net = *net;
     s->net.target.positions.value = NULL; /* one of our own in `start`, for both sides */
     s->net.target.positions.dim[0] = 0;
-    if (beside) s->weights = beside->weights;
-    if (!beside) status = turn_weights(s, net, why);
-    if (status != SR_OK) return status;
+    s->weights = beside ? beside->weights : (s->own = turned_weights_make(net, why));
+    if (!s->weights) return why ? why->status : SR_MEMORY;
     s->tape = tape_create(threads, why);
     if (!s->tape) return why ? why->status : SR_MEMORY;
     s->cache = arena_create(0);
