@@ -18,7 +18,7 @@ BEGIN {
 
     # layer of every header that crosses a folder
     own("base", "statrec/base.h")
-    own("base", "statnet/arena.h statnet/rng.h statnet/options.h statnet/tool.h statnet/tsv.h statnet/share.h")
+    own("base", "statnet/bf16_number.h statnet/arena.h statnet/rng.h statnet/options.h statnet/tool.h statnet/tsv.h statnet/share.h")
     own("base", "statnet/buckets.h statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h statnet/npz.h statnet/utf8.h statnet/hash.h")
     own("format", "statrec/format.h")
     own("record", "statrec/record.h")
@@ -27,7 +27,7 @@ BEGIN {
     own("arrays", "statnet/array_file.h")
     own("plain", "statnet/real.h statnet/batch.h")
     own("engine", "statnet/tape.h statnet/ops.h statnet/gemm.h statnet/gradcheck.h statnet/params.h")
-    own("engine", "statnet/conv.h statnet/row_ops.h")
+    own("engine", "statnet/conv.h statnet/row_ops.h statnet/bf16.h statnet/scratch.h")
     own("norm", "statnet/norm.h")
     own("ranks", "statnet/ranks.h")
     own("nets", "statnet/models.h statnet/layers.h statnet/pass.h")

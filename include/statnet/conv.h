@@ -5,10 +5,10 @@
 #define STATNET_CONV_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "statnet/real.h"
+#include "statnet/scratch.h"
 #include "statrec/base.h"
 
 /* x [images, height, width, in], w [out, kernel_h, kernel_w, in],
@@ -42,15 +42,6 @@ static inline int64_t conv_pieces(const conv_shape *s) {
 sr_status conv_reference(int threads, conv_pass pass, const conv_shape *s, const conv_arrays *a,
                          sr_failure *why);
 
-/* Memory that calls share; grows to the largest of them. */
-typedef struct conv_memory {
-    void *start;
-    size_t bytes;
-} conv_memory;
-
-/* At least `bytes`, contents undefined; NULL when out of memory. */
-void *conv_memory_of(conv_memory *m, size_t bytes, sr_failure *why);
-
 /* What calls share. One caller at a time. NULL when out of memory; free with conv_free. */
 typedef struct conv_state conv_state;
 conv_state *conv_create(sr_failure *why);
@@ -64,12 +55,12 @@ sr_status conv_run(conv_state *c, bool direct, int threads, conv_pass pass, cons
  * of 8). pays: and it is faster than direct sums. */
 bool conv_winograd_fits(const conv_shape *s);
 bool conv_winograd_pays(const conv_shape *s);
-sr_status conv_winograd(conv_memory *memory, int threads, conv_pass pass, const conv_shape *s,
+sr_status conv_winograd(scratch_memory *memory, int threads, conv_pass pass, const conv_shape *s,
                         const conv_arrays *a, sr_failure *why);
 
 /* What oneDNN prepared, by pass and shape; `memory` outlives it. */
 typedef struct conv_plans conv_plans;
-conv_plans *conv_plans_create(conv_memory *memory, sr_failure *why);
+conv_plans *conv_plans_create(scratch_memory *memory, sr_failure *why);
 void conv_plans_free(void *plans);
 
 /* *done false (and SR_OK): oneDNN has no fast code for this shape, call conv_reference. That

@@ -23,6 +23,7 @@
 #include "statnet/arena.h"
 #include "statnet/real.h"
 #include "statnet/rng.h"
+#include "statnet/scratch.h"
 #include "statrec/base.h"
 
 /* Row-major, contiguous. Images (N, H, W, C), text (B, T, C), anything as (rows, features). */
@@ -66,6 +67,7 @@ struct tape {
     int threads;    /* OpenMP regions name it: num_threads(t->threads) */
     bool recording; /* false: evaluation, no nodes, no gradients */
     bool training;  /* dropout active, norms use batch statistics */
+    bool bf16;      /* op_linear and op_conv2d multiply in bfloat16 (ops.h); set by the owner */
     rng random;     /* of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */
     tape_node *last;
@@ -83,6 +85,7 @@ struct tape {
      * (when set), so that the tape need not know what it is. */
     void *conv_cache;
     void (*conv_cache_free)(void *cache);
+    scratch_memory rounded; /* operands of products in bfloat16; outlives the steps */
 };
 
 /* NULL and *why on failure. threads >= 1. */

@@ -15,9 +15,11 @@ typedef struct train_config {
     model_options model;
     data_options data;
     optim_options optim;
-    option_text smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in, patience_metric;
+    option_text precision, smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in,
+        patience_metric;
     double label_smoothing;
     smoothing_form smoothing;
+    bool bf16; /* what precision says */
     double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates, patience;
     int64_t seed, threads;

@@ -8,7 +8,7 @@
 #include "statnet/conv.h"
 
 struct conv_state {
-    conv_memory memory;
+    scratch_memory memory;
     conv_plans *plans; /* NULL until oneDNN is wanted */
 };
 

@@ -292,7 +292,7 @@ static work work_of(conv_pass pass, int threads, const conv_shape *s, const conv
     return k;
 }
 
-sr_status conv_winograd(conv_memory *memory, int threads, conv_pass pass, const conv_shape *s,
+sr_status conv_winograd(scratch_memory *memory, int threads, conv_pass pass, const conv_shape *s,
                         const conv_arrays *a, sr_failure *why) {
     const bool weights = pass == CONV_BACKWARD_WEIGHTS;
     static real none;
@@ -301,7 +301,7 @@ sr_status conv_winograd(conv_memory *memory, int threads, conv_pass pass, const 
     k.lane = lane_layout(&k, &none, &l);
     int64_t pieces = conv_pieces(s), u = weights ? 0 : WINO_POINTS * s->in * s->out;
     int64_t taps = (weights ? pieces : 1) * 9 * s->in * s->out;
-    k.u = conv_memory_of(memory, (size_t)(u + taps + threads * k.lane) * sizeof *k.u, why);
+    k.u = scratch_memory_of(memory, (size_t)(u + taps + threads * k.lane) * sizeof *k.u, why);
     if (!k.u) return SR_MEMORY;
     k.taps = k.u + u;
     k.lanes = k.taps + taps;

@@ -50,7 +50,7 @@ struct conv_plans {
     dnnl_engine_t engine;
     dnnl_stream_t stream; /* of reorders; pieces have a stream per thread */
     plan *first;
-    conv_memory *memory;
+    scratch_memory *memory;
 };
 
 static void plan_free(plan *p) {
@@ -71,7 +71,7 @@ void conv_plans_free(void *plans) {
     free(c);
 }
 
-conv_plans *conv_plans_create(conv_memory *memory, sr_failure *why) {
+conv_plans *conv_plans_create(scratch_memory *memory, sr_failure *why) {
     conv_plans *c = calloc(1, sizeof *c);
     if (c) c->memory = memory;
     if (c && dnnl_engine_create(&c->engine, dnnl_cpu, 0) == dnnl_success &&
@@ -247,7 +247,7 @@ static size_t job_layout(job *j, char *memory) {
 
 static sr_status job_memory(job *j, sr_failure *why) {
     static char none;
-    char *memory = conv_memory_of(j->c->memory, job_layout(j, &none), why);
+    char *memory = scratch_memory_of(j->c->memory, job_layout(j, &none), why);
     if (!memory) return SR_MEMORY;
     job_layout(j, memory);
     return SR_OK;

@@ -5,10 +5,11 @@
  *   dx[n,p,q,c]  = sum over the (i,a), (j,b) with i s + a - pad = p, j s + b - pad = q, and over o,
  *                  of dy[n,i,j,o] w[o,a,b,c]
  *   dw[o,a,b,c] += sum over n,i,j of dy[n,i,j,o] x[n, i s + a - pad, j s + b - pad, c]
+ * In bfloat16 (tape.h), r of bf16.h: the same with r(x), r(w) and r(dy), and y rounded.
  * Kept for backward: stride, padding and how the sums may be taken. The sums themselves: conv.c.
  */
+#include "statnet/bf16.h"
 #include "statnet/conv.h"
-#include "statnet/gemm.h"
 #include "statnet/ops.h"
 
 typedef struct window {
@@ -24,12 +25,34 @@ static conv_shape shape_of(const tensor *x, const tensor *w, window k) {
     return s;
 }
 
+/* Operands of the pass as rounded copies in the tape's memory; what it writes stays. */
+static sr_status round_operands(tape *t, conv_pass pass, const conv_shape *s, conv_arrays *a) {
+    const struct {
+        real **at;
+        int64_t count;
+        bool operand;
+    } part[] = {{&a->x, s->images * s->height * s->width * s->in, pass != CONV_BACKWARD_DATA},
+                {&a->w, s->out * s->kernel_h * s->kernel_w * s->in, pass != CONV_BACKWARD_WEIGHTS},
+                {&a->y, s->images * s->out_height * s->out_width * s->out, pass != CONV_FORWARD}};
+    int64_t count = 0;
+    for (int i = 0; i < 3; i++) count += part[i].operand ? part[i].count : 0;
+    real *to = scratch_memory_of(&t->rounded, (size_t)count * sizeof *to, &t->failure);
+    for (int i = 0; to && i < 3; i++) {
+        if (!part[i].operand) continue;
+        bf16_round(t->threads, part[i].count, *part[i].at, to);
+        *part[i].at = to;
+        to += part[i].count;
+    }
+    return to ? SR_OK : SR_MEMORY;
+}
+
 static sr_status run(tape *t, conv_pass pass, const conv_shape *s, bool direct, conv_arrays a) {
     if (!t->conv_cache) {
         t->conv_cache = conv_create(&t->failure);
         t->conv_cache_free = conv_free;
     }
     if (!t->conv_cache) return t->failure.status;
+    if (t->bf16 && round_operands(t, pass, s, &a) != SR_OK) return SR_MEMORY;
     return conv_run(t->conv_cache, direct, t->threads, pass, s, &a, &t->failure);
 }
 
@@ -69,6 +92,7 @@ static tensor *convolve(tape *t, tensor *x, tensor *w, window k) {
     if (!y) return NULL;
     conv_arrays a = {x->value, w->value, y->value, false};
     if (run(t, CONV_FORWARD, &s, k.direct, a) != SR_OK) return NULL;
+    if (t->bf16) bf16_round(t->threads, y->count, y->value, y->value);
     return tape_push(t, "conv2d", conv2d_backward, y, (tensor *[]){x, w, NULL}, kept);
 }
 

@@ -5,9 +5,12 @@
  *   dx = dy w
  *   dw += dy^T x
  *   db += sum over rows of dy, in double, by fixed blocks of rows merged in their order
+ * In bfloat16 (tape.h), r of bf16.h:
+ *   y  = r(r(x) r(w)^T + b)      dx = r(dy) r(w)      dw += r(dy)^T r(x)
  * Kept for backward: nothing but the inputs.
  */
 #include "bias.h"
+#include "statnet/bf16.h"
 #include "statnet/gemm.h"
 #include "statnet/ops.h"
 
@@ -18,15 +21,26 @@ static void fill_with_bias(const tape *t, tensor *y, const tensor *b) {
         for (int64_t j = 0; j < out; j++) y->value[r * out + j] = b->value[j];
 }
 
+/* c = op(a) op(b) + beta c, contiguous: lda, ldb and ldc go by the sizes. */
+static void product(tape *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+                    const real *b, bool beta, real *c) {
+    const int64_t lda = ta ? m : k, ldb = tb ? k : n;
+    if (t->bf16)
+        gemm_bf16(&t->rounded, t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n,
+                  &t->failure);
+    else
+        gemm(t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n);
+}
+
 static void linear_backward(tape *t, const tape_node *node) {
     tensor *x = node->in[0], *w = node->in[1], *b = node->in[2];
     const real *dy = node->out->grad;
     int64_t rows = tensor_rows(x), in = tensor_features(x), out = tensor_features(node->out);
     bool add;
     real *dx = tape_grad(t, x, &add);
-    if (dx) gemm(t->threads, false, false, rows, in, out, dy, out, w->value, in, add, dx, in);
+    if (dx) product(t, false, false, rows, in, out, dy, w->value, add, dx);
     real *dw = tape_grad(t, w, &add);
-    if (dw) gemm(t->threads, true, false, out, in, rows, dy, out, x->value, in, add, dw, in);
+    if (dw) product(t, true, false, out, in, rows, dy, x->value, add, dw);
     if (b) bias_gradient(t, dy, rows, out, b);
 }
 
@@ -44,7 +58,7 @@ tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b) {
     tensor *y = tape_tensor(t, x->rank, dim);
     if (!y) return NULL;
     if (b) fill_with_bias(t, y, b);
-    gemm(t->threads, false, true, rows, out, in, x->value, in, w->value, in, b != NULL, y->value,
-         out);
+    product(t, false, true, rows, out, in, x->value, w->value, b != NULL, y->value);
+    if (t->bf16) bf16_round(t->threads, y->count, y->value, y->value);
     return tape_push(t, "linear", linear_backward, y, (tensor *[]){x, w, b, NULL}, NULL);
 }

@@ -21,6 +21,7 @@ static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_f
 static void copy_seed_and_forms(train_config *c) {
     c->model.seed = (uint64_t)c->seed;
     c->data.seed = (uint64_t)c->seed;
+    c->bf16 = !strcmp(c->precision, "bf16");
     c->smoothing = !strcmp(c->smoothing_form, "others") ? SMOOTHING_OTHERS : SMOOTHING_ALL;
 }
 

@@ -117,6 +117,9 @@ static const option rows[] = {
     FLAG(TRAIN, "test", test, "no", "evaluate the test split too, after training"),
     INT(TRAIN, "seed", seed, "1", 0, 9007199254740992.0, "",
         "of initialisation, order, dropout, generated data"),
+    CHOICE(TRAIN, "precision", precision, "float32", "float32|bf16",
+           "products of linear layers and convolutions: of float32, or of operands and results "
+           "rounded to bfloat16; sums, norms, their statistics and weights stay float32"),
     INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",
         "0: every core; the result does not depend on it"),
 };

@@ -77,7 +77,9 @@ static sr_status build(trained *t, const trained_options *o, sr_failure *why) {
         return own.status;
     }
     t->tape = tape_create(t->threads, why);
-    return t->tape ? SR_OK : why->status;
+    if (!t->tape) return why->status;
+    t->tape->bf16 = t->config.bf16;
+    return SR_OK;
 }
 
 sr_status trained_open(trained *t, const char *name, const trained_options *o, sr_failure *why) {

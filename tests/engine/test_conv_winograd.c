@@ -24,7 +24,7 @@ typedef struct passed {
 
 typedef struct engine {
     conv_state *state; /* of direct sums */
-    conv_memory memory;
+    scratch_memory memory;
 } engine;
 
 static passed run_pass(engine *e, bool direct, int threads, conv_pass pass, const conv_trial *t,
@@ -224,15 +224,15 @@ static void ops_of_both_kinds(void **unused) {
 static void memory_that_is_not_there(void **unused) {
     (void)unused;
     sr_failure why = {0};
-    conv_memory m = {0};
-    void *small = conv_memory_of(&m, 100, &why);
+    scratch_memory m = {0};
+    void *small = scratch_memory_of(&m, 100, &why);
     assert_non_null(small);
-    assert_ptr_equal(conv_memory_of(&m, 90, &why), small);
+    assert_ptr_equal(scratch_memory_of(&m, 90, &why), small);
 #ifndef __SANITIZE_ADDRESS__ /* which ends a program that asks for so much */
-    assert_null(conv_memory_of(&m, SIZE_MAX / 4, &why));
-    check_failure(&why, SR_MEMORY, "out of memory for a convolution");
+    assert_null(scratch_memory_of(&m, SIZE_MAX / 4, &why));
+    check_failure(&why, SR_MEMORY, "out of memory for");
 #endif
-    assert_non_null(conv_memory_of(&m, 100, &why));
+    assert_non_null(scratch_memory_of(&m, 100, &why));
     free(m.start);
 }
 

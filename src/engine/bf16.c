@@ -1,0 +1,64 @@
+/* bf16.c -- see bf16.h; the CPU's own instructions are in bf16_avx512.c.
+ *
+ * Without them the operands are rounded into copies that gemm multiplies: a product of two bfloat16 has 16
+ * bits of mantissa, so that a float holds it exactly, and only the sums round.
+ */
+#include "statnet/bf16.h"
+
+#include "bf16_avx512.h"
+#include "statnet/bf16_number.h"
+#include "statnet/gemm.h"
+
+enum { PARALLEL_COUNT = 1 << 15 };
+
+static inline real rounded(real x) {
+    return (real)bf16_nearest((float)x);
+}
+
+void bf16_round(int threads, int64_t count, const real *x, real *y) {
+#pragma omp parallel for simd num_threads(threads) schedule(static) if (count > PARALLEL_COUNT)
+    for (int64_t i = 0; i < count; i++) y[i] = rounded(x[i]);
+}
+
+bool gemm_bf16_native(void) {
+#ifdef BF16_AVX512
+    return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw");
+#else
+    return false;
+#endif
+}
+
+/* Rows of `width` elements, `stride` apart, one behind the other at `to`. */
+static void round_rows(int threads, int64_t rows, int64_t width, const real *x, int64_t stride,
+                       real *to) {
+#pragma omp parallel for num_threads(threads) schedule(static) if (rows * width > PARALLEL_COUNT)
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++) to[r * width + j] = rounded(x[r * stride + j]);
+}
+
+static sr_status by_copies(scratch_memory *room, int threads, bool ta, bool tb, int64_t m,
+                           int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
+                           int64_t ldb, real beta, real *c, int64_t ldc, sr_failure *why) {
+    real *left = scratch_memory_of(room, (size_t)((m + n) * k) * sizeof *left, why);
+    if (!left) return SR_MEMORY;
+    real *right = left + m * k;
+    round_rows(threads, ta ? k : m, ta ? m : k, a, lda, left);
+    round_rows(threads, tb ? n : k, tb ? k : n, b, ldb, right);
+    gemm(threads, ta, tb, m, n, k, left, ta ? m : k, right, tb ? k : n, beta, c, ldc);
+    return SR_OK;
+}
+
+sr_status gemm_bf16(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+                    int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
+                    real *c, int64_t ldc, sr_failure *why) {
+#ifdef BF16_AVX512
+    if (gemm_bf16_native()) {
+        const bf16_product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
+        void *packed = scratch_memory_of(room, bf16_avx512_room(&p), why);
+        if (packed) bf16_avx512(&p, threads, packed);
+        return packed ? SR_OK : SR_MEMORY;
+    }
+#endif
+    return by_copies(room, threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, why);
+}

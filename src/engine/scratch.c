@@ -1,0 +1,19 @@
+/* scratch.c -- see scratch.h. */
+#include "statnet/scratch.h"
+
+#include <stdlib.h>
+
+enum { CACHE_LINE = 64 };
+
+void *scratch_memory_of(scratch_memory *s, size_t bytes, sr_failure *why) {
+    if (bytes <= s->bytes) return s->start;
+    free(s->start);
+    s->bytes = 0;
+    bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    s->start = aligned_alloc(CACHE_LINE, bytes);
+    if (s->start)
+        s->bytes = bytes;
+    else
+        sr_fail(why, SR_MEMORY, "out of memory for %zu bytes of a product", bytes);
+    return s->start;
+}
