@@ -13,15 +13,19 @@
  * another network. The average counts recorded steps: it is that of the run only when vectors were
  * recorded at every step. Biased variances are averaged; a run whose running variance uses n/(n-1)
  * differs by that factor.
+ *
+ * --kept-in: r is rounded to that format behind every update, as a module that keeps its running values in it
+ * does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in r's last place is lost.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "statnet/analysis.h"
+#include "statnet/bf16_number.h"
 
 typedef struct settings {
-    option_text site, stat, alpha, startup, phase;
+    option_text site, stat, alpha, kept_in, startup, phase;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -34,6 +38,8 @@ static const option rows[] = {
                 .value = "STAT,..."),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
                 "weights of the old running value, separated by commas"),
+    CHOICE_OPTION("Choice", "kept-in", AT(kept_in), "double", "double|float32|bf16",
+                  "format that running values are rounded to behind every update"),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
                 "value began with weighs less than 1 %, for each alpha",
@@ -96,11 +102,30 @@ static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
     }
 }
 
+/* Rounds a running value to the format it is kept in. */
+typedef double keep_fn(double r);
+
+static double keep_double(double r) {
+    return r;
+}
+static double keep_float32(double r) {
+    return (double)(float)r;
+}
+static double keep_bf16(double r) {
+    return (double)bf16_nearest((float)r);
+}
+
+static keep_fn *keep_in(const char *word) {
+    if (!strcmp(word, "bf16")) return keep_bf16;
+    return !strcmp(word, "float32") ? keep_float32 : keep_double;
+}
+
 /* One site and statistic while its rows pass by. */
 typedef struct averaging {
     const sr_runfile *run;
     int64_t site, width, rows;
-    int which;        /* index in stats */
+    int which; /* index in stats */
+    keep_fn *keep;
     float *batch;     /* [width] */
     double *running;  /* [alphas, width] */
     double *distance; /* [alphas, rows] */
@@ -119,7 +144,7 @@ static sr_status averaging_begin(averaging *a, int count, sr_failure *why) {
     if (!a->batch || !a->running || !a->distance) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
     for (int64_t i = 0; i < count * a->width && status == SR_OK; i++)
-        a->running[i] = a->batch[i % a->width];
+        a->running[i] = a->keep(a->batch[i % a->width]);
     return status;
 }
 
@@ -130,7 +155,7 @@ static void averaging_step(averaging *a, const alphas *alpha, int64_t row) {
         for (int64_t k = 0; k < a->width; k++) {
             const double delta = a->batch[k] - r[k];
             sum += delta * delta;
-            r[k] = old * r[k] + (1 - old) * a->batch[k];
+            r[k] = a->keep(old * r[k] + (1 - old) * a->batch[k]);
         }
         a->distance[i * a->rows + row] = sqrt(sum) / (double)a->width;
     }
@@ -153,8 +178,8 @@ static int64_t startup_rows(int64_t startup, double alpha, int64_t recorded) {
 
 /* startup: in recorded steps; -1: by alpha. window: the phase, which holds the start-up too. */
 static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
-                            const alphas *alpha, int64_t startup, const step_window *window, tsv *t,
-                            sr_failure *why) {
+                            const alphas *alpha, keep_fn *keep, int64_t startup,
+                            const step_window *window, tsv *t, sr_failure *why) {
     const sr_runfile *run = set->run[at->run];
     const sr_run_site *site = sr_run_get_site(run, at->site);
     const series of = {run, at->site, stat, FROM_VECTORS};
@@ -162,7 +187,8 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
                    .site = at->site,
                    .width = site->width,
                    .rows = sr_run_get_info(run)->vectors,
-                   .which = (int)(stat - stats)};
+                   .which = (int)(stat - stats),
+                   .keep = keep};
     int64_t first = 0, count = 0;
     sr_status status = window_rows(window, &of, &first, &count, why);
     if (status == SR_OK) status = average(&a, alpha, why);
@@ -211,6 +237,11 @@ static void note_spacing(const run_set *set, tsv *t) {
     }
 }
 
+static void note_format(const char *kept_in, tsv *t) {
+    if (strcmp(kept_in, "double"))
+        tsv_note(t, "note", "running values are rounded to %s behind every update", kept_in);
+}
+
 static void declare_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "site", "normalization site");
@@ -237,6 +268,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (status != SR_OK) return status;
     note_spacing(set, &table);
     note_startup(startup, &table);
+    note_format(s->kept_in, &table);
     status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
     if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
     if (status == SR_OK)
@@ -247,8 +279,8 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
         for (int i = 0; i < c.statistics && status == SR_OK; i++)
             if (c.site[k].has[i])
-                status = print_site(set, &c.site[k], c.wanted[i], &alpha, startup,
-                                    &windows[c.site[k].run], &table, why);
+                status = print_site(set, &c.site[k], c.wanted[i], &alpha, keep_in(s->kept_in),
+                                    startup, &windows[c.site[k].run], &table, why);
     choice_free(&c);
     free(windows);
     return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../check.h"
+#include "statnet/bf16_number.h"
 
 static int write_runs(void **state) {
     (void)state;
@@ -288,6 +289,33 @@ static void test_alpha(void **state) {
     program_free(&r);
 }
 
+/* ||b - r||/d = 5/2 |b - r|: a distance in units of the first feature's. In bfloat16 r may only be a bfloat16, in units
+ * of 1 that is 3k and 4k by features: each is averaged by itself. */
+static void test_alpha_kept_in(void **state) {
+    (void)state;
+    static const int b[] = {1, 2, 3, 4, 10};
+    double r[2] = {0, 0}, mean = 0, exact = 0, smooth = 0;
+    for (int i = 0; i < 5; i++) {
+        double sum = 0;
+        for (int k = 0; k < 2; k++) {
+            const double batch = (3 + k) * b[i];
+            sum += (batch - r[k]) * (batch - r[k]);
+            r[k] = (double)bf16_nearest((float)(0.9 * r[k] + 0.1 * batch));
+        }
+        mean += sqrt(sum) / 2 / 5;
+        exact += 2.5 * fabs(b[i] - smooth) / 5;
+        smooth = 0.9 * smooth + 0.1 * b[i];
+    }
+    assert_true(fabs(mean - exact) > 1e-3);
+    program_result p = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.9");
+    check_cell(&p, 0, "mean", exact);
+    program_free(&p);
+    p = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.9 --kept-in bf16");
+    check_cell(&p, 0, "mean", mean);
+    assert_non_null(strstr(p.out, "rounded to bf16"));
+    program_free(&p);
+}
+
 /* Of six steps the last tenth is the last one: loss 6/6, epoch 3; tid_mean there is NaN. Evaluated
  * once, after step 3. Five steps: tid_mean 25, tid_var as in test_tid. */
 static void test_table(void **state) {
@@ -344,8 +372,8 @@ int main(void) {
         cmocka_unit_test(test_tid),          cmocka_unit_test(test_lngrad),
         cmocka_unit_test(test_outlier),      cmocka_unit_test(test_outlier_parts),
         cmocka_unit_test(test_gamma),        cmocka_unit_test(test_svd),
-        cmocka_unit_test(test_alpha),        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_alpha),        cmocka_unit_test(test_alpha_kept_in),
+        cmocka_unit_test(test_table),        cmocka_unit_test(test_published),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
