@@ -38,8 +38,11 @@ static const option rows[] = {
                 .value = "STAT,..."),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
                 "weights of the old running value, separated by commas"),
-    CHOICE_OPTION("Choice", "kept-in", AT(kept_in), "double", "double|float32|bf16",
-                  "format that running values are rounded to behind every update"),
+    TEXT_OPTION("Choice", "kept-in", AT(kept_in), "double",
+                "formats that running values are rounded to behind every update, separated by "
+                "commas: double, "
+                "float32, bf16",
+                .value = "FORMAT,..."),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
                 "value began with weighs less than 1 %, for each alpha",
@@ -102,8 +105,7 @@ static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
     }
 }
 
-/* Rounds a running value to the format it is kept in. */
-typedef double keep_fn(double r);
+/* -- formats that a running value is kept in */
 
 static double keep_double(double r) {
     return r;
@@ -115,9 +117,33 @@ static double keep_bf16(double r) {
     return (double)bf16_nearest((float)r);
 }
 
-static keep_fn *keep_in(const char *word) {
-    if (!strcmp(word, "bf16")) return keep_bf16;
-    return !strcmp(word, "float32") ? keep_float32 : keep_double;
+typedef struct kept_format {
+    const char *word;
+    double (*keep)(double r);
+} kept_format;
+
+static const kept_format formats[] = {
+    {"double", keep_double}, {"float32", keep_float32}, {"bf16", keep_bf16}};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+/* Which of them the list names, in its order; each may be there once. */
+static sr_status read_formats(const char *text, const kept_format *wanted[FORMATS + 1],
+                              sr_failure *why) {
+    int count = 0;
+    for (const char *at = text, *next; at; at = next) {
+        const size_t length = strcspn(at, ",");
+        next = at[length] ? at + length + 1 : NULL;
+        int i = 0;
+        while (i < FORMATS &&
+               (strlen(formats[i].word) != length || strncmp(formats[i].word, at, length)))
+            i++;
+        if (i == FORMATS || count == FORMATS)
+            return sr_fail(why, SR_USAGE, "--kept-in: '%s' is not a list of double, float32, bf16",
+                           text);
+        wanted[count++] = &formats[i];
+    }
+    wanted[count] = NULL;
+    return SR_OK;
 }
 
 /* One site and statistic while its rows pass by. */
@@ -125,7 +151,7 @@ typedef struct averaging {
     const sr_runfile *run;
     int64_t site, width, rows;
     int which; /* index in stats */
-    keep_fn *keep;
+    const kept_format *kept;
     float *batch;     /* [width] */
     double *running;  /* [alphas, width] */
     double *distance; /* [alphas, rows] */
@@ -144,7 +170,7 @@ static sr_status averaging_begin(averaging *a, int count, sr_failure *why) {
     if (!a->batch || !a->running || !a->distance) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
     for (int64_t i = 0; i < count * a->width && status == SR_OK; i++)
-        a->running[i] = a->keep(a->batch[i % a->width]);
+        a->running[i] = a->kept->keep(a->batch[i % a->width]);
     return status;
 }
 
@@ -155,7 +181,7 @@ static void averaging_step(averaging *a, const alphas *alpha, int64_t row) {
         for (int64_t k = 0; k < a->width; k++) {
             const double delta = a->batch[k] - r[k];
             sum += delta * delta;
-            r[k] = a->keep(old * r[k] + (1 - old) * a->batch[k]);
+            r[k] = a->kept->keep(old * r[k] + (1 - old) * a->batch[k]);
         }
         a->distance[i * a->rows + row] = sqrt(sum) / (double)a->width;
     }
@@ -178,7 +204,7 @@ static int64_t startup_rows(int64_t startup, double alpha, int64_t recorded) {
 
 /* startup: in recorded steps; -1: by alpha. window: the phase, which holds the start-up too. */
 static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
-                            const alphas *alpha, keep_fn *keep, int64_t startup,
+                            const alphas *alpha, const kept_format *kept, int64_t startup,
                             const step_window *window, tsv *t, sr_failure *why) {
     const sr_runfile *run = set->run[at->run];
     const sr_run_site *site = sr_run_get_site(run, at->site);
@@ -188,7 +214,7 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
                    .width = site->width,
                    .rows = sr_run_get_info(run)->vectors,
                    .which = (int)(stat - stats),
-                   .keep = keep};
+                   .kept = kept};
     int64_t first = 0, count = 0;
     sr_status status = window_rows(window, &of, &first, &count, why);
     if (status == SR_OK) status = average(&a, alpha, why);
@@ -201,6 +227,7 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
         tsv_text(t, site->name);
         tsv_text(t, stat->name);
         tsv_real(t, alpha->value[i]);
+        tsv_text(t, kept->word);
         tsv_real(t, site->alpha);
         summary_cells(t, &sum);
     }
@@ -237,16 +264,12 @@ static void note_spacing(const run_set *set, tsv *t) {
     }
 }
 
-static void note_format(const char *kept_in, tsv *t) {
-    if (strcmp(kept_in, "double"))
-        tsv_note(t, "note", "running values are rounded to %s behind every update", kept_in);
-}
-
 static void declare_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "statistic", "what the columns behind run_alpha summarise over recorded steps");
     tsv_column(t, "alpha", "weight of the old running value");
+    tsv_column(t, "kept_in", "format that the running value is rounded to behind every update");
     tsv_column(t, "run_alpha", "alpha of the run itself at this site");
     summary_columns(t);
     tsv_header(t);
@@ -262,13 +285,14 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     step_window *windows = NULL;
     int64_t startup = -1;
     sr_status status = read_alphas(s->alpha, &alpha, why);
+    const kept_format *kept[FORMATS + 1];
+    if (status == SR_OK) status = read_formats(s->kept_in, kept, why);
     if (status == SR_OK) status = read_startup(s->startup, &startup, why);
     if (status == SR_OK) status = choice_set_statistics(&c, stats, STATS, NULL, s->stat, why);
     if (status == SR_OK) status = table_head_begin(&head, &table, "stat-alpha", command, set, why);
     if (status != SR_OK) return status;
     note_spacing(set, &table);
     note_startup(startup, &table);
-    note_format(s->kept_in, &table);
     status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
     if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
     if (status == SR_OK)
@@ -278,9 +302,9 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     if (status == SR_OK) declare_columns(&table);
     for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
         for (int i = 0; i < c.statistics && status == SR_OK; i++)
-            if (c.site[k].has[i])
-                status = print_site(set, &c.site[k], c.wanted[i], &alpha, keep_in(s->kept_in),
-                                    startup, &windows[c.site[k].run], &table, why);
+            for (int f = 0; kept[f] && c.site[k].has[i] && status == SR_OK; f++)
+                status = print_site(set, &c.site[k], c.wanted[i], &alpha, kept[f], startup,
+                                    &windows[c.site[k].run], &table, why);
     choice_free(&c);
     free(windows);
     return status;

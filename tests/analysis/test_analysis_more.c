@@ -307,12 +307,19 @@ static void test_alpha_kept_in(void **state) {
         smooth = 0.9 * smooth + 0.1 * b[i];
     }
     assert_true(fabs(mean - exact) > 1e-3);
-    program_result p = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.9");
-    check_cell(&p, 0, "mean", exact);
-    program_free(&p);
-    p = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.9 --kept-in bf16");
+    program_result p = program_run(
+        "stat-alpha --startup 0 small.h5 --stat mu --alpha 0.9 --kept-in bf16,double,float32");
+    assert_int_equal(table_rows(p.out), 3);
+    check_text(&p, 0, "kept_in", "bf16");
     check_cell(&p, 0, "mean", mean);
-    assert_non_null(strstr(p.out, "rounded to bf16"));
+    check_text(&p, 1, "kept_in", "double");
+    check_cell(&p, 1, "mean", exact);
+    check_text(&p, 2, "kept_in", "float32");
+    check_cell(&p, 2, "mean", exact);
+    program_free(&p);
+    p = program_run("stat-alpha small.h5 --kept-in bf1");
+    assert_int_equal(p.status, 2);
+    assert_non_null(strstr(p.err, "'bf1' is not a list of double, float32, bf16"));
     program_free(&p);
 }
 
