@@ -33,11 +33,12 @@ against=ln: differences from the run whose rows= is ln and that is like it other
 fewer runs than others says how many. head=WORD: above the labels of rows=. Tables of which no run exists
 stay as they are, and are named. Several experiments make one table: rows=experiment.
 
-Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5, with
-digits=N significant digits; what papers print, from plots/published.tsv, tables beside one another.
+Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5 or of
+experiments, with digits=N significant digits, columns= being a column that makes columns; what papers print, from plots/published.tsv, tables beside one another.
 
     <!-- study: figure=NAME.svg by="statplot tidgap --metric valid_accuracy" task-rt task-sst5 norm=ln,bn -->
     <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->
+    <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --kept-in double,bf16" -->
     <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->
 
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.

@@ -203,29 +203,60 @@ class Figure:
                 f"`{' '.join(self.by)}` of {len(done)} of {len(runs)} runs of {names}.", ""]
 
 
-class Samples:
-    """samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS [digits=N]"""
+class Lines:
+    """samples=NAME,... or lines=EXPERIMENT,...  rows=COLUMN,... value=COLUMN,... [columns=COLUMN] by=ANALYSIS
+    [digits=N]: the lines of an analysis"""
 
     def __init__(self, words, where):
         _, given = split_words(words)
-        self.experiments, self.where = given["samples"].split(","), where
+        self.samples, self.where = "samples" in given, where
+        self.experiments = given["samples" if self.samples else "lines"].split(",")
         self.rows, self.values = given.get("rows", "run").split(","), given.get("value", "").split(",")
+        self.columns = given.get("columns")
         self.digits, self.by = given.get("digits", "3"), given.get("by", "stat-table").split()
-        if not all(self.rows + self.values) or not self.digits.isdigit():
-            stop(f"{where}: samples=NAME,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is wanted")
+        if not all(self.rows + self.values) or not self.digits.isdigit() or (self.columns and len(self.values) > 1):
+            stop(f"{where}: samples=NAME,... or lines=EXPERIMENT,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is "
+                 "wanted; columns=COLUMN with one value")
+
+    def _paths(self, args):
+        if self.samples:
+            return [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
+        runs = []
+        for name in self.experiments:
+            experiment = experiment_of(args, name, self.where)
+            unpack(args, experiment)
+            runs += [run for run, _, _ in experiment.runs() if state(args, run) in DONE]
+        return [os.path.join(args.out, f"{run}.h5") for run in runs]
+
+    def _number(self, row, column):
+        return f"{number_in(row, column):.{self.digits}g}".replace("nan", "–")
+
+    def _texts(self, rows):
+        """Head and rows of the table; columns=: what is alike but for it in one row."""
+        if not self.columns:
+            return [*self.rows, *self.values], [
+                [*(os.path.basename(row[column]) for column in self.rows),
+                 *(self._number(row, column) for column in self.values)] for row in rows]
+        heads = list(dict.fromkeys(row[self.columns] for row in rows))
+        cells = {}
+        for row in rows:
+            place = tuple(os.path.basename(row[column]) for column in self.rows)
+            cells.setdefault(place, {})[row[self.columns]] = self._number(row, self.values[0])
+        return [*self.rows, *heads], [[*place, *(found.get(head, "–") for head in heads)]
+                                      for place, found in cells.items()]
 
     def lines(self, args):
-        paths = [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
+        paths = self._paths(args)
+        if not paths:
+            return None
         rows, meaning = lines_of(args, self.by, paths, self.where)
-        for column in self.rows + self.values:
+        for column in [*self.rows, *self.values, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {self.by[0]} has no column {column!r}")
-        texts = [[os.path.basename(row[column]) for column in self.rows] +
-                 [f"{number_in(row, column):.{self.digits}g}".replace("nan", "–") for column in self.values]
-                 for row in rows]
         what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
-        return [*drawn([*self.rows, *self.values], texts), "",
-                f"{what}, by `{' '.join(self.by)}` of `sample_runs/`.", ""]
+        of = "`sample_runs/`" if self.samples else ", ".join(
+            f"`sample_runs/study/{name}.conf`" for name in self.experiments)
+        return [*drawn(*self._texts(rows)), "", f"{what}, by `{' '.join(self.by)}` of {of}.", ""]
 
 
 class Published:
@@ -253,7 +284,7 @@ class Published:
                 f"{sources}.", ""]
 
 
-KINDS = {"figure": Figure, "samples": Samples, "published": Published}
+KINDS = {"figure": Figure, "samples": Lines, "lines": Lines, "published": Published}
 
 
 def block_of(text, where):
