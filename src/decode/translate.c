@@ -202,21 +202,26 @@ static void work(worker *w) {
     }
 }
 
-static sr_status open_workers(translator *t, worker *w, int workers) {
+/* So many as there are decoders for: memory may end before the last. 0: not even one, and *t->why. */
+static int open_workers(translator *t, worker *w, int workers) {
+    sr_failure why = {0};
     for (int i = 0; i < workers; i++) {
         w[i] = (worker){.t = t, .threads = workers > 1 ? 1 : t->o->threads};
-        w[i].decoder = t->m->row->decoder->create(t->m, w[0].decoder, w[i].threads, t->why);
-        if (!w[i].decoder) return t->why->status;
+        w[i].decoder = t->m->row->decoder->create(t->m, w[0].decoder, w[i].threads, &why);
+        if (w[i].decoder) continue;
+        if (i == 0) *t->why = why;
+        return i;
     }
-    return SR_OK;
+    return workers;
 }
 
 static sr_status run_all(translator *t) {
     sr_status status = make_batches(t, t->why);
-    const int workers = t->o->threads > 1 && t->batches >= t->o->threads ? t->o->threads : 1;
-    worker *w = calloc((size_t)workers, sizeof *w);
-    if (status == SR_OK)
-        status = w ? open_workers(t, w, workers) : sr_fail(t->why, SR_MEMORY, "out of memory");
+    const int wanted = t->o->threads > 1 && t->batches >= t->o->threads ? t->o->threads : 1;
+    worker *w = calloc((size_t)wanted, sizeof *w);
+    if (status == SR_OK && !w) status = sr_fail(t->why, SR_MEMORY, "out of memory");
+    const int workers = status == SR_OK ? open_workers(t, w, wanted) : 0;
+    if (status == SR_OK && workers == 0) status = t->why->status;
     if (status == SR_OK) {
 #pragma omp parallel for num_threads(workers) schedule(static, 1)
         for (int i = 0; i < workers; i++) work(&w[i]);

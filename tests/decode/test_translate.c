@@ -281,6 +281,52 @@ static void long_sentences(void **state) {
     model_free(roomy);
 }
 
+/* -- memory for some threads only */
+
+static const model_decoder *true_decoder;
+static int decoders_left;
+
+static void *scarce(model *m, const void *beside, int threads, sr_failure *why) {
+    if (decoders_left-- > 0) return true_decoder->create(m, beside, threads, why);
+    sr_fail(why, SR_MEMORY, "out of memory for decoding");
+    return NULL;
+}
+
+/* With memory for one or two of four threads the same translations come; with none, a failure. */
+static void fewer_threads(void **state) {
+    (void)state;
+    enum { COUNT = 12 };
+    model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
+    model_source source[COUNT];
+    translation all[COUNT], some[COUNT];
+    sr_failure why = {0};
+    translate_options o = translate_options_default();
+    o.max_sentences = 1;
+    o.threads = 4;
+    small_sources(source, COUNT, 9, 24);
+    check_ok(translate(m, &o, source, COUNT, all, NULL, &why), &why);
+    true_decoder = m->row->decoder;
+    model_decoder decoder = *true_decoder;
+    model_row row = *m->row;
+    decoder.create = scarce;
+    row.decoder = &decoder;
+    m->row = &row;
+    for (int there = 1; there < 4; there++) {
+        decoders_left = there;
+        check_ok(translate(m, &o, source, COUNT, some, NULL, &why), &why);
+        for (int i = 0; i < COUNT; i++) {
+            assert_true(same_bytes(&all[i], &some[i]));
+            translation_free(&some[i]);
+        }
+    }
+    decoders_left = 0;
+    assert_int_equal(translate(m, &o, source, COUNT, some, NULL, &why), SR_MEMORY);
+    check_failure(&why, SR_MEMORY, "out of memory for decoding");
+    for (int i = 0; i < COUNT; i++) translation_free(&all[i]);
+    small_sources_free(source, COUNT);
+    model_free(m);
+}
+
 /* -- refusals */
 
 /* number: of the source that is at fault; -1: of none. */
@@ -335,6 +381,6 @@ int main(void) {
         cmocka_unit_test(whole_sentences), cmocka_unit_test(any_batch),
         cmocka_unit_test(bounded_batches), cmocka_unit_test(batches_side_by_side),
         cmocka_unit_test(first_failure),   cmocka_unit_test(long_sentences),
-        cmocka_unit_test(refusals)};
+        cmocka_unit_test(fewer_threads),   cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
