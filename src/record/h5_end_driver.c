@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "end_matter.h"
-#include "h5_attributes.h"
 #include "h5_headers.h"
 #include "h5_heaps.h"
 #include "h5_inner.h"
+#include "h5_trees.h"
 
 typedef struct read_file {
     H5FD_t open; /* of HDF5; first */
@@ -104,7 +104,7 @@ static herr_t refuse(const extent *x) {
 /* What HDF5 would not survive, or not tell apart. */
 static bool is_sound(const read_file *f, H5FD_mem_t type, haddr_t at, const void *bytes,
                      size_t size) {
-    if (type == H5FD_MEM_BTREE) return h5_attributes_are_own(bytes, size);
+    if (type == H5FD_MEM_BTREE) return h5_tree_is_sound(f->end, f->fd, bytes, size, f->end_of_file);
     if (type != H5FD_MEM_OHDR) return true; /* headers of heaps are of this type too */
     return h5_heap_is_small(bytes, size) &&
            h5_header_is_whole(f->end, f->fd, f->still, at, bytes, size, f->end_of_file);
