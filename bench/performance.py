@@ -33,11 +33,8 @@ import tempfile
 
 import performance_page
 import targets
-from performance_page import Mistake, kept
+from performance_page import STEPS, Mistake, kept
 
-# steps of a round, rounds in 20 seconds, as far as two cores get
-STEPS = {"resnet20": (5, 25), "resnet18": (1, 11), "transformer": (5, 81), "transformer-ln": (5, 81),
-         "lm": (2, 25), "tensorized": (2, 25), "iwslt": (1, 7)}
 NORMS = (("bn", 131072, 16), ("bn", 4096, 512), ("ln", 4096, 512))
 ROUNDS = {"limits": 25, "gemm": 25, "conv": 31, "ops": 25}
 PARTS = (*ROUNDS, "norm", *(f"step-{case}" for case in STEPS), "targets")
@@ -113,7 +110,7 @@ def versions(args):
 
 def measure(args, part):
     head = [("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")),
-            ("CPU", f"{targets.processor()}, {cores()} cores, {os.cpu_count()} threads"),
+            ("CPU", f"{targets.processor()}; cores: {cores()}, threads: {os.cpu_count()}"),
             ("threads", args.threads), ("load", f"{os.getloadavg()[0]:.1f}"), *versions(args)]
     text = run_targets(args) if part == "targets" else run_programs(args, part)
     path = kept(args, part)

@@ -11,6 +11,9 @@ import targets
 
 NOT_YET = "Not measured."
 REPEAT = "measure this part --again"
+# of bench_step: steps of a round, rounds in 20 seconds, as far as two cores get
+STEPS = {"resnet20": (5, 25), "resnet18": (1, 11), "transformer": (5, 81), "transformer-ln": (5, 81),
+         "lm": (2, 25), "tensorized": (2, 25), "iwslt": (1, 7)}
 LEAST_SHARE = 1  # percent of a step; operations below it stand in one row
 # columns that need not be numbers
 TEXT = ("limit", "unit", "product", "shape", "pass", "method", "op", "model", "line", "which")
@@ -124,8 +127,20 @@ def limits(args, _):
                           for name in names]), "", f"`{told['command']}`"]
 
 
+def check_machine(args, path):
+    """The lines against PyTorch are to be of the machine of the others."""
+    with open(path, encoding="utf-8") as file:
+        line = file.readline().rstrip("\n")
+    other = [told["CPU"] for told in heads(args, all_parts(args)).values()][:1]
+    found = re.match(r"# (.*), \d+ cores; ", line)
+    if other and found and found[1] != other[0].partition(";")[0]:
+        raise Mistake(f"{path}: measured on {found[1]}, the others on {other[0]}: remove it, or measure them --again")
+
+
 def against_torch(args, _):
     path = os.path.join(args.build, "targets.tsv")
+    if os.path.exists(path):
+        check_machine(args, path)
     found = {row["line"]: row for row in read(path)[1]}
     rows, missed = [], []
     for name, (_, _, threads, _, must, aim) in targets.LINES.items():
@@ -157,9 +172,12 @@ def profile(args, case):
             "", *drawn(["operation", "forward (ms)", "backward (ms)", "share of the mean step (%)"], cells)]
 
 
-def roofs(rows):
+def roofs(path, rows):
     """Peak and bandwidth of all threads, and what the bandwidth is of."""
     best = {row["limit"]: float(row["best"]) for row in rows if row["threads"] == rows[-1]["threads"]}
+    for wanted in ("fma", "read", "copy", "triad"):
+        if wanted not in best:
+            raise Mistake(f"{path}: no {wanted} of all threads; {REPEAT}")
     which = max((name for name in best if name != "fma"), key=best.get)
     return best["fma"], best[which], which
 
@@ -182,7 +200,7 @@ def figure(args, _):
     told, rows = read(kept(args, "limits"))
     if told is None:
         return [NOT_YET]
-    peak, bandwidth, which = roofs(rows)
+    peak, bandwidth, which = roofs(kept(args, "limits"), rows)
     found, missing = points(args, rows[-1]["threads"])
     if not found:
         return [NOT_YET]
@@ -201,6 +219,7 @@ def figure(args, _):
 
 
 BLOCKS = {"machine": machine, "limits": limits, "targets": against_torch, "profile": profile, "roofline": figure}
+KINDS = [*(name for name in BLOCKS if name != "profile"), *(f"profile {case}" for case in STEPS)]
 
 
 # -- the page --------------------------------------------------------------------------------------------
@@ -213,9 +232,8 @@ def read_page(path):
              for found in [re.fullmatch(r"<!-- performance: (\w*) ?(.*) -->", line)] if found]
     blocks = []
     for (at, name, word), (end, closing, _) in zip(marks[::2], [*marks[1::2], (0, "", "")]):
-        if name not in BLOCKS or bool(word) != (name == "profile"):
-            raise Mistake(f"{path}:{at + 1}: no block '{name}{' ' * bool(word)}{word}': there are "
-                          f"{', '.join(BLOCKS)} (profile CASE)")
+        if f"{name} {word}".strip() not in KINDS:
+            raise Mistake(f"{path}:{at + 1}: no block '{f'{name} {word}'.strip()}': there are {', '.join(KINDS)}")
         if closing != "end":
             raise Mistake(f"{path}:{at + 1}: no line '<!-- performance: end -->' behind this one")
         blocks.append((at, end, name, word))
