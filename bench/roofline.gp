@@ -19,7 +19,7 @@ set xrange [0.05:300]
 set yrange [*<1:500<*]
 set xtics ('0.1' 0.1, '1' 1, '10' 10, '100' 100)
 set ytics ('1' 1, '10' 10, '100' 100, '1000' 1000)
-set xlabel 'FLOP per byte, every operand moved once' offset 0,0.7
+set xlabel "FLOP per byte, every operand moved once\n" offset 0,0.6
 set ylabel 'GFLOP/s' offset 1.2,0
 set key below left maxrows 5 Left reverse samplen 0.6 spacing 1.05 width -4 font ',10'
 
@@ -36,10 +36,7 @@ of(g) = strcol(1) eq word(groups, g) ? $6 : NaN
 set label 1 sprintf('%.0f GB/s', bandwidth) at 0.25, roof(0.3) right textcolor rgb '#404040'
 set label 2 sprintf('%.0f GFLOP/s', peak) at 0.9 * peak / bandwidth, 1.1 * peak right textcolor rgb '#404040'
 set samples 400
-# names of what has few points; those of normalizations with their features
 plot roof(x) with lines lc rgb '#404040' lw 1.3 notitle, \
      for [g=1:words(groups)] table using 5:(of(g)) with points pt int(word(shapes, g)) ps 0.75 lw 1.1 \
          lc rgb word(colours, g) title word(titles, g), \
-     table using 5:(of(2)):(word(strcol(2), 1)) with labels center offset 0,-0.9 notitle, \
-     table using 5:(of(3)):(word(strcol(2), 1).' '.word(strcol(2), 4)) with labels left offset 0.7,-0.1 \
-         textcolor rgb word(colours, 3) notitle
+     table using 5:(of(2)):(word(strcol(2), 1)) with labels left offset 0.4,-0.8 notitle
