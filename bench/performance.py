@@ -82,7 +82,7 @@ def run_targets(args):
     status, told = printed(words)
     if status > 1:
         raise targets.Skipped(f"targets.py: exit status {status}")
-    return "".join(f"# {line}\n" for line in told.splitlines())
+    return "".join(f"# {line.removeprefix('# ')}\n" for line in told.splitlines())
 
 
 def cores():
