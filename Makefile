@@ -351,6 +351,10 @@ bench: $(BENCHES) ## build and run the programs behind the performance figures
 	$(Q)sh bench/run.sh $(BUILD)
 .PHONY: bench
 
+performance: all $(BENCHES) ## measure what docs/performance.md shows, and write its tables; PYTHON=one with torch; goes on where it was stopped
+	$(Q)python3 -B bench/performance.py $(BUILD) $(if $(PYTHON),--python $(PYTHON)) $(if $(SECONDS),--seconds $(SECONDS)) $(PARTS)
+.PHONY: performance
+
 sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATREC_SHARED/data (5 to 10 minutes)
 	$(Q)sample_runs/record.sh $(BUILD)/bin
 .PHONY: sample-runs

@@ -1,5 +1,6 @@
 /* bench_ops.c -- time of the ops that are not products: attention, cross entropy, softmax, dropout,
- * relu, add, embedding, at the sizes of the mini Transformer and a long one.
+ * relu, add, embedding, at the sizes of the mini Transformer and a long one, relu also of 67 MB; and
+ * of the optimizers, as forward, on 16 million numbers. The last three do not fit into a cache.
  *
  *   bench_ops [THREADS] [ROUNDS]
  *
@@ -12,6 +13,7 @@
 
 #include "statnet/gemm.h"
 #include "statnet/ops.h"
+#include "statnet/optim.h"
 #include "statnet/progress.h"
 
 enum { MOST_ROUNDS = 1000, LONGEST = 8192 };
@@ -86,12 +88,13 @@ static const shape shapes[] = {
     {"softmax", softmax, 1024, 512, 0, 0},
     {"dropout", dropout, 1024, 512, 0, 0},
     {"relu", relu, 1024, 512, 0, 0},
+    {"relu", relu, 32768, 512, 0, 0},
     {"add", add, 1024, 512, 0, 0},
     {"embedding", embedding, 1024, 128, 4000, 0},
     {"embedding", embedding, 4096, 512, 10000, 0},
 };
 
-enum { SHAPES = sizeof shapes / sizeof shapes[0], ROOM = 1024 * 8000 };
+enum { SHAPES = sizeof shapes / sizeof shapes[0], ROOM = 32768 * 512 };
 
 /* Gradient of the op alone: its output gets a gradient of ones, then its node runs. */
 static bool time_once(tape *t, const shape *s, real *data, double *forward, double *backward) {
@@ -113,16 +116,41 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static bool bench(tape *t, const shape *s, real *data, int rounds) {
-    static double found[2][MOST_ROUNDS];
-    for (int r = 0; r < rounds; r++)
-        if (!time_once(t, s, data, &found[0][r], &found[1][r])) return false;
+static double found[2][MOST_ROUNDS]; /* microseconds of forward and of backward */
+
+static void print(const shape *s, int rounds) {
     for (int pass = 0; pass < 2; pass++)
         qsort(found[pass], (size_t)rounds, sizeof(double), by_value);
     printf("%s\t%lld\t%lld\t%lld\t%lld\t%.0f\t%.0f\t%.0f\t%.0f\n", s->name, (long long)s->a,
            (long long)s->b, (long long)s->c, (long long)s->d, found[0][0], found[0][rounds / 2],
            found[1][0], found[1][rounds / 2]);
+}
+
+static bool bench(tape *t, const shape *s, real *data, int rounds) {
+    for (int r = 0; r < rounds; r++)
+        if (!time_once(t, s, data, &found[0][r], &found[1][r])) return false;
+    print(s, rounds);
     return true;
+}
+
+static bool bench_optimizer(const char *name, int threads, int rounds, sr_failure *why) {
+    const shape s = {name, NULL, 4096, 4096, 0, 0};
+    const optim_row *row = optim_find(name);
+    const optim_options o = {.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8};
+    params p;
+    params_init(&p, 1);
+    tensor *x = params_add(&p, "weight", 2, (int64_t[]){s.a, s.b}, INIT_UNIFORM, 0.1);
+    bool ok = x && params_slots(&p, row->slots, why) == SR_OK;
+    for (int64_t i = 0; ok && i < x->count; i++) x->grad[i] = (real)0.01;
+    for (int r = -1; ok && r < rounds; r++) { /* round -1 warms up */
+        const optim_step u = {&o, r + 2, 1e-4, 1, threads};
+        double start = progress_clock();
+        optim_apply(row, &u, &p);
+        if (r >= 0) found[0][r] = 1e6 * (progress_clock() - start), found[1][r] = 0;
+    }
+    if (ok) print(&s, rounds);
+    params_free(&p);
+    return ok;
 }
 
 int main(int argc, char **argv) {
@@ -143,6 +171,8 @@ int main(int argc, char **argv) {
     printf("op\ta\tb\tc\td\tforward least\tmedian\tbackward least\tmedian\n");
     bool ok = true;
     for (int i = 0; i < SHAPES && ok; i++) ok = bench(t, &shapes[i], data, rounds);
+    ok = ok && bench_optimizer("sgd", threads, rounds, &why) &&
+         bench_optimizer("adam", threads, rounds, &why);
     free(data);
     tape_free(t);
     return ok ? 0 : 1;

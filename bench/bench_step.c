@@ -4,8 +4,10 @@
  *
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
- * median of STEPS (5) steps; the last lines are the median of the rounds, the largest memory, and the
- * share of each kind of op. Cases: the table below.
+ * median of STEPS (5) steps; the last lines are the median of the rounds, the largest memory, and what
+ * the mean step is made of: each kind of op, forward and backward; `optimizer`, the norm of all
+ * gradients, the update and the zeros after it; `recorder`, what it does when the step is over, as its
+ * look at the sites is in the time of their ops; and `rest`. Cases: the table below.
  */
 #include <math.h>
 #include <stdio.h>
@@ -50,8 +52,8 @@ typedef struct step_bench {
     hooks *hooks;
     const optim_row *optimizer;
     optim_options optim;
-    int64_t steps;
-    double recorder_ms; /* of all steps */
+    int64_t steps, measured;                            /* since the start; since the warm-up */
+    double optimizer_ms, hooks_ms, recorder_ms, all_ms; /* of all steps measured */
     double loss;
     sr_failure why;
 } step_bench;
@@ -158,11 +160,12 @@ static int open_recorder(step_bench *s, const char *path) {
     return !s->hooks;
 }
 
-/* Milliseconds in the recorder around the step; hooks_seconds has what is inside. */
-static double end_recording(step_bench *s, double start) {
+static void end_recording(step_bench *s) {
+    double start = progress_clock();
     sr_end_step(s->recorder,
                 &(sr_step){.size = sizeof(sr_step), .update = s->steps, .tokens = s->batch.tokens});
-    return 1e3 * (progress_clock() - start + hooks_seconds(s->hooks));
+    s->recorder_ms += 1e3 * (progress_clock() - start);
+    s->hooks_ms += 1e3 * hooks_seconds(s->hooks);
 }
 
 static bool one_step(step_bench *s) {
@@ -176,6 +179,7 @@ static bool one_step(step_bench *s) {
     tensor *loss = task_loss(task_of(s->batch.task), &o, s->model, &p, &report);
     tape_backward(s->tape, loss, 1);
     if (tape_failure(s->tape)) s->why = *tape_failure(s->tape);
+    double start = progress_clock();
     if (s->why.status != SR_OK ||
         optim_grad_norm(&s->model->params, s->threads, &norm, &s->why) != SR_OK)
         return false;
@@ -183,7 +187,8 @@ static bool one_step(step_bench *s) {
                     1.0 / (double)s->batch.tokens, s->threads};
     optim_apply(s->optimizer, &u, &s->model->params);
     params_zero_grad(&s->model->params);
-    if (s->recorder) s->recorder_ms += end_recording(s, progress_clock());
+    s->optimizer_ms += 1e3 * (progress_clock() - start);
+    if (s->recorder) end_recording(s);
     s->loss = report.loss / (double)s->batch.tokens;
     return true;
 }
@@ -205,28 +210,40 @@ static double one_round(step_bench *s) {
         double start = progress_clock();
         if (!one_step(s)) return -1;
         ms[i] = 1e3 * (progress_clock() - start);
+        s->all_ms += ms[i];
+        s->measured++;
     }
     return median(ms, s->steps_of_round);
 }
 
+/* Of what has no passes, the time stands under forward. */
+static void print_share(const step_bench *s, const char *what, double forward, double backward) {
+    const double steps = (double)s->measured;
+    printf("%s\t%s\t%.2f\t%.2f\t%.1f\n", s->of->name, what, forward / steps, backward / steps,
+           100 * (forward + backward) / s->all_ms);
+}
+
 static void print_shares(const step_bench *s) {
     const tape_profile *first = s->tape->profile;
-    double sum = 0, steps = (double)s->steps;
-    for (const tape_profile *op = first; op < first + PROFILE_OPS && op->op; op++)
-        sum += op->forward + op->backward;
-    for (const tape_profile *op = first; op < first + PROFILE_OPS && op->op; op++)
-        printf("%s\t%s\t%.2f\t%.2f\t%.1f\n", s->of->name, op->op, 1e3 * op->forward / steps,
-               1e3 * op->backward / steps, 100 * (op->forward + op->backward) / sum);
-    if (s->recorder)
-        printf("%s\trecorder\t%.2f\t\t%.1f\n", s->of->name, s->recorder_ms / steps,
-               0.1 * s->recorder_ms / sum);
+    double rest = s->all_ms - s->optimizer_ms - s->recorder_ms;
+    for (const tape_profile *op = first; op < first + PROFILE_OPS && op->op; op++) {
+        print_share(s, op->op, 1e3 * op->forward, 1e3 * op->backward);
+        rest -= 1e3 * (op->forward + op->backward);
+    }
+    print_share(s, "optimizer", s->optimizer_ms, 0);
+    if (s->recorder) print_share(s, "recorder", s->recorder_ms, 0);
+    print_share(s, "rest", rest, 0);
 }
 
 static void print_result(const step_bench *s, double ms) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
+    const double inside = s->hooks_ms / (double)s->measured;
+    if (s->recorder)
+        printf("# recording: %.2f ms a step, %.2f of it within the ops\n",
+               inside + s->recorder_ms / (double)s->measured, inside);
     printf("# loss %.4f\n# median: %.1f ms\n# peak: %.0f MB\nmodel\top\tforward_ms\tbackward_ms"
-           "\tpercent_of_ops\n",
+           "\tpercent_of_step\n",
            s->loss, ms, (double)used.ru_maxrss / 1024);
     print_shares(s);
 }
@@ -237,9 +254,7 @@ static int run(step_bench *s, int rounds) {
     for (int i = 0; i < warm; i++)
         if (!one_step(s)) return give_up(s);
     s->tape->profiling = true;
-    s->steps = 0;
-    s->recorder_ms = 0;
-    if (s->recorder) s->steps = warm;
+    s->optimizer_ms = s->hooks_ms = s->recorder_ms = 0;
     for (int i = 0; i < rounds; i++) {
         ms[i] = one_round(s);
         if (ms[i] < 0) return give_up(s);

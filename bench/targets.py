@@ -291,7 +291,9 @@ def read_table(path):
 def processor():
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as told:
-            return re.search(r"^model name\s*: (.*)$", told.read(), re.M)[1]
+            name, family, model = (re.search(rf"^{key}\s*: (.*)$", text, re.M)[1]
+                                   for text in [told.read()] for key in ("model name", "cpu family", "model"))
+            return f"{name} (family {family}, model {model})"  # virtual machines have names without a number
     except (OSError, TypeError):
         return platform.machine()
 

@@ -1,0 +1,250 @@
+"""performance_page.py -- writes the tables and the figure of docs/performance.md from what performance.py kept.
+What the blocks of the page say is in the head of performance.py.
+"""
+import math
+import os
+import re
+import subprocess
+
+import roofline
+import targets
+
+NOT_YET = "Not measured."
+REPEAT = "measure this part --again"
+# of bench_step: steps of a round, rounds in 20 seconds, as far as two cores get
+STEPS = {"resnet20": (5, 25), "resnet18": (1, 11), "transformer": (5, 81), "transformer-ln": (5, 81),
+         "lm": (2, 25), "tensorized": (2, 25), "iwslt": (1, 7)}
+LEAST_SHARE = 1  # percent of a step; operations below it stand in one row
+# columns that need not be numbers
+TEXT = ("limit", "unit", "product", "shape", "pass", "method", "op", "model", "line", "which")
+VERDICT = {"aim": "met, aim too", "met": "met", "missed": "**missed**"}
+
+
+class Mistake(Exception):
+    """In the arguments, the page or what is kept."""
+
+
+# -- what is kept ----------------------------------------------------------------------------------------
+
+def kept(args, part):
+    return os.path.join(args.build, "performance", f"{part}.txt")
+
+
+class Told(dict):
+    """What a file says; what it lacks is a mistake of the file."""
+
+    def __init__(self, where, kind, pairs):
+        super().__init__(pairs)
+        self.where, self.kind = where, kind
+
+    def __missing__(self, key):
+        raise Mistake(f"{self.where}: no {self.kind} {key!r}; {REPEAT}")
+
+
+def row_of(where, head, cells):
+    if len(cells) != len(head):
+        raise Mistake(f"{where}: {len(cells)} cells in a table of {len(head)}; {REPEAT}")
+    for column, cell in zip(head, cells):
+        try:
+            good = column in TEXT or not cell or math.isfinite(float(cell))
+        except ValueError:
+            good = False
+        if not good:
+            raise Mistake(f"{where}: {column}: {cell!r} is not a number; {REPEAT}")
+    return Told(where, "column", zip(head, cells))
+
+
+def read(path):
+    """{key: value} of its lines `# key: value`, [row]; None, [] of a file that is not there."""
+    if not os.path.exists(path):
+        return None, []
+    told, head, rows = Told(path, "line", {}), None, []
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\n").split("\t")
+            if line.startswith("#"):
+                found = re.match(r"# ([^:]+): (.*)", line)
+                told.update([found.groups()] if found else [])
+            elif head is None:
+                head = cells
+            elif cells != head:
+                rows.append(row_of(f"{path}:{number}", head, cells))
+    return told, rows
+
+
+def heads(args, parts):
+    """{part: its `#` lines} of those that are there, which must be of one machine."""
+    there = {part: told for part in parts for told, _ in [read(kept(args, part))] if told is not None}
+    for key in ("CPU", "threads"):
+        values = {told.get(key): part for part, told in there.items()}
+        if len(values) > 1:
+            (one, first), (other, second), *_ = values.items()
+            raise Mistake(f"{kept(args, first)}: {key} {one}, but {other} in {second}.txt: measure one of them --again")
+    return there
+
+
+def all_parts(args):
+    folder = os.path.dirname(kept(args, ""))
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [name[:-len(".txt")] for name in names if name.endswith(".txt")]
+
+
+# -- blocks: each gives its lines ------------------------------------------------------------------------
+
+def drawn(head, rows):
+    """A table in Markdown."""
+    return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
+        "| " + " | ".join(row) + " |" for row in rows]
+
+
+def span(values, key=None):
+    least, most = min(values, key=key), max(values, key=key)
+    return least if least == most else f"{least} to {most}"
+
+
+def machine(args, _):
+    there = heads(args, all_parts(args))
+    if "limits" not in there:
+        return [NOT_YET]
+    told = there["limits"]
+    dates, loads, commits = ({head[key] for head in there.values()} for key in ("date", "load", "statrec"))
+    rows = [["date", span(dates)], *([key, told[key]] for key in ("CPU", "compiler", "OpenBLAS", "oneDNN", "HDF5")),
+            ["PyTorch", there.get("targets", told)["PyTorch"]], ["statrec", ", ".join(sorted(commits))],
+            ["load before a part", span(loads, float)]]
+    return drawn(["what", "which"], rows)
+
+
+def limits(args, _):
+    told, rows = read(kept(args, "limits"))
+    if told is None:
+        return [NOT_YET]
+    names = list(dict.fromkeys(row["limit"] for row in rows))
+    threads = list(dict.fromkeys(row["threads"] for row in rows))
+    cells = {(row["limit"], row["threads"]): row for row in rows}
+    head = ["limit", "unit", *(f"{n} thread{'s' * (n != '1')}, {which}" for n in threads for which in ("median", "best"))]
+    return [*drawn(head, [[name, cells[name, threads[0]]["unit"],
+                           *(cells[name, n][which] for n in threads for which in ("median", "best"))]
+                          for name in names]), "", f"`{told['command']}`"]
+
+
+def check_machine(args, path):
+    """The lines against PyTorch are to be of the machine of the others."""
+    with open(path, encoding="utf-8") as file:
+        line = file.readline().rstrip("\n")
+    other = [told["CPU"] for told in heads(args, all_parts(args)).values()][:1]
+    found = re.match(r"# (.*), \d+ cores; ", line)
+    if other and found and found[1] != other[0].partition(";")[0]:
+        raise Mistake(f"{path}: measured on {found[1]}, the others on {other[0]}: remove it, or measure them --again")
+
+
+def against_torch(args, _):
+    path = os.path.join(args.build, "targets.tsv")
+    if os.path.exists(path):
+        check_machine(args, path)
+    found = {row["line"]: row for row in read(path)[1]}
+    rows, missed = [], []
+    for name, (_, _, threads, _, must, aim) in targets.LINES.items():
+        row = found.get(name)
+        if row is None:
+            rows.append([name, str(threads), "not measured", "–", "–", "–", str(must), str(aim), "–"])
+            continue
+        missed += [name] if targets.verdict(row) == "missed" else []
+        rows.append([name, row["threads"], f"{row['ours']} {row['unit']}", f"{row['peer']} {row['unit']}", row["which"],
+                     row["ratio"], row["must"], row["aim"], VERDICT[targets.verdict(row)]])
+    measured = sum(name in found for name in targets.LINES)
+    return [*drawn(["line", "threads", "ours", "peer", "which", "ratio", "must", "aim", "verdict"], rows), "",
+            f"{measured} of {len(rows)} lines measured, {len(missed)} missed{': ' if missed else ''}{', '.join(missed)}."]
+
+
+def profile(args, case):
+    told, rows = read(kept(args, f"step-{case}"))
+    if told is None:
+        return [NOT_YET]
+    large = [row for row in rows if float(row["percent_of_step"]) >= LEAST_SHARE]
+    small = [row for row in rows if row not in large]
+    large.sort(key=lambda row: -float(row["percent_of_step"]))
+    cells = [[row["op"], row["forward_ms"], "–" if row["op"] in ("optimizer", "recorder", "rest") else row["backward_ms"],
+              row["percent_of_step"]] for row in large]
+    if small:
+        sums = [sum(float(row[key]) for row in small) for key in ("forward_ms", "backward_ms", "percent_of_step")]
+        cells.append([f"{len(small)} others", f"{sums[0]:.2f}", f"{sums[1]:.2f}", f"{sums[2]:.1f}"])
+    return [f"Median step {told['median']}, largest memory {told['peak']}; recording {told['recording']}. `{told['command']}`",
+            "", *drawn(["operation", "forward (ms)", "backward (ms)", "share of the mean step (%)"], cells)]
+
+
+def roofs(path, rows):
+    """Peak and bandwidth of all threads, and what the bandwidth is of."""
+    best = {row["limit"]: float(row["best"]) for row in rows}  # all threads stand behind one
+    for wanted in ("fma", "read", "copy", "triad"):
+        if wanted not in best:
+            raise Mistake(f"{path}: no {wanted} of all threads; {REPEAT}")
+    which = max((name for name in best if name != "fma"), key=best.get)
+    return best["fma"], best[which], which
+
+
+def points(args, threads):
+    there = heads(args, ("limits", "gemm", "conv", "norm", "ops"))
+    tables = {part: read(kept(args, part))[1] for part in there}
+    found = [*roofline.of_products(tables.get("gemm", []), threads)]
+    if "conv" in there:
+        with open(kept(args, "conv"), encoding="utf-8") as file:
+            batch = re.search(r"^# convolutions of ResNet20, batch (\d+)", file.read(), re.M)
+        if not batch:
+            raise Mistake(f"{kept(args, 'conv')}: no line '# convolutions of ResNet20, batch N'")
+        found += roofline.of_convolutions(tables["conv"], int(batch[1]))
+    found += [*roofline.of_norms(tables.get("norm", [])), *roofline.of_ops(tables.get("ops", []))]
+    return found, [part for part in ("gemm", "conv", "norm", "ops") if part not in there]
+
+
+def figure(args, _):
+    told, rows = read(kept(args, "limits"))
+    if told is None:
+        return [NOT_YET]
+    peak, bandwidth, which = roofs(kept(args, "limits"), rows)
+    found, missing = points(args, rows[-1]["threads"])
+    if not found:
+        return [NOT_YET]
+    table = roofline.table(found, peak, bandwidth)
+    output = os.path.join(os.path.dirname(args.doc) or ".", "roofline.svg")
+    try:
+        roofline.draw(table, peak, bandwidth, os.path.join(os.path.dirname(kept(args, "")), "roofline.tsv"), output)
+    except subprocess.CalledProcessError as error:
+        raise Mistake(f"gnuplot: {error.stderr.strip().splitlines()[-1]}") from None
+    cells = [[row["group"], row["point"], f"{row['flop'] / 1e6:.4g}", f"{row['bytes'] / 1e6:.4g}",
+              f"{row['intensity']:.3g}", f"{row['gflops']:.3g}", f"{row['of_roof']:.2f}"] for row in table]
+    return ["![GFLOP/s of our kernels against FLOP per byte, below the roof of peak and bandwidth](roofline.svg)", "",
+            f"Best rounds of {rows[-1]['threads']} threads. Roof: {peak:.0f} GFLOP/s of `fma`, {bandwidth:.0f} GB/s of "
+            f"`{which}`.{' Not measured: ' + ', '.join(missing) + '.' if missing else ''}", "",
+            *drawn(["group", "point", "MFLOP", "MB", "FLOP/byte", "GFLOP/s", "of the roof"], cells)]
+
+
+BLOCKS = {"machine": machine, "limits": limits, "targets": against_torch, "profile": profile, "roofline": figure}
+KINDS = [*(name for name in BLOCKS if name != "profile"), *(f"profile {case}" for case in STEPS)]
+
+
+# -- the page --------------------------------------------------------------------------------------------
+
+def read_page(path):
+    """Its lines, and [(first line, last line, name, word behind it)] of the blocks, from 0."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    marks = [(at, *found.groups()) for at, line in enumerate(lines)
+             for found in [re.fullmatch(r"<!-- performance: (\w*) ?(.*) -->", line)] if found]
+    blocks = []
+    for (at, name, word), (end, closing, _) in zip(marks[::2], [*marks[1::2], (0, "", "")]):
+        if f"{name} {word}".strip() not in KINDS:
+            raise Mistake(f"{path}:{at + 1}: no block '{f'{name} {word}'.strip()}': there are {', '.join(KINDS)}")
+        if closing != "end":
+            raise Mistake(f"{path}:{at + 1}: no line '<!-- performance: end -->' behind this one")
+        blocks.append((at, end, name, word))
+    return lines, blocks
+
+
+def write(args):
+    lines, blocks = read_page(args.doc)
+    made = [["", *BLOCKS[name](args, word), ""] for _, _, name, word in blocks]
+    for (at, end, _, _), new in reversed(list(zip(blocks, made))):
+        lines[at + 1:end] = new
+    with open(args.doc + ".new", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    os.replace(args.doc + ".new", args.doc)
