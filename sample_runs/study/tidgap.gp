@@ -4,7 +4,8 @@
 #: metric valid_f1,valid_uas_nopunct,valid_accuracy
 #: table t stat-gap {runs} --metric {metric}
 # plots/tidgap.gp with a colour for each task instead of each run, seeds being points of one colour; left BN, right RBN.
-# Gap in points of the task's metric (percent), positive where the run is better than LN with the same seed.
+# Gap in points of the task's metric (percent), positive where the run is better than LN with the same seed; its axis is
+# asinh's, since one task's gaps are tens of points and the others' about one.
 
 array tid_of[runs]
 array gap_of[runs]
@@ -37,14 +38,17 @@ gap_y = 0.2
 pad_left = 0.6
 set xrange [0:right * 1.1] noextend
 set pointsize 0.7
-set xzeroaxis linetype 958 linewidth 0.5
+set arrow 99 from graph 0, first 0 to graph 1, first 0 nohead linetype 958 linewidth 0.5
 set multiplot
 do for [side=1:2] {
     norm = side == 1 ? 'bn' : 'rbn'
     eval panel(side, 2, 1, 1)
     eval linear_y(low, high)
+    set nonlinear y via asinh(y) inverse sinh(y)
+    set yrange [low - 0.3 * abs(low) - 0.1:high + 0.3 * abs(high) + 0.1] noextend
+    set ytics (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30)
     set xlabel 'total TID of the last site, '.norm.' (%)' offset 0,0.7 noenhanced
-    set ylabel (side == 1 ? 'gap to LN, points' : '') offset 0,0 noenhanced
+    set ylabel (side == 1 ? 'gap to LN, points (scale of asinh)' : '') offset 0,0 noenhanced
     command = ''
     do for [r=1:runs] {
         if (run_norm[r] eq norm && tid_of[r] == tid_of[r] && gap_of[r] == gap_of[r]) {
@@ -53,6 +57,6 @@ do for [side=1:2] {
     }
     if (strlen(command) > 0) { eval 'plot '.command[3:*] }
 }
-unset xzeroaxis
+unset arrow 99
 eval LEGEND_DRAW
 unset multiplot
