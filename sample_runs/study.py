@@ -20,9 +20,9 @@ repeated; one that was stopped is resumed from its newest checkpoint. yes and no
 A + too many belongs to the first of the values. After a run that is complete: statrec with these words, where
 RUN is OUT/NAME-1-ln-256; what the last command prints is OUT/NAME-1-ln-256-last5.tsv.
 
-Runs that are done stay in sample_runs/study/runs/NAME.tar.xz, with the settings of NAME.conf, so that
-tables can be made without running anything: what is there is unpacked into OUT first, over what OUT has,
-and counts as done. To run an experiment anew, or with other settings, remove its archive and its runs.
+Runs that are done, and what came after them, stay in sample_runs/study/runs/NAME.tar.xz, with the settings of
+NAME.conf, so that tables can be made without running anything: what is there is unpacked into OUT first, over
+what OUT has, and counts as done. To run an experiment anew, or with other settings, remove its archive and its runs.
 
 A table in the document stands between two lines, which stay:
 
