@@ -13,13 +13,16 @@ lines that only this program reads:
     #: norm = ln bn                   the first line changing most slowly
     #: max-tokens+update-freq = 256+8 2048+1    options that change together
     #: norm-at = all:*=bn first:stem=bn,*=ln    what a value is called, where it makes no name
+    #: after last5 = average RUN-0*.ckpt -o RUN-5.ckpt; evaluate RUN-5.ckpt
 
 The run with seed 1, ln and 256 is OUT/NAME-1-ln-256.h5. One that is complete, or diverged, is not
 repeated; one that was stopped is resumed from its newest checkpoint. yes and no are values of switches.
+A + too many belongs to the first of the values. After a run that is complete: statrec with these words, where
+RUN is OUT/NAME-1-ln-256; what the last command prints is OUT/NAME-1-ln-256-last5.tsv.
 
-Runs that are done stay in sample_runs/study/runs/NAME.tar.xz, with the settings of NAME.conf, so that
-tables can be made without running anything: what is there is unpacked into OUT first, over what OUT has,
-and counts as done. To run an experiment anew, or with other settings, remove its archive and its runs.
+Runs that are done, and what came after them, stay in sample_runs/study/runs/NAME.tar.xz, with the settings of
+NAME.conf, so that tables can be made without running anything: what is there is unpacked into OUT first, over
+what OUT has, and counts as done. To run an experiment anew, or with other settings, remove its archive and its runs.
 
 A table in the document stands between two lines, which stay:
 
@@ -31,7 +34,8 @@ a run; several with commas where no columns= is given. The mean over what is nei
 (seeds), with its 95 % interval by Student's t. digits=N behind the point (3). norm=ln,bn: only these.
 against=ln: differences from the run whose rows= is ln and that is like it otherwise, seed too. A cell with
 fewer runs than others says how many. head=WORD: above the labels of rows=. Tables of which no run exists
-stay as they are, and are named. Several experiments make one table: rows=experiment.
+stay as they are, and are named. Several experiments make one table: rows=experiment. by=after: what came after
+the runs, value= being a name of `statrec evaluate`, or NAME@SITE; `after` is an option then, its labels the values.
 
 Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5 or of
 experiments, with digits=N significant digits, columns= being a column that makes columns; what papers print, from plots/published.tsv, tables beside one another.
@@ -45,10 +49,11 @@ Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
 import argparse
 import os
+import re
 import subprocess
 import sys
 
-from study_runs import DONE, experiments, pack, state, unpack
+from study_runs import DONE, after_of, experiments, finished, pack, remove, run_after, state, unpack
 from study_tables import report
 
 # Run files say where their data and settings were: from the root of the checkout, without the path to it.
@@ -62,7 +67,7 @@ def plan(args):
         unpack(args, experiment)
         runs = [(experiment, name, settings, state(args, name))
                 for name, settings, _ in experiment.runs()]
-        left = [run for run in runs if run[3] not in DONE]
+        left = [run for run in runs if not finished(args, experiment, run[1])]
         total += experiment.minutes * len(left)
         waiting += left
         print(f"{experiment.name}: {len(runs) - len(left)} of {len(runs)} runs are done, the others "
@@ -73,7 +78,7 @@ def plan(args):
 
 def command(args, experiment, name, settings, was):
     statrec, output = os.path.join(args.bin, "statrec"), os.path.join(args.out, f"{name}.h5")
-    if was is not None and any(entry.startswith(f"{name}-") and entry.endswith(".ckpt")
+    if was is not None and any(re.fullmatch(re.escape(name) + r"-\d+\.ckpt", entry)
                                for entry in os.listdir(args.out)):
         return [statrec, "resume", output, "--quiet"]
     words = [statrec, "train", "-c", experiment.path, "--quiet", "--force", "-o", output]
@@ -85,6 +90,25 @@ def command(args, experiment, name, settings, was):
     return words
 
 
+def run_one(args, experiment, name, settings, was):
+    """Whether it is done now, and what comes after it."""
+    status = 0
+    with open(os.path.join(args.out, f"{name}.log"), "a", encoding="utf-8") as log:
+        if was not in DONE:
+            for label in experiment.after: # of another run
+                remove(after_of(args, name, label))
+            words = command(args, experiment, name, settings, was)
+            status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                    check=False).returncode
+        if state(args, name) == "complete":
+            run_after(args, experiment, name, log)
+    if finished(args, experiment, name):
+        return True
+    what = f"exit status {status}" if state(args, name) not in DONE else "what comes after it failed"
+    print(f"study.py: {name}: {what}, see {log.name}", file=sys.stderr)
+    return False
+
+
 def run(args):
     os.makedirs(args.out, exist_ok=True)
     failed, waiting = 0, plan(args)
@@ -92,12 +116,7 @@ def run(args):
         pack(args, experiment)
     for number, (experiment, name, settings, was) in enumerate(waiting, 1):
         print(f"{number}/{len(waiting)} {name}", flush=True)
-        with open(os.path.join(args.out, f"{name}.log"), "a", encoding="utf-8") as log:
-            words = command(args, experiment, name, settings, was)
-            status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                    check=False).returncode
-        if status != 0 and state(args, name) not in DONE:
-            print(f"study.py: {name}: exit status {status}, see {log.name}", file=sys.stderr)
+        if not run_one(args, experiment, name, settings, was):
             failed += 1
         pack(args, experiment)
     return 1 if failed else 0

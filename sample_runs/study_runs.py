@@ -2,11 +2,13 @@
 hold those that are done. What the files say is in the head of study.py.
 """
 import functools
+import glob
 import io
 import itertools
 import lzma
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -20,12 +22,12 @@ def stop(text):
 
 
 class Experiment:
-    """factors: [(options, [(label, values)])], values as many as options. common: words of the lines
-    that statrec obeys."""
+    """factors: [(options, [(label, values)])], values as many as options. after: {label: [words of a
+    command]}. common: words of the lines that statrec obeys."""
 
     def __init__(self, path, text=None):
         self.path, self.name = path, os.path.basename(path)[:-len(".conf")]
-        self.minutes, self.factors, self.data, self.common = None, [], None, []
+        self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, []
         if text is None:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
@@ -50,13 +52,22 @@ class Experiment:
             except ValueError:
                 stop(f"{where}: minutes: a number is wanted, got {values!r}")
             return
+        if key.split()[:1] == ["after"]:
+            self._read_after(key.split()[1:], values, where)
+            return
         options = key.split("+")
         self.factors.append((options, [self._level(word, options, where) for word in values.split()]))
+
+    def _read_after(self, labels, values, where):
+        commands = [shlex.split(command) for command in values.split(";")]
+        if len(labels) != 1 or not re.fullmatch(r"[\w.-]+", labels[0]) or not all(commands):
+            stop(f"{where}: '#: after LABEL = COMMAND; COMMAND...' is wanted, words of statrec")
+        self.after[labels[0]] = commands
 
     @staticmethod
     def _level(word, options, where):
         label, colon, value = word.partition(":")
-        parts = (value if colon else word).split("+") if len(options) > 1 else [value or word]
+        parts = (value if colon else word).rsplit("+", len(options) - 1)
         if len(parts) != len(options):
             stop(f"{where}: {'+'.join(options)}: {len(options)} parts are wanted, got {word!r}")
         label = label if colon else parts[0]
@@ -101,6 +112,47 @@ def state(args, name):
     return None
 
 
+def after_of(args, name, label):
+    return os.path.join(args.out, f"{name}-{label}.tsv")
+
+
+def finished(args, experiment, name):
+    """The run is done, and so is what comes after it."""
+    was = state(args, name)
+    return was == "diverged" or was == "complete" and all(
+        os.path.exists(after_of(args, name, label)) for label in experiment.after)
+
+
+def expanded(args, name, words):
+    """The words of a command: RUN is OUT/NAME, and behind it *, ? and [] stand for the files that there are."""
+    stem = os.path.join(args.out, name)
+    for word in words:
+        found = sorted(glob.glob(word.replace("RUN", glob.escape(stem)))) if "RUN" in word else []
+        yield from found or [word.replace("RUN", stem)]
+
+
+def printed_after(args, name, commands, log):
+    """What the last of the commands prints, None: one failed."""
+    printed = None
+    for words in commands:
+        done = subprocess.run([os.path.join(args.bin, "statrec"), *expanded(args, name, words)], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, check=False)
+        if done.returncode != 0:
+            return None
+        printed = done.stdout
+    return printed
+
+
+def run_after(args, experiment, name, log):
+    """What comes after a complete run and is not there yet."""
+    for label, commands in experiment.after.items():
+        if not os.path.exists(after_of(args, name, label)):
+            printed = printed_after(args, name, commands, log)
+            if printed is None:
+                return
+            put(after_of(args, name, label), printed.encode())
+
+
 def archive_of(args, experiment):
     return os.path.join(args.conf, "runs", f"{experiment.name}.tar.xz")
 
@@ -120,7 +172,7 @@ def check_settings(args, experiment, then):
     """Stops where archived runs are not those that the experiment describes now."""
     now, before = ({name: settings for name, settings, _ in each.runs()} for each in (experiment, then))
     changed = [name for name in before if name in now and before[name] != now[name]]
-    if changed or then.common != experiment.common:
+    if changed or then.common != experiment.common or then.after != experiment.after:
         stop(f"{os.path.dirname(then.path)}: recorded with other settings than {experiment.path}: remove "
              f"it, and the experiment's runs in {args.out}, to run anew")
 
@@ -135,6 +187,16 @@ def put(path, data):
         file.write(data)
 
 
+def remove(path):
+    if os.path.exists(path):
+        os.remove(path)
+
+
+def files_of(experiment, name):
+    """The files of OUT that hold a run and what comes after it."""
+    return [f"{name}.h5", *(f"{name}-{label}.tsv" for label in experiment.after)]
+
+
 def unpack(args, experiment):
     """The experiment's archived runs into OUT."""
     path, names = archive_of(args, experiment), [name for name, _, _ in experiment.runs()]
@@ -145,8 +207,9 @@ def unpack(args, experiment):
     check_settings(args, experiment, Experiment(os.path.join(path, conf), members.get(conf, b"").decode()))
     os.makedirs(args.out, exist_ok=True)
     for name in names:
-        if f"{name}.h5" in members:
-            put(os.path.join(args.out, f"{name}.h5"), members[f"{name}.h5"])
+        for file in files_of(experiment, name):
+            if file in members:
+                put(os.path.join(args.out, file), members[file])
 
 
 def add_member(archive, name, data):
@@ -158,9 +221,11 @@ def add_member(archive, name, data):
 def pack(args, experiment):
     """The experiment's runs that are done, kept in its archive. The same runs make the same bytes."""
     path = archive_of(args, experiment)
-    done = sorted(name for name, _, _ in experiment.runs() if state(args, name) in DONE)
-    files = {f"{experiment.name}.conf": experiment.path,
-             **{f"{name}.h5": os.path.join(args.out, f"{name}.h5") for name in done}}
+    done = sorted(name for name, _, _ in experiment.runs() if finished(args, experiment, name))
+    files = {f"{experiment.name}.conf": experiment.path}
+    for file in (file for name in done for file in files_of(experiment, name)):
+        if os.path.exists(os.path.join(args.out, file)): # a run that diverged has nothing after it
+            files[file] = os.path.join(args.out, file)
     if not done or list(files) == list(members_of(path)):
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)

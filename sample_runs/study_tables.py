@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 
-from study_runs import DONE, Experiment, state, stop, unpack
+from study_runs import DONE, Experiment, after_of, state, stop, unpack
 
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 
@@ -49,6 +49,23 @@ def table_of_runs(args, by, names, where):
     return {paths[row["run"]]: row for row in rows}, meaning
 
 
+def table_after(args, names, where):
+    """The same of what came after the runs; names: (run, label). A run that diverged has nothing."""
+    found, meaning = {}, {}
+    for name in names:
+        path = after_of(args, *name)
+        if not os.path.exists(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            head, *rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")] or [[]]
+        if not {"name", "site", "value", "definition"} <= set(head):
+            stop(f"{where}: {path} is no table of `statrec evaluate`")
+        for row in (dict(zip(head, row)) for row in rows):
+            key = row["name"] if row["site"] == "-" else f"{row['name']}@{row['site']}"
+            found.setdefault(name, {})[key], meaning[key] = row["value"], row["definition"]
+    return found, meaning
+
+
 def drawn(head, rows):
     """The lines of a table in Markdown."""
     return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
@@ -86,20 +103,38 @@ def experiment_of(args, name, where):
     return Experiment(path)
 
 
-def runs_of(args, block, factors):
+def with_after(runs, experiment, where):
+    """The runs once for each label of what comes after them, the names (run, label)."""
+    if not experiment.after:
+        stop(f"{where}: by=after: {experiment.name} has no line '#: after LABEL = COMMAND'")
+    return [((run, label), values, {**labels, "after": label}) for run, values, labels in runs
+            for label in experiment.after]
+
+
+def run_of(name):
+    return name[0] if isinstance(name, tuple) else name
+
+
+def is_done(args, name):
+    was = state(args, run_of(name))
+    return was in DONE and (was == "diverged" or run_of(name) == name or os.path.exists(after_of(args, *name)))
+
+
+def runs_of(args, block, factors, after=False):
     """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
-    done. The name of the experiment is a label too."""
+    done. The name of the experiment is a label too, and after: so is that of what comes after the run."""
     runs = []
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
-        options = {"experiment", *(options[0] for options, _ in experiment.factors)}
+        options = {"experiment", *(["after"] if after else []), *(options[0] for options, _ in experiment.factors)}
         for option in [*factors, *block.only]:
             if option not in options:
                 stop(f"{block.where}: {name} has no factor {option!r}")
         unpack(args, experiment)
-        runs += [(run, {**labels, "experiment": name}) for run, _, labels in experiment.runs()
+        these = with_after(experiment.runs(), experiment, block.where) if after else experiment.runs()
+        runs += [(run, {**labels, "experiment": name}) for run, _, labels in these
                  if all(labels[key] in values for key, values in block.only.items())]
-    return runs, [name for name, _ in runs if state(args, name) in DONE]
+    return runs, [name for name, _ in runs if is_done(args, name)]
 
 
 def split_words(words):
@@ -125,21 +160,23 @@ class Table:
 
     def lines(self, args):
         """Of the document, or None: there is no run yet."""
-        runs, done = runs_of(args, self, [self.rows, *([self.columns] if self.columns else [])])
+        after = self.by == ["after"]
+        runs, done = runs_of(args, self, [self.rows, *([self.columns] if self.columns else [])], after)
         if not done:
             return None
-        found, meaning = table_of_runs(args, self.by, done, self.where)
+        found, meaning = (table_after(args, done, self.where) if after else
+                          table_of_runs(args, self.by, done, self.where))
         for value in self.values:
             if value not in meaning:
                 stop(f"{self.where}: {self.by[0]} has no column {value!r}")
-        diverged = {name for name in done if state(args, name) == "diverged"}
+        diverged = {name for name in done if state(args, run_of(name)) == "diverged"}
         numbers = {value: self._numbers(runs, {
             name: None if name in diverged else number_in(found[name], value) if name in found
             else float("nan") for name in done}) for value in self.values}
         cells, rows, columns = self._cells(runs, numbers)
         usual = max(map(len, cells.values()), default=1)
         return [*self._drawn(cells, rows, columns, usual), "",
-                *self._told(len(done), len(runs), usual, meaning)]
+                *self._told(*(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
 
     def _numbers(self, runs, numbers):
         """{name: number of its cell}, of the runs that have one."""
@@ -174,7 +211,8 @@ class Table:
         over = (f"; mean of {usual} runs and its 95 % interval (Student)" if usual > 1
                 else "; one run each")
         less = f", less that of {self.against} with the same seed" if self.against else ""
-        by = f", by `{' '.join(self.by)}`" if self.by != ["stat-table"] else ""
+        by = {"stat-table": "", "after": ", by `statrec evaluate`"}.get(
+            " ".join(self.by), f", by `{' '.join(self.by)}`")
         what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
         return [f"{what}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
