@@ -32,6 +32,7 @@ typedef struct model_options {
     char qk_norm[MODEL_TEXT]; /* method of the queries and keys of each head; "" or "none": none */
     double dropout, attention_dropout, relu_dropout;
     char linear_init[MODEL_TEXT]; /* "xavier", "fan-in"; "" = the preset's */
+    double embed_std;             /* of the embedding's entries; NaN: 1/sqrt(d) */
     int64_t key_size, value_size; /* of an attention head; 0: the preset's */
     char pooling[MODEL_TEXT];     /* classifiers: "mean", "cls"; "" = the preset's */
     char positions[MODEL_TEXT];   /* classifiers: "sinusoidal", "none"; "" = the preset's */

@@ -20,7 +20,8 @@ typedef struct params {
     param **item; /* pointers stay valid while more are added */
     int count, capacity;
     bool fan_in; /* weights of linear layers begin U(1/sqrt(fan_in)), whatever their own rule */
-    rng random;  /* initialisation; each parameter draws from the split of its number */
+    double embed_std;   /* of the entries of embeddings (layer_embedding.c); 0 or NaN: their own */
+    rng random;         /* initialisation; each parameter draws from the split of its number */
     sr_failure failure; /* sticky, as in the tape */
     real *block; /* params_blocks: [blocks, block_length], owned; NULL: gradients by themselves */
     int64_t block_length;

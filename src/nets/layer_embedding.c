@@ -2,7 +2,7 @@
  *
  *   x[s, i] = sqrt(d) E[token[s, i]] + P[position i]      padding has no position
  *
- * E ~ N(0, 1/d), the row of <pad> zero; it may serve as the output matrix too.
+ * E ~ N(0, std^2), std = 1/sqrt(d) unless the params say otherwise, the row of <pad> zero; it may serve as the output matrix too.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@ embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, 
                                int64_t longest, int32_t pad) {
     const int64_t count = longest + pad + 2; /* positions begin behind <pad>'s number */
     embedding_layer e = {.pad = pad};
-    e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, 1 / sqrt((double)d));
+    const double std = p->embed_std > 0 ? p->embed_std : 1 / sqrt((double)d);
+    e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, std);
     e.positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
     e.positions.value = malloc((size_t)(count * d) * sizeof(real));
     if (!e.weight || !e.positions.value) return e;

@@ -92,6 +92,7 @@ static sr_status transformer_build(model *m, const model_options *o, const data_
     resolved.heads = net->size.layer.heads;
     net->count_padding = o->count_padding;
     m->params.fan_in = !strcmp(o->linear_init, "fan-in");
+    m->params.embed_std = o->embed_std;
     status = build_embeddings(&b, net, shape);
     if (status != SR_OK) return status;
     build_stacks(&b, net);
@@ -142,9 +143,9 @@ const model_row model_transformer = {
     .summary = "encoder-decoder for sentence pairs, pre- or post-norm, one shared embedding",
     .task = TASK_PAIRS,
     .presets = "mini|transformer|transformer_iwslt_de_en|transformer_big",
-    .options =
-        "decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
-        "qk-norm attention-stats dropout attention-dropout relu-dropout count-padding linear-init",
+    .options = "decoder-norm embed-dim ffn-dim heads encoder-layers decoder-layers placement "
+               "qk-norm attention-stats dropout attention-dropout relu-dropout count-padding "
+               "linear-init embed-std",
     .build = transformer_build,
     .forward = transformer_forward,
     .free = transformer_free,

@@ -143,6 +143,10 @@ static const option rows[] = {
     CHOICE(MODEL, "linear-init", model.linear_init, "", "xavier|fan-in",
            "linear layers: Xavier's rule, or U(1/sqrt(fan_in)); empty: the preset's, else xavier",
            .use = &of_model),
+    REAL(MODEL, "embed-std", model.embed_std, "nan", 1e-6, 1e6, "",
+         "transformer: standard deviation of an embedding's entries as they are drawn; nan: "
+         "1/sqrt(embed-dim)",
+         .use = &of_model),
     TEXT(MODEL, "weights", weights, "",
          "checkpoint X.ckpt or NumPy archive X.npz whose weights the run starts from",
          .value = "FILE"),

@@ -2,6 +2,7 @@
  * parameter, and that they follow the seed. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../check.h"
@@ -22,6 +23,7 @@ static const data_shape images = {
     .task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10};
 static const data_shape pairs = {.task = TASK_PAIRS, .vocabulary = 120, .longest = 30};
 
+/* init: of images a word of --init, of text the deviation of embeddings; "": the model's own. */
 static model *create(const char *name, const char *init, uint64_t seed) {
     model_options o = {.norm = "bn",
                        .decoder_norm = "ln",
@@ -33,8 +35,9 @@ static model *create(const char *name, const char *init, uint64_t seed) {
                        .seed = seed};
     bool text = !strcmp(name, "transformer");
     strcpy(o.name, name);
-    strcpy(o.init, init);
+    strcpy(o.init, text ? "" : init);
     if (text) strcpy(o.preset, "mini"), o.embed_dim = WIDTH, o.ffn_dim = FFN;
+    o.embed_std = text && *init ? strtod(init, NULL) : NAN;
     sr_failure why = {0};
     model *m = model_create(&o, text ? &pairs : &images, &why);
     if (!m) fail_msg("%s", why.text);
@@ -70,8 +73,7 @@ static void check_model(const model *m, const rule *rules) {
     }
 }
 
-static void transformer(void **state) {
-    (void)state;
+static void check_transformer(const char *embed_std, double std) {
     const double d = WIDTH;
     const rule rules[] = {{"*attention.q.weight", UNIFORM, sqrt(1.5 / d)},
                           {"*attention.k.weight", UNIFORM, sqrt(1.5 / d)},
@@ -85,15 +87,21 @@ static void transformer(void **state) {
                           {"*.bias", CONSTANT, 0},
                           {"*.gamma", CONSTANT, 1},
                           {"*.beta", CONSTANT, 0},
-                          {"embedding", NORMAL, 1 / sqrt(d)},
+                          {"embedding", NORMAL, std},
                           {NULL, CONSTANT, 0}};
-    model *m = create("transformer", "", 1);
+    model *m = create("transformer", embed_std, 1);
     check_model(m, rules);
     for (int64_t k = 0; k < WIDTH; k++) {
         assert_true(m->embedding->value[TOKEN_PAD * WIDTH + k] == 0);
         assert_true(m->embedding->value[TOKEN_BOS * WIDTH + k] != 0);
     }
     model_free(m);
+}
+
+static void transformer(void **state) {
+    (void)state;
+    check_transformer("", 1 / sqrt((double)WIDTH));
+    check_transformer("3", 3);
 }
 
 static void resnet20(void **state) {
