@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512F__) &&                                                                        \
+    !defined(REAL_DOUBLE) /* libraries for lesser CPUs hold nothing above them */
 #define BF16_AVX512
 
 typedef struct bf16_product {
