@@ -40,8 +40,7 @@ static const option rows[] = {
                 "weights of the old running value, separated by commas"),
     TEXT_OPTION("Choice", "kept-in", AT(kept_in), "double",
                 "formats that running values are rounded to behind every update, separated by "
-                "commas: double, "
-                "float32, bf16",
+                "commas: double, float32, bf16",
                 .value = "FORMAT,..."),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
@@ -126,7 +125,7 @@ static const kept_format formats[] = {
     {"double", keep_double}, {"float32", keep_float32}, {"bf16", keep_bf16}};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Which of them the list names, in its order; each may be there once. */
+/* Which of them the list names, in its order, at most as many as there are. NULL behind the last. */
 static sr_status read_formats(const char *text, const kept_format *wanted[FORMATS + 1],
                               sr_failure *why) {
     int count = 0;

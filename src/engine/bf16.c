@@ -37,28 +37,29 @@ static void round_rows(int threads, int64_t rows, int64_t width, const real *x, 
         for (int64_t j = 0; j < width; j++) to[r * width + j] = rounded(x[r * stride + j]);
 }
 
-static sr_status by_copies(scratch_memory *room, int threads, bool ta, bool tb, int64_t m,
-                           int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
-                           int64_t ldb, real beta, real *c, int64_t ldc, sr_failure *why) {
-    real *left = scratch_memory_of(room, (size_t)((m + n) * k) * sizeof *left, why);
+static sr_status by_copies(const product *p, scratch_memory *room, int threads, sr_failure *why) {
+    real *left = scratch_memory_of(room, (size_t)((p->m + p->n) * p->k) * sizeof *left, why);
     if (!left) return SR_MEMORY;
-    real *right = left + m * k;
-    round_rows(threads, ta ? k : m, ta ? m : k, a, lda, left);
-    round_rows(threads, tb ? n : k, tb ? k : n, b, ldb, right);
-    gemm(threads, ta, tb, m, n, k, left, ta ? m : k, right, tb ? k : n, beta, c, ldc);
+    real *right = left + p->m * p->k;
+    const int64_t a_rows = p->ta ? p->k : p->m, a_width = p->ta ? p->m : p->k;
+    const int64_t b_rows = p->tb ? p->n : p->k, b_width = p->tb ? p->k : p->n;
+    round_rows(threads, a_rows, a_width, p->a, p->lda, left);
+    round_rows(threads, b_rows, b_width, p->b, p->ldb, right);
+    gemm(threads, p->ta, p->tb, p->m, p->n, p->k, left, a_width, right, b_width, p->beta, p->c,
+         p->ldc);
     return SR_OK;
 }
 
 sr_status gemm_bf16(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why) {
+    const product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
 #ifdef BF16_AVX512
     if (gemm_bf16_native()) {
-        const bf16_product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
         void *packed = scratch_memory_of(room, bf16_avx512_room(&p), why);
         if (packed) bf16_avx512(&p, threads, packed);
         return packed ? SR_OK : SR_MEMORY;
     }
 #endif
-    return by_copies(room, threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, why);
+    return by_copies(&p, room, threads, why);
 }

@@ -24,6 +24,8 @@
 #include <immintrin.h>
 #endif
 
+#include "product.h"
+
 enum {
     SMALL_WORK = 16 * 1024,   /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
     PIECE_WORK = 1024 * 1024, /* multiply-adds a piece should have: some ten microseconds */
@@ -31,18 +33,6 @@ enum {
     NARROWEST = 48, /* rows or columns of a piece */
     SHORTEST = 128  /* depth of a piece */
 };
-
-typedef struct product {
-    bool ta, tb;
-    int64_t m, n, k;
-    const real *a;
-    int64_t lda;
-    const real *b;
-    int64_t ldb;
-    real beta;
-    real *c;
-    int64_t ldc;
-} product;
 
 typedef enum { CUT_NOT, CUT_ROWS, CUT_COLUMNS, CUT_DEPTH } cut_side;
 

@@ -1,0 +1,22 @@
+/* product.h -- what gemm and gemm_bf16 multiply: c = op(a) op(b) + beta c, as gemm.h has it. */
+#ifndef ENGINE_PRODUCT_H
+#define ENGINE_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "statnet/real.h"
+
+typedef struct product {
+    bool ta, tb;
+    int64_t m, n, k;
+    const real *a;
+    int64_t lda;
+    const real *b;
+    int64_t ldb;
+    real beta;
+    real *c;
+    int64_t ldc;
+} product;
+
+#endif
