@@ -21,7 +21,8 @@ typedef struct train_config {
     smoothing_form smoothing;
     bool bf16; /* what precision says */
     double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value;
-    int64_t warmup_updates, update_freq, epochs, max_steps, validate_updates, patience;
+    int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;
+    int64_t patience;
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, sync, conf;
     option_text dump_weights, dump_batches;

@@ -99,6 +99,8 @@ static const option rows[] = {
     INT(TRAIN, "epochs", epochs, "10", 1, BIG, "epochs", "passes over the training data"),
     INT(TRAIN, "max-steps", max_steps, "0", 1, BIG, "updates",
         "stop after so many updates; 0: no bound"),
+    INT(TRAIN, "validate-interval", validate_epochs, "1", 1, BIG, "epochs",
+        "validate every N epochs, and at the end"),
     INT(TRAIN, "validate-interval-updates", validate_updates, "0", 1, BIG, "updates",
         "validate every N updates too; 0: after epochs only"),
     INT(TRAIN, "patience", patience, "0", 1, BIG, "evaluations",

@@ -217,16 +217,19 @@ static sr_status record_embedding(trainer *r, sr_failure *why) {
     return status == SR_OK ? trainer_flush(r, why) : status;
 }
 
+static bool validation_due(const trainer *r, bool epoch_ends) {
+    const train_config *c = r->config;
+    const int64_t u = r->result->updates;
+    return u == r->updates || (epoch_ends && r->data_epoch % c->validate_epochs == 0) ||
+           (c->validate_updates && u % c->validate_updates == 0);
+}
+
 /* What happens between updates: spectra, validation, checkpoints. */
 static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
-    const train_config *c = r->config;
-    int64_t u = r->result->updates;
     if (r->accumulated) return SR_OK;
-    bool ends = r->updates == u;
     sr_status status = SR_OK;
     if (embedding_due(r)) status = record_embedding(r, why);
-    if (status == SR_OK &&
-        (epoch_ends || ends || (c->validate_updates && u % c->validate_updates == 0)))
+    if (status == SR_OK && validation_due(r, epoch_ends))
         status = trainer_evaluate(r, SPLIT_VALID, why);
     if (status != SR_OK || r->unevaluated) return status;
     return trainer_checkpoint_between(r, epoch_ends, why);

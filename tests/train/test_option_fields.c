@@ -36,6 +36,7 @@ static void training(void **state) {
                                 "--epochs=33",
                                 "--max-steps=34",
                                 "--validate-interval-updates=35",
+                                "--validate-interval=49",
                                 "--seed=36",
                                 "--threads=37",
                                 "--spectra-every=38",
@@ -55,6 +56,7 @@ static void training(void **state) {
     assert_true(c.optim.weight_decay == 0.29);
     assert_true(c.warmup_updates == 31 && c.update_freq == 32 && c.epochs == 33);
     assert_true(c.max_steps == 34 && c.validate_updates == 35 && c.seed == 36 && c.threads == 37);
+    assert_true(c.validate_epochs == 49);
     assert_true(c.activations_every == 46 && c.layer_norms_every == 47);
     assert_true(c.spectra_every == 38 && c.flush_steps == 40);
     assert_true(c.flush_seconds == 41 && c.vectors_every == 43);

@@ -110,20 +110,25 @@ static void recorded_evaluations(void **state) {
     sr_run_close(f);
 }
 
-/* After every N-th update, every epoch (4 updates) and the last update, each once. */
+/* After every N-th update, every epoch or every so many (4 updates) and the last update, each once. */
 static void evaluations(void **state) {
     (void)state;
     static const struct {
-        const char *interval, *max_steps;
+        const char *interval, *epochs, *max_steps;
         int count, update[6];
-    } row[] = {{"100", "9", 3, {4, 8, 9}},
-               {"3", "9", 5, {3, 4, 6, 8, 9}},
-               {"2", "8", 4, {2, 4, 6, 8}},
-               {"100", "3", 1, {3}}};
+    } row[] = {{"100", "1", "9", 3, {4, 8, 9}}, {"3", "1", "9", 5, {3, 4, 6, 8, 9}},
+               {"2", "1", "8", 4, {2, 4, 6, 8}}, {"100", "1", "3", 1, {3}},
+               {"100", "2", "14", 2, {8, 14}},  {"6", "2", "12", 3, {6, 8, 12}},
+               {"100", "3", "8", 1, {8}}};
     small_write_pairs(8);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const char *const args[] = {"--validate-interval-updates", row[i].interval, "--max-steps",
-                                    row[i].max_steps, NULL};
+        const char *const args[] = {"--validate-interval-updates",
+                                    row[i].interval,
+                                    "--validate-interval",
+                                    row[i].epochs,
+                                    "--max-steps",
+                                    row[i].max_steps,
+                                    NULL};
         told t = {.evals = 0};
         train_result r;
         sr_run_close(run(&t, args, &r));
