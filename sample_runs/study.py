@@ -14,11 +14,13 @@ lines that only this program reads:
     #: max-tokens+update-freq = 256+8 2048+1    options that change together
     #: norm-at = all:*=bn first:stem=bn,*=ln    what a value is called, where it makes no name
     #: after last5 = average RUN-0*.ckpt -o RUN-5.ckpt; evaluate RUN-5.ckpt
+    #: archive = after                only this goes into the archive: the run file is too large
 
 The run with seed 1, ln and 256 is OUT/NAME-1-ln-256.h5. One that is complete, or diverged, is not
 repeated; one that was stopped is resumed from its newest checkpoint. yes and no are values of switches.
-A + too many belongs to the first of the values. After a run that is complete: statrec with these words, where
-RUN is OUT/NAME-1-ln-256; what the last command prints is OUT/NAME-1-ln-256-last5.tsv.
+A + too many belongs to the first of the values. After a run that is complete: statrec with these words, or the
+program stat-NAME that they begin with, where RUN is OUT/NAME-1-ln-256; what the last command prints is
+OUT/NAME-1-ln-256-last5.tsv.
 
 Runs that are done, and what came after them, stay in sample_runs/study/runs/NAME.tar.xz, with the settings of
 NAME.conf, so that tables can be made without running anything: what is there is unpacked into OUT first, over
@@ -38,7 +40,8 @@ stay as they are, and are named. Several experiments make one table: rows=experi
 the runs, value= being a name of `statrec evaluate`, or NAME@SITE; `after` is an option then, its labels the values.
 
 Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5 or of
-experiments, with digits=N significant digits, columns= being a column that makes columns; what papers print, from plots/published.tsv, tables beside one another.
+experiments, with digits=N significant digits, columns= being a column that makes columns, or lines=NAME after=LABEL:
+those that came after its runs; what papers print, from plots/published.tsv, tables beside one another.
 
     <!-- study: figure=NAME.svg by="statplot tidgap --metric valid_accuracy" task-rt task-sst5 norm=ln,bn -->
     <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->

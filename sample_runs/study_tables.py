@@ -31,13 +31,18 @@ def printed(words):
     return told.stdout
 
 
-def lines_of(args, by, paths, where):
-    """[{column: text}], {column: definition} by an analysis of the runs."""
-    lines = printed([*analysis(args, by, where), *paths]).splitlines()
+def lines_in(text):
+    """[{column: text}], {column: definition} of what an analysis printed."""
+    lines = text.splitlines()
     meaning = dict(line[len("# column "):].split(": ", 1) for line in lines
                    if line.startswith("# column "))
     head, *rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return [dict(zip(head, row)) for row in rows], meaning
+
+
+def lines_of(args, by, paths, where):
+    """The same by an analysis of the runs."""
+    return lines_in(printed([*analysis(args, by, where), *paths]))
 
 
 def table_of_runs(args, by, names, where):
@@ -242,8 +247,8 @@ class Figure:
 
 
 class Lines:
-    """samples=NAME,... or lines=EXPERIMENT,...  rows=COLUMN,... value=COLUMN,... [columns=COLUMN] by=ANALYSIS
-    [digits=N]: the lines of an analysis"""
+    """samples=NAME,... or lines=EXPERIMENT,...  rows=COLUMN,... value=COLUMN,... [columns=COLUMN] by=ANALYSIS or
+    after=LABEL [digits=N]: the lines of an analysis"""
 
     def __init__(self, words, where):
         _, given = split_words(words)
@@ -252,19 +257,42 @@ class Lines:
         self.rows, self.values = given.get("rows", "run").split(","), given.get("value", "").split(",")
         self.columns = given.get("columns")
         self.digits, self.by = given.get("digits", "3"), given.get("by", "stat-table").split()
-        if not all(self.rows + self.values) or not self.digits.isdigit() or (self.columns and len(self.values) > 1):
+        self.after = given.get("after")
+        if not all(self.rows + self.values) or not self.digits.isdigit() or (self.columns and len(self.values) > 1) or (
+                self.after and (self.samples or "by" in given)):
             stop(f"{where}: samples=NAME,... or lines=EXPERIMENT,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is "
-                 "wanted; columns=COLUMN with one value")
+                 "wanted, or after=LABEL with lines=; columns=COLUMN with one value")
+
+    def _runs(self, args):
+        """(experiment, name) of each run."""
+        for name in self.experiments:
+            experiment = experiment_of(args, name, self.where)
+            unpack(args, experiment)
+            yield from ((experiment, run) for run, _, _ in experiment.runs())
 
     def _paths(self, args):
         if self.samples:
             return [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
-        runs = []
-        for name in self.experiments:
-            experiment = experiment_of(args, name, self.where)
-            unpack(args, experiment)
-            runs += [run for run, _, _ in experiment.runs() if state(args, run) in DONE]
-        return [os.path.join(args.out, f"{run}.h5") for run in runs]
+        if self.after:
+            return [path for path in self._paths_after(args) if os.path.exists(path)]
+        return [os.path.join(args.out, f"{run}.h5") for _, run in self._runs(args) if state(args, run) in DONE]
+
+    def _paths_after(self, args):
+        for experiment, run in self._runs(args):
+            if self.after not in experiment.after:
+                stop(f"{self.where}: {experiment.name} has no line '#: after {self.after} = COMMAND'")
+            self.by = experiment.after[self.after][-1]
+            yield after_of(args, run, self.after)
+
+    def _found(self, args, paths):
+        if not self.after:
+            return lines_of(args, self.by, paths, self.where)
+        rows, meaning = [], {}
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                these, meaning = lines_in(file.read())
+            rows += these
+        return rows, meaning
 
     def _number(self, row, column):
         return f"{number_in(row, column):.{self.digits}g}".replace("nan", "–")
@@ -287,7 +315,7 @@ class Lines:
         paths = self._paths(args)
         if not paths:
             return None
-        rows, meaning = lines_of(args, self.by, paths, self.where)
+        rows, meaning = self._found(args, paths)
         for column in [*self.rows, *self.values, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {self.by[0]} has no column {column!r}")
