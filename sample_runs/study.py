@@ -37,7 +37,8 @@ a run; several with commas where no columns= is given. The mean over what is nei
 against=ln: differences from the run whose rows= is ln and that is like it otherwise, seed too. A cell with
 fewer runs than others says how many. head=WORD: above the labels of rows=. Tables of which no run exists
 stay as they are, and are named. Several experiments make one table: rows=experiment. by=after: what came after
-the runs, value= being a name of `statrec evaluate`, or NAME@SITE; `after` is an option then, its labels the values.
+the runs, value= being a name of `statrec evaluate`, NAME@SITE, or a column of an analysis that printed one line; `after` is an
+option then, its labels the values.
 
 Further blocks: a figure, drawn into the document's directory; lines of an analysis of sample_runs/*.h5 or of
 experiments, with digits=N significant digits, columns= being a column that makes columns, or lines=NAME after=LABEL:

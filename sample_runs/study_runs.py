@@ -127,12 +127,12 @@ def after_of(args, name, label):
     return os.path.join(args.out, f"{name}-{label}.tsv")
 
 
-def finished(args, experiment, name):
-    """The run is done, and so is what comes after it, which may be all that was kept of it."""
+def finished(args, experiment, name, labels=None):
+    """The run is done, and so is what comes after it (labels: these alone), which may be all that was kept of it."""
     was = state(args, name)
     is_there = was == "complete" or was is None and not experiment.keeps_runs
     return was == "diverged" or is_there and all(
-        os.path.exists(after_of(args, name, label)) for label in experiment.after)
+        os.path.exists(after_of(args, name, label)) for label in labels or experiment.after)
 
 
 def expanded(args, name, words):

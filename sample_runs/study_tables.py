@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 
-from study_runs import DONE, Experiment, after_of, state, stop, unpack
+from study_runs import DONE, Experiment, after_of, finished, state, stop, unpack
 
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 
@@ -36,7 +36,7 @@ def lines_in(text):
     lines = text.splitlines()
     meaning = dict(line[len("# column "):].split(": ", 1) for line in lines
                    if line.startswith("# column "))
-    head, *rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    head, *rows = [line.split("\t") for line in lines if not line.startswith("#")] or [[]]
     return [dict(zip(head, row)) for row in rows], meaning
 
 
@@ -55,19 +55,24 @@ def table_of_runs(args, by, names, where):
 
 
 def table_after(args, names, where):
-    """The same of what came after the runs; names: (run, label). A run that diverged has nothing."""
+    """The same of what came after the runs: evaluations, or one line of an analysis. names: (run, label). A run that
+    diverged has nothing."""
     found, meaning = {}, {}
     for name in names:
         path = after_of(args, *name)
         if not os.path.exists(path):
             continue
         with open(path, encoding="utf-8") as file:
-            head, *rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")] or [[]]
-        if not {"name", "site", "value", "definition"} <= set(head):
-            stop(f"{where}: {path} is no table of `statrec evaluate`")
-        for row in (dict(zip(head, row)) for row in rows):
-            key = row["name"] if row["site"] == "-" else f"{row['name']}@{row['site']}"
-            found.setdefault(name, {})[key], meaning[key] = row["value"], row["definition"]
+            rows, definitions = lines_in(file.read())
+        if rows and {"name", "site", "value", "definition"} <= set(rows[0]):
+            for row in rows:
+                key = row["name"] if row["site"] == "-" else f"{row['name']}@{row['site']}"
+                found.setdefault(name, {})[key], meaning[key] = row["value"], row["definition"]
+        elif len(rows) == 1:
+            found[name] = rows[0]
+            meaning.update(definitions)
+        else:
+            stop(f"{where}: {path} is no table of `statrec evaluate`, nor one line of an analysis")
     return found, meaning
 
 
@@ -120,15 +125,16 @@ def run_of(name):
     return name[0] if isinstance(name, tuple) else name
 
 
-def is_done(args, name):
-    was = state(args, run_of(name))
-    return was in DONE and (was == "diverged" or run_of(name) == name or os.path.exists(after_of(args, *name)))
+def is_done(args, experiment, name):
+    if run_of(name) == name:
+        return state(args, name) in DONE
+    return finished(args, experiment, name[0], name[1:])
 
 
 def runs_of(args, block, factors, after=False):
     """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
     done. The name of the experiment is a label too, and after: so is that of what comes after the run."""
-    runs = []
+    runs, done = [], []
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
         options = {"experiment", *(["after"] if after else []), *(options[0] for options, _ in experiment.factors)}
@@ -137,9 +143,11 @@ def runs_of(args, block, factors, after=False):
                 stop(f"{block.where}: {name} has no factor {option!r}")
         unpack(args, experiment)
         these = with_after(experiment.runs(), experiment, block.where) if after else experiment.runs()
-        runs += [(run, {**labels, "experiment": name}) for run, _, labels in these
+        these = [(run, {**labels, "experiment": name}) for run, _, labels in these
                  if all(labels[key] in values for key, values in block.only.items())]
-    return runs, [name for name, _ in runs if is_done(args, name)]
+        done += [run for run, _ in these if is_done(args, experiment, run)]
+        runs += these
+    return runs, done
 
 
 def split_words(words):
@@ -181,7 +189,7 @@ class Table:
         cells, rows, columns = self._cells(runs, numbers)
         usual = max(map(len, cells.values()), default=1)
         return [*self._drawn(cells, rows, columns, usual), "",
-                *self._told(*(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
+                *self._told(args, *(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
 
     def _numbers(self, runs, numbers):
         """{name: number of its cell}, of the runs that have one."""
@@ -211,13 +219,20 @@ class Table:
         return drawn(head, [[row, *(cell(cells.get((row, column), []), int(self.digits), usual)
                                     for column in columns)] for row in rows])
 
-    def _told(self, done, planned, usual, meaning):
+    def _programs(self, args):
+        """Those whose tables came after the runs."""
+        words = [commands[-1] for name in self.experiments
+                 for label, commands in experiment_of(args, name, self.where).after.items()
+                 if label in self.only.get("after", [label])]
+        return list(dict.fromkeys(w[0] if w[0].startswith("stat-") else f"statrec {w[0]}" for w in words))
+
+    def _told(self, args, done, planned, usual, meaning):
         """What stands below the table."""
         over = (f"; mean of {usual} runs and its 95 % interval (Student)" if usual > 1
                 else "; one run each")
         less = f", less that of {self.against} with the same seed" if self.against else ""
-        by = {"stat-table": "", "after": ", by `statrec evaluate`"}.get(
-            " ".join(self.by), f", by `{' '.join(self.by)}`")
+        programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
+        by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
         what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
         return [f"{what}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
