@@ -24,8 +24,7 @@ static const option rows[] = {
                 "final norm)",
                 .value = "SITE,..."),
     PHASE_OPTION(AT(phase)),
-    INT_OPTION("Output", "parts", AT(parts), "4", 1, 1000, "",
-               "equal parts of the steps, a row for each and site"),
+    PARTS_OPTION(AT(parts), "4"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
@@ -117,13 +116,6 @@ static cell cell_make(const column *c, const site_choice *at, int64_t first, int
     return of;
 }
 
-/* Part of a step, from 0: the first step of the window is in the first, the last one in the last. */
-static int64_t part_of(const step_window *w, int64_t step, int64_t cuts) {
-    const int64_t from = w->first > 1 ? w->first : 1;
-    const double length = (double)(w->last - from + 1);
-    return step > from ? (int64_t)((double)(step - from) * (double)cuts / length) : 0;
-}
-
 /* part [parts] */
 static sr_status measure_site(const sr_runfile *run, const site_choice *at, const step_window *w,
                               int64_t cuts, cell *part, sr_failure *why) {
@@ -131,8 +123,8 @@ static sr_status measure_site(const sr_runfile *run, const site_choice *at, cons
     int64_t end = 0;
     sr_status status = column_read(&c, run, at, w, why);
     for (int64_t k = 0; k < cuts && status == SR_OK; k++) {
-        const int64_t first = end;
-        while (end < c.count && part_of(w, c.step[end], cuts) <= k) end++;
+        const int64_t first = end, last = window_part(w, cuts, k).last;
+        while (end < c.count && c.step[end] <= last) end++;
         part[k] = cell_make(&c, at, first, end);
     }
     column_free(&c);
@@ -143,8 +135,7 @@ static sr_status measure_site(const sr_runfile *run, const site_choice *at, cons
 
 static void declare_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");
-    tsv_column(t, "part", "part of training, from 1");
-    tsv_column(t, "to", "percent of the steps at which the part ends");
+    window_part_columns(t);
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "depth", "place in the order of the forward pass, from 0");
     tsv_column(t, "norm", "its normalization");
@@ -159,8 +150,7 @@ static void print_cell(tsv *t, const run_set *set, const site_choice *at, int64_
                        int64_t cuts, const cell *c) {
     const sr_run_site *site = sr_run_get_site(set->run[at->run], at->site);
     tsv_text(t, set->path[at->run]);
-    tsv_int(t, number + 1);
-    tsv_real(t, 100.0 * (double)(number + 1) / (double)cuts);
+    window_part_cells(t, cuts, number);
     tsv_text(t, site->name);
     tsv_int(t, site->depth);
     tsv_text(t, site->norm);

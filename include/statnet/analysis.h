@@ -183,6 +183,9 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
                       const char *phase, sr_failure *why);
 /* A `# steps:` line: every table says which steps it used. */
 void window_describe(const step_window *w, const char *path, tsv *table);
+/* Part number, from 0, of so many equal ones of its steps. A step is in one part alone; of few steps
+ * some parts have none. */
+step_window window_part(const step_window *w, int64_t cuts, int64_t number);
 /* The rows of a series that lie in the window. */
 sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
                       sr_failure *why);
@@ -197,6 +200,12 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
 #define WINDOW_PHASE_HELP                                                                          \
     "only these steps: all, first-half, second-half, FROM:TO, or a phase of the learning rate: "   \
     "its number from 1, or last"
+#define PARTS_OPTION(parts, usual)                                                                 \
+    INT_OPTION("Output", "parts", parts, usual, 1, 1000, "",                                       \
+               "equal parts of the steps, a row for each and site")
+/* Two columns, and their cells. */
+void window_part_columns(tsv *t);
+void window_part_cells(tsv *t, int64_t cuts, int64_t number);
 /* Two option rows. */
 #define PHASE_OPTION(phase)                                                                        \
     TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP, .value = "PHASE")
@@ -262,6 +271,7 @@ typedef struct step_table {
     int64_t buckets;           /* 0: every step */
     const step_window *window; /* [runs] */
     bool intervals;            /* of a summary's medians */
+    int64_t parts;             /* of training, a summary of each; 1: of all of it */
 } step_table;
 
 sr_status step_table_print(const step_table *t, sr_failure *why);

@@ -9,10 +9,10 @@
 typedef struct settings {
     option_text site, stat, from, form, startup, phase;
     bool per_step, final, ranks, intervals;
-    int64_t buckets;
+    int64_t buckets, parts;
 } settings;
 
-enum { OPTIONS = 11, WORDS_SIZE = 128, COLUMN_BYTES = 64 << 20 };
+enum { OPTIONS = 12, WORDS_SIZE = 128, COLUMN_BYTES = 64 << 20 };
 
 #define AT(field) offsetof(settings, field)
 
@@ -48,6 +48,7 @@ static int make_options(const analysis *a, const char *words, option *row) {
                    "median and the largest value; 0: every step"),
         FLAG_OPTION("Output", "intervals", AT(intervals), "no",
                     "an interval (95 %, block bootstrap) of every median"),
+        PARTS_OPTION(AT(parts), "1"),
     };
     int count = sizeof common / sizeof common[0];
     memcpy(row, common, sizeof common);
@@ -91,27 +92,37 @@ static series job_series(const step_table *j, const site_choice *at, int stat) {
     return (series){j->set->run[at->run], at->site, j->chosen->wanted[stat], j->source};
 }
 
-static void site_columns(tsv *t, bool intervals) {
+static void site_columns(const step_table *j) {
+    tsv *t = j->table;
     tsv_column(t, "run", "run file as given");
+    if (j->parts > 1) window_part_columns(t);
     tsv_column(t, "site", "normalization site");
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "statistic", "what the other columns summarise over the steps of the run");
     summary_columns(t);
-    if (!intervals) return;
+    if (!j->intervals) return;
     tsv_column(t, "median_low",
                "lower end of a 95 % interval of the median over other steps of "
                "this run: circular block bootstrap, 1000 resamples");
     tsv_column(t, "median_high", "its upper end");
 }
 
-static sr_status summary_row(const step_table *j, const series *s, const char *path, double *value,
+/* A row, or several, of one part of training. */
+typedef struct stretch {
+    const char *path;
+    step_window window;
+    int64_t part;
+} stretch;
+
+static sr_status summary_row(const step_table *j, const series *s, const stretch *of, double *value,
                              int64_t length, sr_failure *why) {
     summary sum;
     double low = NAN, high = NAN;
     sr_status status = j->intervals ? summary_interval(value, length, &low, &high, why) : SR_OK;
     if (status != SR_OK) return status;
     summary_make(value, length, &sum);
-    tsv_text(j->table, path);
+    tsv_text(j->table, of->path);
+    if (j->parts > 1) window_part_cells(j->table, j->parts, of->part);
     tsv_text(j->table, sr_run_get_site(s->run, s->site)->name);
     tsv_text(j->table, sr_run_get_site(s->run, s->site)->norm);
     tsv_text(j->table, s->stat->name);
@@ -121,10 +132,10 @@ static sr_status summary_row(const step_table *j, const series *s, const char *p
 }
 
 /* Rows of s[count] series of one run, whose columns fit into memory together. */
-static sr_status summary_rows(const step_table *j, int run, const series *s, int count,
+static sr_status summary_rows(const step_table *j, const stretch *of, const series *s, int count,
                               sr_failure *why) {
     int64_t first, length;
-    sr_status status = window_rows(&j->window[run], s, &first, &length, why);
+    sr_status status = window_rows(&of->window, s, &first, &length, why);
     if (status != SR_OK) return status;
     double **value = calloc((size_t)count, sizeof *value);
     if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -135,8 +146,7 @@ static sr_status summary_rows(const step_table *j, int run, const series *s, int
     }
     if (status == SR_OK) status = series_read_all(s, count, first, length, value, NULL, why);
     for (int i = 0; i < count; i++) {
-        if (status == SR_OK)
-            status = summary_row(j, &s[i], j->set->path[run], value[i], length, why);
+        if (status == SR_OK) status = summary_row(j, &s[i], of, value[i], length, why);
         free(value[i]);
     }
     free(value);
@@ -145,13 +155,23 @@ static sr_status summary_rows(const step_table *j, int run, const series *s, int
 
 /* As many series at once as fit into COLUMN_BYTES, so that the file is read as few times as
  * memory allows. */
-static sr_status summary_run(const step_table *j, int run, const series *s, int count,
-                             sr_failure *why) {
+static sr_status summary_part(const step_table *j, const stretch *of, const series *s, int count,
+                              sr_failure *why) {
     const int64_t fit = COLUMN_BYTES / (8 * (series_length(s) + 1));
     sr_status status = SR_OK;
     for (int at = 0, n; at < count && status == SR_OK; at += n) {
         n = fit < 1 ? 1 : count - at < fit ? count - at : (int)fit;
-        status = summary_rows(j, run, s + at, n, why);
+        status = summary_rows(j, of, s + at, n, why);
+    }
+    return status;
+}
+
+static sr_status summary_run(const step_table *j, int run, const series *s, int count,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t k = 0; k < j->parts && status == SR_OK; k++) {
+        const stretch of = {j->set->path[run], window_part(&j->window[run], j->parts, k), k};
+        status = summary_part(j, &of, s, count, why);
     }
     return status;
 }
@@ -160,7 +180,7 @@ static sr_status print_summary(const step_table *j, sr_failure *why) {
     const choice *c = j->chosen;
     series *s = malloc((size_t)(c->sites * c->statistics + 1) * sizeof *s);
     if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
-    site_columns(j->table, j->intervals);
+    site_columns(j);
     tsv_header(j->table);
     sr_status status = SR_OK;
     for (int64_t k = 0, next; k < c->sites && status == SR_OK; k = next) {
@@ -265,6 +285,22 @@ static analysis_form form_chosen(const analysis *a, const char *word) {
     return (analysis_form){a->form[0].word, a->stat, false};
 }
 
+/* What only a summary has goes with nothing else. */
+static sr_status check_summary(const statistics_program *p, sr_failure *why) {
+    const settings *s = &p->settings;
+    const char *other = s->per_step         ? "--per-step"
+                        : s->final          ? "--final"
+                        : s->ranks          ? "--ranks"
+                        : p->a->print_sites ? p->a->program
+                                            : NULL;
+    if (other && s->intervals)
+        return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
+                       other);
+    if (other && s->parts > 1)
+        return sr_fail(why, SR_USAGE, "--parts are summaries: not with %s", other);
+    return SR_OK;
+}
+
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
     const statistics_program *p = self;
@@ -280,13 +316,9 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
                     .source = vectors ? FROM_VECTORS : FROM_SCALARS,
                     .table = &table,
                     .buckets = s->buckets,
-                    .intervals = s->intervals};
-    if (s->intervals && (s->per_step || s->final || s->ranks || p->a->print_sites))
-        return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
-                       s->per_step ? "--per-step"
-                       : s->final  ? "--final"
-                       : s->ranks  ? "--ranks"
-                                   : p->a->program);
+                    .intervals = s->intervals,
+                    .parts = s->parts};
+    if (check_summary(p, why) != SR_OK) return why->status;
     if (s->final) return print_final(p, form.stat != p->a->stat, set, command, why);
     if (s->ranks) return print_ranks(p, form.stat != p->a->stat, set, command, why);
     const run_set *own = form.stat == recorded_statistics ? set : NULL;

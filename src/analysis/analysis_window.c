@@ -180,6 +180,30 @@ void window_describe(const step_window *w, const char *path, tsv *table) {
                  (long long)w->last, (long long)w->end, w->what[0] ? "; " : "", w->what, startup);
 }
 
+/* First step of the part. */
+static int64_t part_begin(int64_t from, int64_t length, int64_t cuts, int64_t number) {
+    return from + (number * length + cuts - 1) / cuts;
+}
+
+step_window window_part(const step_window *w, int64_t cuts, int64_t number) {
+    step_window part = *w;
+    const int64_t from = w->first > 1 ? w->first : 1;
+    const int64_t length = w->last >= from ? w->last - from + 1 : 0;
+    part.first = part_begin(from, length, cuts, number);
+    part.last = part_begin(from, length, cuts, number + 1) - 1;
+    return part;
+}
+
+void window_part_columns(tsv *t) {
+    tsv_column(t, "part", "part of training, from 1");
+    tsv_column(t, "to", "percent of the steps at which the part ends");
+}
+
+void window_part_cells(tsv *t, int64_t cuts, int64_t number) {
+    tsv_int(t, number + 1);
+    tsv_real(t, 100.0 * (double)(number + 1) / (double)cuts);
+}
+
 /* First row whose step is at or behind `step`; rows [low, high). */
 static sr_status row_of_step(const series *s, int64_t step, int64_t *row, sr_failure *why) {
     int64_t low = 0, high = series_length(s);

@@ -216,12 +216,49 @@ static void the_interval_of_a_median(void **state) {
     program_free(&p);
 }
 
+/* Every step is in one of the equal parts; what is left out is in none. */
+static void parts_of_training(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        int first[4], last[4];
+    } row[] = {{"--startup 0", {1, 15, 28}, {14, 27, 40}},
+               {"--startup 10", {11, 21, 31}, {20, 30, 40}},
+               {"--startup 0 --phase 5:10", {5, 7, 9}, {6, 8, 10}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        program_result r =
+            program_run("stat-scalar half.h5 never.h5 --stat dist_mu --parts 3 %s", row[i].options);
+        if (r.status != 0) fail_msg("%s: %s", row[i].options, r.err);
+        for (int k = 0; k < 6; k++) {
+            const int first = row[i].first[k % 3], last = row[i].last[k % 3];
+            assert_string_equal(table_cell(r.out, k, "run"), k < 3 ? "half.h5" : "never.h5");
+            check_cell(&r, k, "part", k % 3 + 1);
+            check_cell(&r, k, "to", 100 * (k % 3 + 1) / 3.0);
+            check_cell(&r, k, "steps", last - first + 1);
+            check_cell(&r, k, "median", (first + last) / 2.0);
+            check_cell(&r, k, "max", last);
+        }
+        program_free(&r);
+    }
+    program_result few =
+        program_run("stat-scalar half.h5 --stat dist_mu --phase 9:10 --parts 4 --startup 0");
+    static const int steps[] = {1, 0, 1, 0};
+    for (int k = 0; k < 4; k++) check_cell(&few, k, "steps", steps[k]);
+    program_free(&few);
+    expect_refusal("half.h5", "--parts 2 --per-step", "--parts are summaries: not with --per-step");
+    expect_refusal("half.h5", "--parts 0", "parts");
+    few = program_run("stat-scalar half.h5 --stat dist_mu");
+    assert_null(table_cell(few.out, 0, "part"));
+    program_free(&few);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(startup_follows_alpha),
                                        cmocka_unit_test(tables_say_their_steps),
                                        cmocka_unit_test(per_step_keeps_the_startup),
                                        cmocka_unit_test(phases_of_the_learning_rate),
                                        cmocka_unit_test(other_programs),
+                                       cmocka_unit_test(parts_of_training),
                                        cmocka_unit_test(the_interval_of_a_median)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
