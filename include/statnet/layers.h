@@ -33,10 +33,20 @@ layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch);
 /* k x k convolution without bias. -> weight */
 tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k, layer_init init);
 
+/* Norms of the queries and keys of each head of an attention; NULL: none. They belong to the model. */
+typedef struct head_norms {
+    norm_site *q, *k;
+} head_norms;
+
+/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own; rows: of
+ * x. n NULL: x. */
+tensor *attention_normalize_heads(norm_site *n, tape *t, tensor *x, int heads,
+                                  const norm_rows *rows);
+
 /* Multi-head attention with its four projections (docs/models.md 2.3). */
 typedef struct attention_layer {
     linear_layer q, k, v, o;
-    norm_site *q_norm, *k_norm; /* of the queries and keys of each head; NULL: none; of the model */
+    head_norms norms;
     int heads;
     double scale, dropout;
 } attention_layer;
@@ -56,10 +66,6 @@ typedef struct attention_side {
 tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
                         attention_side answers, const uint8_t *key_valid, bool causal,
                         attention_report *report);
-/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own; rows: of
- * x. n NULL: x. */
-tensor *attention_normalize_heads(norm_site *n, tape *t, tensor *x, int heads,
-                                  const norm_rows *rows);
 
 /* Multi-linear attention of one head with its projections, no biases (docs/models.md 3.1). */
 typedef struct multilinear_layer {
@@ -79,6 +85,7 @@ tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor
 typedef struct xl_attention_layer {
     tensor *q, *k, *v, *r; /* [heads dh, d] */
     tensor *o;             /* [d, heads dh] */
+    head_norms norms;
     int heads;
     double dropout; /* on the attention weights */
 } xl_attention_layer;
@@ -92,9 +99,12 @@ typedef struct xl_shared {
     tensor *positions; /* [n, d] of the distances n-1 .. 0 */
     tensor *u, *z;     /* [heads, dh] */
     int64_t reach;     /* as in xl_options */
+    /* For the norms of the heads (NULL without): rows of x, and of the memory in front of it. */
+    const norm_rows *rows, *memory;
 } xl_shared;
 
-/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or behind memory. report: as in op_attention. */
+/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or behind memory, whose rows are then taken as
+ * s->memory says. report: as in op_attention. */
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
                            const xl_shared *s, attention_report *report);
 

@@ -82,6 +82,7 @@ typedef struct norm_rows {
                               row is its own sample */
     int64_t samples;
     norm_mode mode;
+    bool outside;    /* of no batch of this pass: NORM_RUNNING stays, never_running or not */
     double tokens;   /* token count that the loss will be divided by (docs/norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
     /* [features] mean over the valid rows of the position encoding that the model added to them;
@@ -294,7 +295,7 @@ struct norm_site {
     void *watcher_context;
     bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
     bool watch_frozen;    /* the forward watcher is called in NORM_BATCH too */
-    bool never_running;   /* NORM_RUNNING calls are NORM_BATCH ones here */
+    bool never_running;   /* NORM_RUNNING calls are NORM_BATCH ones here, but of rows outside */
     bool want_rows;
     bool want_input;     /* watchers look at x and dx even behind a layer scale */
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */

@@ -7,8 +7,8 @@
  *
  * A padded character (0) is a row of zeros that is not trained, has no part in a maximum, is no key and
  * no row of the normalizations. A padded word has features 0. The transformer's two sites,
- * characters.norm1 and characters.norm2, are LN unless --norm-at says otherwise: the papers' norms are
- * those of the words' layers.
+ * characters.norm1 and characters.norm2, are LN unless --norm-at says otherwise, and its queries and keys
+ * have no norm: the papers' norms are those of the words' layers.
  *
  * Initialisation: embedding N(1/sqrt(30)), filters as PyTorch begins a convolution.
  */
@@ -24,6 +24,7 @@ static sr_status init_layer(character_encoder *e, const site_builder *b,
     model_options options = *b->options;
     const site_builder own = {b->m, &options, b->why};
     strcpy(options.norm, "ln");
+    options.qk_norm[0] = 0;
     options.heads = CHARACTER_HEADS;
     e->size = *dropouts;
     e->size.d = CHARACTER_DIM;

@@ -89,19 +89,34 @@ void layer_takes_positions(norm_site *embedding, const residual_norms *first) {
     if (n) n->takes_positions = true;
 }
 
-/* The sites of the heads of attention NAME, NULL without; key: width of a head. */
-static void head_sites(const site_builder *b, const char *name, int64_t key, norm_site *site[2]) {
-    static const char *const which[] = {"q_norm", "k_norm"};
+/* NAME.WHICH, NULL without norms of heads; key: width of a head. */
+static norm_site *head_site(const site_builder *b, const char *name, const char *which,
+                            int64_t key) {
+    char full[2 * PARAM_NAME];
     const model_options *o = b->options;
-    if (!*o->qk_norm || !strcmp(o->qk_norm, "none")) return;
-    for (int i = 0; i < 2; i++) {
-        char full[2 * PARAM_NAME];
-        snprintf(full, sizeof full, "%s.%s", name, which[i]);
-        site[i] = model_add_site(b->m, o, full, "attention", key, o->qk_norm, b->why);
-    }
+    if (!*o->qk_norm || !strcmp(o->qk_norm, "none")) return NULL;
+    snprintf(full, sizeof full, "%s.%s", name, which);
+    return model_add_site(b->m, o, full, "attention", key, o->qk_norm, b->why);
 }
 
-/* Sites in the order of the forward pass: behind the sum, a norm comes after those of the heads. */
+static head_norms head_sites(const site_builder *b, const char *name, int64_t key) {
+    norm_site *q = head_site(b, name, "q_norm", key); /* first in the order of the pass */
+    return (head_norms){q, head_site(b, name, "k_norm", key)};
+}
+
+/* In the order of the forward pass: behind the sum, a norm comes after those of the heads. */
+head_norms layer_attention_sites(const site_builder *b, const layer_size *s, const char *side,
+                                 int layer, const char *part, const char *norm, int64_t key,
+                                 residual_norms *n) {
+    char name[PARAM_NAME];
+    head_norms heads = {NULL, NULL};
+    full_name(name, side, layer, part);
+    if (!layer_leaves_sum(s)) heads = head_sites(b, name, key);
+    *n = residual_norms_init(b, s, side, layer, norm);
+    if (layer_leaves_sum(s)) heads = head_sites(b, name, key);
+    return heads;
+}
+
 attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
                                      int layer, const char *part, const char *norm,
                                      residual_norms *n, model_attention **seen) {
@@ -109,14 +124,10 @@ attention_layer layer_attention_init(const site_builder *b, const layer_size *s,
     full_name(name, side, layer, part);
     const int64_t key = model_size(b->options->key_size, s->d / s->heads);
     const int64_t value = model_size(b->options->value_size, s->d / s->heads);
-    norm_site *heads[2] = {NULL, NULL};
-    if (!layer_leaves_sum(s)) head_sites(b, name, key, heads);
-    *n = residual_norms_init(b, s, side, layer, norm);
-    if (layer_leaves_sum(s)) head_sites(b, name, key, heads);
+    const head_norms norms = layer_attention_sites(b, s, side, layer, part, norm, key, n);
     attention_layer a =
         attention_init_sized(&b->m->params, name, s->d, s->heads, key, value, s->attention_dropout);
-    a.q_norm = heads[0];
-    a.k_norm = heads[1];
+    a.norms = norms;
     residual_norms_end(b, s, side, layer, norm, n);
     *seen = model_add_attention(b->m, residual_norms_site(n), s->heads, b->why);
     return a;

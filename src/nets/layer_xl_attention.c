@@ -2,6 +2,15 @@
  *
  *   q = x Wq^T, k = m Wk^T, v = m Wv^T, r = P Wr^T       m: memory and x; P: positions of distances
  *   y = op_xl_attention(q, k, v, r, u, z) Wo^T
+ *
+ * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, a decision of ours)
+ *
+ *   q = n_q(x Wq^T), k = n_k(m Wk^T)      before u and z are added; r stays as it is
+ *
+ * Memory is what keys are made of, so its keys are normalized in every pass. The valid rows of n_k, as of
+ * n_q, are the heads of x's rows: they alone make statistics, move running values and are recorded. Keys
+ * of memory are taken as evaluation takes them, by the running values from before this pass, through
+ * which no gradient goes; a norm over rows does the same to both.
  */
 #include <stdio.h>
 
@@ -26,12 +35,24 @@ xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int
                                 .dropout = dropout};
 }
 
+/* k [B, K, heads dh]: T keys of x, memory's in front. */
+static tensor *normalized_keys(const xl_attention_layer *l, tape *t, tensor *k, int64_t T,
+                               const xl_shared *s) {
+    const int64_t M = k && l->norms.k ? k->dim[1] - T : 0;
+    if (M == 0) return attention_normalize_heads(l->norms.k, t, k, l->heads, s->rows);
+    tensor *own = op_slice(t, k, 1, M, T), *front = op_slice(t, k, 1, 0, M);
+    front = attention_normalize_heads(l->norms.k, t, front, l->heads, s->memory);
+    own = attention_normalize_heads(l->norms.k, t, own, l->heads, s->rows);
+    return op_concat(t, (tensor *[]){front, own}, 2, 1);
+}
+
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
                            const xl_shared *s, attention_report *report) {
     const xl_options o = {.heads = l->heads, .reach = s->reach, .p = l->dropout, .report = report};
+    tensor *q = op_linear(t, x, l->q, NULL), *k = op_linear(t, keys, l->k, NULL);
     const xl_inputs in = {
-        .q = op_linear(t, x, l->q, NULL),
-        .k = op_linear(t, keys, l->k, NULL),
+        .q = attention_normalize_heads(l->norms.q, t, q, l->heads, s->rows),
+        .k = x ? normalized_keys(l, t, k, x->dim[1], s) : NULL,
         .v = op_linear(t, keys, l->v, NULL),
         .r = op_linear(t, s->positions, l->r, NULL),
         .u = s->u,

@@ -12,7 +12,7 @@
  * start and end N(1), as the library of the paper's code has them.
  *
  * Sites in the order of the forward pass: those of a transformer over characters, encoder.I.norm1,
- * encoder.I.norm2.
+ * encoder.I.norm2; of queries and keys encoder.I.attention.q_norm and .k_norm (layer_residual.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -222,9 +222,10 @@ const model_row model_tener = {
     .summary = "entity tagger: attention with direction and distance, characters, CRF",
     .task = TASK_TAGS,
     .presets = "conll2003|conll2003-mini|resume",
-    .options = "embed-dim ffn-dim heads layers word-dim word-vectors "
-               "char-encoder placement attention-stats dropout attention-dropout relu-dropout "
-               "count-padding",
+    .options =
+        "embed-dim ffn-dim heads layers word-dim word-vectors "
+        "char-encoder placement qk-norm attention-stats dropout attention-dropout relu-dropout "
+        "count-padding",
     .build = tener_build,
     .forward = tener_forward,
     .free = tener_free,

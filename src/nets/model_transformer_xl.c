@@ -10,9 +10,11 @@
  *
  * u and z are shared by all layers. A layer's memory is what its keys were made of: in post-norm
  * models its input, in pre-norm ones that behind its norm, so that no row is normalized twice and
- * the rows of a batch are those of its windows, whatever the normalization (docs/models.md 4).
+ * the rows of a batch are those of its windows, whatever the normalization (docs/models.md 4). A norm of
+ * keys is behind their projection, so that it does normalize those of memory (layer_xl_attention.c).
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2.
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2; of queries and keys
+ * layer.I.attention.q_norm and .k_norm (layer_residual.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -100,9 +102,11 @@ static void build_layer(const site_builder *b, const transformer_xl *net, xl_lay
     char attention[PARAM_NAME], ffn[PARAM_NAME];
     snprintf(attention, sizeof attention, "layer.%d.attention", i);
     snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
-    l->norm1 = residual_norms_init(b, s, "layer", i, "norm1");
+    const head_norms norms = layer_attention_sites(b, s, "layer", i, "attention", "norm1",
+                                                   net->size.head_dim, &l->norm1);
     l->attention = xl_attention_init(&b->m->params, attention, s->d, s->heads, net->size.head_dim,
                                      s->attention_dropout, DEVIATION);
+    l->attention.norms = norms;
     residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
     l->seen = model_add_attention(b->m, residual_norms_site(&l->norm1), s->heads, b->why);
     l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
@@ -161,6 +165,14 @@ static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer,
     return layer_after(p, &l->norm2, x, h, p->source);
 }
 
+/* Needed where keys are normalized, and there is memory. False when out of memory. */
+static bool choose_rows(const transformer_xl *net, pass *p, const norm_rows *own, xl_shared *s) {
+    const int64_t M = p->memory ? p->memory->filled : 0;
+    s->rows = own;
+    if (!net->layer[0].attention.norms.k || M == 0) return true;
+    return (s->memory = pass_rows_outside(p, p->batch->count, M)) != NULL;
+}
+
 /* Logits [B, T, V]. */
 static tensor *transformer_xl_forward(model *m, pass *p) {
     const transformer_xl *net = m->self;
@@ -173,10 +185,11 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
                          (long long)net->distances, (long long)keys);
     const text_pass text = {.pass = p, .size = s, .source = pass_rows(p, b->count, T, NULL)};
     if (!text.source) return NULL;
-    const xl_shared shared = {.positions = positions_of(net, t, keys),
-                              .u = net->u,
-                              .z = net->z,
-                              .reach = t->training ? 0 : net->reach};
+    xl_shared shared = {.positions = positions_of(net, t, keys),
+                        .u = net->u,
+                        .z = net->z,
+                        .reach = t->training ? 0 : net->reach};
+    if (!choose_rows(net, p, text.source, &shared)) return NULL;
     tensor *x =
         op_embedding(t, net->embedding, b->target_in, b->count, T, sqrt((double)s->d), NULL, -1);
     x = layer_embedded(&text, net->embedded, x, text.source);
@@ -199,7 +212,7 @@ const model_row model_transformer_xl = {
                "embedding",
     .task = TASK_LM,
     .presets = "enwik8|enwik8-mini",
-    .options = "embed-dim ffn-dim heads layers head-dim placement attention-stats dropout "
+    .options = "embed-dim ffn-dim heads layers head-dim placement qk-norm attention-stats dropout "
                "attention-dropout "
                "mem-len eval-mem-len clamp-len eval-clamp-len same-length eval-tgt-len",
     .build = transformer_xl_build,

@@ -26,3 +26,12 @@ norm_rows *pass_rows(pass *p, int64_t samples, int64_t length, const uint8_t *ma
     r->ranks = p->ranks;
     return r;
 }
+
+norm_rows *pass_rows_outside(pass *p, int64_t samples, int64_t length) {
+    norm_rows *r = pass_rows(p, samples, length, NULL);
+    if (!r) return NULL;
+    r->mode = NORM_RUNNING;
+    r->outside = true;
+    r->gather = NULL; /* the gradient of gain and bias is a sum of this process alone */
+    return r;
+}

@@ -99,8 +99,12 @@ decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int
 /* What the two inits share. side: "encoder", "decoder", "layer"; layer -1: none ("encoder.final"). */
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part);
-/* Norms NORM, attention PART with the norms of its heads, PART.q_norm and PART.k_norm; *seen: what can be
- * watched of it. */
+/* The sites of a branch with attention PART, but for those behind it: NORM, and PART.q_norm and
+ * PART.k_norm of its heads, which have `key` features. */
+head_norms layer_attention_sites(const site_builder *b, const layer_size *s, const char *side,
+                                 int layer, const char *part, const char *norm, int64_t key,
+                                 residual_norms *n);
+/* Norms NORM, attention PART with the norms of its heads; *seen: what can be watched of it. */
 attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
                                      int layer, const char *part, const char *norm,
                                      residual_norms *n, model_attention **seen);

@@ -15,10 +15,12 @@ typedef struct tener_layer {
     model_attention *seen;
     tensor *qkv;   /* [3 d, d] */
     tensor *u, *z; /* [heads, d/heads] */
+    head_norms norms;
     linear_layer in, out;
 } tener_layer;
 
-/* Sites SIDE.I.norm1 and SIDE.I.norm2; i -1: SIDE.norm1 ... */
+/* Sites SIDE.I.norm1 and SIDE.I.norm2, of heads SIDE.I.attention.q_norm and .k_norm; i -1: SIDE.norm1
+ * ... */
 tener_layer tener_layer_init(const site_builder *b, const layer_size *s, const char *side, int i);
 /* x [N, T, d]; p->source_mask [N, T], p->source its rows. */
 tensor *tener_layer_apply(const tener_layer *l, const text_pass *p, tensor *x);

@@ -169,7 +169,7 @@ static sr_status encode_sentence(decoding *s, const model_source *source, row_me
     for (int i = 0; i < s->net.size.decoder_layers && x; i++) {
         const attention_layer *a = &s->net.decoder[i].cross;
         tensor *k = linear_apply(&a->k, s->tape, x);
-        k = attention_normalize_heads(a->k_norm, s->tape, k, a->heads, text.source);
+        k = attention_normalize_heads(a->norms.k, s->tape, k, a->heads, text.source);
         whole &= keep_memory(s, a->heads, k, linear_apply(&a->v, s->tape, x), &cross[i]);
     }
     sr_status status = tape_status(s->tape, why);
@@ -355,7 +355,7 @@ static tensor *attend_to_source(const one_step *p, int heads, const tensor *q, i
 static tensor *step_queries(const one_step *p, const attention_layer *a, const tensor *x,
                             const row_weight *w) {
     tensor *q = step_linear(p, x, w, a->q.b);
-    q = attention_normalize_heads(a->q_norm, p->s->tape, q, a->heads, p->text.target);
+    q = attention_normalize_heads(a->norms.q, p->s->tape, q, a->heads, p->text.target);
     return op_scale(p->s->tape, q, a->scale);
 }
 
@@ -363,7 +363,7 @@ static tensor *step_queries(const one_step *p, const attention_layer *a, const t
 static bool keep_keys(const one_step *p, const attention_layer *a, const tensor *x,
                       const row_weight *w, real *key) {
     tensor *k = step_linear(p, x, w, a->k.b);
-    k = attention_normalize_heads(a->k_norm, p->s->tape, k, a->heads, p->text.target);
+    k = attention_normalize_heads(a->norms.k, p->s->tape, k, a->heads, p->text.target);
     if (k) memcpy(key, k->value, (size_t)(p->rows * w->out) * sizeof *key);
     return k != NULL;
 }

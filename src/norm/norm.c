@@ -295,7 +295,7 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (!x || check_input(s, t, x, rows) != SR_OK) return NULL;
     applied *a = tape_alloc(t, sizeof *a);
     tensor *y = a ? tape_like(t, x) : NULL;
-    if (y && s->never_running) rows = rows_of_batch(t, rows);
+    if (y && s->never_running && !rows->outside) rows = rows_of_batch(t, rows);
     if (!y || !rows) return NULL;
     *a = (applied){0};
     sr_status status = make_call(a, s, t, rows);

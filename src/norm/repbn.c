@@ -18,7 +18,7 @@
  * [d] of one number, so that it is where the weights are. eta is one number of the layer.
  *
  * Recorded: gamma stands for (1-lambda) gamma, sum_gx = sum g xhat; g_mu and g_sigma2 are measured
- * here. Kept: as bn.c, dgamma and dbeta [2 d], and of the LN m and 1/r of each row.
+ * here. Kept: as bn.c, lambda, dgamma and dbeta [2 d], and of the LN m and 1/r of each row.
  */
 #include <math.h>
 #include <string.h>
@@ -55,14 +55,19 @@ static double share_of_ln(const norm_call *c) {
     return past < t0 ? 1 - past / t0 : 0;
 }
 
-/* Behind batch_kept: [2 d] dgamma, dbeta, [2 valid] m and 1/r. */
+/* Behind batch_kept: lambda, [2 d] dgamma, dbeta, [2 valid] m and 1/r. */
 static size_t kept_bytes(const norm_call *c) {
     const int64_t rows = c->options->param[PARAM_T0] > 0 ? c->rows->valid : 0;
-    return batch_kept_bytes(c) + 2 * (size_t)(c->features + rows) * sizeof(double);
+    return batch_kept_bytes(c) + (1 + 2 * (size_t)(c->features + rows)) * sizeof(double);
+}
+
+/* Of this call: until its backward pass a later call may have moved the running one. */
+static double *kept_lambda(const norm_call *c) {
+    return (double *)((char *)c->kept + batch_kept_bytes(c));
 }
 
 static double *kept_gradients(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
+    return kept_lambda(c) + 1;
 }
 
 static double *kept_rows(const norm_call *c) {
@@ -104,7 +109,7 @@ static void write_both(const norm_call *c, const batch_kept *k, double lambda, c
 }
 
 static void write_output(const norm_call *c, const batch_kept *k, const real *x, real *y) {
-    const double lambda = share_of_ln(c), eta = (double)c->own[OWN_ETA][0];
+    const double lambda = *kept_lambda(c), eta = (double)c->own[OWN_ETA][0];
     double *a = k->scratch, *b = a + c->features;
     for (int64_t j = 0; j < c->features; j++) {
         a[j] = (1 - lambda) * ((double)c->gamma[j] * k->inverse[j] + eta);
@@ -118,9 +123,9 @@ static void write_output(const norm_call *c, const batch_kept *k, const real *x,
         columns_scale(&m, x, k->center, a, b, y);
 }
 
-static void keep_lambda(const norm_call *c, const batch_kept *k) {
+static void advance_lambda(const norm_call *c, const batch_kept *k) {
     if (c->rows->mode != NORM_TRAIN || !(k->n > 0)) return;
-    for (int64_t j = 0; j < c->features; j++) c->state[STATE_LAMBDA][j] = share_of_ln(c);
+    for (int64_t j = 0; j < c->features; j++) c->state[STATE_LAMBDA][j] = *kept_lambda(c);
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
@@ -128,7 +133,8 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     sr_status status =
         batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2], false);
     if (status != SR_OK) return status;
-    keep_lambda(c, k);
+    *kept_lambda(c) = share_of_ln(c);
+    advance_lambda(c, k);
     write_output(c, k, x, y);
     return SR_OK;
 }
@@ -226,7 +232,7 @@ static sr_status backward_both(norm_call *c, const mixture *m, const real *x, co
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     batch_kept *k = c->kept;
-    const double lambda = share_of_ln(c);
+    const double lambda = *kept_lambda(c);
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
     parameter_gradients(c, k, lambda);

@@ -69,9 +69,8 @@ static const option rows[] = {
            "or before it, divided by the root of the layer's number; empty: the preset's",
            .use = &of_model),
     TEXT(MODEL, "qk-norm", model.qk_norm, "none",
-         "normalization of the queries and keys of each attention head, as ln or rmsnorm; none: "
-         "they "
-         "have no site",
+         "normalization of the queries and keys of each attention head, behind their projections "
+         "and before biases of positions, as ln or rmsnorm; none: they have no site",
          .use = &of_model, .value = "NORM"),
 
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "", "residual dropout; nan: the preset's",

@@ -37,10 +37,33 @@ static void rows_of_a_pass(void **state) {
     p.absent = true;
     all = pass_rows(&p, 2, 3, NULL);
     assert_true(all && all->rows == 6 && all->valid == 0 && all->mask);
+    assert_true(pass_rows_outside(&p, 2, 3)->valid == 0);
+    tape_free(t);
+}
+
+/* As evaluation takes them, by this process alone, whatever the pass is. */
+static void rows_outside(void **state) {
+    (void)state;
+    static const norm_mode mode[] = {NORM_TRAIN, NORM_BATCH, NORM_RUNNING};
+    sr_failure why = {0};
+    tape *t = tape_create(1, &why);
+    assert_non_null(t);
+    tape_reset(t, rng_create(1), true, true);
+    const batch b = {.tokens = 37};
+    for (int i = 0; i < 3; i++) {
+        pass p = {.tape = t, .batch = &b, .mode = mode[i], .gather = gather, .rank = 2, .ranks = 5};
+        const norm_rows *r = pass_rows_outside(&p, 3, 2);
+        assert_non_null(r);
+        assert_true(r->rows == 6 && r->valid == 6 && r->samples == 3 && r->tokens == 37);
+        for (int k = 0; k < 6; k++) assert_int_equal(r->sample[k], k / 2);
+        assert_true(r->mode == NORM_RUNNING && r->outside && !r->gather);
+        assert_true(!pass_rows(&p, 3, 2, NULL)->outside);
+    }
     tape_free(t);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_pass)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_pass),
+                                       cmocka_unit_test(rows_outside)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,11 +209,18 @@ static void expect_sites(const char *name, task id, const char *placement, const
     model_options o = options_of(name, placement, qk);
     o.layers = o.encoder_layers = o.decoder_layers = 1;
     if (id == TASK_TAGS) o.heads = 2;
+    if (!strcmp(name, "transformer_xl")) o.head_dim = DH;
     model *m = make(&o, id, 4);
     int count = 0;
     for (; want[count]; count++) {
-        assert_true(count < m->sites);
-        assert_string_equal(m->site[count]->name, want[count]);
+        const bool of_heads = strstr(want[count], "attention.") != NULL;
+        const norm_site *s = count < m->sites ? m->site[count] : NULL;
+        assert_non_null(s);
+        assert_string_equal(s->name, want[count]);
+        assert_int_equal(s->depth, count);
+        assert_int_equal(!strcmp(s->kind, "attention"), of_heads);
+        assert_int_equal(s->features, of_heads ? D / o.heads : D);
+        if (of_heads) assert_string_equal(s->method->name, qk);
     }
     assert_int_equal(m->sites, count);
     model_free(m);
@@ -253,6 +260,19 @@ static void names_of_sites(void **state) {
     expect_sites("tener", TASK_TAGS, "peri", "",
                  SITES("encoder.embedding", "encoder.0.norm1", "encoder.0.norm1_out",
                        "encoder.0.norm2", "encoder.0.norm2_out", "encoder.final"));
+    expect_sites("transformer_xl", TASK_LM, "post", "bn",
+                 SITES("layer.0.attention.q_norm", "layer.0.attention.k_norm", "layer.0.norm1",
+                       "layer.0.norm2"));
+    expect_sites("transformer_xl", TASK_LM, "peri", "ln",
+                 SITES("layer.embedding", "layer.0.norm1", "layer.0.attention.q_norm",
+                       "layer.0.attention.k_norm", "layer.0.norm1_out", "layer.0.norm2",
+                       "layer.0.norm2_out", "layer.final"));
+    expect_sites("tener", TASK_TAGS, "post", "ln",
+                 SITES("encoder.0.attention.q_norm", "encoder.0.attention.k_norm",
+                       "encoder.0.norm1", "encoder.0.norm2"));
+    expect_sites("tener", TASK_TAGS, "scaled", "bn",
+                 SITES("encoder.0.norm1", "encoder.0.attention.q_norm",
+                       "encoder.0.attention.k_norm", "encoder.0.norm2"));
 }
 
 /* Rows, samples and width that a site sees, and the place in the order of the pass. */
@@ -388,8 +408,11 @@ static void refusals(void **state) {
     sr_failure why = {0};
     assert_null(model_create(&o, &shape, &why));
     check_failure(&why, SR_USAGE, "normalization 'lm' is not known");
-    static const char *const without[] = {"tensorized", "transformer_xl", "tener", "resnet20"};
+    static const char *const without[] = {"tensorized", "mlp_parser", "resnet20", "mnist_cnn"};
     for (int i = 0; i < 4; i++) assert_false(model_obeys(without[i], "qk-norm"));
+    static const char *const with[] = {"transformer", "transformer_lm", "transformer_classifier",
+                                       "transformer_xl", "tener"};
+    for (int i = 0; i < 5; i++) assert_true(model_obeys(with[i], "qk-norm"));
     assert_false(model_obeys("tensorized", "attention-stats"));
     assert_true(model_obeys("tener", "attention-stats"));
 }

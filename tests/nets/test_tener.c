@@ -71,6 +71,16 @@ static void sites(void **state) {
     }
     assert_true(m->gives_nll);
     model_free(m);
+    strcpy(o.qk_norm, "ln"); /* of the words' attention alone */
+    m = tagger_create(&o);
+    assert_int_equal(m->sites, 10);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(
+            m->site[i]->name,
+            ((const char *const[]){"characters.norm1", "characters.norm2", "encoder.0.norm1",
+                                   "encoder.0.attention.q_norm"})[i]);
+    model_free(m);
+    o.qk_norm[0] = 0;
     strcpy(o.char_encoder, "");
     o.layers = 3;
     m = tagger_create(&o);
@@ -129,8 +139,10 @@ static double sum(const double *nll) {
 }
 
 /* Every parameter, at up to nine places; dropout draws the same every time. */
-static void check_gradients(const char *norm, const char *placement, const char *char_encoder) {
+static void check_gradients(const char *norm, const char *placement, const char *char_encoder,
+                            const char *qk_norm) {
     model_options o = tagger_options(norm, placement, char_encoder);
+    strcpy(o.qk_norm, qk_norm);
     tag_batch said;
     double nll[TAGGED];
     tape *t = make_tape(1);
@@ -154,8 +166,8 @@ static void check_gradients(const char *norm, const char *placement, const char 
             const bool pad = strstr(p->name, "embedding") &&
                              k / p->t.dim[1] == (strchr(p->name, '.') ? 0 : TOKEN_PAD);
             if (pad ? grad[k] != 0 : fabs(grad[k] - numeric) > 1e-6 * (1 + fabs(numeric)))
-                fail_msg("%s %s %s: %s [%lld]: %.9g, by differences %.9g", norm, placement,
-                         char_encoder, p->name, (long long)k, grad[k], numeric);
+                fail_msg("%s %s %s, qk-norm %s: %s [%lld]: %.9g, by differences %.9g", norm,
+                         placement, char_encoder, qk_norm, p->name, (long long)k, grad[k], numeric);
         }
         free(grad);
     }
@@ -165,10 +177,10 @@ static void check_gradients(const char *norm, const char *placement, const char 
 
 static void gradients(void **state) {
     (void)state;
-    check_gradients("ln", "post", "cnn");
-    check_gradients("bn", "post", "cnn");
-    check_gradients("ln", "pre", "transformer");
-    check_gradients("bn", "pre", "none");
+    check_gradients("ln", "post", "cnn", "");
+    check_gradients("bn", "post", "cnn", "ln");
+    check_gradients("ln", "pre", "transformer", "rmsnorm");
+    check_gradients("bn", "pre", "none", "bn");
 }
 #endif
 
@@ -185,8 +197,9 @@ static void gradients_of(const model *m, double *grad) {
 static void padding_changes_nothing(void **state) {
     (void)state;
     const char *const encoders[] = {"cnn", "transformer"}, *const norms[] = {"ln", "bn"};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         model_options o = tagger_options(norms[i % 2], i % 2 ? "pre" : "post", encoders[i / 2 % 2]);
+        if (i == 5) strcpy(o.qk_norm, "bn");
         if (i == 4) strcpy(o.char_encoder, "transformer"), strcpy(o.norm_at, "characters.*=bn");
         model *m = tagger_create(&o);
         const size_t n = (size_t)params_total(&m->params);

@@ -93,6 +93,7 @@ typedef struct small_options {
     const char *norm;
     double dropout;
     const char *placement; /* NULL: as pre says */
+    const char *qk_norm;   /* NULL: none */
 } small_options;
 
 /* Memory is as long in evaluation. Weights so large that no path is lost in rounding. */
@@ -103,6 +104,7 @@ static model *small(const small_options *s) {
     o.same_length = s->same_length, o.dropout = s->dropout;
     strcpy(o.placement, s->placement ? s->placement : s->pre ? "pre" : "post");
     if (s->norm) strcpy(o.norm, s->norm);
+    if (s->qk_norm) strcpy(o.qk_norm, s->qk_norm);
     model *m = create(&o, WORDS, s->window);
     rng r = rng_create(5);
     for (int i = 0; i < m->params.count; i++) {
@@ -172,28 +174,31 @@ static void expect_same(const char *what, const double *a, const double *b, int6
 
 /* Memory that reaches back to the beginning gives what one long window gives, in any layer: the rows
  * of memory were computed from the tokens in front of them alone, as in the window. */
+static void check_longer_window(int64_t layers, const char *placement, const char *qk_norm) {
+    const small_options of = {.layers = layers, .placement = placement, .qk_norm = qk_norm};
+    small_options whole_of = of, halves_of = of, thirds_of = of, forgetful_of = of;
+    double whole[LOGITS], halves[LOGITS], thirds[LOGITS], forgetful[LOGITS];
+    whole_of.window = LENGTH;
+    halves_of.window = halves_of.mem_len = forgetful_of.window = 6;
+    thirds_of.window = 4, thirds_of.mem_len = 9;
+    run_all(&whole_of, stream, 0, whole);
+    run_all(&halves_of, stream, 0, halves);
+    run_all(&thirds_of, stream, 0, thirds);
+    run_all(&forgetful_of, stream, 0, forgetful);
+    expect_same("two segments", halves, whole, 0, LENGTH, true);
+    expect_same("three segments", thirds, whole, 0, LENGTH, true);
+    expect_same("no memory", forgetful, whole, 0, 6, true);
+    expect_same("no memory", forgetful, whole, 6, LENGTH, false);
+}
+
 static void memory_is_a_longer_window(void **state) {
     (void)state;
-    static const char *const placements[] = {"post", "pre", "peri", "scaled"};
-    for (int k = 0; k < 4; k++)
-        for (int64_t layers = 1; layers < 4; layers++) {
-            const char *place = placements[k];
-            double whole[LOGITS], halves[LOGITS], thirds[LOGITS], forgetful[LOGITS];
-            run_all(&(small_options){.layers = layers, .window = LENGTH, .placement = place},
-                    stream, 0, whole);
-            run_all(
-                &(small_options){.layers = layers, .window = 6, .mem_len = 6, .placement = place},
-                stream, 0, halves);
-            run_all(
-                &(small_options){.layers = layers, .window = 4, .mem_len = 9, .placement = place},
-                stream, 0, thirds);
-            run_all(&(small_options){.layers = layers, .window = 6, .placement = place}, stream, 0,
-                    forgetful);
-            expect_same("two segments", halves, whole, 0, LENGTH, true);
-            expect_same("three segments", thirds, whole, 0, LENGTH, true);
-            expect_same("no memory", forgetful, whole, 0, 6, true);
-            expect_same("no memory", forgetful, whole, 6, LENGTH, false);
-        }
+    static const char *const placements[] = {"post", "pre", "peri", "scaled"}, *const norms[] = {
+                                                                                   NULL, "ln",
+                                                                                   "bn"};
+    for (int k = 0; k < 4 * 3; k++)
+        for (int64_t layers = 1; layers < 4; layers++)
+            check_longer_window(layers, placements[k / 3], norms[k % 3]);
 }
 
 /* One layer sees memory_rows tokens in front of the segment and no more; deeper ones see further

@@ -49,18 +49,36 @@ static void named_linear(const model *m, const char *side, const char *name, con
     linear(x, parameter(m, side, weight), parameter(m, side, bias), y);
 }
 
-static void normalize(const model *m, const char *side, const char *name, rows *x) {
+/* LN of the `d` numbers of each row from column `first` on. */
+static void normalize_part(const model *m, const char *side, const char *name, rows *x, int first,
+                           int d) {
     char gain[PARAM_NAME], shift[PARAM_NAME];
     snprintf(gain, sizeof gain, "%s.gamma", name);
     snprintf(shift, sizeof shift, "%s.beta", name);
     const tensor *gamma = parameter(m, side, gain), *beta = parameter(m, side, shift);
+    assert_int_equal(gamma->count, d);
     for (int i = 0; i < x->n; i++) {
-        double mean = 0, square = 0;
-        for (int k = 0; k < x->d; k++) mean += x->x[i][k] / x->d;
-        for (int k = 0; k < x->d; k++) square += pow(x->x[i][k] - mean, 2) / x->d;
-        for (int k = 0; k < x->d; k++)
-            x->x[i][k] = (double)gamma->value[k] * (x->x[i][k] - mean) / sqrt(square + 1e-5) +
-                         (double)beta->value[k];
+        double mean = 0, square = 0, *row = x->x[i] + first;
+        for (int k = 0; k < d; k++) mean += row[k] / d;
+        for (int k = 0; k < d; k++) square += pow(row[k] - mean, 2) / d;
+        for (int k = 0; k < d; k++)
+            row[k] = (double)gamma->value[k] * (row[k] - mean) / sqrt(square + 1e-5) +
+                     (double)beta->value[k];
+    }
+}
+
+static void normalize(const model *m, const char *side, const char *name, rows *x) {
+    normalize_part(m, side, name, x, 0, x->d);
+}
+
+/* Queries and keys of the words' heads, where the model has norms of them. */
+static void normalize_heads(const model *m, const char *side, int heads, rows *qkv) {
+    const int d = qkv->d / 3, dh = d / heads;
+    if (!params_find(&m->params, "encoder.0.attention.q_norm.gamma") || strncmp(side, "enc", 3))
+        return;
+    for (int h = 0; h < heads; h++) {
+        normalize_part(m, side, "attention.q_norm", qkv, h * dh, dh);
+        normalize_part(m, side, "attention.k_norm", qkv, d + h * dh, dh);
     }
 }
 
@@ -75,6 +93,7 @@ static void attend(const model *m, const char *side, int heads, const rows *x, r
     const tensor *u = parameter(m, side, "attention.u"), *z = parameter(m, side, "attention.z");
     rows qkv;
     linear(x, parameter(m, side, "attention.qkv.weight"), NULL, &qkv);
+    normalize_heads(m, side, heads, &qkv);
     *y = (rows){x->n, d, {{0}}};
     for (int h = 0; h < heads; h++)
         for (int i = 0; i < x->n; i++) {
@@ -207,8 +226,9 @@ static void shake(model *m) {
     }
 }
 
-static void check_model(const char *placement, const char *char_encoder) {
+static void check_model(const char *placement, const char *char_encoder, const char *qk_norm) {
     model_options o = tagger_options("ln", placement, char_encoder);
+    strcpy(o.qk_norm, qk_norm);
     model *m = tagger_create(&o);
     tag_batch said;
     sr_failure why = {0};
@@ -225,8 +245,8 @@ static void check_model(const char *placement, const char *char_encoder) {
         logits_of(m, &said, s, !strcmp(placement, "pre"), !strcmp(char_encoder, "cnn"), &e);
         const double want = enumerate(m, &said, s, &e, best);
         if (!(fabs((double)nll->value[s] - want) <= CLOSE * (1 + want)))
-            fail_msg("%s, %s, sentence %d: nll %.9g, not %.9g", placement, char_encoder, s,
-                     (double)nll->value[s], want);
+            fail_msg("%s, %s, qk-norm %s, sentence %d: nll %.9g, not %.9g", placement, char_encoder,
+                     qk_norm, s, (double)nll->value[s], want);
         for (int w = 0; w < e.n; w++)
             assert_int_equal(p.predicted[s * said.b.source_length + w], best[w]);
     }
@@ -236,9 +256,11 @@ static void check_model(const char *placement, const char *char_encoder) {
 
 static void agrees_with_its_definition(void **state) {
     (void)state;
-    check_model("post", "cnn");
-    check_model("pre", "cnn");
-    check_model("post", "transformer");
+    check_model("post", "cnn", "");
+    check_model("pre", "cnn", "");
+    check_model("post", "transformer", "");
+    check_model("post", "cnn", "ln");
+    check_model("pre", "transformer", "ln");
 }
 
 int main(void) {

@@ -235,6 +235,63 @@ static void test_used_twice(void **state) {
     free(dy);
 }
 
+/* y and dx of two calls in a step, gradients behind both: of rows outside by running values, then in
+ * `mode`. */
+static void pass_beside(layer *l, tape *t, const real *x, int64_t n, norm_mode mode, real *y,
+                        real *dx) {
+    const norm_mode of[2] = {NORM_RUNNING, mode};
+    const int64_t count = n * l->site.features, dim[2] = {n, l->site.features}, one = 1;
+    tensor *in[2], *out[2];
+    norm_rows r[2];
+    bool add;
+    tape_reset(t, rng_create(1), true, true);
+    params_zero_grad(&l->p);
+    tensor *loss = tape_tensor(t, 1, &one);
+    loss->wants_grad = true;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(norm_rows_init(&r[i], t, n, NULL, of[i]), SR_OK);
+        r[i].outside = i == 0;
+        in[i] = tape_tensor(t, 2, dim);
+        in[i]->wants_grad = true;
+        memcpy(in[i]->value, x, (size_t)count * sizeof *x);
+        out[i] = norm_apply(&l->site, t, in[i], &r[i]);
+        memcpy(tape_grad(t, out[i], &add), x, (size_t)count * sizeof *x);
+    }
+    tape_backward(t, loss, 1);
+    assert_null(tape_failure(t));
+    memcpy(y, out[0]->value, (size_t)count * sizeof *y);
+    memcpy(dx, in[0]->grad, (size_t)count * sizeof *dx);
+}
+
+/* What a call by running values gave forwards, backwards it takes the gradient of, though training has
+ * moved them meanwhile; they are taken also where a site is to have statistics of the batch. */
+static void test_outside(void **state) {
+    (void)state;
+    enum { N = 7, D = 4 };
+    real *x = layer_numbers(N, D, 1, 2, 1);
+    for (int i = 0; norm_at(i); i++) {
+        layer l;
+        norm_options o = norm_options_default(norm_at(i));
+        tape *t = make_tape(1);
+        real y[2][N * D], dx[2][N * D], alone[N * D];
+        sr_failure unknown = {0};
+        norm_options_set(&o, norm_at(i), "t0", "9", &unknown); /* of those that have it */
+        layer_make_with(&l, norm_at(i), D, &o);
+        layer_pass(&l, t, x, x, N, NULL, NORM_TRAIN, NULL, NULL);
+        layer_pass(&l, t, x, x, N, NULL, NORM_RUNNING, alone, NULL);
+        l.site.never_running = true;
+        pass_beside(&l, t, x, N, NORM_RUNNING, y[0], dx[0]);
+        assert_memory_equal(y[0], alone, sizeof alone);
+        l.site.never_running = false;
+        pass_beside(&l, t, x, N, NORM_TRAIN, y[1], dx[1]);
+        if (memcmp(y[0], y[1], sizeof *y) || memcmp(dx[0], dx[1], sizeof *dx))
+            fail_msg("%s: other bytes beside a call in training", norm_at(i)->name);
+        layer_free(&l);
+        tape_free(t);
+    }
+    free(x);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     layer l;
@@ -299,7 +356,7 @@ int main(void) {
         cmocka_unit_test(test_mask_of_ones), cmocka_unit_test(test_padding),
         cmocka_unit_test(test_no_valid_row), cmocka_unit_test(test_modes),
         cmocka_unit_test(test_used_twice),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_table),        cmocka_unit_test(test_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,7 +144,8 @@ static tensor *attend_xl(sublayer *s, tensor *x, tensor *keys) {
     if (!cut(s, width, w)) return NULL;
     const xl_attention_layer l = {
         .q = w[0], .k = w[1], .v = w[2], .r = s->Wr, .o = s->Wo, .heads = (int)heads};
-    return xl_attention_apply(&l, s->t, x, keys, &(xl_shared){s->r, s->u, s->z, reach}, NULL);
+    const xl_shared shared = {.positions = s->r, .u = s->u, .z = s->z, .reach = reach};
+    return xl_attention_apply(&l, s->t, x, keys, &shared, NULL);
 }
 
 /* x [L, B, d] asks, keys [K, B, d] answer; all as the file has them, time first. */
