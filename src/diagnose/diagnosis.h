@@ -107,6 +107,7 @@ typedef struct answer {
     estimate e;    /* at the worst site */
     double limit;  /* beyond it something is found */
     bool below;    /* beyond: below the limit, not above */
+    bool once;     /* a single step is enough: ranked and judged by the value */
     char unit[16]; /* behind the number, "" for none */
     const char *range_of;
     place top[SITES_SHOWN]; /* worst first */
@@ -122,9 +123,9 @@ typedef struct answer {
 typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, estimate *e,
                              sr_failure *why);
 
-/* Measures every site; where any has an estimate, the worst (by the nearer end of its interval)
- * are in `top`, `e` is that of the worst, and the verdict follows from a->limit. Sites whose measure
- * is NaN are not asked. */
+/* Measures every site; where any has an estimate, the worst (by the nearer end of its interval, by
+ * the value where `once` is set) are in `top`, `e` is that of the worst, and the verdict follows
+ * from a->limit. Sites whose measure is NaN are not asked. */
 sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
                       sr_failure *why);
 /* The verdict about the run from a->e. */

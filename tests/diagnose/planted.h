@@ -17,6 +17,7 @@ typedef struct plan {
     double drift;          /* of the mean in a step */
     double alpha;          /* 0: 0.9 */
     double Gamma;          /* at step 200 */
+    int more_pn;           /* sites like pn behind it, with half as much power again */
     double padded;         /* rows that are padding, over rows */
     int rows, samples;     /* 0: 2048, 16 */
     int dead;              /* features without variance */

@@ -184,6 +184,8 @@ static void nu(void **state) {
     check_cell(&r, row_of(&r, "nu"), "value", 3);
     program_free(&r);
     found(&(plan){"nu turns", 3, .Gamma = 15}, "nu", "notable", "pn", 1.49, 1.51);
+    /* one step, at the site that has the least Gamma at all others */
+    found(&(plan){"nu of five", 3, .Gamma = 30, .more_pn = 4}, "nu", "severe", "pn", 2.99, 3.01);
 }
 
 static void dead(void **state) {
