@@ -77,6 +77,13 @@ void answer_says(answer *a, const char *format, ...) {
     va_end(args);
 }
 
+void answer_figure(answer *a, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(a->figure, sizeof a->figure, format, args);
+    va_end(args);
+}
+
 sr_status answer_not_asked(answer *a, const char *format, ...) {
     va_list args;
     a->verdict = NOT_ASKED;

@@ -33,6 +33,7 @@ sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
     if (a->verdict != FOUND) return SR_OK;
     estimate rows;
     sr_status status = measure_median(s, a->top[0].site, "rows", &rows, why);
+    answer_figure(a, "statplot layers --stat %s", a->statistic);
     answer_says(a,
                 "At %s %.3g of the norm of the input gradient goes through the batch statistic. "
                 "The part falls with the root of the independent rows, of which a batch has at "

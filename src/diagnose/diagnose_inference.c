@@ -163,6 +163,16 @@ static void copy_places(const answer *from, answer *to) {
     to->shown = from->shown, to->asked = from->asked, to->beyond = from->beyond;
 }
 
+/* The figure draws valid_loss alone. */
+static void figure_of_gap(const subject *s, const gap *g, answer *a) {
+    const char *name = g->metric->name;
+    if (strcmp(name, "valid_loss") == 0)
+        answer_figure(a, "statplot modes");
+    else
+        answer_figure(a, "stat-curve --evals --metric %s,%s", name,
+                      partner(s->run, g->metric)->name);
+}
+
 static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid, answer *a) {
     a->statistic = a->range_of = gap_name;
     a->severity = SEVERE;
@@ -171,6 +181,7 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     tell_gap(g, a);
     tell_tid(s, tid, a);
     copy_places(tid, a);
+    figure_of_gap(s, g, a);
     a->verdict = FOUND;
     return SR_OK;
 }

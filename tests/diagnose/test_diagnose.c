@@ -33,6 +33,20 @@ static int findings(const program_result *r) {
     return found;
 }
 
+/* The command that shows a finding, as the table and the page have it, runs. */
+static void check_figure(const program_result *r, int row) {
+    char command[256];
+    snprintf(command, sizeof command, "%s", table_cell(r->out, row, "figure"));
+    program_result page =
+        program_run("statrec diagnose run.h5 | grep -F '    see         %s run.h5'", command);
+    if (page.status) fail_msg("the page does not name %s run.h5", command);
+    program_free(&page);
+    if (strncmp(command, "statplot", 8) == 0 && !have_gnuplot()) return;
+    program_result drawn = program_run("%s run.h5", command);
+    if (drawn.status) fail_msg("%s run.h5: %s", command, drawn.err);
+    program_free(&drawn);
+}
+
 /* One finding: this question, at this site, with an interval around its value beyond the limit. */
 static program_result check_found(const plan *p, const char *question, const char *severity,
                                   const char *site) {
@@ -51,6 +65,7 @@ static program_result check_found(const plan *p, const char *question, const cha
     const double value = table_real(r.out, row, "value"), low = table_real(r.out, row, "low"),
                  high = table_real(r.out, row, "high");
     assert_true(low <= value && value <= high);
+    check_figure(&r, row);
     return r;
 }
 
@@ -136,6 +151,7 @@ static void gap_without_tid(void **state) {
     const int row = row_of(&r, "inference");
     check_cell(&r, row, "sites_beyond", 0);
     assert_non_null(strstr(table_cell(r.out, row, "text"), "does not explain it"));
+    check_text(&r, row, "figure", "statplot modes");
     program_free(&r);
 }
 
@@ -263,6 +279,20 @@ static void ranking(void **state) {
     program_free(&r);
 }
 
+/* A command can be copied whatever the file is called, and however long that is. */
+static void path_of_words(void **state) {
+    (void)state;
+    if (!have_gnuplot()) return;
+    write_planted_run(&(plan){"words", 1, .dead = 3});
+    program_result r = program_run("mv run.h5 \"a  run's file of a name that is longer than a line "
+                                   "of the page of text is.h5\" && "
+                                   "statrec diagnose a*.h5 | sed -n 's/^    see  *//p' >see && "
+                                   "test -s see && sh see; status=$?; "
+                                   "rm a*.h5; exit $status");
+    if (r.status) fail_msg("%s", r.err);
+    program_free(&r);
+}
+
 static void missing(void **state) {
     (void)state;
     write_planted_run(&(plan){"bare", -1, .bare = true, .without_pairs = true});
@@ -387,21 +417,22 @@ static void ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),      cmocka_unit_test(not_finite),
-        cmocka_unit_test(loss_rises),   cmocka_unit_test(gap_by_tid),
-        cmocka_unit_test(tid_alone),    cmocka_unit_test(gap_without_tid),
-        cmocka_unit_test(tid_observed), cmocka_unit_test(gap_of_accuracy),
-        cmocka_unit_test(outliers),     cmocka_unit_test(short_passes),
-        cmocka_unit_test(gradient),     cmocka_unit_test(nu),
-        cmocka_unit_test(dead),         cmocka_unit_test(growth),
-        cmocka_unit_test(padding),      cmocka_unit_test(few_rows),
-        cmocka_unit_test(alike),        cmocka_unit_test(too_slow),
-        cmocka_unit_test(too_fast),     cmocka_unit_test(collapse),
-        cmocka_unit_test(ranking),      cmocka_unit_test(missing),
-        cmocka_unit_test(unfinished),   cmocka_unit_test(short_run),
-        cmocka_unit_test(json),         cmocka_unit_test(wrong),
-        cmocka_unit_test(no_memory),    cmocka_unit_test(samples),
-        cmocka_unit_test(ranges),       cmocka_unit_test(no_false_alarm),
+        cmocka_unit_test(healthy),        cmocka_unit_test(not_finite),
+        cmocka_unit_test(loss_rises),     cmocka_unit_test(gap_by_tid),
+        cmocka_unit_test(tid_alone),      cmocka_unit_test(gap_without_tid),
+        cmocka_unit_test(tid_observed),   cmocka_unit_test(gap_of_accuracy),
+        cmocka_unit_test(outliers),       cmocka_unit_test(short_passes),
+        cmocka_unit_test(gradient),       cmocka_unit_test(nu),
+        cmocka_unit_test(dead),           cmocka_unit_test(growth),
+        cmocka_unit_test(padding),        cmocka_unit_test(few_rows),
+        cmocka_unit_test(alike),          cmocka_unit_test(too_slow),
+        cmocka_unit_test(too_fast),       cmocka_unit_test(collapse),
+        cmocka_unit_test(ranking),        cmocka_unit_test(missing),
+        cmocka_unit_test(path_of_words),  cmocka_unit_test(unfinished),
+        cmocka_unit_test(short_run),      cmocka_unit_test(json),
+        cmocka_unit_test(wrong),          cmocka_unit_test(no_memory),
+        cmocka_unit_test(samples),        cmocka_unit_test(ranges),
+        cmocka_unit_test(no_false_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
