@@ -133,16 +133,17 @@ static sr_status rank_tid(const subject *s, answer *a, sr_failure *why) {
 
 static void tell_gap(const gap *g, answer *a) {
     answer_says(a,
-                "%s is %.2g %% worse with running than with batch statistics (%.4g against %.4g, "
+                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
                 "mean of %d evaluations).",
-                g->metric->name, 100 * g->e.value, g->running, g->batch, g->evaluations);
+                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
 }
 
 static void tell_tid(const subject *s, const answer *tid, answer *a) {
     double final[SR_FINAL_COUNT];
     const place *worst = &tid->top[0];
     if (!tid->asked) {
-        answer_says(a, " No site has a discrepancy recorded that could say where.");
+        answer_says(a, " Where, no discrepancy says: %s.",
+                    tid->reason[0] ? tid->reason : "none is recorded");
         return;
     }
     read_final(s, worst->site, final);

@@ -85,8 +85,10 @@ const question diagnose_questions[] = {
      "the running average lags a smaller alpha",
      "statplot compare --stat dist_mu_excess", look_alike, false},
     {"alpha", "Running average", "Is the running average too slow or too fast?",
-     "vectors mu_B and mu at every step",
-     "distance with the run's alpha over that with the best alpha, beyond its limit",
+     "alpha; vectors mu_B and mu at every step",
+     "a start value that weighs more than 1 % at the end; distance with the run's alpha over that "
+     "with "
+     "the best alpha, beyond its limit",
      "re-analysis of stat-alpha; limit own",
      "the alpha that is named (--norm-alpha), which for BN changes evaluation alone", "stat-alpha",
      look_alpha, false},

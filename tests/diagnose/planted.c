@@ -141,7 +141,7 @@ void write_planted_run(const plan *p) {
     uint32_t seed = p->seed ? p->seed : 7;
     for (int i = 0; i < SIGMA_SITES; i++)
         for (int k = 0; k < WIDTH; k++) {
-            state[i].mu[k] = k - 3;
+            state[i].mu[k] = i == p->site && p->anew ? 0 : k - 3;
             state[i].sigma2[k] = i == p->site && k < p->dead ? 1e-9 : 1;
         }
     for (int step = 1; step <= STEPS; step++) {

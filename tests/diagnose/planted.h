@@ -25,6 +25,7 @@ typedef struct plan {
     int short_every;       /* steps with a tenth of the tokens; 0: none */
     int nan_at, rising_at; /* steps */
     uint32_t seed;         /* of the noise; 0: 7 */
+    bool anew;             /* the site's running mean begins at 0 */
     bool uneven;           /* gaps of evaluations, 30 % either way */
     bool recovers;         /* from the NaN: the loss stays finite */
     bool collapses, without_pairs, abandoned, bare;

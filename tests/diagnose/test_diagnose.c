@@ -237,6 +237,24 @@ static void too_slow(void **state) {
     program_free(&r);
 }
 
+/* 0.999^300 and 0.99^300: running values that the run is too short for. No interval is needed. */
+static void too_short(void **state) {
+    (void)state;
+    found(&(plan){"start", 2, .alpha = 0.999, .anew = true}, "alpha", "notable", "c", 0.7406,
+          0.7408);
+    found(&(plan){"start", 1, .alpha = 0.99, .anew = true}, "alpha", "minor", "b", 0.0490, 0.0491);
+    write_planted_run(&(plan){"taken over", 2, .alpha = 0.999});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+    remove(program_file("run.h5"));
+    write_planted_run(&(plan){"goes on", 2, .alpha = 0.999, .anew = true, .abandoned = true});
+    r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+    remove(program_file("run.h5.part"));
+}
+
 static void too_fast(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"fast", 1, .alpha = 0.1}, "alpha", "notable", "b");
@@ -417,22 +435,22 @@ static void ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),        cmocka_unit_test(not_finite),
-        cmocka_unit_test(loss_rises),     cmocka_unit_test(gap_by_tid),
-        cmocka_unit_test(tid_alone),      cmocka_unit_test(gap_without_tid),
-        cmocka_unit_test(tid_observed),   cmocka_unit_test(gap_of_accuracy),
-        cmocka_unit_test(outliers),       cmocka_unit_test(short_passes),
-        cmocka_unit_test(gradient),       cmocka_unit_test(nu),
-        cmocka_unit_test(dead),           cmocka_unit_test(growth),
-        cmocka_unit_test(padding),        cmocka_unit_test(few_rows),
-        cmocka_unit_test(alike),          cmocka_unit_test(too_slow),
-        cmocka_unit_test(too_fast),       cmocka_unit_test(collapse),
-        cmocka_unit_test(ranking),        cmocka_unit_test(missing),
-        cmocka_unit_test(path_of_words),  cmocka_unit_test(unfinished),
-        cmocka_unit_test(short_run),      cmocka_unit_test(json),
-        cmocka_unit_test(wrong),          cmocka_unit_test(no_memory),
-        cmocka_unit_test(samples),        cmocka_unit_test(ranges),
-        cmocka_unit_test(no_false_alarm),
+        cmocka_unit_test(healthy),      cmocka_unit_test(not_finite),
+        cmocka_unit_test(loss_rises),   cmocka_unit_test(gap_by_tid),
+        cmocka_unit_test(tid_alone),    cmocka_unit_test(gap_without_tid),
+        cmocka_unit_test(tid_observed), cmocka_unit_test(gap_of_accuracy),
+        cmocka_unit_test(outliers),     cmocka_unit_test(short_passes),
+        cmocka_unit_test(gradient),     cmocka_unit_test(nu),
+        cmocka_unit_test(dead),         cmocka_unit_test(growth),
+        cmocka_unit_test(padding),      cmocka_unit_test(few_rows),
+        cmocka_unit_test(alike),        cmocka_unit_test(too_slow),
+        cmocka_unit_test(too_fast),     cmocka_unit_test(too_short),
+        cmocka_unit_test(collapse),     cmocka_unit_test(ranking),
+        cmocka_unit_test(missing),      cmocka_unit_test(path_of_words),
+        cmocka_unit_test(unfinished),   cmocka_unit_test(short_run),
+        cmocka_unit_test(json),         cmocka_unit_test(wrong),
+        cmocka_unit_test(no_memory),    cmocka_unit_test(samples),
+        cmocka_unit_test(ranges),       cmocka_unit_test(no_false_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
