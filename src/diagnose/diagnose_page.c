@@ -205,12 +205,15 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
 }
 
 /* Whoever answers only that it did not diverge has not been asked about its normalization. */
-static const char *verdict_without_finding(const answer *answers, int asked) {
+static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
     int about = 0;
     for (int i = 0; i < diagnose_question_count; i++)
         about += answers[i].verdict != NOT_ASKED && !diagnose_questions[i].general;
     if (!asked) return "NO VERDICT: the file answers none of the questions";
-    return about ? "HEALTHY: nothing found" : "NOTHING FOUND, but no batch statistics are recorded";
+    if (about) return "HEALTHY: nothing found";
+    return (s->batch_sites || s->observed_sites) && s->count < LEAST_STEPS
+               ? "NOTHING FOUND, but too few steps to ask about batch statistics"
+               : "NOTHING FOUND, but no batch statistics are recorded";
 }
 
 static sr_status write_verdict(const subject *s, const answer *answers, const int *order, int found,
@@ -222,7 +225,7 @@ static sr_status write_verdict(const subject *s, const answer *answers, const in
     if (found)
         fprintf(out, "%d FINDING%s, the weightiest first", found, found > 1 ? "S" : "");
     else
-        fputs(verdict_without_finding(answers, asked), out);
+        fputs(verdict_without_finding(s, answers, asked), out);
     fprintf(out, " (%d questions asked, %d could not be asked)\n", asked,
             diagnose_question_count - asked);
     for (int i = 0; i < found && status == SR_OK; i++)

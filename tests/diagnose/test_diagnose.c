@@ -327,6 +327,12 @@ static void missing(void **state) {
     assert_non_null(strstr(r.out, "NOTHING FOUND, but no batch statistics are recorded"));
     assert_null(strstr(r.out, "HEALTHY"));
     program_free(&r);
+    r = program_run(
+        "statrec train --model transformer --preset mini --data synth-pairs --embed-dim 16 "
+        "--ffn-dim 16 --norm un --max-tokens 256 --max-steps 60 --threads 1 --quiet --force "
+        "-o run.h5 >train.out && statrec diagnose run.h5");
+    assert_non_null(strstr(r.out, "NOTHING FOUND, but too few steps"));
+    program_free(&r);
 }
 
 static void unfinished(void **state) {
