@@ -1,5 +1,5 @@
 /* What the power of a site's input is made of: kurtosis over features, share of the mean direction, power
- * and variance (analysis_features.c has the formulas and their sources). By depth: stat-depth.
+ * and variance, the largest variance, dead features (analysis_features.c has the formulas and their sources). By depth: stat-depth.
  */
 #include "statnet/analysis.h"
 
@@ -7,10 +7,10 @@ int main(int argc, char **argv) {
     const analysis a = {
         .program = "stat-features",
         .does = "Power of a site's input over its features: outlier features, mean direction, "
-                "power and variance.",
+                "power and variance, dead features.",
         .stat = feature_statistics,
         .statistics = FEATURE_STATISTICS,
-        .default_stat = "kurtosis,mean_share,power,variance",
+        .default_stat = "kurtosis,mean_share,power,variance,largest,dead",
         .site = "*",
         .source = FROM_VECTORS,
         .hint = "methods without batch statistics have them only with `statrec train --observe "

@@ -74,7 +74,7 @@ extern const statistic recorded_statistics[RECORDED_STATISTICS];
 _Static_assert(ANALYSIS_STATISTICS >= (int)RECORDED_STATISTICS, "all may be asked for at once");
 
 /* analysis_features.c: of the power of a site's input over its features, from /vectors. */
-enum { FEATURE_STATISTICS = 4 };
+enum { FEATURE_STATISTICS = 6 };
 extern const statistic feature_statistics[FEATURE_STATISTICS];
 
 /* Where the values of a statistic come from. */

@@ -46,6 +46,8 @@ int tool_print_version(const tool *t);
 /* The command line, program without its folder, arguments quoted where a shell would need it.
  * Call before options_parse, which moves arguments. malloc'd. */
 char *tool_command(const tool *t);
+/* The argument as a shell wants it, malloc'd; NULL without memory. */
+char *tool_argument(const char *text);
 
 /* Name nearest to `given` in names[count] (edit distance at most 2 and half of the longer name,
  * capitals equal to small letters), or NULL: for hints. */

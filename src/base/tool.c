@@ -115,6 +115,12 @@ static char *append_argument(char *out, const char *text) {
     return out;
 }
 
+char *tool_argument(const char *text) {
+    char *argument = malloc(4 * strlen(text) + 3);
+    if (argument) *append_argument(argument, text) = 0;
+    return argument;
+}
+
 char *tool_command(const tool *t) {
     size_t capacity = 1;
     for (int i = 0; i < t->argc; i++) capacity += 4 * strlen(t->argv[i]) + 3;

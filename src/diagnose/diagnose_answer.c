@@ -6,13 +6,18 @@
 
 #include "diagnosis.h"
 
-bool answer_is_beyond(const answer *a, const estimate *e) {
-    return a->below ? e->high < a->limit : e->low > a->limit;
+/* The nearer end, so that a wide interval does not rank first. */
+static double nearest(const answer *a, const estimate *e) {
+    if (a->once) return e->value;
+    return a->below ? e->high : e->low;
 }
 
-/* The nearer end, so that a wide interval does not rank first. */
+bool answer_is_beyond(const answer *a, const estimate *e) {
+    return a->below ? nearest(a, e) < a->limit : nearest(a, e) > a->limit;
+}
+
 static double badness(const answer *a, const estimate *e) {
-    return a->below ? -e->high : e->low;
+    return a->below ? -nearest(a, e) : nearest(a, e);
 }
 
 static void insert(answer *a, int64_t site, const estimate *e) {
@@ -59,7 +64,7 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
 
 double answer_weight(const answer *a) {
     if (a->verdict != FOUND) return 0;
-    const double near = a->below ? a->e.high : a->e.low, room = fabs(a->limit);
+    const double near = nearest(a, &a->e), room = fabs(a->limit);
     const double far = fabs(near - a->limit);
     return a->severity + (isfinite(far) && far + room > 0 ? 0.999 * far / (far + room) : 0.999);
 }
@@ -69,6 +74,13 @@ void answer_says(answer *a, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(a->says + used, sizeof a->says - used, format, args);
+    va_end(args);
+}
+
+void answer_figure(answer *a, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(a->figure, sizeof a->figure, format, args);
     va_end(args);
 }
 

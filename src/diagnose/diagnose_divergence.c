@@ -91,6 +91,16 @@ static sr_status look_at_end(history *h, const subject *s, const event *e, bool 
     return status;
 }
 
+/* Of the first sites those that leave no vectors, so that a NaN passes them unseen. */
+static int64_t count_silent(const subject *s, int64_t sites) {
+    int64_t silent = 0;
+    for (int64_t i = 0; i < sites; i++) {
+        const sr_run_site *at = sr_run_get_site(s->run, i);
+        silent += !subject_is_replica(s, i) && at->family == SR_FAMILY_NONE && !at->observed;
+    }
+    return silent;
+}
+
 static void tell_event(const history *h, const subject *s, const event *e, bool went_on,
                        answer *a) {
     const bool known = e->row < h->steps;
@@ -111,6 +121,10 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
         answer_says(a, "The run calls itself diverged");
     answer_says(a, known && isfinite(h->loss[e->row]) ? "; the loss of that step is %g." : ".",
                 known ? h->loss[e->row] : NAN);
+    const int64_t silent = count_silent(s, e->site >= 0 ? e->site : s->info->sites);
+    if (silent)
+        answer_says(a, " Sites%s that record nothing which could tell: %lld (--observe batch).",
+                    e->site >= 0 ? " in front of it" : "", (long long)silent);
     if (s->info->reason && s->info->reason[0]) answer_says(a, " It says: %s.", s->info->reason);
     if (went_on) {
         a->severity = NOTABLE;

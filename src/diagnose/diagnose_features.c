@@ -89,6 +89,12 @@ sr_status measure_growth(const subject *s, int64_t site, const void *what, estim
     return status;
 }
 
+/* Of power, of which variance is a part, where that alone is recorded. */
+static void figure_of_features(const subject *s, answer *a) {
+    if (!sr_run_has_vector(s->run, "sigma2_B"))
+        answer_figure(a, "statplot features --quantity power");
+}
+
 static const char none[] = "no sigma2_B or psi2_B among the vectors behind the start-up";
 
 sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
@@ -98,6 +104,7 @@ sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
     if (status != SR_OK || a->reason[0]) return status;
     if (!a->asked) return answer_not_asked(a, "%s", none);
     const sr_run_site *at = a->shown ? sr_run_get_site(s->run, a->top[0].site) : NULL;
+    figure_of_features(s, a);
     if (a->verdict == FOUND)
         answer_says(a,
                     "%.3g of %lld features of %s have less variance over the batch than eps = %g: "
@@ -116,6 +123,7 @@ sr_status look_growth(const subject *s, answer *a, sr_failure *why) {
                                 3 * LEAST_STEPS);
     if (status != SR_OK || a->reason[0]) return status;
     if (!a->asked) return answer_not_asked(a, "%s", none);
+    figure_of_features(s, a);
     if (a->verdict == FOUND)
         answer_says(
             a,

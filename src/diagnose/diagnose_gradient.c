@@ -33,6 +33,7 @@ sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
     if (a->verdict != FOUND) return SR_OK;
     estimate rows;
     sr_status status = measure_median(s, a->top[0].site, "rows", &rows, why);
+    answer_figure(a, "statplot layers --stat %s", a->statistic);
     answer_says(a,
                 "At %s %.3g of the norm of the input gradient goes through the batch statistic. "
                 "The part falls with the root of the independent rows, of which a batch has at "
@@ -85,8 +86,8 @@ static sr_status tell_nu(const subject *s, answer *a, sr_failure *why) {
     const double alpha = alpha_backward(s, a->top[0].site);
     answer_says(
         a,
-        "At %s the largest Gamma is %.3g; with alpha_bwd %g nu changes sign above %.3g (%lld "
-        "steps) and grows above %.3g (%lld steps): single batches have a power that the "
+        "At %s the largest Gamma is %.3g; with alpha_bwd %g nu changes sign above %.3g (steps: "
+        "%lld) and grows above %.3g (steps: %lld): single batches have a power that the "
         "running psi2 does not know.",
         answer_site(s, a, 0), a->e.value / (1 - alpha), alpha, 1 / (1 - alpha), (long long)turns,
         2 / (1 - alpha), (long long)grows);
@@ -95,17 +96,9 @@ static sr_status tell_nu(const subject *s, answer *a, sr_failure *why) {
 
 /* That it happened needs no interval to be so: one step is enough. */
 sr_status look_nu(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1};
+    *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1, .once = true};
     sr_status status = answer_rank(s, measure_gain, NULL, a, why);
     if (status != SR_OK) return status;
     if (!a->asked) return answer_nowhere(a, "no site with Gamma_max");
-    for (int i = 1; i < a->shown; i++)
-        if (a->top[i].e.value > a->top[0].e.value) {
-            const place swap = a->top[0];
-            a->top[0] = a->top[i], a->top[i] = swap;
-        }
-    a->e = a->top[0].e;
-    a->verdict = a->e.value > a->limit ? FOUND : IN_ORDER;
-    if (a->verdict == FOUND && a->beyond == 0) a->beyond = 1;
     return a->verdict == FOUND ? tell_nu(s, a, why) : SR_OK;
 }

@@ -133,16 +133,17 @@ static sr_status rank_tid(const subject *s, answer *a, sr_failure *why) {
 
 static void tell_gap(const gap *g, answer *a) {
     answer_says(a,
-                "%s is %.2g %% worse with running than with batch statistics (%.4g against %.4g, "
+                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
                 "mean of %d evaluations).",
-                g->metric->name, 100 * g->e.value, g->running, g->batch, g->evaluations);
+                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
 }
 
 static void tell_tid(const subject *s, const answer *tid, answer *a) {
     double final[SR_FINAL_COUNT];
     const place *worst = &tid->top[0];
     if (!tid->asked) {
-        answer_says(a, " No site has a discrepancy recorded that could say where.");
+        answer_says(a, " Where, no discrepancy says: %s.",
+                    tid->reason[0] ? tid->reason : "none is recorded");
         return;
     }
     read_final(s, worst->site, final);
@@ -163,6 +164,16 @@ static void copy_places(const answer *from, answer *to) {
     to->shown = from->shown, to->asked = from->asked, to->beyond = from->beyond;
 }
 
+/* The figure draws valid_loss alone. */
+static void figure_of_gap(const subject *s, const gap *g, answer *a) {
+    const char *name = g->metric->name;
+    if (strcmp(name, "valid_loss") == 0)
+        answer_figure(a, "statplot modes");
+    else
+        answer_figure(a, "stat-curve --evals --metric %s,%s", name,
+                      partner(s->run, g->metric)->name);
+}
+
 static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid, answer *a) {
     a->statistic = a->range_of = gap_name;
     a->severity = SEVERE;
@@ -171,6 +182,7 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     tell_gap(g, a);
     tell_tid(s, tid, a);
     copy_places(tid, a);
+    figure_of_gap(s, g, a);
     a->verdict = FOUND;
     return SR_OK;
 }

@@ -73,6 +73,7 @@ static sr_status tell_outliers(const subject *s, const char *name, answer *a, sr
         count++;
     }
     free(room);
+    answer_figure(a, "statplot layers --stat %s", name);
     answer_says(a,
                 "At %s %lld of %lld steps have a %s more than %g median absolute deviations above "
                 "the usual of their time; the largest is %.3g. Such batches push the running "
@@ -133,6 +134,7 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why) {
                 "would be %.2g deviations from its running value",
                 rows.value, answer_site(s, a, 0), a->e.value);
     answer_says(a, isfinite(seen.value) ? "; observed is %.2g." : ".", seen.value);
+    if (isfinite(seen.value)) answer_figure(a, "statplot compare --stat dist_mu_excess");
     return status;
 }
 

@@ -41,12 +41,15 @@ static void write_estimate(const answer *a, char *text, size_t size) {
 
 static void write_range(const answer *a, char *text, size_t size) {
     const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
-    if (r)
-        snprintf(text, size, "%.3g to %.3g (%d %s of %d %s runs); found %s %.3g", r->low, r->high,
-                 r->sites, r->sites == 1 ? "series" : "sites", r->runs, r->kind,
-                 a->below ? "below" : "above", a->limit);
+    const char *plural = r && r->runs > 1 ? "s" : "", *side = a->below ? "below" : "above";
+    if (r && r->sites > r->runs)
+        snprintf(text, size, "%.3g to %.3g (%d sites of %d %s run%s); found %s %.3g", r->low,
+                 r->high, r->sites, r->runs, r->kind, plural, side, a->limit);
+    else if (r)
+        snprintf(text, size, "%.3g to %.3g (%d %s run%s); found %s %.3g", r->low, r->high, r->runs,
+                 r->kind, plural, side, a->limit);
     else
-        snprintf(text, size, "found %s %.3g", a->below ? "below" : "above", a->limit);
+        snprintf(text, size, "found %s %.3g", side, a->limit);
 }
 
 static void write_sites(const subject *s, const answer *a, char *text, size_t size) {
@@ -89,8 +92,19 @@ static void write_control(const subject *s, const answer *a, char *text, size_t 
     snprintf(text, size, "%s %s; %.6g rows here", a->statistic, instead.reason, rows.value);
 }
 
-static void write_finding(const subject *s, const question *q, const answer *a, int number,
-                          FILE *out) {
+/* A command to be copied: on one line, however long. */
+static sr_status write_command(const subject *s, const char *command, FILE *out, sr_failure *why) {
+    char *path = tool_argument(s->path);
+    if (!path) return sr_fail(why, SR_MEMORY, "out of memory");
+    fprintf(out, "%*s%-*s%s ", INDENT, "", LABEL, "see", command);
+    tsv_plain(out, path, strlen(path));
+    fputc('\n', out);
+    free(path);
+    return SR_OK;
+}
+
+static sr_status write_finding(const subject *s, const question *q, const answer *a, int number,
+                               FILE *out, sr_failure *why) {
     static const char *const word[] = {"", "minor", "notable", "severe"};
     char text[1024], number_text[128];
     fprintf(out, "\n%2d. %s (%s, %s)\n", number, q->title, word[a->severity], q->id);
@@ -111,8 +125,7 @@ static void write_finding(const subject *s, const question *q, const answer *a, 
     snprintf(text, sizeof text, "%s (%s)", q->criterion, q->source);
     paragraph(out, "criterion", text);
     paragraph(out, "try", q->advice);
-    snprintf(text, sizeof text, "%s %s", q->figure, s->path);
-    if (q->figure[0]) paragraph(out, "see", text);
+    return write_command(s, question_figure(q, a), out, why);
 }
 
 /* One line of the table of what is in order. */
@@ -192,27 +205,33 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
 }
 
 /* Whoever answers only that it did not diverge has not been asked about its normalization. */
-static const char *verdict_without_finding(const answer *answers, int asked) {
+static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
     int about = 0;
     for (int i = 0; i < diagnose_question_count; i++)
         about += answers[i].verdict != NOT_ASKED && !diagnose_questions[i].general;
     if (!asked) return "NO VERDICT: the file answers none of the questions";
-    return about ? "HEALTHY: nothing found" : "NOTHING FOUND, but no batch statistics are recorded";
+    if (about) return "HEALTHY: nothing found";
+    return (s->batch_sites || s->observed_sites) && s->count < LEAST_STEPS
+               ? "NOTHING FOUND, but too few steps to ask about batch statistics"
+               : "NOTHING FOUND, but no batch statistics are recorded";
 }
 
-static void write_verdict(const subject *s, const answer *answers, const int *order, int found,
-                          FILE *out) {
+static sr_status write_verdict(const subject *s, const answer *answers, const int *order, int found,
+                               FILE *out, sr_failure *why) {
+    sr_status status = SR_OK;
     int asked = 0;
     for (int i = 0; i < diagnose_question_count; i++) asked += answers[i].verdict != NOT_ASKED;
     fprintf(out, "\n");
     if (found)
         fprintf(out, "%d FINDING%s, the weightiest first", found, found > 1 ? "S" : "");
     else
-        fputs(verdict_without_finding(answers, asked), out);
+        fputs(verdict_without_finding(s, answers, asked), out);
     fprintf(out, " (%d questions asked, %d could not be asked)\n", asked,
             diagnose_question_count - asked);
-    for (int i = 0; i < found; i++)
-        write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out);
+    for (int i = 0; i < found && status == SR_OK; i++)
+        status =
+            write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out, why);
+    return status;
 }
 
 static void write_not_asked(const answer *answers, FILE *out) {
@@ -236,7 +255,9 @@ static sr_status write_run(const sr_runfile *run, const char *path, FILE *out, s
     if (status == SR_OK) {
         const char *damage;
         for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
-        write_verdict(&s, answers, order, found, out);
+        status = write_verdict(&s, answers, order, found, out, why);
+    }
+    if (status == SR_OK) {
         write_table(&s, answers, out);
         write_not_asked(answers, out);
     }

@@ -35,12 +35,12 @@ const question diagnose_questions[] = {
      "PN (--norm pn+ls), larger micro-batches, batches of mixed lengths (--batching random), a "
      "lower "
      "learning rate where loss jumps at the same steps",
-     "statplot overview", look_outliers, false},
+     "statplot layers --stat dist_mu", look_outliers, false},
     {"gradient", "Gradient through the batch statistics",
      "What part of the gradient do the batch statistics contribute?",
      "g_mu, g_sigma2 or g_psi2, dx_norm, rows", "median share of ||dx||_F beyond its limit",
      "Shen et al., ICML 2020, equation 3 and figure 3; share and limit own",
-     "larger micro-batches, PN (--norm pn+ls), " OTHER_NORM, "stat-gradnorm --loss share",
+     "larger micro-batches, PN (--norm pn+ls), " OTHER_NORM, "statplot layers --stat g_mu_share",
      look_gradient, false},
     {"nu", "PN's nu", "Does the backward estimate of PN stay bounded?", "Gamma_max",
      "a step with Gamma_max > 1/(1 - alpha_bwd), where nu changes sign; severe above 2/(1 - "
@@ -50,30 +50,31 @@ const question diagnose_questions[] = {
      "a layer scale in front (--norm pn+ls), a warm-up with batch statistics (--norm-warmup), a "
      "larger "
      "alpha_bwd (--pn-alpha-bkw)",
-     "stat-scalar --stat Gamma_max", look_nu, false},
+     "statplot layers --stat Gamma_max", look_nu, false},
     {"dead", "Dead features", "Are there features that are the same for every row?",
      "vectors sigma2_B or psi2_B",
      "median share of features whose variance over the batch is below eps, beyond its limit",
      "eps: Ioffe and Szegedy, ICML 2015; criterion own",
      "a lower learning rate, a look at what stands in front of the site (ReLU, masks, unused "
      "inputs)",
-     "stat-gamma", look_dead, false},
+     "statplot features --quantity dead", look_dead, false},
     {"growth", "Exploding features", "Does the variance of a feature grow without end?",
      "vectors sigma2_B or psi2_B",
      "largest variance of a feature, last third of the recorded steps over first third, beyond its "
      "limit",
      "own criterion",
      "pre-norm with a norm behind the last layer, a layer scale, weight decay, --clip-norm",
-     "statplot layers --stat dist_sigma2", look_growth, false},
+     "statplot features --quantity largest", look_growth, false},
     {"padding", "Padding", "How much of a batch is padding?", "padded, rows",
      "more than half of the rows are padding", "own criterion",
-     "batches of like length (--batching bucketed), --max-tokens-of valid", "", look_padding, true},
+     "batches of like length (--batching bucketed), --max-tokens-of valid",
+     "statplot layers --stat padded", look_padding, true},
     {"rows", "Batch too small", "Are there enough rows for a batch statistic?", "rows; alpha",
      "the TID that independent rows would have, sqrt(2/((1 + alpha) rows)), beyond the limit of "
      "TID",
      "variance of a mean of independent rows; limit own",
      "larger micro-batches, statistics over several processes, " OTHER_NORM,
-     "statplot compare --stat dist_mu_excess", look_rows, false},
+     "statplot layers --stat rows", look_rows, false},
     {"alike", "Samples of a batch alike", "Are batches random samples of the data?",
      "tid_mean, samples; alpha",
      "tid_mean over what random samples with equal rows would have, sqrt(2/((1 + alpha) samples)), "
@@ -82,10 +83,12 @@ const question diagnose_questions[] = {
      "batches drawn at random (--batching random), shuffled data, batches of several sources; "
      "where "
      "the running average lags a smaller alpha",
-     "statplot batchmix", look_alike, false},
+     "statplot compare --stat dist_mu_excess", look_alike, false},
     {"alpha", "Running average", "Is the running average too slow or too fast?",
-     "vectors mu_B and mu at every step",
-     "distance with the run's alpha over that with the best alpha, beyond its limit",
+     "alpha; vectors mu_B and mu at every step",
+     "a start value that weighs more than 1 % at the end; distance with the run's alpha over that "
+     "with "
+     "the best alpha, beyond its limit",
      "re-analysis of stat-alpha; limit own",
      "the alpha that is named (--norm-alpha), which for BN changes evaluation alone", "stat-alpha",
      look_alpha, false},
@@ -94,9 +97,13 @@ const question diagnose_questions[] = {
      "effective rank over number of values below half of the least of healthy runs",
      "spectrum: Shen et al., ICML 2020, figure 6; rank: Roy and Vetterli, EUSIPCO 2007; limit own",
      "another initialization (--init), weight decay, a look at tied output weights",
-     "stat-svd --summary", look_embedding, true},
+     "statplot fig6", look_embedding, true},
 };
 const int diagnose_question_count = sizeof diagnose_questions / sizeof diagnose_questions[0];
+
+const char *question_figure(const question *q, const answer *a) {
+    return a->figure[0] ? a->figure : q->figure;
+}
 
 static void rank(const answer *answers, int *order, int found) {
     for (int i = 1; i < found; i++)

@@ -1,6 +1,9 @@
 /* diagnose_running.c -- is the running average too slow or too fast?
  *
- * As stat-alpha: the batch means mu_B of the recorded steps are averaged again with other weights
+ * Too slow for the run: after its N passes what running values began with still weighs alpha^N, more
+ * than the share at which the start-up is called over. It follows from alpha and N alone.
+ *
+ * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other weights
  * alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean at the
  * first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best alpha has
  * the least median distance behind the first LEAST_STEPS steps, and
@@ -149,7 +152,66 @@ static sr_status tell_lag(const subject *s, answer *a, sr_failure *why) {
     return status;
 }
 
+/* In the first recorded vectors: 0 or 1 is what running values have before the first pass. */
+static sr_status begins_anew(const subject *s, int64_t site, const char *name, float start,
+                             bool *anew, sr_failure *why) {
+    const int64_t width = sr_run_get_site(s->run, site)->width;
+    *anew = true;
+    if (!sr_run_has_vector(s->run, name) || s->info->vectors == 0) return SR_OK;
+    float *value = malloc((size_t)width * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_vector(s->run, name, site, 0, 1, value, why);
+    int64_t step = 0;
+    if (status == SR_OK) status = sr_run_vector_steps(s->run, 0, 1, &step, why);
+    for (int64_t k = 0; k < width && status == SR_OK && step == 1; k++)
+        if (isfinite(value[k]) && value[k] != start) *anew = false;
+    free(value);
+    return status;
+}
+
+/* Exact: the interval is a point. Not asked: a run that took running values over, or that goes on. */
+static sr_status measure_start(const subject *s, int64_t site, const void *what, estimate *e,
+                               sr_failure *why) {
+    const sr_run_site *at = sr_run_get_site(s->run, site);
+    option_text from;
+    (void)what;
+    *e = NO_ESTIMATE;
+    run_option(s->run, "weights", from, sizeof from);
+    if (from[0] || strcmp(s->info->status, "running") == 0) return SR_OK;
+    if (s->window.end < LEAST_STEPS) return SR_OK; /* a trial */
+    if (!sr_run_over_batch(at) || !(at->alpha >= 0 && at->alpha < 1)) return SR_OK;
+    bool mean = true, square = true;
+    sr_status status = begins_anew(s, site, "mu", 0, &mean, why);
+    if (status == SR_OK) status = begins_anew(s, site, "psi2", 1, &square, why);
+    const double left = pow(at->alpha, (double)s->window.end);
+    if (status == SR_OK && mean && square) *e = (estimate){left, left, left, s->window.end};
+    return status;
+}
+
+static void tell_start(const subject *s, answer *a) {
+    const double passes = (double)s->window.end,
+                 alpha = sr_run_get_site(s->run, a->top[0].site)->alpha;
+    a->severity = a->e.value > 0.1 ? NOTABLE : MINOR;
+    a->at[a->steps_shown++] = s->window.end;
+    answer_figure(a, "statplot overview");
+    answer_says(
+        a,
+        "After %g passes %.2g of the running values of %s is still what they began with, and "
+        "evaluation uses them: alpha %g forgets it in %lld passes, %.2f in this run's.",
+        passes, a->e.value, answer_site(s, a, 0), alpha, (long long)sr_startup_of(alpha),
+        floor(100 * pow(SR_STARTUP_LEFT, 1 / passes)) / 100);
+}
+
+static sr_status look_at_start(const subject *s, answer *a, sr_failure *why) {
+    *a = (answer){.statistic = "weight of the start", .limit = SR_STARTUP_LEFT, .once = true};
+    sr_status status = answer_rank(s, measure_start, NULL, a, why);
+    if (status == SR_OK && a->verdict == FOUND) tell_start(s, a);
+    return status;
+}
+
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
+    sr_status begun = look_at_start(s, a, why);
+    if (begun != SR_OK || a->verdict == FOUND) return begun;
     const healthy_range *healthy = healthy_find("lag");
     answer fast = {.statistic = "noise", .limit = FAST_LIMIT, .severity = NOTABLE};
     *a = (answer){.statistic = "lag", .range_of = "lag", .severity = NOTABLE};

@@ -72,7 +72,7 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
     tsv_text(t, q->criterion);
     tsv_text(t, q->source);
     tsv_text(t, q->advice);
-    tsv_text(t, q->figure);
+    tsv_text(t, question_figure(q, a));
 }
 
 static sr_status write_run(const sr_runfile *run, const char *path, tsv *t, sr_failure *why) {

@@ -107,6 +107,7 @@ typedef struct answer {
     estimate e;    /* at the worst site */
     double limit;  /* beyond it something is found */
     bool below;    /* beyond: below the limit, not above */
+    bool once;     /* a single step is enough: ranked and judged by the value */
     char unit[16]; /* behind the number, "" for none */
     const char *range_of;
     place top[SITES_SHOWN]; /* worst first */
@@ -116,15 +117,16 @@ typedef struct answer {
     int64_t at[STEPS_SHOWN];
     int steps_shown;  /* single steps that it is about */
     char says[640];   /* of a finding: sentences */
+    char figure[192]; /* command in front of the run file that shows it; "": the question's */
     char reason[256]; /* not asked: why */
 } answer;
 
 typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, estimate *e,
                              sr_failure *why);
 
-/* Measures every site; where any has an estimate, the worst (by the nearer end of its interval)
- * are in `top`, `e` is that of the worst, and the verdict follows from a->limit. Sites whose measure
- * is NaN are not asked. */
+/* Measures every site; where any has an estimate, the worst (by the nearer end of its interval, by
+ * the value where `once` is set) are in `top`, `e` is that of the worst, and the verdict follows
+ * from a->limit. Sites whose measure is NaN are not asked. */
 sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
                       sr_failure *why);
 /* The verdict about the run from a->e. */
@@ -133,6 +135,8 @@ bool answer_is_beyond(const answer *a, const estimate *e);
 /* severity, and below 1 how far beyond the limit: findings are ranked by it. */
 double answer_weight(const answer *a);
 void answer_says(answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Another figure than the question's, as this run has something else recorded. */
+void answer_figure(answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 sr_status answer_not_asked(answer *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Asked at no site: for the reason that ranking them met, or else for this one. */
@@ -150,10 +154,13 @@ typedef struct question {
     const char *criterion; /* when something is found */
     const char *source;    /* of statistic and criterion */
     const char *advice;    /* what to try */
-    const char *figure;    /* command in front of the run file; "": there is none */
+    const char *figure;    /* command in front of the run file that shows any finding */
     sr_status (*look)(const subject *s, answer *a, sr_failure *why);
     bool general; /* about the run, whatever normalizes it */
 } question;
+
+/* Command in front of the run file that shows what was found. */
+const char *question_figure(const question *q, const answer *a);
 
 extern const question diagnose_questions[];
 extern const int diagnose_question_count;

@@ -8,7 +8,7 @@
 #include "../check.h"
 #include "../programs.h"
 
-enum { D = 4, STEPS = 12, WINDOW = 3 };
+enum { D = 4, STEPS = 12, WINDOW = 3, STATISTICS = 6 };
 
 /* Powers of step 1 .. STEPS; a spike of one feature in step 8, nothing finite in step 10. */
 static double psi2_at(int step, int k) {
@@ -79,8 +79,8 @@ static double stored(double x) {
     return (double)(float)x;
 }
 
-static void reference(int step, double scale, double want[4]) {
-    double m2 = 0, m4 = 0, mean = 0, variance = 0;
+static void reference(int step, double scale, double want[STATISTICS]) {
+    double m2 = 0, m4 = 0, mean = 0, variance = 0, largest = 0, dead = 0;
     for (int k = 0; k < D; k++) {
         const double p = stored(scale * psi2_at(step, k));
         const double mu = stored(sqrt(scale) * mu_at(step, k));
@@ -88,17 +88,22 @@ static void reference(int step, double scale, double want[4]) {
         m2 += s * s / D;
         m4 += s * s * s * s / D;
         mean += mu * mu;
-        variance += stored(scale * psi2_at(step, k) -
-                           sqrt(scale) * mu_at(step, k) * sqrt(scale) * mu_at(step, k)) /
-                    D;
+        const double v = stored(scale * psi2_at(step, k) -
+                                sqrt(scale) * mu_at(step, k) * sqrt(scale) * mu_at(step, k));
+        variance += v / D;
+        largest = v > largest || isnan(v) ? v : largest;
+        dead += isnan(v) ? NAN : (v < 1) / (double)D;
     }
     want[0] = m4 / (m2 * m2);
     want[1] = mean / (D * m2);
     want[2] = m2;
     want[3] = variance;
+    want[4] = largest;
+    want[5] = dead;
 }
 
-static const char *const column[] = {"kurtosis", "mean_share", "power", "variance"};
+static const char *const column[STATISTICS] = {"kurtosis", "mean_share", "power",
+                                               "variance", "largest",    "dead"};
 
 static void test_by_step(void **state) {
     (void)state;
@@ -106,11 +111,11 @@ static void test_by_step(void **state) {
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2 * STEPS);
     for (int row = 0; row < 2 * STEPS; row++) {
-        double want[4];
+        double want[STATISTICS];
         const int step = row % STEPS + 1;
         reference(step, row < STEPS ? 1 : 3, want);
         check_text(&r, row, "site", row < STEPS ? "first" : "second");
-        for (int c = 0; c < 4; c++) {
+        for (int c = 0; c < STATISTICS; c++) {
             const bool there = row < STEPS || c == 0 || c == 2;
             if (step == 10 || !there)
                 check_text(&r, row, column[c], "nan");
@@ -184,7 +189,7 @@ static int ascending(const void *a, const void *b) {
 
 /* Median of the finite values of steps first .. last. */
 static double median_of(int c, int first, int last, double scale) {
-    double value[STEPS], want[4];
+    double value[STEPS], want[STATISTICS];
     int count = 0;
     for (int step = first; step <= last; step++) {
         reference(step, scale, want);
@@ -207,8 +212,8 @@ static void test_by_depth(void **state) {
         check_cell(&r, row, "depth", 2 * site + 1);
         check_cell(&r, row, "steps", 4);
         check_cell(&r, row, "nonfinite", part == 2);
-        for (int c = 0; c < 4; c++) {
-            if (site && (c == 1 || c == 3))
+        for (int c = 0; c < STATISTICS; c++) {
+            if (site && c != 0 && c != 2)
                 check_text(&r, row, column[c], "nan");
             else
                 check_cell(&r, row, column[c], median_of(c, 4 * part + 1, 4 * part + 4, scale));
@@ -328,6 +333,9 @@ static void test_figures(void **state) {
         "features powers.h5",
         "features powers.h5 small.h5 powers.h5 small.h5 powers.h5",
         "features powers.h5 --site first --quantity mean_share",
+        "features powers.h5 --quantity largest",
+        "features powers.h5 --quantity dead",
+        "features small.h5 --quantity dead",
         "features powers.h5 --steps 7:8 --quantity power",
         "features powers.h5 small.h5 --quantity variance --linear",
     };

@@ -63,14 +63,14 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     }
 }
 
-static void put_pn(sr_recorder *r, const plan *p, int step, uint32_t *seed) {
-    const int site = SIGMA_SITES;
+static void put_pn(sr_recorder *r, const plan *p, int site, int step, uint32_t *seed) {
+    const double usual = site > SIGMA_SITES ? 1.5 : 1;
     double psi2_B[WIDTH], one[WIDTH], sum_gx[WIDTH], Gamma[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         one[k] = 1;
-        psi2_B[k] = 1 + 0.05 * noise(seed);
+        psi2_B[k] = usual * (1 + 0.05 * noise(seed));
         sum_gx[k] = 20 * noise(seed);
-        Gamma[k] = p->Gamma > 0 && step == 200 && k == 2 ? p->Gamma : psi2_B[k];
+        Gamma[k] = p->Gamma > 0 && site == p->site && step == 200 && k == 2 ? p->Gamma : psi2_B[k];
     }
     sr_put_rows(r, site, (int64_t)or_else(p->rows, 2048));
     put(r, site, SR_psi2_B, psi2_B);
@@ -81,7 +81,7 @@ static void put_pn(sr_recorder *r, const plan *p, int step, uint32_t *seed) {
 }
 
 static void put_rest(sr_recorder *r, const plan *p, int step) {
-    for (int site = 0; site <= SIGMA_SITES; site++) {
+    for (int site = 0; site <= SIGMA_SITES + p->more_pn; site++) {
         const bool rises = p->rising_at && step > p->rising_at + (site == p->site ? 0 : 20);
         sr_put_scalar(r, site, SR_SCALAR_dx_norm, rises ? 4000 : 100);
         sr_put_scalar(r, site, SR_SCALAR_samples, or_else(p->samples, 16));
@@ -108,14 +108,14 @@ static void put_embedding(sr_recorder *r, const plan *p, int step) {
 }
 
 static sr_recorder *create(const plan *p) {
-    static const char *const names[] = {"a", "b", "c", "pn"};
+    static const char *const names[] = {"a", "b", "c", "pn", "pn2", "pn3", "pn4", "pn5"};
     static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PN, SR_FAMILY_ROW};
     static const char *const norms[] = {"own-bn", "own-pn", "own-rows"};
     sr_options o = run_options();
     o.vectors_every = 1;
     sr_recorder *r = run_create(program_file("run.h5"), o);
-    for (int i = 0; i <= SIGMA_SITES; i++) {
-        const int kind = p->observed && i == p->site ? 2 : i == SIGMA_SITES;
+    for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
+        const int kind = p->observed && i == p->site ? 2 : i >= SIGMA_SITES;
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                   .name = names[i],
                                   .norm = norms[kind],
@@ -141,7 +141,7 @@ void write_planted_run(const plan *p) {
     uint32_t seed = p->seed ? p->seed : 7;
     for (int i = 0; i < SIGMA_SITES; i++)
         for (int k = 0; k < WIDTH; k++) {
-            state[i].mu[k] = k - 3;
+            state[i].mu[k] = i == p->site && p->anew ? 0 : k - 3;
             state[i].sigma2[k] = i == p->site && k < p->dead ? 1e-9 : 1;
         }
     for (int step = 1; step <= STEPS; step++) {
@@ -151,7 +151,8 @@ void write_planted_run(const plan *p) {
         sr_begin_step(r, step);
         for (int i = 0; i < SIGMA_SITES && !p->bare; i++)
             put_sigma(r, p, i, step, &state[i], &seed);
-        if (!p->bare) put_pn(r, p, step, &seed);
+        for (int i = 0; i <= p->more_pn && !p->bare; i++)
+            put_pn(r, p, SIGMA_SITES + i, step, &seed);
         if (!p->bare) put_rest(r, p, step);
         const bool shorter = p->short_every && step % p->short_every == 0;
         const sr_step row = {sizeof(sr_step), step, shorter ? 10 : 100, step, loss, 0.1, 1};

@@ -17,6 +17,7 @@ typedef struct plan {
     double drift;          /* of the mean in a step */
     double alpha;          /* 0: 0.9 */
     double Gamma;          /* at step 200 */
+    int more_pn;           /* sites like pn behind it, with half as much power again */
     double padded;         /* rows that are padding, over rows */
     int rows, samples;     /* 0: 2048, 16 */
     int dead;              /* features without variance */
@@ -24,6 +25,7 @@ typedef struct plan {
     int short_every;       /* steps with a tenth of the tokens; 0: none */
     int nan_at, rising_at; /* steps */
     uint32_t seed;         /* of the noise; 0: 7 */
+    bool anew;             /* the site's running mean begins at 0 */
     bool uneven;           /* gaps of evaluations, 30 % either way */
     bool recovers;         /* from the NaN: the loss stays finite */
     bool collapses, without_pairs, abandoned, bare;

@@ -33,6 +33,20 @@ static int findings(const program_result *r) {
     return found;
 }
 
+/* The command that shows a finding, as the table and the page have it, runs. */
+static void check_figure(const program_result *r, int row) {
+    char command[256];
+    snprintf(command, sizeof command, "%s", table_cell(r->out, row, "figure"));
+    program_result page =
+        program_run("statrec diagnose run.h5 | grep -F '    see         %s run.h5'", command);
+    if (page.status) fail_msg("the page does not name %s run.h5", command);
+    program_free(&page);
+    if (strncmp(command, "statplot", 8) == 0 && !have_gnuplot()) return;
+    program_result drawn = program_run("%s run.h5", command);
+    if (drawn.status) fail_msg("%s run.h5: %s", command, drawn.err);
+    program_free(&drawn);
+}
+
 /* One finding: this question, at this site, with an interval around its value beyond the limit. */
 static program_result check_found(const plan *p, const char *question, const char *severity,
                                   const char *site) {
@@ -51,6 +65,7 @@ static program_result check_found(const plan *p, const char *question, const cha
     const double value = table_real(r.out, row, "value"), low = table_real(r.out, row, "low"),
                  high = table_real(r.out, row, "high");
     assert_true(low <= value && value <= high);
+    check_figure(&r, row);
     return r;
 }
 
@@ -136,6 +151,7 @@ static void gap_without_tid(void **state) {
     const int row = row_of(&r, "inference");
     check_cell(&r, row, "sites_beyond", 0);
     assert_non_null(strstr(table_cell(r.out, row, "text"), "does not explain it"));
+    check_text(&r, row, "figure", "statplot modes");
     program_free(&r);
 }
 
@@ -184,6 +200,8 @@ static void nu(void **state) {
     check_cell(&r, row_of(&r, "nu"), "value", 3);
     program_free(&r);
     found(&(plan){"nu turns", 3, .Gamma = 15}, "nu", "notable", "pn", 1.49, 1.51);
+    /* one step, at the site that has the least Gamma at all others */
+    found(&(plan){"nu of five", 3, .Gamma = 30, .more_pn = 4}, "nu", "severe", "pn", 2.99, 3.01);
 }
 
 static void dead(void **state) {
@@ -217,6 +235,24 @@ static void too_slow(void **state) {
         check_found(&(plan){"slow", 2, .noise = 0.015, .drift = 0.012}, "alpha", "notable", "c");
     assert_non_null(strstr(table_cell(r.out, row_of(&r, "alpha"), "text"), "too slow"));
     program_free(&r);
+}
+
+/* 0.999^300 and 0.99^300: running values that the run is too short for. No interval is needed. */
+static void too_short(void **state) {
+    (void)state;
+    found(&(plan){"start", 2, .alpha = 0.999, .anew = true}, "alpha", "notable", "c", 0.7406,
+          0.7408);
+    found(&(plan){"start", 1, .alpha = 0.99, .anew = true}, "alpha", "minor", "b", 0.0490, 0.0491);
+    write_planted_run(&(plan){"taken over", 2, .alpha = 0.999});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+    remove(program_file("run.h5"));
+    write_planted_run(&(plan){"goes on", 2, .alpha = 0.999, .anew = true, .abandoned = true});
+    r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+    remove(program_file("run.h5.part"));
 }
 
 static void too_fast(void **state) {
@@ -261,6 +297,20 @@ static void ranking(void **state) {
     program_free(&r);
 }
 
+/* A command can be copied whatever the file is called, and however long that is. */
+static void path_of_words(void **state) {
+    (void)state;
+    if (!have_gnuplot()) return;
+    write_planted_run(&(plan){"words", 1, .dead = 3});
+    program_result r = program_run("mv run.h5 \"a  run's file of a name that is longer than a line "
+                                   "of the page of text is.h5\" && "
+                                   "statrec diagnose a*.h5 | sed -n 's/^    see  *//p' >see && "
+                                   "test -s see && sh see; status=$?; "
+                                   "rm a*.h5; exit $status");
+    if (r.status) fail_msg("%s", r.err);
+    program_free(&r);
+}
+
 static void missing(void **state) {
     (void)state;
     write_planted_run(&(plan){"bare", -1, .bare = true, .without_pairs = true});
@@ -276,6 +326,12 @@ static void missing(void **state) {
     r = diagnose("");
     assert_non_null(strstr(r.out, "NOTHING FOUND, but no batch statistics are recorded"));
     assert_null(strstr(r.out, "HEALTHY"));
+    program_free(&r);
+    r = program_run(
+        "statrec train --model transformer --preset mini --data synth-pairs --embed-dim 16 "
+        "--ffn-dim 16 --norm un --max-tokens 256 --max-steps 60 --threads 1 --quiet --force "
+        "-o run.h5 >train.out && statrec diagnose run.h5");
+    assert_non_null(strstr(r.out, "NOTHING FOUND, but too few steps"));
     program_free(&r);
 }
 
@@ -394,8 +450,9 @@ int main(void) {
         cmocka_unit_test(dead),         cmocka_unit_test(growth),
         cmocka_unit_test(padding),      cmocka_unit_test(few_rows),
         cmocka_unit_test(alike),        cmocka_unit_test(too_slow),
-        cmocka_unit_test(too_fast),     cmocka_unit_test(collapse),
-        cmocka_unit_test(ranking),      cmocka_unit_test(missing),
+        cmocka_unit_test(too_fast),     cmocka_unit_test(too_short),
+        cmocka_unit_test(collapse),     cmocka_unit_test(ranking),
+        cmocka_unit_test(missing),      cmocka_unit_test(path_of_words),
         cmocka_unit_test(unfinished),   cmocka_unit_test(short_run),
         cmocka_unit_test(json),         cmocka_unit_test(wrong),
         cmocka_unit_test(no_memory),    cmocka_unit_test(samples),
