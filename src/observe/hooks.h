@@ -33,8 +33,7 @@ void hooks_begin_step(hooks *h);
 /* Passes from now on are of this process's share `number`, from 0. */
 void hooks_enter(hooks *h, int number);
 /* (all processes) What the passes of a step found in every process, into the recorder of the first;
- * nothing where each or together is not wanted. first(rank): the first share of each process, of
- * `ranks`: their number. */
+ * nothing where each or together is not wanted. */
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
@@ -44,7 +43,8 @@ sr_status hooks_declare_activations(hooks *h, sr_failure *why);
 void hooks_want_activations(hooks *h, bool wanted);
 /* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
-/* Number in the recorder of a site of the model; -1: not recorded. */
+/* Whether a site of the model is watched, and its number in the recorder of this process; -1: none. */
+bool hooks_watches(const hooks *h, int site_of_model);
 int hooks_site(const hooks *h, int site_of_model);
 /* [features] running mean of the position encoding of a site of the model; NULL: none. */
 double *hooks_position(const hooks *h, int site_of_model);

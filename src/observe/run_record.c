@@ -78,8 +78,8 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     if (!chosen) return why->status;
     sr_status status =
         o->observe_batch ? observe_batch(r->model, chosen, o->observe_alpha, why) : SR_OK;
-    const hooks_shares shares = {.shares = o->shares > 0 ? o->shares : 1,
-                                 .own = o->own_shares > 0 ? o->own_shares : 1,
+    const hooks_shares shares = {.shares = r->shares,
+                                 .own = r->own_shares,
                                  .each = o->each_share,
                                  .together = o->synchronised};
     if (status == SR_OK)
@@ -126,13 +126,20 @@ static sr_status declare(run_record *r, const run_record_options *o, sr_failure 
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
 
+static run_record *make(model *m, const run_record_options *o, sr_failure *why) {
+    run_record *r = malloc(sizeof *r);
+    if (r)
+        *r = (run_record){.model = m,
+                          .shares = o->shares > 0 ? o->shares : 1,
+                          .own_shares = o->own_shares > 0 ? o->own_shares : 1};
+    else
+        sr_fail(why, SR_MEMORY, "out of memory for what layers find");
+    return r;
+}
+
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why) {
-    run_record *r = calloc(1, sizeof *r);
-    if (!r) {
-        sr_fail(why, SR_MEMORY, "out of memory for a run file");
-        return NULL;
-    }
-    r->model = m;
+    run_record *r = make(m, o, why);
+    if (!r) return NULL;
     r->recorder = create_recorder(o, m->row->name, why);
     if (r->recorder && declare(r, o, why) == SR_OK) return r;
     run_record_abandon(r);
@@ -140,13 +147,9 @@ run_record *run_record_create(model *m, const run_record_options *o, sr_failure 
 }
 
 run_record *run_record_follow(model *m, const run_record_options *o, sr_failure *why) {
-    run_record *r = calloc(1, sizeof *r);
-    if (!r) {
-        sr_fail(why, SR_MEMORY, "out of memory for what layers find");
-        return NULL;
-    }
-    r->model = m;
-    if (!o->scalars || open_hooks(r, o, why) == SR_OK) return r;
+    run_record *r = make(m, o, why);
+    if (!r || !o->scalars) return r;
+    if (open_hooks(r, o, why) == SR_OK) return r;
     forget(r);
     return NULL;
 }
@@ -288,6 +291,7 @@ const char *run_record_nonfinite(run_record *r, const char **what) {
 }
 
 void run_record_enter(run_record *r, int number) {
+    if (r) r->number = number;
     if (r && r->hooks) hooks_enter(r->hooks, number);
     if (r) attention_scalars_enter(r->attention, number);
 }

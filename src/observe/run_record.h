@@ -10,6 +10,8 @@
 struct run_record {
     sr_recorder *recorder;
     model *model;
+    int shares, own_shares;       /* of every batch, of this process */
+    int number;                   /* of this process's shares, that passes */
     hooks *hooks;                 /* NULL unless sites are recorded */
     attention_scalars *attention; /* NULL unless they are asked for */
     layer_norms *norms;           /* NULL unless they are */

@@ -188,7 +188,7 @@ static run_record_options record_options(const trainer *r, const char *command,
 /* Where what other ranks find is recorded or takes part in what the first one finds. */
 static sr_status follow_record(trainer *r, const char *command, sr_failure *why) {
     const run_record_options o = record_options(r, command, "");
-    if (!o.each_share && !o.synchronised && !o.observe_batch) return SR_OK;
+    if (!o.each_share && !o.synchronised && !o.observe_batch && !o.pairs) return SR_OK;
     r->record = run_record_follow(r->model, &o, why);
     return r->record ? SR_OK : why->status;
 }
