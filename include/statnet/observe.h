@@ -99,8 +99,8 @@ typedef struct run_step {
 void run_record_begin_step(run_record *r, int64_t step, bool spectra);
 void run_record_end_step(run_record *r, const run_step *row);
 
-/* Whether the pass that follows tells of the largest and the saturated inputs of every site, with
- * activations_every. */
+/* (all processes) Whether the passes of the step that begins tell of the largest and the saturated inputs
+ * of every site, with activations_every. */
 void run_record_want_activations(run_record *r, bool wanted);
 /* Around an update, numbered from 1, for the norms of layers: before gradients are clipped, which times
  * scale are those of the mean loss; and behind it, or where it was skipped. */

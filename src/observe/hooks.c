@@ -28,8 +28,8 @@ struct hooks {
     hook *hook; /* [sites of the model] */
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
-    bool spectra, activations, look_at_rows;
-    int activation_id[ACTIVATION_NUMBERS]; /* in the recorder */
+    bool spectra, look_at_rows;
+    activations *activations; /* where forward passes are looked at; NULL: they are not */
     hooks_shares shares;
     int number;       /* of this process's shares, that passes */
     parcels *parcels; /* what is sent to the first process; NULL: nothing is */
@@ -158,8 +158,8 @@ static void watch_forward(void *context, const norm_view *o) {
     hook *k = context;
     hooks *h = k->owner;
     double start = progress_clock();
-    if (h->number == 0 && o->call->rows->mode == NORM_TRAIN)
-        activations_put(h->recorder, k->site, h->activation_id, o, &h->failure);
+    if (o->call->rows->mode == NORM_TRAIN)
+        activations_take(h->activations, (int)(k - h->hook), o, &h->failure);
     h->seconds += progress_clock() - start;
 }
 
@@ -385,7 +385,7 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
 
 static void want_inputs(hooks *h) {
     for (int i = 0; i < h->model->sites; i++)
-        h->model->site[i]->want_input = h->spectra || h->activations;
+        h->model->site[i]->want_input = h->spectra || h->activations != NULL;
 }
 
 void hooks_want_spectra(hooks *h, bool wanted) {
@@ -393,16 +393,11 @@ void hooks_want_spectra(hooks *h, bool wanted) {
     want_inputs(h);
 }
 
-sr_status hooks_declare_activations(hooks *h, sr_failure *why) {
-    return activations_declare(h->recorder, h->activation_id, why);
-}
-
-void hooks_want_activations(hooks *h, bool wanted) {
-    h->activations = wanted;
+void hooks_want_activations(hooks *h, activations *a) {
+    h->activations = a;
     want_inputs(h);
     for (int i = 0; i < h->model->sites; i++)
-        if (h->hook[i].site >= 0)
-            h->model->site[i]->forward_watcher = wanted ? watch_forward : NULL;
+        if (hooks_watches(h, i)) h->model->site[i]->forward_watcher = a ? watch_forward : NULL;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {
