@@ -81,6 +81,26 @@ test_record_ranks() {
     ranks 2 $pairs $short --norm pn --observe batch --shares 3 --record-ranks -o many.h5 &&
         $compare one.h5 many.h5
 }
+# Attentions, activations and pairs are of all shares, whoever passes them; with statistics of all rows they are
+# what one process finds.
+of_all="--attention-stats --activations-every 2 --final-tid --final-batches 2 --pairs 5000"
+test_record_of_all() {
+    for norm in ln bn; do
+        $pairs $short $of_all --norm $norm --dropout 0.2 --update-freq 2 --shares 4 -o one.h5 >one || return 1
+        for n in 1 2 3 4; do
+            ranks $n $pairs $short $of_all --norm $norm --dropout 0.2 --update-freq 2 --shares 4 -o many.h5 || return 1
+            same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
+        done
+    done
+    $images --norm bn --limit 29 --max-steps 3 $images_of_all --shares 9 -o one.h5 >one || return 1
+    for n in 2 4; do
+        ranks $n $images --norm bn --limit 29 --max-steps 3 $images_of_all --shares 9 -o many.h5 &&
+            $compare one.h5 many.h5 || return 1
+    done
+    $pairs $short $of_all --norm bn --decoder-norm bn -o one.h5 >one || return 1
+    ranks 3 $pairs $short $of_all --norm bn --decoder-norm bn --sync-norm -o many.h5 && $compare one.h5 many.h5 1e-3
+}
+images_of_all="--activations-every 1 --final-tid --pairs 100"
 
 # -- synchronised statistics are those of the whole batch
 

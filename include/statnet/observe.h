@@ -99,8 +99,8 @@ typedef struct run_step {
 void run_record_begin_step(run_record *r, int64_t step, bool spectra);
 void run_record_end_step(run_record *r, const run_step *row);
 
-/* Whether the pass that follows tells of the largest and the saturated inputs of every site, with
- * activations_every. */
+/* (all processes) Whether the passes of the step that begins tell of the largest and the saturated inputs
+ * of every site, with activations_every. */
 void run_record_want_activations(run_record *r, bool wanted);
 /* Around an update, numbered from 1, for the norms of layers: before gradients are clipped, which times
  * scale are those of the mean loss; and behind it, or where it was skipped. */
@@ -162,10 +162,15 @@ sr_status run_record_final(run_record *r, const final_tid *f, const final_pairs 
 /* -- pairs of input and output in the final pass: final_pairs.c */
 
 /* From now on the NORM_BATCH passes are looked at until each recorded site has `pairs` of them, of its
- * first batch with valid rows, drawn by the seed. Behind final_tid_begin, and ends before its end.
- * *f NULL: nothing is recorded, or no pairs are wanted. */
+ * first batch with valid rows in any share, drawn by the seed: before final_tid_begin. *f NULL, fine
+ * everywhere below: nothing is recorded, or no pairs are wanted. */
 sr_status final_pairs_begin(run_record *r, int64_t pairs, uint64_t seed, final_pairs **f,
                             sr_failure *why);
-void final_pairs_end(final_pairs *f); /* stops watching, frees; NULL is fine */
+bool final_pairs_wanted(const final_pairs *f); /* some site lacks them still */
+/* (all processes) Behind the passes of all shares of a batch. *again: it is to pass once more, as it did. */
+sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again, sr_failure *why);
+/* (all processes) Nothing is looked at any more; the pairs of all processes are in every one. */
+sr_status final_pairs_exchange(final_pairs *f, const run_exchange *x, sr_failure *why);
+void final_pairs_end(final_pairs *f); /* stops watching, frees */
 
 #endif

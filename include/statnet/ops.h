@@ -66,7 +66,8 @@ typedef struct attention_report {
     const uint8_t *query_valid; /* [B*Tq], 1 = counts; NULL: all do */
     double *
         logit_max; /* [heads] the largest logit of a key that is not hidden; NaN: no query counts */
-    double *entropy; /* [heads] mean over the queries of the entropy of their weights, nats */
+    double *entropy; /* [heads] of the weights of a query, summed over those that count, nats */
+    double *queries; /* [heads] how many count: they see a key */
 } attention_report;
 
 /* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], head h =

@@ -1,6 +1,6 @@
 /* attention_pieces.c -- see attention_pieces.h (docs/definitions.md, attention).
  *
- *   logit_max_h = max_i max_j S_ij       entropy_h = mean_i ( - sum_j P_ij ln P_ij )
+ *   logit_max_h = max_i max_j S_ij       entropy_h = sum_i ( - sum_j P_ij ln P_ij )
  *
  * over the queries i that count and see a key, and the keys j that are not hidden; sums in double.
  */
@@ -34,6 +34,7 @@ void attention_pieces_end(const attention_piece *piece, int64_t sentences, int h
             all.queries += one->queries;
         }
         to->logit_max[h] = all.queries ? all.logit_max : NAN;
-        to->entropy[h] = all.queries ? all.entropy / (double)all.queries : NAN;
+        to->entropy[h] = all.entropy;
+        to->queries[h] = (double)all.queries;
     }
 }

@@ -185,10 +185,10 @@ attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid) {
     if (!seen || !seen->watcher || p->pass->mode != NORM_TRAIN || p->pass->absent) return NULL;
     attention_report *r = tape_alloc(p->pass->tape, sizeof *r);
-    double *values = tape_alloc(p->pass->tape, 2 * (size_t)seen->heads * sizeof *values);
+    double *values = tape_alloc(p->pass->tape, 3 * (size_t)seen->heads * sizeof *values);
     if (!r || !values) return NULL;
-    *r = (attention_report){query_valid, values, values + seen->heads};
-    for (int h = 0; h < 2 * seen->heads; h++) values[h] = NAN;
+    *r = (attention_report){query_valid, values, values + seen->heads, values + 2 * seen->heads};
+    for (int h = 0; h < 3 * seen->heads; h++) values[h] = NAN;
     return r;
 }
 

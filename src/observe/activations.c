@@ -19,8 +19,12 @@
  * entry. Features without gain are left out. Means over the batch, which bend no line but move it, make the
  * question meaningless: NaN there.
  *
+ * Of a batch in shares the largest |x| and the median are of all rows. k and the x_median that saturation asks
+ * for are those of each share by itself, as both must be known before an entry is judged, and a share's tensors
+ * are gone when the next one passes; what is counted of the entries adds up.
+ *
  * Counts are whole numbers and sums are of fixed blocks of rows in fixed order: same bytes for any number of
- * threads.
+ * threads and processes.
  */
 #include "activations.h"
 
@@ -28,7 +32,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHIFT = 18, BINS = 1 << (31 - SHIFT), TOP = 3, BLOCK = 128 };
+enum { SHIFT = 18, BLOCK = 128 };
+_Static_assert(ACTIVATION_BINS == 1 << (31 - SHIFT), "a bin for every |x|");
 static const uint32_t infinity_bits = 0x7f800000u;
 
 static uint32_t bits_of(real x) {
@@ -46,13 +51,8 @@ static double value_of(uint32_t bits) {
 
 /* -- counting -------------------------------------------------------------------------------- */
 
-typedef struct counts {
-    int64_t bin[BINS];
-    uint32_t top[TOP]; /* descending; NaN is above infinity */
-} counts;
-
-static void insert_top(counts *c, uint32_t bits) {
-    int at = TOP - 1;
+static void insert_top(activation_counts *c, int64_t bits) {
+    int at = ACTIVATION_TOP - 1;
     for (; at > 0 && c->top[at - 1] < bits; at--) c->top[at] = c->top[at - 1];
     c->top[at] = bits;
 }
@@ -61,36 +61,46 @@ static const real *row_at(const activation_input *in, const real *x, int64_t i) 
     return x + (in->rows->index ? in->rows->index[i] : i) * in->features;
 }
 
-static void count_row(const real *row, int64_t d, counts *c) {
+static void count_row(const real *row, int64_t d, activation_counts *c) {
     for (int64_t k = 0; k < d; k++) {
         const uint32_t bits = bits_of(row[k]);
         c->bin[bits >> SHIFT]++;
-        if (bits > c->top[TOP - 1]) insert_top(c, bits);
+        if (bits > c->top[ACTIVATION_TOP - 1]) insert_top(c, bits);
     }
+    c->entries += d;
 }
 
-static void add_counts(counts *to, const counts *from) {
-    for (int b = 0; b < BINS; b++) to->bin[b] += from->bin[b];
-    for (int i = 0; i < TOP; i++)
-        if (from->top[i] > to->top[TOP - 1]) insert_top(to, from->top[i]);
+void activation_counts_add(activation_counts *to, const activation_counts *from) {
+    to->entries += from->entries;
+    for (int b = 0; b < ACTIVATION_BINS; b++) to->bin[b] += from->bin[b];
+    for (int i = 0; i < ACTIVATION_TOP; i++)
+        if (from->top[i] > to->top[ACTIVATION_TOP - 1]) insert_top(to, from->top[i]);
+    to->judged += from->judged;
+    to->below += from->below;
+    to->lineless += from->lineless;
 }
 
 /* c [threads], zeroed; the sum is in the first. */
-static void count_entries(const activation_input *in, counts *c) {
+static void count_entries(const activation_input *in, activation_counts *c) {
 #pragma omp parallel for num_threads(in->threads) schedule(static, 1)
     for (int t = 0; t < in->threads; t++) {
         const int64_t n = in->rows->valid;
         for (int64_t i = n * t / in->threads; i < n * (t + 1) / in->threads; i++)
             count_row(row_at(in, in->x, i), in->features, &c[t]);
     }
-    for (int t = 1; t < in->threads; t++) add_counts(&c[0], &c[t]);
+    for (int t = 1; t < in->threads; t++) activation_counts_add(&c[0], &c[t]);
 }
 
-/* The value of this rank, from 0 for the smallest. */
-static double value_of_rank(const counts *c, int64_t rank) {
+static bool has_nan(const activation_counts *c) {
+    return c->top[0] > infinity_bits;
+}
+
+/* The lower median; there are entries. */
+static double median_of(const activation_counts *c) {
+    const int64_t rank = (c->entries - 1) / 2;
     int64_t below = 0;
     int b = 0;
-    while (b < BINS - 1 && below + c->bin[b] <= rank) below += c->bin[b++];
+    while (b < ACTIVATION_BINS - 1 && below + c->bin[b] <= rank) below += c->bin[b++];
     if (b == 0) return 0;
     const double low = value_of((uint32_t)b << SHIFT), high = value_of((uint32_t)(b + 1) << SHIFT);
     if ((uint32_t)b << SHIFT >= infinity_bits) return INFINITY;
@@ -103,7 +113,8 @@ static double value_of_rank(const counts *c, int64_t rank) {
 /* Of the block's rows: sums of x xhat and x^2 where |x| <= median, or with a slope how many entries are
  * below half of the line, and how many there are. */
 typedef struct block_sums {
-    double xy, xx, below, entries;
+    double xy, xx;
+    int64_t below, entries;
 } block_sums;
 
 static void add_row(const activation_input *in, int64_t i, double median, double slope,
@@ -140,38 +151,57 @@ static block_sums sum_blocks(const activation_input *in, double median, double s
     return all;
 }
 
-static sr_status measure_saturated(const activation_input *in, double median, double *share,
-                                   sr_failure *why) {
+/* By the line of these rows. */
+static sr_status judge(const activation_input *in, double median, activation_counts *to,
+                       sr_failure *why) {
     const int64_t blocks = (in->rows->valid + BLOCK - 1) / BLOCK;
     block_sums *block = malloc((size_t)blocks * sizeof *block);
     if (!block) return sr_fail(why, SR_MEMORY, "out of memory for %lld rows", (long long)blocks);
     const block_sums line = sum_blocks(in, median, 0, block, blocks);
     if (line.xx > 0 && isfinite(line.xy / line.xx)) {
         const block_sums under = sum_blocks(in, median, line.xy / line.xx, block, blocks);
-        *share = under.below / under.entries;
+        to->below += under.below;
+        to->judged += under.entries;
+    } else {
+        to->lineless++;
     }
     free(block);
     return SR_OK;
 }
 
-/* -- a site ---------------------------------------------------------------------------------- */
-
-sr_status activations_measure(const activation_input *in, double value[ACTIVATION_NUMBERS],
-                              sr_failure *why) {
-    const int64_t entries = in->rows->valid * in->features;
-    for (int i = 0; i < ACTIVATION_NUMBERS; i++) value[i] = NAN;
-    if (entries == 0) return SR_OK;
-    counts *c = calloc((size_t)in->threads, sizeof *c);
+sr_status activation_counts_take(activation_counts *to, const activation_input *in,
+                                 sr_failure *why) {
+    if (in->rows->valid * in->features == 0) return SR_OK;
+    activation_counts *c = calloc((size_t)in->threads, sizeof *c);
     if (!c) return sr_fail(why, SR_MEMORY, "out of memory for a histogram");
     count_entries(in, c);
-    const bool known = c->top[0] <= infinity_bits;
-    for (int i = 0; i < TOP && known && i < entries; i++)
-        value[ACTIVATION_top1 + i] = value_of(c->top[i]);
-    if (known) value[ACTIVATION_median] = value_of_rank(c, (entries - 1) / 2);
+    sr_status status = SR_OK;
+    if (!has_nan(c) && !in->centred && in->y) status = judge(in, median_of(c), c, why);
+    activation_counts_add(to, c);
     free(c);
-    if (!known || in->centred || !in->y) return SR_OK;
-    return measure_saturated(in, value[ACTIVATION_median], &value[ACTIVATION_saturated], why);
+    return status;
 }
+
+void activation_counts_tell(const activation_counts *c, double value[ACTIVATION_NUMBERS]) {
+    for (int i = 0; i < ACTIVATION_NUMBERS; i++) value[i] = NAN;
+    if (c->entries == 0 || has_nan(c)) return;
+    for (int i = 0; i < ACTIVATION_TOP && i < c->entries; i++)
+        value[ACTIVATION_top1 + i] = value_of((uint32_t)c->top[i]);
+    value[ACTIVATION_median] = median_of(c);
+    if (c->judged > 0 && c->lineless == 0)
+        value[ACTIVATION_saturated] = (double)c->below / (double)c->judged;
+}
+
+/* -- every site ------------------------------------------------------------------------------ */
+
+struct activations {
+    sr_recorder *recorder; /* NULL: another process has it */
+    const model *model;
+    const hooks *hooks;
+    activation_counts *of;      /* [sites of the model] of this step, in this process */
+    int id[ACTIVATION_NUMBERS]; /* in the recorder */
+    bool wanted;
+};
 
 static const char *const names[ACTIVATION_NUMBERS][2] = {
     {"x_top1", "largest |x| of a valid row, x what the site normalises"},
@@ -183,16 +213,37 @@ static const char *const names[ACTIVATION_NUMBERS][2] = {
      "smaller half of the inputs"},
 };
 
-sr_status activations_declare(sr_recorder *r, int *id, sr_failure *why) {
+static sr_status declare(activations *a, sr_failure *why) {
+    if (!a->recorder) return SR_OK;
     for (int i = 0; i < ACTIVATION_NUMBERS; i++)
-        id[i] = sr_declare_scalar(r, names[i][0], "1", names[i][1], SR_PER_SITE);
-    const sr_failure *f = sr_failed(r);
+        a->id[i] = sr_declare_scalar(a->recorder, names[i][0], "1", names[i][1], SR_PER_SITE);
+    const sr_failure *f = sr_failed(a->recorder);
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
 
-sr_status activations_put(sr_recorder *r, int site, const int *id, const norm_view *o,
-                          sr_failure *why) {
-    double value[ACTIVATION_NUMBERS];
+activations *activations_create(const model *m, sr_recorder *r, const hooks *h, sr_failure *why) {
+    activations *a = calloc(1, sizeof *a);
+    if (a) *a = (activations){.recorder = r, .model = m, .hooks = h};
+    if (a) a->of = calloc((size_t)m->sites + 1, sizeof *a->of);
+    if (!a || !a->of) sr_fail(why, SR_MEMORY, "out of memory for histograms of %d sites", m->sites);
+    if (a && a->of && declare(a, why) == SR_OK) return a;
+    activations_free(a);
+    return NULL;
+}
+
+void activations_free(activations *a) {
+    if (!a) return;
+    free(a->of);
+    free(a);
+}
+
+void activations_begin_step(activations *a, bool wanted) {
+    if (!a) return;
+    a->wanted = wanted;
+    if (wanted) memset(a->of, 0, (size_t)a->model->sites * sizeof *a->of);
+}
+
+void activations_take(activations *a, int site, const norm_view *o, sr_failure *why) {
     const norm_method *m = o->site->method;
     const activation_input in = {.rows = o->call->rows,
                                  .features = o->call->features,
@@ -202,9 +253,34 @@ sr_status activations_put(sr_recorder *r, int site, const int *id, const norm_vi
                                  .beta = o->call->beta,
                                  .centred = !strcmp(m->axis, "batch") && m->uses & NORM_BIT(mu),
                                  .threads = o->call->threads};
-    if (!o->x) return SR_OK; /* out of memory for it: the tape tells */
-    sr_status status = activations_measure(&in, value, why);
-    for (int i = 0; i < ACTIVATION_NUMBERS && status == SR_OK; i++)
-        sr_put_scalar(r, site, id[i], value[i]);
+    if (o->x) activation_counts_take(&a->of[site], &in, why); /* out of memory: the tape tells */
+}
+
+static void put(const activations *a, int site, const activation_counts *c) {
+    double value[ACTIVATION_NUMBERS];
+    activation_counts_tell(c, value);
+    for (int i = 0; i < ACTIVATION_NUMBERS; i++)
+        sr_put_scalar(a->recorder, hooks_site(a->hooks, site), a->id[i], value[i]);
+}
+
+/* part [ranks]: a site at a time, as histograms are large. Their words travel as they are. */
+static sr_status exchange_site(const activations *a, int site, const run_exchange *x,
+                               activation_counts *part) {
+    part[x->rank] = a->of[site];
+    sr_status status = x->gather(x->context, (double *)(void *)part, sizeof *part / sizeof(double));
+    if (status != SR_OK || !a->recorder) return status;
+    for (int k = 1; k < x->ranks; k++) activation_counts_add(&part[0], &part[k]);
+    put(a, site, &part[0]);
+    return SR_OK;
+}
+
+sr_status activations_exchange(activations *a, const run_exchange *x, sr_failure *why) {
+    if (!a || !a->wanted) return SR_OK;
+    activation_counts *part = calloc((size_t)x->ranks, sizeof *part);
+    if (!part) return sr_fail(why, SR_MEMORY, "out of memory for histograms of %d ranks", x->ranks);
+    sr_status status = SR_OK;
+    for (int i = 0; i < a->model->sites && status == SR_OK; i++)
+        if (hooks_watches(a->hooks, i)) status = exchange_site(a, i, x, part);
+    free(part);
     return status;
 }

@@ -4,26 +4,39 @@
  *   attention_logit_max          largest over the heads     attention_logit_max_headH    of head H
  *   attention_entropy            mean over the heads        attention_entropy_headH      of head H
  *
- * in the order of the heads, in double; NaN where no query counts.
+ * in the order of the heads, in double; NaN where no query counts. Over the shares of a batch the largest
+ * logit is the largest of theirs, and the entropy the sum of their sums over queries, in the order of shares,
+ * divided by all queries.
  */
 #include "attention_scalars.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "exchange.h"
 
 enum { LOGIT_MAX, ENTROPY, KINDS, HEADS_MAX = SR_DECLARED_MAX / KINDS - 2 };
 
+/* What a share found of one head; queries 0: nothing. */
+typedef struct head_sums {
+    double logit_max, entropy, queries;
+} head_sums;
+
 typedef struct watched {
     attention_scalars *owner;
-    int site; /* number in the recorder */
+    int head; /* of the first of its heads, among all of the model */
+    bool chosen;
 } watched;
 
 struct attention_scalars {
-    sr_recorder *recorder;
+    sr_recorder *recorder; /* NULL: another process has it */
     model *model;
-    int number;
+    const hooks *hooks;
+    int number, shares, heads;  /* share that passes; of this process; of all attentions */
     watched *of;                /* [attentions of the model] */
+    head_sums *found;           /* [shares, heads] in this step */
     int all[KINDS];             /* ids of what is over all heads */
     int head[KINDS][HEADS_MAX]; /* and of each */
 };
@@ -56,6 +69,7 @@ static void declare_kind(attention_scalars *a, int kind, int heads) {
 
 static sr_status declare(attention_scalars *a, sr_failure *why) {
     int heads = 0;
+    if (!a->recorder) return SR_OK;
     for (int i = 0; i < a->model->attentions; i++)
         if (a->model->attention[i]->heads > heads) heads = a->model->attention[i]->heads;
     if (heads > HEADS_MAX)
@@ -68,56 +82,93 @@ static sr_status declare(attention_scalars *a, sr_failure *why) {
 
 /* -- watching */
 
-static void put(const watched *w, int kind, const double *value, int heads) {
-    const attention_scalars *a = w->owner;
-    double largest = value[0], sum = 0;
-    for (int h = 0; h < heads; h++) {
-        if (value[h] > largest) largest = value[h];
-        sum += value[h];
-        sr_put_scalar(a->recorder, w->site, a->head[kind][h], value[h]);
-    }
-    sr_put_scalar(a->recorder, w->site, a->all[kind],
-                  kind == LOGIT_MAX ? largest : sum / (double)heads);
-}
-
 static void watch(void *context, const model_attention *of, const attention_report *found) {
     const watched *w = context;
-    if (w->owner->number != 0) return;
-    put(w, LOGIT_MAX, found->logit_max, of->heads);
-    put(w, ENTROPY, found->entropy, of->heads);
+    const attention_scalars *a = w->owner;
+    head_sums *to = a->found + a->number * a->heads + w->head;
+    for (int h = 0; h < of->heads; h++)
+        to[h] = (head_sums){found->logit_max[h], found->entropy[h], found->queries[h]};
 }
 
-attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hooks *h,
+static void watch_attentions(attention_scalars *a) {
+    for (int i = 0; i < a->model->attentions; i++) {
+        model_attention *of = a->model->attention[i];
+        a->of[i] = (watched){a, a->heads, hooks_watches(a->hooks, of->site->depth)};
+        a->heads += of->heads;
+        if (!a->of[i].chosen) continue;
+        of->watcher = watch;
+        of->context = &a->of[i];
+    }
+}
+
+attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hooks *h, int shares,
                                             sr_failure *why) {
     attention_scalars *a = calloc(1, sizeof *a);
+    if (a) *a = (attention_scalars){.recorder = r, .model = m, .hooks = h, .shares = shares};
     if (a) a->of = calloc((size_t)m->attentions + 1, sizeof *a->of);
-    if (!a || !a->of) {
-        sr_fail(why, SR_MEMORY, "out of memory for %d attentions", m->attentions);
-        free(a);
-        return NULL;
-    }
-    a->recorder = r;
-    a->model = m;
-    if (declare(a, why) != SR_OK) {
-        attention_scalars_free(a);
-        return NULL;
-    }
-    for (int i = 0; i < m->attentions; i++) {
-        a->of[i] = (watched){a, hooks_site(h, m->attention[i]->site->depth)};
-        if (a->of[i].site < 0) continue;
-        m->attention[i]->watcher = watch;
-        m->attention[i]->context = &a->of[i];
-    }
-    return a;
+    if (a && a->of) watch_attentions(a);
+    if (a && a->of) a->found = calloc((size_t)(shares * a->heads) + 1, sizeof *a->found);
+    if (!a || !a->found) sr_fail(why, SR_MEMORY, "out of memory for %d attentions", m->attentions);
+    if (a && a->found && declare(a, why) == SR_OK) return a;
+    attention_scalars_free(a);
+    return NULL;
 }
 
 void attention_scalars_free(attention_scalars *a) {
     if (!a) return;
     for (int i = 0; i < a->model->attentions; i++) a->model->attention[i]->watcher = NULL;
+    free(a->found);
     free(a->of);
     free(a);
 }
 
+void attention_scalars_begin_step(attention_scalars *a) {
+    if (a) memset(a->found, 0, (size_t)(a->shares * a->heads) * sizeof *a->found);
+}
+
 void attention_scalars_enter(attention_scalars *a, int number) {
     if (a) a->number = number;
+}
+
+/* -- all shares -- */
+
+/* all [shares, heads]: those of one head. */
+static void merge_head(const attention_scalars *a, const head_sums *all, int shares,
+                       double value[KINDS]) {
+    head_sums sum = {.logit_max = -INFINITY};
+    for (int k = 0; k < shares; k++, all += a->heads) {
+        if (!(all->queries > 0)) continue;
+        if (all->logit_max > sum.logit_max) sum.logit_max = all->logit_max;
+        sum.entropy += all->entropy;
+        sum.queries += all->queries;
+    }
+    value[LOGIT_MAX] = sum.queries > 0 ? sum.logit_max : NAN;
+    value[ENTROPY] = sum.entropy / sum.queries;
+}
+
+static void put(const attention_scalars *a, int i, const head_sums *all, int shares) {
+    const model_attention *of = a->model->attention[i];
+    const int site = hooks_site(a->hooks, of->site->depth);
+    double largest = NAN, sum = 0;
+    for (int h = 0; h < of->heads; h++) {
+        double value[KINDS];
+        merge_head(a, all + a->of[i].head + h, shares, value);
+        if (h == 0 || value[LOGIT_MAX] > largest) largest = value[LOGIT_MAX];
+        sum += value[ENTROPY];
+        for (int k = 0; k < KINDS; k++) sr_put_scalar(a->recorder, site, a->head[k][h], value[k]);
+    }
+    sr_put_scalar(a->recorder, site, a->all[LOGIT_MAX], largest);
+    sr_put_scalar(a->recorder, site, a->all[ENTROPY], sum / (double)of->heads);
+}
+
+sr_status attention_scalars_exchange(attention_scalars *a, const run_exchange *x, sr_failure *why) {
+    const int64_t each = a ? a->heads * (int64_t)(sizeof *a->found / sizeof(double)) : 0;
+    double *all;
+    if (!a) return SR_OK;
+    sr_status status = exchange_shares(x, (double *)(void *)a->found, each, &all, why);
+    if (status != SR_OK) return status;
+    for (int i = 0; i < a->model->attentions && a->recorder; i++)
+        if (a->of[i].chosen) put(a, i, (const head_sums *)(void *)all, exchange_count(x));
+    free(all);
+    return SR_OK;
 }

@@ -7,13 +7,17 @@
 
 typedef struct attention_scalars attention_scalars;
 
-/* Declares them and watches the attentions of recorded sites. NULL on failure, also where the model has
- * none. Recorder, model and hooks outlive it. */
-attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hooks *h,
+/* Declares them and watches the attentions of recorded sites, in the passes of so many shares of every
+ * batch. r NULL: in a process that writes nothing. NULL on failure, also where the model has none.
+ * Recorder, model and hooks outlive it. */
+attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hooks *h, int shares,
                                             sr_failure *why);
-/* Stops watching; NULL is fine. */
+/* Stops watching; NULL is fine, here and below. */
 void attention_scalars_free(attention_scalars *a);
-/* Passes from now on are of this process's share `number`: those of share 0 are recorded. */
+/* The passes that follow are of another step, from now on of this process's share `number`. */
+void attention_scalars_begin_step(attention_scalars *a);
 void attention_scalars_enter(attention_scalars *a, int number);
+/* (all processes) Behind the passes of a step: what all shares say together, into the recorder. */
+sr_status attention_scalars_exchange(attention_scalars *a, const run_exchange *x, sr_failure *why);
 
 #endif

@@ -1,91 +1,120 @@
 /* final_pairs.c -- pairs of a normalization's input and output in the final pass: what figure 2 of Zhu et
  * al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622) shows of layer normalization.
  *
- * Of the first batch of the pass that has a valid row at a site, K entries of its [n, d] are drawn, each
- * of the n d with the same probability, so that one may be drawn twice: entry i of a site is number
+ * Of the first batch that has a valid row at a site, K entries of its [n, d] are drawn, each of the n d
+ * with the same probability, so that one may be drawn twice: entry i of a site is number
  *
  *     rng_at(key, i) mod (n d)        key of the seed and of the site's number in the model
  *
- * counted row by row over the valid rows. A pair is x, what the method normalises, and
+ * counted row by row over the valid rows, of one share after the other. A pair is x, what the method
+ * normalises, and
  *
  *     xhat = (y - beta)/gamma         its output before gain and bias; NaN where gamma is 0
  *
- * of the same pass: batch statistics, dropout as in training, trained weights.
+ * of the same pass: batch statistics (of the share), dropout as in training, trained weights.
+ *
+ * n is known when the last share has passed, and then the tensors of the others are gone: a batch in
+ * shares passes twice, first its rows are counted, then every share takes the entries that are its own.
  */
 #include "final_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "exchange.h"
 #include "run_record.h"
 #include "statnet/rng.h"
 
-/* Those of one site; x NULL where it is not recorded. */
+/* Waiting: for a batch with valid rows. Drawing: when that batch passes again. */
+typedef enum { WAITING, DRAWING, DRAWN } pairs_state;
+
+/* Those of one site; x NULL where it is not watched. */
 typedef struct site_pairs {
+    final_pairs *owner;
     uint64_t key;
-    int64_t count; /* 0 until its batch has come, then those of final_pairs */
-    int64_t wanted;
-    float *x, *y; /* [wanted]; owned */
-    int32_t *feature;
+    pairs_state state;
+    int64_t total;            /* valid rows of the batch */
+    float *x, *y;             /* [wanted]; owned */
+    int32_t *feature;         /* -1: of another process, or not drawn */
     norm_watcher_fn *watcher; /* what the site had before */
     void *context;
-    bool watched, want_input;
+    bool watch_frozen, want_input;
 } site_pairs;
 
 struct final_pairs {
     run_record *record;
     int64_t wanted;
     site_pairs *site; /* [sites of the model] */
+    /* [own shares, sites] valid rows of the batch in a share of this process, and in all before it */
+    double *rows;
+    int64_t *before;
+    bool watching;
 };
 
+/* Place among those arrays of what passes. */
+static int64_t place_of(const site_pairs *p) {
+    const run_record *r = p->owner->record;
+    return r->number * r->model->sites + (p - p->owner->site);
+}
+
+/* Those of the pairs that are among the rows of this share. */
 static void take(site_pairs *p, const norm_view *o) {
     const norm_rows *rows = o->call->rows;
     const real *gamma = o->call->gamma, *beta = o->call->beta;
-    const int64_t d = o->call->features;
-    for (int64_t i = 0; i < p->wanted; i++) {
-        const int64_t entry = (int64_t)(rng_at(p->key, (uint64_t)i) % (uint64_t)(rows->valid * d));
-        const int64_t row = entry / d, k = entry % d;
+    const int64_t d = o->call->features, before = p->owner->before[place_of(p)];
+    for (int64_t i = 0; i < p->owner->wanted; i++) {
+        const int64_t entry = (int64_t)(rng_at(p->key, (uint64_t)i) % (uint64_t)(p->total * d));
+        const int64_t row = entry / d - before, k = entry % d;
+        if (row < 0 || row >= rows->valid) continue;
         const int64_t at = (rows->index ? rows->index[row] : row) * d + k;
         const double g = (double)gamma[k], raised = (double)o->y[at] - (double)beta[k];
         p->x[i] = (float)o->x[at];
         p->y[i] = g != 0 ? (float)(raised / g) : NAN;
         p->feature[i] = (int32_t)k;
     }
-    p->count = p->wanted;
 }
 
 static void watch_pass(void *context, const norm_view *o) {
     site_pairs *p = context;
-    const norm_rows *rows = o->call->rows; /* x is missing where memory is: the tape tells */
-    if (rows->mode == NORM_BATCH && rows->valid > 0 && p->count == 0 && o->x) take(p, o);
-    if (p->watched && p->watcher) p->watcher(p->context, o);
+    const norm_rows *rows = o->call->rows;
+    if (rows->mode != NORM_BATCH || rows->valid == 0) return;
+    if (!o->x) return; /* out of memory for it: the tape tells */
+    if (p->state == DRAWING) take(p, o);
+    if (p->state != WAITING) return;
+    p->owner->rows[place_of(p)] = (double)rows->valid;
+    if (p->owner->record->shares > 1) return;
+    p->total = rows->valid;
+    take(p, o);
+    p->state = DRAWN;
 }
 
 /* -- watching -------------------------------------------------------------------------------- */
 
 static bool reserve(site_pairs *p, int64_t wanted) {
     const size_t n = (size_t)wanted;
-    p->wanted = wanted;
     p->x = malloc(n * sizeof *p->x);
     p->y = malloc(n * sizeof *p->y);
     p->feature = malloc(n * sizeof *p->feature);
+    for (int64_t i = 0; p->feature && i < wanted; i++) p->feature[i] = -1;
     return p->x && p->y && p->feature;
 }
 
 static void watch(site_pairs *p, norm_site *s) {
     p->watcher = s->forward_watcher, p->context = s->watcher_context;
-    p->watched = s->watch_frozen, p->want_input = s->want_input;
+    p->watch_frozen = s->watch_frozen, p->want_input = s->want_input;
     s->forward_watcher = watch_pass, s->watcher_context = p;
     s->watch_frozen = s->want_input = true;
 }
 
-static void unwatch(const site_pairs *p, norm_site *s) {
-    s->forward_watcher = p->watcher, s->watcher_context = p->context;
-    s->watch_frozen = p->watched, s->want_input = p->want_input;
-}
-
-static bool is_recorded(const final_pairs *f, int i) {
-    return hooks_site(f->record->hooks, i) >= 0;
+static void unwatch(final_pairs *f) {
+    for (int i = 0; f->watching && i < f->record->model->sites; i++) {
+        const site_pairs *p = &f->site[i];
+        norm_site *s = f->record->model->site[i];
+        if (!p->x) continue;
+        s->forward_watcher = p->watcher, s->watcher_context = p->context;
+        s->watch_frozen = p->watch_frozen, s->want_input = p->want_input;
+    }
+    f->watching = false;
 }
 
 static sr_status watch_sites(final_pairs *f, uint64_t seed, sr_failure *why) {
@@ -93,51 +122,150 @@ static sr_status watch_sites(final_pairs *f, uint64_t seed, sr_failure *why) {
               random = rng_split(&root, UINT64_C(0x7061697273)); /* "pairs" */
     const model *m = f->record->model;
     for (int i = 0; i < m->sites; i++)
-        if (is_recorded(f, i) && !reserve(&f->site[i], f->wanted))
+        if (hooks_watches(f->record->hooks, i) && !reserve(&f->site[i], f->wanted))
             return sr_fail(why, SR_MEMORY, "out of memory for %lld pairs of %s",
                            (long long)f->wanted, m->site[i]->name);
     for (int i = 0; i < m->sites; i++) {
-        if (!is_recorded(f, i)) continue;
+        f->site[i].owner = f;
         f->site[i].key = rng_split(&random, (uint64_t)i).key;
-        watch(&f->site[i], m->site[i]);
+        if (f->site[i].x) watch(&f->site[i], m->site[i]);
     }
+    f->watching = true;
     return SR_OK;
 }
 
-static void drop(final_pairs *f) {
-    for (int i = 0; f->site && i < f->record->model->sites; i++)
-        free(f->site[i].x), free(f->site[i].y), free(f->site[i].feature);
-    free(f->site);
-    free(f);
+static bool make_room(final_pairs *f) {
+    const size_t sites = (size_t)f->record->model->sites, own = (size_t)f->record->own_shares;
+    f->site = calloc(sites + 1, sizeof *f->site);
+    f->rows = calloc(own * sites + 1, sizeof *f->rows);
+    f->before = calloc(own * sites + 1, sizeof *f->before);
+    return f->site && f->rows && f->before;
 }
 
 sr_status final_pairs_begin(run_record *r, int64_t pairs, uint64_t seed, final_pairs **made,
                             sr_failure *why) {
     *made = NULL;
-    if (!r || !r->recorder || !r->hooks || pairs == 0) return SR_OK;
+    if (!r || !r->hooks || pairs == 0) return SR_OK;
     final_pairs *f = calloc(1, sizeof *f);
-    if (f) *f = (final_pairs){r, pairs, calloc((size_t)r->model->sites + 1, sizeof *f->site)};
-    if (!f || !f->site)
+    if (f) *f = (final_pairs){.record = r, .wanted = pairs};
+    if (!f || !make_room(f))
         sr_fail(why, SR_MEMORY, "out of memory for pairs of %d sites", r->model->sites);
-    if (f && f->site && watch_sites(f, seed, why) == SR_OK) {
-        *made = f;
-        return SR_OK;
-    }
-    if (f) drop(f);
+    else if (watch_sites(f, seed, why) == SR_OK)
+        return *made = f, SR_OK;
+    final_pairs_end(f);
     return why->status;
-}
-
-void final_pairs_put(const final_pairs *f) {
-    for (int i = 0; f && i < f->record->model->sites; i++) {
-        const site_pairs *p = &f->site[i];
-        if (p->count == 0) continue;
-        sr_put_pairs(f->record->recorder, hooks_site(f->record->hooks, i), p->x, p->y, p->feature);
-    }
 }
 
 void final_pairs_end(final_pairs *f) {
     if (!f) return;
-    for (int i = 0; i < f->record->model->sites; i++)
-        if (f->site[i].x) unwatch(&f->site[i], f->record->model->site[i]);
-    drop(f);
+    unwatch(f);
+    for (int i = 0; f->site && i < f->record->model->sites; i++)
+        free(f->site[i].x), free(f->site[i].y), free(f->site[i].feature);
+    free(f->site);
+    free(f->rows);
+    free(f->before);
+    free(f);
+}
+
+/* -- a batch --------------------------------------------------------------------------------- */
+
+bool final_pairs_wanted(const final_pairs *f) {
+    for (int i = 0; f && i < f->record->model->sites; i++)
+        if (f->site[i].x && f->site[i].state != DRAWN) return true;
+    return false;
+}
+
+/* False where nobody was drawing. */
+static bool end_drawing(final_pairs *f) {
+    bool drew = false;
+    for (int i = 0; i < f->record->model->sites; i++) {
+        if (f->site[i].state != DRAWING) continue;
+        f->site[i].state = DRAWN;
+        drew = true;
+    }
+    return drew;
+}
+
+/* rows [shares, sites] of the batch, first: this process's first share. False: none at this site. */
+static bool begin_drawing(final_pairs *f, int i, const double *rows, int shares, int first) {
+    const int sites = f->record->model->sites;
+    int64_t before = 0;
+    if (!f->site[i].x || f->site[i].state != WAITING) return false;
+    for (int k = 0; k < shares; before += (int64_t)rows[k++ * sites + i])
+        if (k >= first && k < first + f->record->own_shares)
+            f->before[(k - first) * sites + i] = before;
+    f->site[i].total = before;
+    if (before > 0) f->site[i].state = DRAWING;
+    return before > 0;
+}
+
+sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again, sr_failure *why) {
+    double *rows;
+    *again = false;
+    if (!f || f->record->shares == 1 || end_drawing(f)) return SR_OK;
+    const int sites = f->record->model->sites;
+    sr_status status = exchange_shares(x, f->rows, sites, &rows, why);
+    if (status != SR_OK) return status;
+    for (int i = 0; i < sites; i++)
+        *again |= begin_drawing(f, i, rows, exchange_count(x), x->first[x->rank]);
+    for (int i = 0; i < f->record->own_shares * sites; i++) f->rows[i] = 0;
+    free(rows);
+    return SR_OK;
+}
+
+/* -- all processes --------------------------------------------------------------------------- */
+
+enum { PIECE = 4096, PARTS = 3 };
+
+/* Pairs from `first` on of this process, in the order in which they are sent. */
+static void pack(const site_pairs *p, int64_t first, int64_t count, double *to) {
+    for (int64_t i = first; i < first + count; i++) {
+        *to++ = (double)p->feature[i];
+        *to++ = (double)p->x[i];
+        *to++ = (double)p->y[i];
+    }
+}
+
+/* Of another one, those that it has. */
+static void unpack(site_pairs *p, int64_t first, int64_t count, const double *from) {
+    for (int64_t i = first; i < first + count; i++, from += PARTS) {
+        if (from[0] < 0) continue;
+        p->feature[i] = (int32_t)from[0];
+        p->x[i] = (float)from[1];
+        p->y[i] = (float)from[2];
+    }
+}
+
+/* all [ranks, PIECE, PARTS] */
+static sr_status exchange_site(site_pairs *p, const run_exchange *x, double *all) {
+    const int64_t wanted = p->owner->wanted, width = PIECE * PARTS;
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < wanted && status == SR_OK; i += PIECE) {
+        const int64_t count = wanted - i < PIECE ? wanted - i : PIECE;
+        pack(p, i, count, all + x->rank * width);
+        status = x->gather(x->context, all, width);
+        for (int k = 0; k < x->ranks && status == SR_OK; k++) unpack(p, i, count, all + k * width);
+    }
+    return status;
+}
+
+sr_status final_pairs_exchange(final_pairs *f, const run_exchange *x, sr_failure *why) {
+    if (!f) return SR_OK;
+    unwatch(f);
+    if (x->ranks == 1) return SR_OK;
+    double *all = calloc((size_t)x->ranks * PIECE * PARTS, sizeof *all);
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory for pairs of %d ranks", x->ranks);
+    sr_status status = SR_OK;
+    for (int i = 0; i < f->record->model->sites && status == SR_OK; i++)
+        if (f->site[i].state == DRAWN) status = exchange_site(&f->site[i], x, all);
+    free(all);
+    return status;
+}
+
+void final_pairs_put(const final_pairs *f) {
+    for (int i = 0; f && f->record->recorder && i < f->record->model->sites; i++) {
+        const site_pairs *p = &f->site[i];
+        if (p->state != DRAWN) continue;
+        sr_put_pairs(f->record->recorder, hooks_site(f->record->hooks, i), p->x, p->y, p->feature);
+    }
 }

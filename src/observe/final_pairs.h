@@ -4,7 +4,7 @@
 
 #include "statnet/observe.h"
 
-/* The pairs into the recorder; its failure is kept there. NULL is fine. */
+/* The pairs into the recorder, of a process that has one; its failure is kept there. NULL is fine. */
 void final_pairs_put(const final_pairs *f);
 
 #endif

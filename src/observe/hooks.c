@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "activations.h"
+#include "exchange.h"
 #include "spectra.h"
 #include "statnet/globs.h"
 #include "statnet/progress.h"
@@ -27,8 +28,8 @@ struct hooks {
     hook *hook; /* [sites of the model] */
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
-    bool spectra, activations, look_at_rows;
-    int activation_id[ACTIVATION_NUMBERS]; /* in the recorder */
+    bool spectra, look_at_rows;
+    activations *activations; /* where forward passes are looked at; NULL: they are not */
     hooks_shares shares;
     int number;       /* of this process's shares, that passes */
     parcels *parcels; /* what is sent to the first process; NULL: nothing is */
@@ -157,8 +158,8 @@ static void watch_forward(void *context, const norm_view *o) {
     hook *k = context;
     hooks *h = k->owner;
     double start = progress_clock();
-    if (h->number == 0 && o->call->rows->mode == NORM_TRAIN)
-        activations_put(h->recorder, k->site, h->activation_id, o, &h->failure);
+    if (o->call->rows->mode == NORM_TRAIN)
+        activations_take(h->activations, (int)(k - h->hook), o, &h->failure);
     h->seconds += progress_clock() - start;
 }
 
@@ -343,21 +344,24 @@ static void put_merged_position(const hook *k, const parcel *part, int count) {
     free(mean);
 }
 
-/* all [ranks, width] in the order of ranks. */
-static void put_merged(hooks *h, const run_exchange *x, const double *all, int64_t width,
-                       parcel *part) {
+/* all: the numbers of every share. */
+static sr_status put_merged(hooks *h, int shares, const double *all, sr_failure *why) {
+    parcel *part = malloc((size_t)shares * sizeof *part);
+    if (!part) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", shares);
     for (int i = 0; i < h->model->sites; i++) {
         if (h->hook[i].site < 0) continue;
-        for (int k = 0; k < x->ranks; k++) part[k] = parcels_at(h->parcels, all + k * width, 0, i);
-        const parcel whole = parcels_merge(part, x->ranks);
+        for (int k = 0; k < shares; k++) part[k] = parcels_at(h->parcels, all, k, i);
+        const parcel whole = parcels_merge(part, shares);
         put_scalars(h->recorder, h->hook[i].site, h->model->site[i], &whole);
-        if (h->hook[i].position && whole.rows > 0) put_merged_position(&h->hook[i], part, x->ranks);
+        if (h->hook[i].position && whole.rows > 0) put_merged_position(&h->hook[i], part, shares);
     }
+    free(part);
+    return SR_OK;
 }
 
-static void put_replica(hooks *h, int share, const double *numbers, int number) {
+static void put_replica(hooks *h, int share, const double *all) {
     for (int i = 0; i < h->model->sites; i++) {
-        const parcel found = parcels_at(h->parcels, numbers, number, i);
+        const parcel found = parcels_at(h->parcels, all, share, i);
         const int site = h->replica[(share - 1) * h->model->sites + i];
         if (h->hook[i].site < 0 || isnan(found.rows)) continue;
         put_scalars(h->recorder, site, h->model->site[i], &found);
@@ -366,39 +370,22 @@ static void put_replica(hooks *h, int share, const double *numbers, int number) 
     }
 }
 
-static void put_replicas(hooks *h, const run_exchange *x, const double *all, int64_t width) {
-    for (int k = 0; k < x->ranks; k++)
-        for (int share = x->first[k]; share < x->first[k + 1]; share++)
-            if (share > 0) put_replica(h, share, all + k * width, share - x->first[k]);
-}
-
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
+    const int shares = exchange_count(x);
+    double *all;
     if (!h->parcels) return SR_OK;
-    int64_t width = 0; /* of the process with most shares */
-    for (int k = 0; k < x->ranks; k++) {
-        const int64_t own =
-            (x->first[k + 1] - x->first[k]) * (parcels_length(h->parcels) / h->shares.own);
-        width = own > width ? own : width;
-    }
-    double *all = malloc((size_t)(x->ranks * width + 1) * sizeof *all);
-    parcel *part = malloc((size_t)x->ranks * sizeof *part);
-    sr_status status = SR_OK;
-    if (!all || !part) status = sr_fail(why, SR_MEMORY, "out of memory for %d ranks", x->ranks);
-    if (status == SR_OK) {
-        memcpy(all + x->rank * width, parcels_numbers(h->parcels),
-               (size_t)parcels_length(h->parcels) * sizeof *all);
-        status = x->gather(x->context, all, width);
-    }
-    if (status == SR_OK && h->recorder && h->shares.together) put_merged(h, x, all, width, part);
-    if (status == SR_OK && h->recorder && h->shares.each) put_replicas(h, x, all, width);
-    free(part);
+    sr_status status =
+        exchange_shares(x, parcels_numbers(h->parcels), parcels_each(h->parcels), &all, why);
+    if (status != SR_OK) return status;
+    if (h->recorder && h->shares.together) status = put_merged(h, shares, all, why);
+    for (int k = 1; k < shares && h->recorder && h->shares.each; k++) put_replica(h, k, all);
     free(all);
     return status;
 }
 
 static void want_inputs(hooks *h) {
     for (int i = 0; i < h->model->sites; i++)
-        h->model->site[i]->want_input = h->spectra || h->activations;
+        h->model->site[i]->want_input = h->spectra || h->activations != NULL;
 }
 
 void hooks_want_spectra(hooks *h, bool wanted) {
@@ -406,20 +393,19 @@ void hooks_want_spectra(hooks *h, bool wanted) {
     want_inputs(h);
 }
 
-sr_status hooks_declare_activations(hooks *h, sr_failure *why) {
-    return activations_declare(h->recorder, h->activation_id, why);
-}
-
-void hooks_want_activations(hooks *h, bool wanted) {
-    h->activations = wanted;
+void hooks_want_activations(hooks *h, activations *a) {
+    h->activations = a;
     want_inputs(h);
     for (int i = 0; i < h->model->sites; i++)
-        if (h->hook[i].site >= 0)
-            h->model->site[i]->forward_watcher = wanted ? watch_forward : NULL;
+        if (hooks_watches(h, i)) h->model->site[i]->forward_watcher = a ? watch_forward : NULL;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {
     return h->failure.status != SR_OK ? &h->failure : NULL;
+}
+
+bool hooks_watches(const hooks *h, int site_of_model) {
+    return h->hook[site_of_model].owner;
 }
 
 int hooks_site(const hooks *h, int site_of_model) {

@@ -8,6 +8,7 @@
 #include "statrec/record.h"
 
 typedef struct hooks hooks;
+struct activations;
 
 /* Which sites a list of globs.h means, [sites of the model], to be freed; observed: batch statistics
  * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
@@ -33,18 +34,16 @@ void hooks_begin_step(hooks *h);
 /* Passes from now on are of this process's share `number`, from 0. */
 void hooks_enter(hooks *h, int number);
 /* (all processes) What the passes of a step found in every process, into the recorder of the first;
- * nothing where each or together is not wanted. first(rank): the first share of each process, of
- * `ranks`: their number. */
+ * nothing where each or together is not wanted. */
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
-/* Declares what activations.h finds; before the first step. And whether the steps from now on find it,
- * in the first pass of this process's first share. */
-sr_status hooks_declare_activations(hooks *h, sr_failure *why);
-void hooks_want_activations(hooks *h, bool wanted);
+/* Who looks at the forward passes from now on; NULL: nobody. It outlives that. */
+void hooks_want_activations(hooks *h, struct activations *a);
 /* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
-/* Number in the recorder of a site of the model; -1: not recorded. */
+/* Whether a site of the model is watched, and its number in the recorder of this process; -1: none. */
+bool hooks_watches(const hooks *h, int site_of_model);
 int hooks_site(const hooks *h, int site_of_model);
 /* [features] running mean of the position encoding of a site of the model; NULL: none. */
 double *hooks_position(const hooks *h, int site_of_model);

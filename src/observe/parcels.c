@@ -19,9 +19,9 @@ typedef struct parcel_place {
 
 struct parcels {
     int passes, sites;
-    int64_t each, length; /* numbers of a pass, of all */
-    parcel_place *place;  /* [sites] */
-    double *numbers;      /* [passes, each] */
+    int64_t each;        /* numbers of a pass */
+    parcel_place *place; /* [sites] */
+    double *numbers;     /* [passes, each] */
 };
 
 parcels *parcels_create(const model *m, const bool *chosen, int passes, bool vectors,
@@ -36,8 +36,7 @@ parcels *parcels_create(const model *m, const bool *chosen, int passes, bool vec
         const int rows = __builtin_popcount(sent) + s->takes_positions;
         if (chosen[i]) p->each += FIXED + rows * s->features;
     }
-    if (p) p->length = p->passes * p->each;
-    if (p && p->place) p->numbers = malloc((size_t)(p->length + 1) * sizeof *p->numbers);
+    if (p && p->place) p->numbers = malloc((size_t)(p->passes * p->each + 1) * sizeof *p->numbers);
     if (p && p->numbers) return parcels_clear(p), p;
     sr_fail(why, SR_MEMORY, "out of memory for statistics of %d passes", passes);
     parcels_free(p);
@@ -52,7 +51,7 @@ void parcels_free(parcels *p) {
 }
 
 void parcels_clear(parcels *p) {
-    for (int64_t i = 0; i < p->length; i++) p->numbers[i] = NAN;
+    for (int64_t i = 0; i < p->passes * p->each; i++) p->numbers[i] = NAN;
 }
 
 void parcels_take(parcels *p, int number, int site, const norm_view *o) {
@@ -77,8 +76,8 @@ const double *parcels_numbers(const parcels *p) {
     return p->numbers;
 }
 
-int64_t parcels_length(const parcels *p) {
-    return p->length;
+int64_t parcels_each(const parcels *p) {
+    return p->each;
 }
 
 parcel parcels_at(const parcels *p, const double *numbers, int number, int site) {

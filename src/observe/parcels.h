@@ -24,10 +24,10 @@ void parcels_free(parcels *p);
 void parcels_clear(parcels *p);
 void parcels_take(parcels *p, int number, int site, const norm_view *o);
 
-/* All numbers; how many. Those of another process have the same places. */
+/* All numbers [passes, each]. Those of another process have the same places. */
 const double *parcels_numbers(const parcels *p);
-int64_t parcels_length(const parcels *p);
-/* What stands for a site of a pass in numbers[parcels_length]. */
+int64_t parcels_each(const parcels *p);
+/* What stands for a site of a pass in numbers [passes, each]. */
 parcel parcels_at(const parcels *p, const double *numbers, int number, int site);
 
 /* What all rows of a batch say together where parts[count] are of its parts: sums of rows; means over

@@ -67,6 +67,7 @@ static sr_status observe_batch(model *m, const bool *chosen, double alpha, sr_fa
 
 static void forget(run_record *r) {
     attention_scalars_free(r->attention);
+    activations_free(r->activations);
     layer_norms_free(r->norms);
     hooks_free(r->hooks);
     free(r);
@@ -78,8 +79,8 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     if (!chosen) return why->status;
     sr_status status =
         o->observe_batch ? observe_batch(r->model, chosen, o->observe_alpha, why) : SR_OK;
-    const hooks_shares shares = {.shares = o->shares > 0 ? o->shares : 1,
-                                 .own = o->own_shares > 0 ? o->own_shares : 1,
+    const hooks_shares shares = {.shares = r->shares,
+                                 .own = r->own_shares,
                                  .each = o->each_share,
                                  .together = o->synchronised};
     if (status == SR_OK)
@@ -97,12 +98,20 @@ static const tensor *embedding_at(const model *m, int i, const char **name) {
     return e[i];
 }
 
-/* Numbers of this trainer's own. */
-static sr_status declare_own(run_record *r, const run_record_options *o, sr_failure *why) {
-    if (o->attention) r->attention = attention_scalars_create(r->model, r->recorder, r->hooks, why);
+/* Numbers of this trainer's own that every process looks for in the passes of its shares. */
+static sr_status open_watchers(run_record *r, const run_record_options *o, sr_failure *why) {
+    if (o->attention)
+        r->attention =
+            attention_scalars_create(r->model, r->recorder, r->hooks, r->own_shares, why);
     if (o->attention && !r->attention) return why->status;
-    if (o->activations_every > 0 && hooks_declare_activations(r->hooks, why) != SR_OK)
-        return why->status;
+    if (o->activations_every > 0)
+        r->activations = activations_create(r->model, r->recorder, r->hooks, why);
+    return o->activations_every > 0 && !r->activations ? why->status : SR_OK;
+}
+
+/* And the others. */
+static sr_status declare_own(run_record *r, const run_record_options *o, sr_failure *why) {
+    if (open_watchers(r, o, why) != SR_OK) return why->status;
     if (o->layer_norms_every == 0) return SR_OK;
     r->norms = layer_norms_create(r->model, r->recorder, r->hooks, o->layer_norms_every, why);
     return r->norms ? SR_OK : why->status;
@@ -126,13 +135,20 @@ static sr_status declare(run_record *r, const run_record_options *o, sr_failure 
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
 
+static run_record *make(model *m, const run_record_options *o, sr_failure *why) {
+    run_record *r = malloc(sizeof *r);
+    if (r)
+        *r = (run_record){.model = m,
+                          .shares = o->shares > 0 ? o->shares : 1,
+                          .own_shares = o->own_shares > 0 ? o->own_shares : 1};
+    else
+        sr_fail(why, SR_MEMORY, "out of memory for what layers find");
+    return r;
+}
+
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why) {
-    run_record *r = calloc(1, sizeof *r);
-    if (!r) {
-        sr_fail(why, SR_MEMORY, "out of memory for a run file");
-        return NULL;
-    }
-    r->model = m;
+    run_record *r = make(m, o, why);
+    if (!r) return NULL;
     r->recorder = create_recorder(o, m->row->name, why);
     if (r->recorder && declare(r, o, why) == SR_OK) return r;
     run_record_abandon(r);
@@ -140,13 +156,9 @@ run_record *run_record_create(model *m, const run_record_options *o, sr_failure 
 }
 
 run_record *run_record_follow(model *m, const run_record_options *o, sr_failure *why) {
-    run_record *r = calloc(1, sizeof *r);
-    if (!r) {
-        sr_fail(why, SR_MEMORY, "out of memory for what layers find");
-        return NULL;
-    }
-    r->model = m;
-    if (!o->scalars || open_hooks(r, o, why) == SR_OK) return r;
+    run_record *r = make(m, o, why);
+    if (!r || !o->scalars) return r;
+    if (open_hooks(r, o, why) == SR_OK && open_watchers(r, o, why) == SR_OK) return r;
     forget(r);
     return NULL;
 }
@@ -255,13 +267,16 @@ bool run_record_has_eval(const char *path, const char *metric, int64_t step) {
 
 void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
     if (r && r->hooks) hooks_begin_step(r->hooks);
+    if (r) attention_scalars_begin_step(r->attention);
     if (!writes(r)) return;
     sr_begin_step(r->recorder, step);
     if (r->hooks) hooks_want_spectra(r->hooks, spectra);
 }
 
 void run_record_want_activations(run_record *r, bool wanted) {
-    if (writes(r) && r->hooks) hooks_want_activations(r->hooks, wanted);
+    if (!r || !r->activations) return;
+    activations_begin_step(r->activations, wanted);
+    hooks_want_activations(r->hooks, wanted ? r->activations : NULL);
 }
 
 void run_record_before_update(run_record *r, int64_t update, double scale, int threads) {
@@ -288,12 +303,15 @@ const char *run_record_nonfinite(run_record *r, const char **what) {
 }
 
 void run_record_enter(run_record *r, int number) {
+    if (r) r->number = number;
     if (r && r->hooks) hooks_enter(r->hooks, number);
     if (r) attention_scalars_enter(r->attention, number);
 }
 
 sr_status run_record_exchange(run_record *r, const run_exchange *x, sr_failure *why) {
-    return r && r->hooks ? hooks_exchange(r->hooks, x, why) : SR_OK;
+    sr_status status = r && r->hooks ? hooks_exchange(r->hooks, x, why) : SR_OK;
+    if (r && status == SR_OK) status = attention_scalars_exchange(r->attention, x, why);
+    return r && status == SR_OK ? activations_exchange(r->activations, x, why) : status;
 }
 
 double run_record_seconds(run_record *r) {

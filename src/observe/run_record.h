@@ -2,6 +2,7 @@
 #ifndef OBSERVE_RUN_RECORD_H
 #define OBSERVE_RUN_RECORD_H
 
+#include "activations.h"
 #include "attention_scalars.h"
 #include "hooks.h"
 #include "layer_norms.h"
@@ -10,8 +11,11 @@
 struct run_record {
     sr_recorder *recorder;
     model *model;
+    int shares, own_shares;       /* of every batch, of this process */
+    int number;                   /* of this process's shares, that passes */
     hooks *hooks;                 /* NULL unless sites are recorded */
     attention_scalars *attention; /* NULL unless they are asked for */
+    activations *activations;     /* NULL unless they are */
     layer_norms *norms;           /* NULL unless they are */
 };
 

@@ -92,8 +92,8 @@ static const option rows[] = {
            "the training stays the same",
            .use = &of_sites),
     FLAG(RECORD, "attention-stats", attention_stats, "no",
-         "largest logit and entropy of every attention and head, at the site of its branch; the "
-         "training stays the same",
+         "largest logit and entropy of every attention and head, over all shares of a batch, at the "
+         "site of its branch; the training stays the same",
          .use = &of_attention),
     INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
         "spacing of vectors; -1: every step while the file stays under size-limit, else spaced; 0: "
@@ -106,8 +106,8 @@ static const option rows[] = {
         "every N-th update; 0: never",
         .use = &of_sites),
     INT(RECORD, "activations-every", activations_every, "0", 0, BIG, "updates",
-        "three largest |x| and median of every recorded site's input, and the share of saturated "
-        "ones, in the first pass of every N-th update; 0: never",
+        "three largest |x| and median of every recorded site's input, and how many are saturated, "
+        "over all shares of a batch, in the first pass of every N-th update; 0: never",
         .use = &of_sites),
     INT(RECORD, "layer-norms-every", layer_norms_every, "0", 0, BIG, "updates",
         "norms of gradient, weights and change of each layer, and change over weights, of every "
@@ -120,8 +120,8 @@ static const option rows[] = {
     INT(RECORD, "final-batches", final_batches, "0", 0, BIG, "batches",
         "final-tid: so many batches; 0: all of an epoch", .use = &of_final),
     INT(RECORD, "pairs", pairs, "0", 0, 1000000, "pairs",
-        "final-tid: so many entries of every recorded site's input, drawn at random from its first "
-        "batch, with the output before gain and bias; 1000 draw a curve; 0: none",
+        "final-tid: so many entries of every recorded site's input, drawn at random from all shares "
+        "of its first batch, with the output before gain and bias; 1000 draw a curve; 0: none",
         .use = &of_final),
     INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
         "singular values of the word embedding every N updates; 0: at the end only",

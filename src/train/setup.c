@@ -141,7 +141,8 @@ static void note_projection(const trainer *r) {
 
 static const char *whose_rows(const trainer *r) {
     return r->config->sync_norm ? "all rows of a batch, synchronised over the ranks"
-                                : "the first share of each batch (--shares)";
+                                : "the first share of each batch (--shares); attention, "
+                                  "activations and pairs: all shares";
 }
 
 static run_record_options record_options(const trainer *r, const char *command,
@@ -186,9 +187,14 @@ static run_record_options record_options(const trainer *r, const char *command,
 }
 
 /* Where what other ranks find is recorded or takes part in what the first one finds. */
+static bool records_of_all(const run_record_options *o) {
+    return o->each_share || o->synchronised || o->observe_batch || o->attention ||
+           o->activations_every > 0 || o->pairs > 0;
+}
+
 static sr_status follow_record(trainer *r, const char *command, sr_failure *why) {
     const run_record_options o = record_options(r, command, "");
-    if (!o.each_share && !o.synchronised && !o.observe_batch) return SR_OK;
+    if (!records_of_all(&o)) return SR_OK;
     r->record = run_record_follow(r->model, &o, why);
     return r->record ? SR_OK : why->status;
 }

@@ -78,8 +78,7 @@ static void copy_in(const struct shares *s, const uint64_t *from) {
         memcpy(s->place[i].value, from, (size_t)s->place[i].words * sizeof *from);
 }
 
-/* The i-th of this rank's shares passes next. */
-static void enter(trainer *r, int i) {
+void shares_enter(trainer *r, int i) {
     struct shares *s = r->sharing;
     run_record_enter(r->record, i);
     if (s->sum) params_use_block(&r->model->params, i);
@@ -204,18 +203,17 @@ static batch take_part(const trainer *r, const batch *b, int number, pass *p) {
     return p->absent ? batch_slice(b, 0, 1) : batch_slice(b, first, count);
 }
 
-batch shares_own(const trainer *r, const batch *b, pass *p) {
-    return r->shares == 1 ? *b : take_part(r, b, r->sharing->first, p);
+batch shares_own(const trainer *r, const batch *b, int i, pass *p) {
+    return r->shares == 1 ? *b : take_part(r, b, r->sharing->first + i, p);
 }
 
 /* One share; its summed loss. A share without samples has none. */
 static sr_status pass_share(trainer *r, const batch *b, int i, double *loss, sr_failure *why) {
-    const struct shares *s = r->sharing;
     pass p = {.tape = r->tape, .mode = NORM_TRAIN, .memory = &r->memory};
-    const batch part = r->shares == 1 ? *b : take_part(r, b, s->first + i, &p);
+    const batch part = shares_own(r, b, i, &p);
     p.batch = &part;
     *loss = 0;
-    enter(r, i);
+    shares_enter(r, i);
     return part.count > 0 ? trainer_pass(r, &p, loss, why) : SR_OK;
 }
 
@@ -250,13 +248,17 @@ bool shares_due(const trainer *r) {
     return ranks_count(r->ranks) == 1 ? own_clock_says(r) != 0 : r->sharing->due;
 }
 
+run_exchange shares_exchange(trainer *r) {
+    return (run_exchange){.gather = gather_for_norms,
+                          .context = r,
+                          .rank = ranks_rank(r->ranks),
+                          .ranks = ranks_count(r->ranks),
+                          .first = r->sharing->firsts};
+}
+
 /* What the layers found, to the first rank. */
 static sr_status exchange_found(trainer *r, sr_failure *why) {
-    const run_exchange x = {.gather = gather_for_norms,
-                            .context = r,
-                            .rank = ranks_rank(r->ranks),
-                            .ranks = ranks_count(r->ranks),
-                            .first = r->sharing->firsts};
+    const run_exchange x = shares_exchange(r);
     sr_status status = run_record_exchange(r->record, &x, why);
     if (r->exchange_failed.status == SR_OK) return status;
     return sr_fail(why, r->exchange_failed.status, "%s", r->exchange_failed.text);
@@ -273,7 +275,7 @@ sr_status shares_pass(trainer *r, const batch *b, bool update, double *loss, sr_
     r->leaving = NULL;
     r->tape->samples = r->tape->sample_first = 0;
     if (status != SR_OK) return status;
-    enter(r, 0);
+    shares_enter(r, 0);
     if (update && s->sum) status = gradient_sum_finish(s->sum, r->tape, why);
     if (status == SR_OK) status = exchange_found(r, why);
     return status == SR_OK ? tell(r, loss, why) : status;

@@ -20,9 +20,12 @@ sr_status shares_pass(trainer *r, const batch *b, bool update, double *loss, sr_
 bool shares_stop(const trainer *r);
 bool shares_due(const trainer *r);
 
-/* The share of a batch that the final pass of this rank is made of, its first; *p as it is to be
- * passed. */
-batch shares_own(const trainer *r, const batch *b, pass *p);
+/* The i-th of this rank's shares of a batch; *p as it is to be passed. */
+batch shares_own(const trainer *r, const batch *b, int i, pass *p);
+/* It passes next: what is recorded and the layers' running values are its own. 0 behind the last pass. */
+void shares_enter(trainer *r, int i);
+/* How what they found goes to the first rank. */
+run_exchange shares_exchange(trainer *r);
 
 /* Running values of every share for a checkpoint, until they are forgotten; nothing where there is one
  * set of them. Keep (all): before it is written. Make room: before it is read, all as the first

@@ -41,7 +41,7 @@ typedef struct trainer {
     struct shares *sharing;       /* this rank's; owned (shares.c) */
     struct gradient_sum *leaving; /* watches the backward pass that comes next; NULL: none */
     sr_failure exchange_failed;   /* of the normalizations */
-    run_record *record;           /* NULL without a run file, and on other ranks */
+    run_record *record; /* NULL without a run file, and on ranks that find nothing for it */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
     int64_t batches;                         /* steps of an epoch */
     int64_t updates;                         /* planned */

@@ -46,7 +46,7 @@ static bool plain_query(const double *S, const uint8_t *hidden, int64_t n, doubl
 }
 
 static void plain_report(const problem *c, const masks *m, tensor *const in[2], double *largest,
-                         double *entropy) {
+                         double *entropy, double *queries) {
     for (int h = 0; h < HEADS; h++) {
         int count = 0;
         largest[h] = -INFINITY, entropy[h] = 0;
@@ -67,7 +67,7 @@ static void plain_report(const problem *c, const masks *m, tensor *const in[2], 
             entropy[h] += two;
             count++;
         }
-        entropy[h] = count ? entropy[h] / count : NAN;
+        queries[h] = count;
         if (!count) largest[h] = NAN;
     }
 }
@@ -75,15 +75,15 @@ static void plain_report(const problem *c, const masks *m, tensor *const in[2], 
 static void check_problem(const problem *c, double *largest, double *entropy) {
     masks m;
     tensor *in[3];
-    double want[2][HEADS];
+    double want[3][HEADS], queries[HEADS];
     masks_make(&m, c);
     for (int i = 0; i < 3; i++) {
         in[i] =
             gradcheck_tensor(3, (int64_t[]){B, i ? c->Tk : c->Tq, WIDTH}, (uint64_t)i + 1, true);
         for (int64_t k = 0; k < in[i]->count; k++) in[i]->value[k] *= 2;
     }
-    plain_report(c, &m, in, want[0], want[1]);
-    attention_report found = {c->queries ? m.query : NULL, largest, entropy};
+    plain_report(c, &m, in, want[0], want[1], want[2]);
+    attention_report found = {c->queries ? m.query : NULL, largest, entropy, queries};
     tape *t = reals_tape(c->threads), *without = reals_tape(c->threads);
     const uint8_t *keys = c->keys ? m.key : NULL;
     tensor *y = op_attention(t, in[0], in[1], in[2], HEADS, keys, c->causal, c->p, &found);
@@ -92,6 +92,7 @@ static void check_problem(const problem *c, double *largest, double *entropy) {
     assert_memory_equal(y->value, plain->value, (size_t)y->count * sizeof(real));
     assert_true(check_close("largest logit", largest, want[0], HEADS, 1e-5, 1e-6));
     assert_true(check_close("entropy", entropy, want[1], HEADS, 1e-5, 1e-6));
+    assert_memory_equal(queries, want[2], sizeof queries);
     tape_free(t);
     tape_free(without);
     for (int i = 0; i < 3; i++) gradcheck_tensor_free(in[i]);
@@ -124,13 +125,13 @@ static void threads_agree(void **state) {
 static void nobody_counts(void **state) {
     (void)state;
     const uint8_t none[B * 3] = {0};
-    double largest[HEADS], entropy[HEADS];
+    double largest[HEADS], entropy[HEADS], queries[HEADS];
     tensor *x = gradcheck_tensor(3, (int64_t[]){B, 3, WIDTH}, 1, true);
     for (int which = 0; which < 2; which++) {
-        attention_report found = {which ? none : NULL, largest, entropy};
+        attention_report found = {which ? none : NULL, largest, entropy, queries};
         tape *t = reals_tape(1);
         assert_non_null(op_attention(t, x, x, x, HEADS, which ? NULL : none, false, 0, &found));
-        for (int h = 0; h < HEADS; h++) assert_true(isnan(largest[h]) && isnan(entropy[h]));
+        for (int h = 0; h < HEADS; h++) assert_true(isnan(largest[h]) && queries[h] == 0);
         tape_free(t);
     }
     gradcheck_tensor_free(x);
@@ -139,15 +140,16 @@ static void nobody_counts(void **state) {
 /* A key that is as good as any other: ln n of n keys; one that outweighs all: 0. */
 static void known_entropies(void **state) {
     (void)state;
-    double largest[1], entropy[1];
-    attention_report found = {NULL, largest, entropy};
+    double largest[1], entropy[1], queries[1];
+    attention_report found = {NULL, largest, entropy, queries};
     tensor *q = gradcheck_tensor(3, (int64_t[]){1, 2, 1}, 1, true);
     tensor *k = gradcheck_tensor(3, (int64_t[]){1, 5, 1}, 2, true);
     for (int i = 0; i < 5; i++) k->value[i] = 3;
     q->value[0] = q->value[1] = 2;
     tape *t = reals_tape(1);
     assert_non_null(op_attention(t, q, k, k, 1, NULL, false, 0, &found));
-    assert_true(fabs(entropy[0] - log(5)) < 1e-6 && fabs(largest[0] - 6) < 1e-6);
+    assert_true(queries[0] == 2 && fabs(entropy[0] - 2 * log(5)) < 1e-6 &&
+                fabs(largest[0] - 6) < 1e-6);
     k->value[2] = 300;
     assert_non_null(op_attention(t, q, k, k, 1, NULL, false, 0, &found));
     assert_true(fabs(entropy[0]) < 1e-12 && largest[0] == 600);
@@ -162,14 +164,14 @@ static void known_entropies(void **state) {
 static void relative_positions(void **state) {
     (void)state;
     enum { T = 5, K = 9 };
-    double largest[HEADS], entropy[HEADS], want[2][HEADS];
+    double largest[HEADS], entropy[HEADS], queries[HEADS], want[2][HEADS];
     const int64_t dim[4][3] = {{B, T, WIDTH}, {B, K, WIDTH}, {K, WIDTH, 1}, {HEADS, DH, 1}};
     tensor *x[4];
     for (int i = 0; i < 4; i++) {
         x[i] = gradcheck_tensor(i < 2 ? 3 : 2, dim[i], (uint64_t)i + 1, true);
         for (int64_t j = 0; i > 1 && j < x[i]->count; j++) x[i]->value[j] = 0;
     }
-    attention_report found = {NULL, largest, entropy};
+    attention_report found = {NULL, largest, entropy, queries};
     tape *t = reals_tape(2);
     const xl_inputs in = {x[0], x[1], x[1], x[2], x[3], x[3]};
     assert_non_null(op_xl_attention(t, &in, &(xl_options){HEADS, 0, 0.2, &found}));
@@ -187,8 +189,9 @@ static void relative_positions(void **state) {
             }
             plain_query(S, hidden, seen, &one, &two);
             want[0][h] = fmax(want[0][h], one);
-            want[1][h] += two / (B * T);
+            want[1][h] += two;
         }
+        assert_true(queries[h] == B * T);
     }
     assert_true(check_close("largest logit", largest, want[0], HEADS, 1e-5, 1e-6));
     assert_true(check_close("entropy", entropy, want[1], HEADS, 1e-5, 1e-6));

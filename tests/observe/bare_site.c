@@ -34,7 +34,8 @@ void bare_open(bare *b, const char *norm, bool final, int64_t pairs) {
     b->m = (model){.site = b->sites, .sites = 1};
     b->t = tape_create(1, &why);
     o.overhead = 0, o.force = true, o.final = final, o.pairs = pairs;
-    b->record = (run_record){.model = &b->m, .recorder = sr_create(bare_path(), &o, &why)};
+    b->record = (run_record){
+        .model = &b->m, .recorder = sr_create(bare_path(), &o, &why), .shares = 1, .own_shares = 1};
     assert_true(b->t && b->record.recorder);
     b->record.hooks = hooks_create(&b->m, b->record.recorder, &chosen, true, NULL, &why);
     if (!b->record.hooks) fail_msg("%s", why.text);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../check.h"
+#include "thread_ranks.h"
 
 const char *pairs_path(const char *name) {
     static char path[4][600];
@@ -15,7 +16,12 @@ const char *pairs_path(const char *name) {
 }
 
 pairs_model pairs_make(const char *norm) {
-    const data_options wanted = {.name = "synth-pairs", .max_tokens = 128, .limit = 40, .seed = 1};
+    return pairs_make_batches(norm, 128);
+}
+
+pairs_model pairs_make_batches(const char *norm, int64_t tokens) {
+    const data_options wanted = {
+        .name = "synth-pairs", .max_tokens = tokens, .limit = 40, .seed = 1};
     sr_failure why = {0};
     pairs_model f = {.data = data_open(&wanted, &why)};
     model_options o = {.name = "transformer",
@@ -42,18 +48,39 @@ void pairs_free(pairs_model *f) {
     data_close(f->data);
 }
 
-/* Passes both ways; the rows of the run. */
-void pairs_step(pairs_model *f, run_record *r, int64_t number, bool spectra) {
-    static const task_options plain = {.label_smoothing = NAN};
+batch pairs_batch(pairs_model *f, int64_t number) {
     sr_failure why = {0};
     batch b;
     check_ok(data_batch(f->data, SPLIT_TRAIN, 0, number % 2, &b, &why), &why);
-    pass p = {.tape = f->t, .batch = &b, .mode = NORM_TRAIN};
+    return b;
+}
+
+void pairs_pass(pairs_model *f, const batch *b) {
+    static const task_options plain = {.label_smoothing = NAN};
+    pass p = {.tape = f->t, .batch = b, .mode = NORM_TRAIN};
     tape_reset(f->t, rng_create(3), true, true);
-    run_record_begin_step(r, number, spectra);
-    tape_backward(f->t, task_loss(task_of(b.task), &plain, f->m, &p, NULL), 1);
+    tape_backward(f->t, task_loss(task_of(b->task), &plain, f->m, &p, NULL), 1);
     if (tape_failure(f->t)) fail_msg("%s", tape_failure(f->t)->text);
+}
+
+static sr_status exchange(void *process, const run_exchange *x, sr_failure *why) {
+    return run_record_exchange(process, x, why);
+}
+
+void pairs_exchange(run_record *const *r, int ranks, const int *first) {
+    thread_ranks_call(ranks, first, exchange, (void *const *)(void *)r);
+}
+
+void pairs_end_step(run_record *r, int64_t number) {
     run_record_end_step(r, &(run_step){10 + number, 20 + number, 0.5, 2.5, 0.25, 8});
+}
+
+void pairs_step(pairs_model *f, run_record *r, int64_t number, bool spectra) {
+    const batch b = pairs_batch(f, number);
+    run_record_begin_step(r, number, spectra);
+    pairs_pass(f, &b);
+    pairs_exchange(&r, 1, (const int[]){0, 1});
+    pairs_end_step(r, number);
 }
 
 const run_metric_declaration pairs_metric[] = {

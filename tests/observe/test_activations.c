@@ -1,5 +1,5 @@
 /* test_activations.c -- the largest and the median |x| against sorting, saturation against its formula
- * in plain loops and against tanh, whose share is known. */
+ * in plain loops and against tanh, whose share is known; parts of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +34,21 @@ static void fill(sample *s, double a, bool mask) {
     s->rows.index = mask ? s->index : NULL;
 }
 
-static void measure(const sample *s, int threads, double value[ACTIVATION_NUMBERS]) {
+static void measure_input(const activation_input *in, double value[ACTIVATION_NUMBERS]) {
+    static activation_counts c;
     sr_failure why = {0};
-    const activation_input in = {&s->rows, D, s->x, s->y, s->gamma, s->beta, false, threads};
-    check_ok(activations_measure(&in, value, &why), &why);
+    memset(&c, 0, sizeof c);
+    check_ok(activation_counts_take(&c, in, &why), &why);
+    activation_counts_tell(&c, value);
+}
+
+static activation_input input_of(const sample *s, int threads) {
+    return (activation_input){&s->rows, D, s->x, s->y, s->gamma, s->beta, false, threads};
+}
+
+static void measure(const sample *s, int threads, double value[ACTIVATION_NUMBERS]) {
+    const activation_input in = input_of(s, threads);
+    measure_input(&in, value);
 }
 
 static int descending(const void *a, const void *b) {
@@ -58,16 +69,16 @@ static int64_t sorted(const sample *s, double *value) {
 
 static double saturated(const sample *s, double median) {
     double xy = 0, xx = 0, below = 0, n = 0;
-    for (int pass = 0; pass < 2; pass++) {
+    for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < ROWS; i++) {
             for (int k = 0; k < D; k++) {
                 if (s->rows.index && i % 3 == 1) continue;
                 const double x = (double)s->x[i * D + k];
                 const double xhat =
                     ((double)s->y[i * D + k] - (double)s->beta[k]) / (double)s->gamma[k];
-                if (pass == 0 && fabs(x) <= median) xy += x * xhat, xx += x * x;
-                below += pass == 1 && fabs(x) > median && fabs(xhat) < 0.5 * fabs(xy / xx * x);
-                n += pass;
+                if (turn == 0 && fabs(x) <= median) xy += x * xhat, xx += x * x;
+                below += turn == 1 && fabs(x) > median && fabs(xhat) < 0.5 * fabs(xy / xx * x);
+                n += turn;
             }
         }
     }
@@ -174,7 +185,6 @@ static void edges(void **state) {
 static void left_out(void **state) {
     (void)state;
     static sample s;
-    sr_failure why = {0};
     double got[ACTIVATION_NUMBERS], want[ACTIVATION_NUMBERS];
     fill(&s, 1, false);
     for (int i = 0; i < ROWS; i++)
@@ -188,9 +198,74 @@ static void left_out(void **state) {
     for (int k = 1; k < D; k++) s.gamma[k] = 1;
     measure(&s, 1, want);
     check_near_double("gain", &got[ACTIVATION_saturated], &want[ACTIVATION_saturated], 1, 0.01, 0);
-    const activation_input in = {&s.rows, D, s.x, s.y, s.gamma, s.beta, true, 1};
-    check_ok(activations_measure(&in, got, &why), &why);
+    activation_input centred = input_of(&s, 1);
+    centred.centred = true;
+    measure_input(&centred, got);
     assert_true(isnan(got[ACTIVATION_saturated]) && got[ACTIVATION_top1] > 0);
+}
+
+/* -- parts ----------------------------------------------------------------------------------- */
+
+enum { PARTS = 4 };
+static const int rows_of[PARTS + 1] = {0, 150, 150, 320, ROWS}; /* one of them has none */
+
+/* The valid rows of a part. */
+static void take_part(const sample *s, int part, activation_counts *to) {
+    sr_failure why = {0};
+    int32_t index[ROWS];
+    norm_rows rows = {.rows = ROWS, .index = index};
+    for (int i = rows_of[part]; i < rows_of[part + 1]; i++)
+        if (!s->rows.index || i % 3 != 1) index[rows.valid++] = i;
+    activation_input in = input_of(s, 2);
+    in.rows = &rows;
+    check_ok(activation_counts_take(to, &in, &why), &why);
+}
+
+/* Histograms and largest entries are of all rows in whatever order their parts come, saturated ones those of
+ * the parts together. */
+static void parts_add_up(void **state) {
+    (void)state;
+    static sample s;
+    static activation_counts whole, one[PARTS], sum, reversed;
+    double all[ACTIVATION_NUMBERS], got[ACTIVATION_NUMBERS], below = 0;
+    sr_failure why = {0};
+    fill(&s, 0.5, true);
+    const activation_input in = input_of(&s, 2);
+    check_ok(activation_counts_take(&whole, &in, &why), &why);
+    for (int k = 0; k < PARTS; k++) {
+        take_part(&s, k, &one[k]);
+        activation_counts_add(&sum, &one[k]);
+        activation_counts_tell(&one[k], got);
+        if (k != 1) below += got[ACTIVATION_saturated] * (double)one[k].entries;
+    }
+    for (int k = PARTS - 1; k >= 0; k--) take_part(&s, k, &reversed);
+    assert_memory_equal(&sum, &reversed, sizeof sum);
+    assert_int_equal(sum.entries, whole.entries);
+    assert_memory_equal(sum.bin, whole.bin, sizeof sum.bin);
+    assert_memory_equal(sum.top, whole.top, sizeof sum.top);
+    activation_counts_tell(&whole, all);
+    activation_counts_tell(&sum, got);
+    for (int i = 0; i <= ACTIVATION_median; i++) assert_true(got[i] == all[i]);
+    const double want = below / (double)whole.entries;
+    check_near_double("of parts", &got[ACTIVATION_saturated], &want, 1, 1e-12, 0);
+    check_near_double("of all", &got[ACTIVATION_saturated], &all[ACTIVATION_saturated], 1, 0.1, 0);
+}
+
+/* What one part does not know is not known of all: NaN, no line. */
+static void parts_without(void **state) {
+    (void)state;
+    static sample s;
+    static activation_counts a, b;
+    double got[ACTIVATION_NUMBERS];
+    fill(&s, 0.5, false);
+    memset(s.x, 0, 150 * D * sizeof *s.x);
+    for (int k = 0; k < PARTS; k++) take_part(&s, k, &a);
+    activation_counts_tell(&a, got);
+    assert_true(got[ACTIVATION_top3] > 0 && isnan(got[ACTIVATION_saturated]));
+    s.x[400 * D] = (real)NAN;
+    for (int k = PARTS - 1; k >= 0; k--) take_part(&s, k, &b);
+    activation_counts_tell(&b, got);
+    for (int i = 0; i < ACTIVATION_NUMBERS; i++) assert_true(isnan(got[i]));
 }
 
 int main(void) {
@@ -198,6 +273,7 @@ int main(void) {
         cmocka_unit_test(against_sorting), cmocka_unit_test(median_in_its_bin),
         cmocka_unit_test(known_share),     cmocka_unit_test(any_number_of_threads),
         cmocka_unit_test(edges),           cmocka_unit_test(left_out),
+        cmocka_unit_test(parts_add_up),    cmocka_unit_test(parts_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "../check.h"
 #include "bare_site.h"
 #include "statrec/runfile.h"
+#include "thread_ranks.h"
 
 enum { VALID = ROWS - 2, PAIRS = 4800, NO_GAIN = 2 };
 
@@ -31,7 +32,11 @@ typedef struct found {
     double tid[SR_FINAL_COUNT];
 } found;
 
-/* Ends the pass over `batches` batches; closes everything. */
+static sr_status exchange(void *process, const run_exchange *x, sr_failure *why) {
+    return final_pairs_exchange(process, x, why);
+}
+
+/* Behind the passes of pairs f and of the discrepancy, `batches` batches; closes everything. */
 static void finish(bare *b, final_tid *tid, final_pairs *f, int64_t batches, found *got) {
     sr_failure why = {0};
     const sr_finish complete = SR_INIT(sr_finish, .status = "complete");
@@ -52,15 +57,30 @@ static void finish(bare *b, final_tid *tid, final_pairs *f, int64_t batches, fou
     bare_close(b);
 }
 
-/* A pass of one batch. */
-static void one_pass(bare *b, uint64_t seed, bool pairs, found *got) {
+static final_pairs *begin(bare *b, uint64_t seed, bool pairs) {
     sr_failure why = {0};
     final_pairs *f;
-    final_tid *tid = final_tid_begin(&b->m, &why);
     check_ok(final_pairs_begin(&b->record, pairs ? PAIRS : 0, seed, &f, &why), &why);
-    assert_true((f != NULL) == pairs);
+    assert_true((f != NULL) == pairs && final_pairs_wanted(f) == pairs);
+    return f;
+}
+
+/* The passes of pairs are over; those of the discrepancy, of one batch. */
+static void end(bare *b, final_pairs *f, found *got) {
+    sr_failure why = {0};
+    thread_ranks_call(1, (const int[]){0, 1}, exchange, (void *const[]){f});
+    assert_null(b->site.forward_watcher);
+    final_tid *tid = final_tid_begin(&b->m, &why);
     forward(b);
     finish(b, tid, f, 1, got);
+}
+
+/* Both of one batch. */
+static void one_pass(bare *b, uint64_t seed, bool pairs, found *got) {
+    final_pairs *f = begin(b, seed, pairs);
+    forward(b);
+    assert_false(final_pairs_wanted(f));
+    end(b, f, got);
 }
 
 /* Number of the valid entry of this feature and value, or -1. */
@@ -154,23 +174,21 @@ static void first_batch(void **state) {
     (void)state;
     static found got;
     bare b;
-    sr_failure why = {0};
-    final_pairs *f;
     open_bare(&b, "ln");
-    final_tid *tid = final_tid_begin(&b.m, &why);
-    check_ok(final_pairs_begin(&b.record, PAIRS, 1, &f, &why), &why);
+    final_pairs *f = begin(&b, 1, true);
     memset(b.mask, 0, sizeof b.mask);
     forward(&b);
+    assert_true(final_pairs_wanted(f));
     for (int i = 0; i < ROWS; i++) b.mask[i] = i > 1;
     forward(&b);
     bare first = b;
     for (int i = 0; i < ROWS * D; i++) b.x[i] += 100;
     forward(&b);
-    finish(&b, tid, f, 3, &got);
+    end(&b, f, &got);
     for (int i = 0; i < PAIRS; i++) assert_true(entry_of(&first, got.feature[i], got.x[i]) >= 0);
 }
 
-/* The discrepancy of the same pass is the same with and without pairs. */
+/* The discrepancy is the same with and without pairs. */
 static void beside_discrepancy(void **state) {
     (void)state;
     static found with, without;
@@ -185,12 +203,122 @@ static void beside_discrepancy(void **state) {
         assert_true(without.feature[i] == -1 && isnan(without.x[i]) && isnan(without.y[i]));
 }
 
+/* -- batches in shares ----------------------------------------------------------------------- */
+
+enum { SHARES = 4, RANKS_MAX = 3 };
+static const int rows_of[SHARES + 1] = {0, 3, 3, 8, ROWS}; /* one of them has none */
+
+/* One process, and what final_pairs_passed says in it. */
+typedef struct process {
+    bare b;
+    final_pairs *f;
+    bool again;
+} process;
+
+static sr_status passed(void *context, const run_exchange *x, sr_failure *why) {
+    process *p = context;
+    return final_pairs_passed(p->f, x, &p->again, why);
+}
+
+/* The first process alone writes. */
+static void open_processes(process *p, int ranks, const int *first, const char *norm) {
+    for (int k = ranks - 1; k >= 0; k--) {
+        open_bare(&p[k].b, norm);
+        p[k].b.record.shares = SHARES;
+        p[k].b.record.own_shares = first[k + 1] - first[k];
+        if (k == 0) continue;
+        sr_abandon(p[k].b.record.recorder);
+        p[k].b.record.recorder = NULL;
+    }
+    for (int k = 0; k < ranks; k++) p[k].f = begin(&p[k].b, 1, true);
+}
+
+/* All shares of a batch, padded rows where mask is 0; what all processes say. */
+static bool pass_shares(process *p, int ranks, const int *first, const uint8_t *mask) {
+    for (int k = 0; k < ranks; k++) {
+        bare *b = &p[k].b;
+        for (int s = first[k]; s < first[k + 1]; s++) {
+            for (int i = 0; i < ROWS; i++)
+                b->mask[i] = i >= rows_of[s] && i < rows_of[s + 1] && mask[i];
+            b->record.number = s - first[k];
+            forward(b);
+        }
+        b->record.number = 0;
+    }
+    thread_ranks_call(ranks, first, passed, (void *const[]){&p[0], &p[1], &p[2]});
+    for (int k = 1; k < ranks; k++) {
+        assert_int_equal(p[k].again, p[0].again);
+        assert_int_equal(final_pairs_wanted(p[k].f), final_pairs_wanted(p[0].f));
+    }
+    return p[0].again;
+}
+
+/* A batch without a valid row, then the one that is drawn from, twice, then another one. */
+static void draw_in_shares(int ranks, const int *first, const char *norm, found *got) {
+    static process p[RANKS_MAX];
+    static const uint8_t none[ROWS] = {0};
+    uint8_t mask[ROWS];
+    open_processes(p, ranks, first, norm);
+    memcpy(mask, p[0].b.mask, sizeof mask);
+    assert_false(pass_shares(p, ranks, first, none));
+    assert_true(final_pairs_wanted(p[0].f));
+    assert_true(pass_shares(p, ranks, first, mask));
+    assert_false(pass_shares(p, ranks, first, mask));
+    assert_false(final_pairs_wanted(p[0].f));
+    for (int k = 0; k < ranks; k++)
+        for (int i = 0; i < ROWS * D; i++) p[k].b.x[i] += 100;
+    pass_shares(p, ranks, first, mask);
+    thread_ranks_call(ranks, first, exchange, (void *const[]){p[0].f, p[1].f, p[2].f});
+    for (int k = 1; k < ranks; k++) {
+        final_pairs_put(p[k].f);
+        final_pairs_end(p[k].f);
+        bare_close(&p[k].b);
+    }
+    memcpy(p[0].b.mask, mask, sizeof mask);
+    end(&p[0].b, p[0].f, got);
+}
+
+/* The same entries as of the whole batch, in any number of processes; statistics of rows give the same
+ * pairs, those of the batch the share's own. */
+static void shares_draw_as_the_whole(void **state) {
+    (void)state;
+    static found whole, got;
+    static const int first[RANKS_MAX][RANKS_MAX + 1] = {{0, 4}, {0, 2, 4}, {0, 1, 3, 4}};
+    bare b;
+    open_bare(&b, "ln");
+    const bare before = b;
+    one_pass(&b, 1, true, &whole);
+    for (int ranks = 1; ranks <= RANKS_MAX; ranks++) {
+        draw_in_shares(ranks, first[ranks - 1], "ln", &got);
+        assert_memory_equal(got.x, whole.x, sizeof got.x);
+        assert_memory_equal(got.y, whole.y, sizeof got.y);
+        assert_memory_equal(got.feature, whole.feature, sizeof got.feature);
+    }
+    for (int ranks = 1; ranks <= RANKS_MAX; ranks++) {
+        int same = 0;
+        draw_in_shares(ranks, first[ranks - 1], "bn", &got);
+        assert_memory_equal(got.x, whole.x, sizeof got.x);
+        for (int i = 0; i < PAIRS; i++) {
+            bare share = before;
+            const int row = entry_of(&before, got.feature[i], got.x[i]) / D;
+            const int s = row >= rows_of[3] ? 3 : row >= rows_of[2] ? 2 : 0;
+            for (int k = 0; k < ROWS; k++) share.mask[k] &= k >= rows_of[s] && k < rows_of[s + 1];
+            if (got.feature[i] == NO_GAIN) continue;
+            const double want = want_bn(&share, row * D + got.feature[i]);
+            assert_true(fabs((double)got.y[i] - want) < 3e-6);
+            same += fabs(want - want_bn(&before, row * D + got.feature[i])) < 1e-3;
+        }
+        assert_true(same < PAIRS / 10);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair),
         cmocka_unit_test(even_draws),
         cmocka_unit_test(first_batch),
         cmocka_unit_test(beside_discrepancy),
+        cmocka_unit_test(shares_draw_as_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

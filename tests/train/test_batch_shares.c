@@ -1,5 +1,6 @@
 /* test_batch_shares.c -- batches in shares, in one process: without batch statistics the run is that of whole
- * batches, with them each share has its own; what is recorded is the first share's, or all of them. */
+ * batches, with them each share has its own; statistics that are recorded are the first share's, or all of
+ * them, attentions, activations and pairs those of the whole batch. */
 #include <math.h>
 #include <string.h>
 
@@ -67,7 +68,8 @@ static void every_share_is_recorded(void **state) {
     f = small_run(RUN("--norm", "bn", "--shares", "2", "--record", "all", "--record-ranks"), NULL,
                   &result);
     assert_int_equal(sr_run_get_info(f)->sites, 2 * sites);
-    assert_string_equal(sr_run_get_info(f)->ranks, "the first share of each batch (--shares)");
+    assert_string_equal(sr_run_get_info(f)->ranks, "the first share of each batch (--shares); "
+                                                   "attention, activations and pairs: all shares");
     mean_of(f, "encoder.0.norm1", first);
     mean_of(f, "encoder.0.norm1@1", second);
     for (int64_t k = 0; k < width; k++) {
@@ -75,6 +77,109 @@ static void every_share_is_recorded(void **state) {
         assert_true(fabs(0.5 * (first[k] + second[k]) - whole[k]) < 1e-5);
     }
     sr_run_close(f);
+}
+
+/* -- what is of the whole batch ---------------------------------------------------------------- */
+
+enum { TEXT = 2000, PAIRS = 600, WIDTH_OF_ALL = 16 };
+
+/* `count` pairs of 2 to 9 words. */
+static void write_uneven(int count) {
+    char source[TEXT] = "", target[TEXT] = "";
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < 2 + i * 5 % 8; k++) strcat(source, k % 2 ? "a " : "b ");
+        for (int k = 0; k < 2 + i * 3 % 7; k++) strcat(target, k % 3 ? "x " : "y ");
+        strcat(source, "c\n");
+        strcat(target, "z\n");
+    }
+    small_write(source, target, "b a c\n", "y x z\n");
+}
+
+static sr_runfile *run_in_shares(const char *norm, const char *shares) {
+    train_result result;
+    return small_run(RUN("--norm", norm, "--decoder-norm", "ln", "--dropout", "0.2", "--max-tokens",
+                         "60", "--shares", shares, "--attention-stats", "--activations-every", "2",
+                         "--final-tid", "--final-batches", "2", "--pairs", "600"),
+                     NULL, &result);
+}
+
+/* Weights of the later steps differ by the rounding of sums of gradients. A median may leave its bin, and
+ * entries are saturated by the lines of a few rows each. */
+static bool agree(const char *name, int step, double a, double b) {
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    if (!strcmp(name, "saturated")) return fabs(a - b) < 0.05;
+    const double tolerance = !strcmp(name, "x_median") ? 1e-2 : step == 0 ? 1e-6 : 1e-3;
+    return fabs(a - b) <= tolerance * fabs(a);
+}
+
+static void compare_scalar(const sr_runfile *a, const sr_runfile *b, const char *name, int *found) {
+    for (int64_t site = 0; site < sr_run_get_info(a)->sites; site++) {
+        float x[STEPS], y[STEPS];
+        assert_int_equal(sr_run_scalar(a, name, site, 0, STEPS, x, NULL), SR_OK);
+        assert_int_equal(sr_run_scalar(b, name, site, 0, STEPS, y, NULL), SR_OK);
+        for (int i = 0; i < STEPS; i++) {
+            const double u = (double)x[i], v = (double)y[i];
+            *found += !isnan(u);
+            if (!agree(name, i, u, v))
+                fail_msg("%s at site %d, step %d: %g of all, %g of shares", name, (int)site, i + 1,
+                         u, v);
+        }
+    }
+}
+
+static void compare_pairs(const sr_runfile *a, const sr_runfile *b) {
+    for (int64_t site = 0; site < sr_run_get_info(a)->sites; site++) {
+        float x[2][PAIRS], y[2][PAIRS];
+        int32_t feature[2][PAIRS];
+        assert_int_equal(sr_run_pairs(a, site, x[0], y[0], feature[0], NULL), SR_OK);
+        assert_int_equal(sr_run_pairs(b, site, x[1], y[1], feature[1], NULL), SR_OK);
+        assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
+        for (int i = 0; i < PAIRS; i++) {
+            assert_in_range(feature[0][i], 0, WIDTH_OF_ALL - 1);
+            assert_true(fabs((double)(x[0][i] - x[1][i])) < 1e-3);
+            assert_true(fabs((double)(y[0][i] - y[1][i])) < 1e-3);
+        }
+    }
+}
+
+/* As one share says it, where no statistic is of the batch. */
+static void whole_batches_are_recorded(void **state) {
+    (void)state;
+    static const char *const shares[] = {"2", "4"};
+    write_uneven(60);
+    sr_runfile *whole = run_in_shares("ln", "1");
+    assert_string_equal(sr_run_get_info(whole)->ranks, "");
+    for (int k = 0; k < 2; k++) {
+        sr_runfile *shared = run_in_shares("ln", shares[k]);
+        int found = 0, count = 0;
+        for (const sr_run_declared *d; (d = sr_run_get_declared(whole, count)); count++)
+            compare_scalar(whole, shared, d->name, &found);
+        /* five numbers of 7 sites twice, two of 2 heads and of both of 3 attentions in every step */
+        assert_int_equal(found, 5 * 7 * 2 + 2 * 3 * 3 * STEPS);
+        compare_pairs(whole, shared);
+        sr_run_close(shared);
+    }
+    sr_run_close(whole);
+}
+
+/* Entries are those of the whole batch with statistics of shares too, other values behind them. */
+static void pairs_behind_batch_statistics(void **state) {
+    (void)state;
+    float x[2][PAIRS], y[2][PAIRS];
+    int32_t feature[2][PAIRS];
+    int other = 0;
+    write_uneven(60);
+    for (int k = 0; k < 2; k++) {
+        sr_runfile *f = run_in_shares("bn", k ? "4" : "1");
+        assert_int_equal(sr_run_pairs(f, 0, x[k], y[k], feature[k], NULL), SR_OK);
+        sr_run_close(f);
+    }
+    assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
+    for (int i = 0; i < PAIRS; i++) {
+        assert_true(fabs((double)(x[0][i] - x[1][i])) < 0.5);
+        other += fabs((double)(y[0][i] - y[1][i])) > 0.01;
+    }
+    assert_true(other > PAIRS / 2);
 }
 
 static void refuse(const char *const *more, const char *text) {
@@ -97,6 +202,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_alone_are_those_of_the_batch),
                                        cmocka_unit_test(batch_statistics_are_of_shares),
                                        cmocka_unit_test(every_share_is_recorded),
+                                       cmocka_unit_test(whole_batches_are_recorded),
+                                       cmocka_unit_test(pairs_behind_batch_statistics),
                                        cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,127 @@
+/* final_pass.c -- the passes after training: weights and running values stand still, batches are those of the
+ * next epoch, dropout is as in training, and nothing goes backwards.
+ *
+ * First the pairs of input and output, if they are wanted, of all shares of a batch: every rank passes its
+ * own. Then the discrepancy: batch statistics of a share are those of the first share, which the first rank
+ * passes alone; with --sync-norm every rank passes its share of every batch.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "shares.h"
+#include "statnet/progress.h"
+
+/* The failure of a pass that gave no loss. */
+static sr_status pass_failed(const trainer *r, sr_failure *why) {
+    const sr_failure *f = tape_failure(r->tape);
+    if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
+    return sr_fail(why, f->status, "final pass: %s", f->text);
+}
+
+/* The i-th of this rank's shares of batch number `index`. */
+static sr_status frozen_share(trainer *r, const batch *b, int64_t index, int i, model_memory *k,
+                              sr_failure *why) {
+    pass p = {.tape = r->tape, .mode = NORM_BATCH, .memory = k};
+    r->tape->profiling = false;
+    tape_reset(r->tape, rng_split(&r->random, (uint64_t)(r->result->steps + 1 + index)), true,
+               false);
+    const batch part = shares_own(r, b, i, &p);
+    p.batch = &part;
+    shares_enter(r, i);
+    if (part.count == 0) return SR_OK;
+    return task_loss(r->task, &r->task_options, r->model, &p, NULL) ? SR_OK : pass_failed(r, why);
+}
+
+/* The first `shares` of this rank's. */
+static sr_status frozen_pass(trainer *r, int64_t index, int shares, model_memory *k,
+                             sr_failure *why) {
+    batch b;
+    sr_status status = data_batch(r->data, SPLIT_TRAIN, (int64_t)ceil(r->epoch), index, &b, why);
+    for (int i = 0; i < shares && status == SR_OK; i++)
+        status = frozen_share(r, &b, index, i, k, why);
+    shares_enter(r, 0);
+    r->tape->samples = r->tape->sample_first = 0;
+    return status;
+}
+
+static int64_t frozen_batches(const trainer *r) {
+    const int64_t wanted = r->config->final_batches;
+    return wanted && wanted < r->batches ? wanted : r->batches;
+}
+
+/* -- pairs */
+
+/* (all) The passes that pairs are drawn in. */
+static sr_status pass_pairs(trainer *r, final_pairs *pairs, sr_failure *why) {
+    const int64_t count = frozen_batches(r);
+    const run_exchange x = shares_exchange(r);
+    bool again = false;
+    model_memory k;
+    sr_status status = task_memory(&k, r->model, r->data, SPLIT_TRAIN, true, why);
+    for (int64_t i = 0; i < count && final_pairs_wanted(pairs) && status == SR_OK; i += !again) {
+        status = frozen_pass(r, i, shares_of_rank(r), &k, why);
+        status = ranks_agree(r->ranks, status, why);
+        if (status == SR_OK) status = final_pairs_passed(pairs, &x, &again, why);
+    }
+    model_memory_free(&k);
+    return status == SR_OK ? final_pairs_exchange(pairs, &x, why) : status;
+}
+
+static sr_status take_pairs(trainer *r, final_pairs **pairs, sr_failure *why) {
+    sr_status status = trainer_writes(r) ? trainer_flush(r, why) : SR_OK;
+    if (status == SR_OK)
+        status =
+            final_pairs_begin(r->record, r->config->pairs, (uint64_t)r->config->seed, pairs, why);
+    status = ranks_agree(r->ranks, status, why);
+    if (status != SR_OK || !*pairs) return status;
+    status = pass_pairs(r, *pairs, why);
+    if (r->exchange_failed.status == SR_OK) return status;
+    return sr_fail(why, r->exchange_failed.status, "final pass: %s", r->exchange_failed.text);
+}
+
+/* -- discrepancy */
+
+/* The passes of this rank; *done of them. A signal is looked for where one rank passes alone. */
+static sr_status frozen_passes(trainer *r, int64_t count, int64_t *done, sr_failure *why) {
+    const bool alone = !r->config->sync_norm || ranks_count(r->ranks) == 1;
+    model_memory k;
+    sr_status status = task_memory(&k, r->model, r->data, SPLIT_TRAIN, true, why);
+    for (*done = 0; *done < count && status == SR_OK; ++*done) {
+        if (alone && r->events->stop && r->events->stop(r->events->context)) break;
+        status = frozen_pass(r, *done, 1, &k, why);
+    }
+    model_memory_free(&k);
+    return status;
+}
+
+static sr_status pass_frozen(trainer *r, const final_pairs *pairs, sr_failure *why) {
+    const int64_t count = frozen_batches(r);
+    int64_t done = 0;
+    final_tid *f = final_tid_begin(r->model, why);
+    if (!f) return why->status;
+    sr_status status = frozen_passes(r, count, &done, why);
+    r->finished = done == count;
+    if (status == SR_OK && r->finished) status = run_record_final(r->record, f, pairs, done, why);
+    final_tid_end(f);
+    return status;
+}
+
+/* (all) */
+static sr_status discrepancy(trainer *r, const final_pairs *pairs, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (trainer_writes(r) || r->config->sync_norm) status = pass_frozen(r, pairs, why);
+    status = ranks_agree(r->ranks, status, why);
+    if (status != SR_OK) return status;
+    return ranks_from_first(r->ranks, &r->finished, sizeof r->finished, why);
+}
+
+sr_status trainer_final_pass(trainer *r, sr_failure *why) {
+    const double start = progress_clock();
+    final_pairs *pairs = NULL;
+    if (!strcmp(r->config->record, "none")) return SR_OK;
+    sr_status status = take_pairs(r, &pairs, why);
+    if (status == SR_OK) status = discrepancy(r, pairs, why);
+    final_pairs_end(pairs);
+    r->result->times.validation += progress_clock() - start;
+    return status;
+}
