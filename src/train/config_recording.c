@@ -91,10 +91,11 @@ static const option rows[] = {
            "batch: what bn and pnv would find at each recorded site, whatever its normalization; "
            "the training stays the same",
            .use = &of_sites),
-    FLAG(RECORD, "attention-stats", attention_stats, "no",
-         "largest logit and entropy of every attention and head, over all shares of a batch, at the "
-         "site of its branch; the training stays the same",
-         .use = &of_attention),
+    FLAG(
+        RECORD, "attention-stats", attention_stats, "no",
+        "largest logit and entropy of every attention and head, over all shares of a batch, at the "
+        "site of its branch; the training stays the same",
+        .use = &of_attention),
     INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
         "spacing of vectors; -1: every step while the file stays under size-limit, else spaced; 0: "
         "never",
@@ -120,7 +121,8 @@ static const option rows[] = {
     INT(RECORD, "final-batches", final_batches, "0", 0, BIG, "batches",
         "final-tid: so many batches; 0: all of an epoch", .use = &of_final),
     INT(RECORD, "pairs", pairs, "0", 0, 1000000, "pairs",
-        "final-tid: so many entries of every recorded site's input, drawn at random from all shares "
+        "final-tid: so many entries of every recorded site's input, drawn at random from all "
+        "shares "
         "of its first batch, with the output before gain and bias; 1000 draw a curve; 0: none",
         .use = &of_final),
     INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
