@@ -243,7 +243,8 @@ void activations_begin_step(activations *a, bool wanted) {
     if (wanted) memset(a->of, 0, (size_t)a->model->sites * sizeof *a->of);
 }
 
-void activations_take(activations *a, int site, const norm_view *o, sr_failure *why) {
+void activations_take(void *of, int site, const norm_view *o, sr_failure *why) {
+    const activations *a = of;
     const norm_method *m = o->site->method;
     const activation_input in = {.rows = o->call->rows,
                                  .features = o->call->features,

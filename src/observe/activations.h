@@ -50,8 +50,8 @@ activations *activations_create(const model *m, sr_recorder *r, const hooks *h, 
 void activations_free(activations *a);
 /* Whether the step that begins is to tell of them. */
 void activations_begin_step(activations *a, bool wanted);
-/* A forward pass into a site of the model. */
-void activations_take(activations *a, int site, const norm_view *o, sr_failure *why);
+/* A forward pass into a site of the model; of: the activations (a hooks_look_fn). */
+void activations_take(void *of, int site, const norm_view *o, sr_failure *why);
 /* (all processes) Behind the passes of a step: those of all processes into the recorder. NULL is fine. */
 sr_status activations_exchange(activations *a, const run_exchange *x, sr_failure *why);
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "activations.h"
 #include "exchange.h"
 #include "spectra.h"
 #include "statnet/globs.h"
@@ -29,7 +28,8 @@ struct hooks {
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
     bool spectra, look_at_rows;
-    activations *activations; /* where forward passes are looked at; NULL: they are not */
+    hooks_look_fn *look_at; /* forward passes are shown to it; NULL: to nobody */
+    void *look_context;
     hooks_shares shares;
     int number;       /* of this process's shares, that passes */
     parcels *parcels; /* what is sent to the first process; NULL: nothing is */
@@ -159,7 +159,7 @@ static void watch_forward(void *context, const norm_view *o) {
     hooks *h = k->owner;
     double start = progress_clock();
     if (o->call->rows->mode == NORM_TRAIN)
-        activations_take(h->activations, (int)(k - h->hook), o, &h->failure);
+        h->look_at(h->look_context, (int)(k - h->hook), o, &h->failure);
     h->seconds += progress_clock() - start;
 }
 
@@ -385,7 +385,7 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
 
 static void want_inputs(hooks *h) {
     for (int i = 0; i < h->model->sites; i++)
-        h->model->site[i]->want_input = h->spectra || h->activations != NULL;
+        h->model->site[i]->want_input = h->spectra || h->look_at;
 }
 
 void hooks_want_spectra(hooks *h, bool wanted) {
@@ -393,11 +393,11 @@ void hooks_want_spectra(hooks *h, bool wanted) {
     want_inputs(h);
 }
 
-void hooks_want_activations(hooks *h, activations *a) {
-    h->activations = a;
+void hooks_want_looks(hooks *h, hooks_look_fn *fn, void *context) {
+    h->look_at = fn, h->look_context = context;
     want_inputs(h);
     for (int i = 0; i < h->model->sites; i++)
-        if (hooks_watches(h, i)) h->model->site[i]->forward_watcher = a ? watch_forward : NULL;
+        if (hooks_watches(h, i)) h->model->site[i]->forward_watcher = fn ? watch_forward : NULL;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

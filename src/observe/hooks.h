@@ -8,7 +8,8 @@
 #include "statrec/record.h"
 
 typedef struct hooks hooks;
-struct activations;
+/* Is told of the forward passes of the sites that are watched, in training. site: of the model. */
+typedef void hooks_look_fn(void *context, int site, const norm_view *o, sr_failure *why);
 
 /* Which sites a list of globs.h means, [sites of the model], to be freed; observed: batch statistics
  * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
@@ -38,8 +39,8 @@ void hooks_enter(hooks *h, int number);
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
-/* Who looks at the forward passes from now on; NULL: nobody. It outlives that. */
-void hooks_want_activations(hooks *h, struct activations *a);
+/* Who looks at the forward passes from now on; fn NULL: nobody. The context outlives that. */
+void hooks_want_looks(hooks *h, hooks_look_fn *fn, void *context);
 /* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
 /* Whether a site of the model is watched, and its number in the recorder of this process; -1: none. */

@@ -276,7 +276,7 @@ void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
 void run_record_want_activations(run_record *r, bool wanted) {
     if (!r || !r->activations) return;
     activations_begin_step(r->activations, wanted);
-    hooks_want_activations(r->hooks, wanted ? r->activations : NULL);
+    hooks_want_looks(r->hooks, wanted ? activations_take : NULL, r->activations);
 }
 
 void run_record_before_update(run_record *r, int64_t update, double scale, int threads) {
