@@ -359,7 +359,7 @@ sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATR
 	$(Q)sample_runs/record.sh $(BUILD)/bin
 .PHONY: sample-runs
 
-study: all ## run what the reproduction study lacks (sample_runs/study, all of it 4 to 5 hours), STUDY=NAMES: only these; goes on where it was stopped
+study: all ## run what the reproduction study lacks (sample_runs/study, all of it 8 hours of one core), STUDY=NAMES: only these; goes on where it was stopped
 	$(Q)sample_runs/study.py run --bin $(BUILD)/bin $(STUDY)
 study-plan: all ## what study would run, and how long that takes
 	$(Q)sample_runs/study.py plan --bin $(BUILD)/bin $(STUDY)
