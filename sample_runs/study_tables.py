@@ -278,26 +278,30 @@ class Lines:
             stop(f"{where}: samples=NAME,... or lines=EXPERIMENT,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is "
                  "wanted, or after=LABEL with lines=; columns=COLUMN with one value")
 
-    def _runs(self, args):
-        """(experiment, name) of each run."""
-        for name in self.experiments:
-            experiment = experiment_of(args, name, self.where)
+    def _opened(self, args):
+        """The experiments, their archives unpacked."""
+        opened = [experiment_of(args, name, self.where) for name in self.experiments]
+        for experiment in opened:
             unpack(args, experiment)
-            yield from ((experiment, run) for run, _, _ in experiment.runs())
+        return opened
+
+    def _analysis(self, args):
+        """The words of the analysis whose lines these are."""
+        by = self.by
+        for experiment in self._opened(args) if self.after else []:
+            if self.after not in experiment.after:
+                stop(f"{self.where}: {experiment.name} has no line '#: after {self.after} = COMMAND'")
+            by = experiment.after[self.after][-1]
+        return by
 
     def _paths(self, args):
         if self.samples:
             return [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
+        runs = [run for experiment in self._opened(args) for run, _, _ in experiment.runs()]
         if self.after:
-            return [path for path in self._paths_after(args) if os.path.exists(path)]
-        return [os.path.join(args.out, f"{run}.h5") for _, run in self._runs(args) if state(args, run) in DONE]
-
-    def _paths_after(self, args):
-        for experiment, run in self._runs(args):
-            if self.after not in experiment.after:
-                stop(f"{self.where}: {experiment.name} has no line '#: after {self.after} = COMMAND'")
-            self.by = experiment.after[self.after][-1]
-            yield after_of(args, run, self.after)
+            paths = [after_of(args, run, self.after) for run in runs]
+            return [path for path in paths if os.path.exists(path)]
+        return [os.path.join(args.out, f"{run}.h5") for run in runs if state(args, run) in DONE]
 
     def _found(self, args, paths):
         if not self.after:
@@ -327,17 +331,17 @@ class Lines:
                                       for place, found in cells.items()]
 
     def lines(self, args):
-        paths = self._paths(args)
+        by, paths = self._analysis(args), self._paths(args)
         if not paths:
             return None
         rows, meaning = self._found(args, paths)
         for column in [*self.rows, *self.values, *([self.columns] if self.columns else [])]:
             if column not in meaning:
-                stop(f"{self.where}: {self.by[0]} has no column {column!r}")
+                stop(f"{self.where}: {by[0]} has no column {column!r}")
         what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         of = "`sample_runs/`" if self.samples else ", ".join(
             f"`sample_runs/study/{name}.conf`" for name in self.experiments)
-        return [*drawn(*self._texts(rows)), "", f"{what}, by `{' '.join(self.by)}` of {of}.", ""]
+        return [*drawn(*self._texts(rows)), "", f"{what}, by `{' '.join(by)}` of {of}.", ""]
 
 
 class Published:
