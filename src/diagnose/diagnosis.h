@@ -20,7 +20,7 @@ enum {
 
 /* A limit is this many times the end of the healthy range: few runs and one model span less than
  * what is healthy. */
-#define HEALTHY_MARGIN 2.0
+#define HEALTHY_MARGIN 1.5
 
 /* -- the run: diagnose_subject.c ------------------------------------------------------------- */
 

@@ -3,15 +3,15 @@
  * X(statistic, kind of the runs, least, largest, runs, sites or series with an estimate)
  */
 #define HEALTHY_RANGES(X)                                                                          \
-    X(gap_relative, "vision", -0.00773, 0.0436, 2, 2)                                              \
-    X(tid_mean, "vision", 0.0254, 0.0999, 2, 21)                                                   \
-    X(tid_var, "vision", 0.0408, 0.0758, 2, 21)                                                    \
-    X(outliers, "vision", 3.92, 11.1, 2, 21)                                                       \
-    X(g_mu_share, "vision", 0.00595, 0.106, 2, 21)                                                 \
-    X(g_sigma2_share, "vision", 0.00582, 0.0598, 2, 21)                                            \
+    X(gap_relative, "vision", -0.00942, 0.0436, 4, 4)                                              \
+    X(tid_mean, "vision", 0.0254, 0.205, 4, 26)                                                    \
+    X(tid_var, "vision", 0.0408, 0.0809, 4, 26)                                                    \
+    X(outliers, "vision", 3.92, 11.1, 4, 26)                                                       \
+    X(g_mu_share, "vision", 0.00595, 0.188, 4, 26)                                                 \
+    X(g_sigma2_share, "vision", 0.00582, 0.0971, 4, 26)                                            \
     X(dead, "vision", 0, 0, 1, 2)                                                                  \
     X(growth, "vision", 0.655, 1.3, 1, 2)                                                          \
-    X(padding, "vision", 0, 0, 3, 31)                                                              \
-    X(like_samples, "vision", 0.28, 1.1, 2, 21)                                                    \
+    X(padding, "vision", 0, 0, 5, 36)                                                              \
+    X(like_samples, "vision", 0.172, 2.26, 4, 26)                                                  \
     X(lag, "vision", 1.09, 1.93, 1, 2)                                                             \
     X(embedding_rank, "text", 0.972, 0.985, 17, 17)
