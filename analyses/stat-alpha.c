@@ -213,8 +213,7 @@ static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
     int64_t longest = 0;
     for (int i = 0; i < alpha->count; i++) {
         const int64_t here = sr_startup_of(alpha->value[i]);
-        const int64_t begin = first > here ? first : here;
-        if (alpha->value[i] < 1 && 3 * (end - begin) >= end - first && here > longest)
+        if (alpha->value[i] < 1 && 3 * (end - here) >= end - first && here > longest)
             longest = here;
     }
     return longest;

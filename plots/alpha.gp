@@ -4,15 +4,18 @@
 #: size 6.75 2.4
 #: controls x y scale steps
 #: site *
-#: choice quantity mu|sigma2|psi2 the statistic whose distance is drawn
-#: table d stat-alpha {run} --site {site} --stat {quantity} --startup same --phase {steps} --alpha 0,0.5,0.7,0.8,0.9,0.95,0.97,0.98,0.99,0.995,0.998,0.999
-#: curves d by site x alpha y median,q25,q75,run_alpha,steps,spacing
+#: stat mu
+#: table d stat-alpha {run} --site {site} --stat {stat} --startup same --phase {steps} --alpha 0,0.5,0.7,0.8,0.9,0.95,0.97,0.98,0.99,0.995,0.998,0.999
+#: curves d by site,statistic x alpha y median,q25,q75,run_alpha,steps,spacing
 # Median distance with each alpha over that with alpha 0, which takes the batch before, against 1/(1 - alpha), all of them over the
 # same steps: greater alphas than those whose start-up leaves a third of the steps are left out. Dashed: batches that are
 # independent and about a fixed value, 1/sqrt(1 + alpha). Along it distance is noise of the batches, and more memory
 # averages it out; above it the value moves and the running one lags behind. Vertical: the run's own alpha.
-# A panel per run, a line per site; runs of one site each are together in one panel, with quartiles over steps.
+# --stat mu, sigma2 or psi2. A panel per run, a line per site; runs of one site each are together in one panel. Of few lines
+# quartiles over steps.
 
+if (strstrt(stat, ',')) { eval refuse('--stat is one of mu, sigma2, psi2') }
+do for [k=1:d_curves] { d_key[k] = d_key[k][1:strlen(d_key[k]) - strlen(' dist_'.stat)] }
 together = runs > 1 && d_curves == runs
 memory(a) = 1.0 / (1 - a)
 array base[d_curves]
@@ -63,7 +66,7 @@ do for [k=1:d_curves] {
         }
     }
 }
-if (!compared) { eval refuse('no two alphas to compare: too few recorded steps, or no distance of '.quantity.' above 0') }
+if (!compared) { eval refuse('no two alphas to compare: too few recorded steps, or no distance of '.stat.' above 0') }
 low = low < sqrt(0.5) ? low : sqrt(0.5)
 
 set linetype 990 linecolor rgb '#202020' linewidth 0.7 dashtype (6,3)
@@ -112,7 +115,7 @@ do for [i=1:cells] {
     eval log_y(low, high)
     set title (together ? '' : run_title(i))
     set xlabel (i + cell_columns > cells ? 'memory 1/(1 − α), recorded steps'.(panel_width(cell_columns) > 2.5 ? ' (10: α 0.9)' : '') : '') offset 0,0.7
-    set ylabel (cell_column(i) == 1 ? stat_name('dist_'.quantity).",\nin units of that at α 0" : '') offset -0.8,0
+    set ylabel (cell_column(i) == 1 ? stat_name('dist_'.stat).",\nin units of that at α 0" : '') offset -0.8,0
     if (i == 1 && !sites_named && !together) { eval SITE_COLOURS }
     unset arrow
     command = NO_PLOT

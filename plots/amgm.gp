@@ -4,16 +4,17 @@
 #: size 6.75 2.3
 #: controls x y scale steps
 #: site *
-#: choice quantity psi2_B|sigma2_B the batch statistic whose steps are tested
-#: table d stat-amgm {run} --site {site} --stat {quantity} --per-step --phase {steps}
+#: stat psi2_B
+#: table d stat-amgm {run} --site {site} --stat {stat} --per-step --phase {steps}
 #: curves d by site x percent y excess,infinite buckets 100
-#: table s stat-amgm {run} --site {site} --stat {quantity} --phase {steps}
+#: table s stat-amgm {run} --site {site} --stat {stat} --phase {steps}
 # A panel per run, a line per site: the largest excess (AM - GM)/(M V) of each 1/100 of training, an outlier above 1. Where it is
 # infinite there is a triangle at the upper edge. Last panel: outliers among the tested steps, by site in the order of the
-# forward pass. Of a run without vectors at every step the panel says how far the tested steps are apart.
+# forward pass. Of a run without vectors at every step the panel says how far the tested steps are apart. --stat psi2_B or
+# sigma2_B.
 
 eval span('d', 'd_excess_high')
-if (span_count == 0) { eval refuse('no tested step has a finite excess of '.quantity) }
+if (span_count == 0) { eval refuse('no tested step has a finite excess of '.stat) }
 excess_high = span_high > 1 ? span_high : 1
 eval span_of('d', 'd_excess_high', '(column(d_excess_high) > 0 ? column(d_excess_high) : NaN)')
 excess_low = span_count > 0 && span_low < 1 ? span_low : 1

@@ -92,10 +92,10 @@ static void write_waves(const char *name, const char *norm) {
 
 enum { WIDE = 64, LONG = 700 };
 
-/* Independent batches about 0: sums of twelve uniform numbers. */
+/* Independent batches about 0: sums of twelve uniform numbers. psi2_B of one feature is far away in step 303. */
 static void write_noise(const char *name) {
     const double zero[WIDE] = {0};
-    double value[WIDE];
+    double value[WIDE], square[WIDE];
     uint32_t state = 1;
     sr_options o = run_options();
     o.vectors_every = 1;
@@ -114,11 +114,13 @@ static void write_noise(const char *name) {
             value[k] = -6;
             for (int i = 0; i < 12; i++)
                 value[k] += (state = state * 1664525u + 1013904223u) / 4294967296.0;
+            square[k] = step == 303 && k == 5 ? 90 : 7 + value[k];
         }
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 5);
         sr_put_vector(r, 0, SR_mu_B, value);
         sr_put_vector(r, 0, SR_mu, zero);
+        sr_put_vector(r, 0, SR_psi2_B, square);
         run_end_step(r, step);
     }
     run_finish(r);
@@ -146,7 +148,8 @@ static program_result drawn(const char *arguments) {
         "d=$(sed -n 's/^statplot: kept //p' kept)\n"
         "cd \"$d\" && sed -i 's/^set multiplot/set table \"points\"/; s/^unset multiplot/unset "
         "table/; "
-        "s/^eval LEGEND_DRAW/show arrow\\n&/; s/^ *eval .plot/set format xy \"%%.9g\"\\n&/' "
+        "s/^eval LEGEND_DRAW/show arrow\\n&/; s/^ *eval .plot/show bmargin\\nset format xy "
+        "\"%%.9g\"\\n&/' "
         "template.gp && gnuplot figure.gp && cat points && cd - >/dev/null && rm -r \"$d\"",
         arguments);
     if (r.status) fail_msg("%s: %s", arguments, r.err);
@@ -174,7 +177,7 @@ static void check_point(const program_result *r, int panel, int curve, int row, 
     if (point(r, panel, curve, row, number) < 2)
         fail_msg("no row %d of curve %d in panel %d of:\n%s", row, curve, panel, r->out);
     const bool same = isnan(y) ? isnan(number[1]) : fabs(number[1] - y) <= 1e-5 * fabs(y);
-    if (fabs(number[0] - x) > 1e-5 * x || !same)
+    if (!(fabs(number[0] - x) <= 1e-5 * x) || !same)
         fail_msg("row %d of curve %d in panel %d: %g, %g instead of %g, %g", row, curve, panel,
                  number[0], number[1], x, y);
 }
@@ -323,7 +326,7 @@ static void test_alpha_runs(void **state) {
     program_free(&r);
     check_svg("(α 0.5, 17 steps)<", true);
     check_svg(">last site<", false);
-    r = drawn("alpha ramp.h5 --quantity sigma2 --steps 1:15");
+    r = drawn("alpha ramp.h5 --stat sigma2 --steps 1:15");
     program_free(&r);
     check_svg("distance of σ²", true);
     check_svg("α 0.7, 8 steps<", true); /* the start-up of 0.5 is 7, that of 0.7 leaves 2 */
@@ -335,9 +338,10 @@ static void test_alpha_refused(void **state) {
     check_refused("alpha one.h5", "no two alphas to compare: too few recorded steps");
     check_refused("alpha \"$STATREC_SAMPLES\"/nlp_bn.h5", "no two alphas to compare");
     check_refused("alpha ln.h5", "ln.h5 has no dist_mu");
-    check_refused("alpha ramp.h5 --quantity psi2", "has no dist_psi2");
-    check_refused("alpha ramp.h5 --quantity gamma",
-                  "value 'gamma' of quantity is not one of mu|sigma2|psi2");
+    check_refused("alpha ramp.h5 --stat psi2", "has no dist_psi2");
+    check_refused("alpha ramp.h5 --stat gamma",
+                  "unknown statistic 'gamma'; known: mu, sigma2, psi2");
+    check_refused("alpha ramp.h5 --stat mu,sigma2", "--stat is one of mu, sigma2, psi2");
     check_refused("alpha ramp.h5 --xrange -1:5", "logarithmic and begins above 0");
 }
 
@@ -364,6 +368,7 @@ static void test_amgm_points(void **state) {
         check_point(&r, 1, 2, row, x, row + 5 == 9 ? 1.15 * high : NAN);
         check_point(&r, 1, 4, row, x, NAN);
     }
+    for (int row = 0; point(&r, 1, 5, row, number) >= 2; row++) assert_float_equal(number[1], 1, 0);
     program_free(&table);
     table = program_run("stat-amgm waves.h5");
     const double share = table_real(table.out, 1, "share");
@@ -378,16 +383,62 @@ static void test_amgm_points(void **state) {
     check_svg(">infinite (V = 0): 1 of 52 tested steps<", true);
 }
 
+/* Of parts of many steps the largest; of the chosen steps alone. */
+static void test_amgm_steps(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    program_result r = drawn("amgm noise.h5"), table = program_run("stat-amgm noise.h5");
+    double number[4], high = 0;
+    int rows = 0;
+    for (; point(&r, 1, 1, rows, number) >= 2; rows++) high = fmax(high, number[1]);
+    assert_int_equal(rows, 100);
+    check_cell(&table, 0, "excess_step", 303);
+    check_cell(&table, 0, "excess", high);
+    program_free(&r);
+    program_free(&table);
+    r = drawn("amgm waves.h5 --steps 10:20");
+    table = program_run("stat-amgm waves.h5 --phase 10:20 --site wave");
+    const double share = table_real(table.out, 0, "share");
+    check_point(&r, 2, 3, 1, 2, 100 * share);
+    assert_true(point(&r, 1, 3, 0, number) >= 2 && fabs(number[0] - 100.0 * 10 / STEPS) < 1e-5);
+    program_free(&r);
+    program_free(&table);
+}
+
+static bool in_two_rows(const program_result *r) {
+    const char *first = strstr(r->err, "bmargin is set"),
+               *other = strstr(first + 1, "bmargin is set");
+    for (; other; other = strstr(other + 1, "bmargin is set"))
+        if (strncmp(first, other, strcspn(first, "\n"))) return true;
+    return false;
+}
+
+/* Four panels stand in two rows, three in one. */
+static void test_rows_of_panels(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    program_result r = drawn("alpha ramp.h5 other.h5 sparse.h5 ramp.h5");
+    assert_true(in_two_rows(&r));
+    check_point(&r, 4, 2, 2, 1 / 0.3, quantile(0.7, false, 2) / quantile(0, false, 2));
+    program_free(&r);
+    r = drawn("alpha ramp.h5 other.h5 sparse.h5");
+    assert_false(in_two_rows(&r));
+    program_free(&r);
+    r = drawn("amgm waves.h5 sparse.h5 waves.h5 --stat sigma2_B");
+    assert_true(in_two_rows(&r));
+    program_free(&r);
+}
+
 /* A panel for each run and one for the shares of all. */
 static void test_amgm_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    program_result r = drawn("amgm waves.h5 sparse.h5 --quantity sigma2_B");
+    program_result r = drawn("amgm waves.h5 sparse.h5 --stat sigma2_B");
     program_result table = program_run("stat-amgm waves.h5 --stat sigma2_B --per-step --site wave");
     check_point(&r, 1, 2, 7, 40, excess_at(&table, 7)); /* no marks: still, wave, the line */
     program_free(&r);
     program_free(&table);
-    r = drawn("amgm waves.h5 sparse.h5 --quantity sigma2_B --site first");
+    r = drawn("amgm waves.h5 sparse.h5 --stat sigma2_B --site first");
     program_free(&r);
     check_svg(">vectors every 2 steps<", true);
     check_svg("infinite", false);
@@ -417,16 +468,36 @@ static void test_amgm_refused(void **state) {
     check_refused("amgm \"$STATREC_SAMPLES\"/nlp_bn.h5", "vectors are at 2 of 240 steps");
     check_refused("amgm waves.h5 --steps 2:4", "none of steps 2 to 4 has vectors and 4 recorded");
     check_refused("amgm ln.h5", "ln.h5");
-    check_refused("amgm waves.h5 --quantity mu_B", "is not one of psi2_B|sigma2_B");
+    check_refused("amgm waves.h5 --stat mu_B", "is not one of psi2_B|sigma2_B");
+}
+
+/* A report gives --stat to figures of its kind: a scalar of sites does not reach these, nor `sigma2` the others. */
+static void test_report(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    program_result r = program_run(
+        "statplot report ramp.h5 waves.h5 --stat g_mu -o report && cat report/alpha.svg "
+        "report/amgm.svg");
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.out, "distance of μ,"));
+    program_free(&r);
+    r = program_run("statplot report ramp.h5 waves.h5 --stat sigma2 --force -o report && cat "
+                    "report/alpha.svg && "
+                    "! grep 'unknown statistic' report/index.html");
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.out, "distance of σ²,"));
+    program_free(&r);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alpha_points),  cmocka_unit_test(test_alpha_noise),
-        cmocka_unit_test(test_alpha_of_run),  cmocka_unit_test(test_alpha_runs),
-        cmocka_unit_test(test_alpha_refused), cmocka_unit_test(test_amgm_points),
-        cmocka_unit_test(test_amgm_runs),     cmocka_unit_test(test_amgm_refused),
-        cmocka_unit_test(test_amgm_axes),     cmocka_unit_test(test_alpha_is_noise),
+        cmocka_unit_test(test_alpha_points),   cmocka_unit_test(test_alpha_noise),
+        cmocka_unit_test(test_alpha_of_run),   cmocka_unit_test(test_alpha_runs),
+        cmocka_unit_test(test_alpha_refused),  cmocka_unit_test(test_amgm_points),
+        cmocka_unit_test(test_amgm_runs),      cmocka_unit_test(test_amgm_steps),
+        cmocka_unit_test(test_rows_of_panels), cmocka_unit_test(test_amgm_refused),
+        cmocka_unit_test(test_amgm_axes),      cmocka_unit_test(test_alpha_is_noise),
+        cmocka_unit_test(test_report),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
