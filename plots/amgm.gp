@@ -87,9 +87,9 @@ do for [r=1:runs] {
     unset colorbox
 }
 eval cell_panel(cells)
-set title 'outliers among the tested steps'
+unset title
 set xlabel 'site, from the input' offset 0,0.7
-set ylabel 'outliers (%)' offset 0.4,0
+set ylabel 'outliers (% of steps)' offset 0.4,0
 set xrange [0.5:sites_most + 0.5] noextend
 set xtics autofreq
 eval sprintf('set xtics %d', sites_most < 9 ? 1 : tic_step(sites_most, 8))
