@@ -14,6 +14,14 @@
  * recorded at every step. Biased variances are averaged; a run whose running variance uses n/(n-1)
  * differs by that factor.
  *
+ * Start-up: until r_1 weighs less than 1 % a distance measures what the average began with. That takes longer
+ * for a greater alpha, so rows of a table are of different steps. --startup same leaves out as many steps for
+ * every alpha: the start-up of the greatest one that leaves a third of the recorded steps of the phase; greater
+ * ones have no steps then. Distances of different alphas may be compared so.
+ *
+ * Of independent batch statistics about a fixed mean, E d^2 is (1 + (1 - alpha)/(1 + alpha)) = 2/(1 + alpha) times
+ * their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. What is above that is the mean's own way.
+ *
  * --kept-in: r is rounded to that format behind every update, as a module that keeps its running values in it
  * does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in r's last place is lost.
  */
@@ -44,7 +52,8 @@ static const option rows[] = {
                 .value = "FORMAT,..."),
     TEXT_OPTION("Steps", "startup", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
-                "value began with weighs less than 1 %, for each alpha",
+                "value began with weighs less than 1 %, for each alpha; same: as many for every "
+                "alpha, greater ones than leave a third of the steps have none",
                 .value = "STEPS"),
     PHASE_OPTION(AT(phase)),
 };
@@ -195,13 +204,31 @@ static sr_status average(averaging *a, const alphas *alpha, sr_failure *why) {
     return status;
 }
 
+/* Words of --startup beside numbers of recorded steps. */
+enum { STARTUP_AUTO = -1, STARTUP_SAME = -2 };
+
+/* Recorded rows first .. end-1 are the phase. What every alpha leaves out: the longest start-up behind which a third
+ * of the phase is left. An alpha of 1 never forgets. */
+static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
+    int64_t longest = 0;
+    for (int i = 0; i < alpha->count; i++) {
+        const int64_t here = sr_startup_of(alpha->value[i]);
+        if (alpha->value[i] < 1 && 3 * (end - here) >= end - first && here > longest)
+            longest = here;
+    }
+    return longest;
+}
+
 /* Recorded steps that a summary leaves out: never more than there are. */
-static int64_t startup_rows(int64_t startup, double alpha, int64_t recorded) {
-    const int64_t wanted = startup < 0 ? sr_startup_of(alpha) : startup;
+static int64_t startup_rows(int64_t startup, int64_t same, double alpha, int64_t recorded) {
+    const int64_t own = sr_startup_of(alpha);
+    int64_t wanted = startup;
+    if (startup == STARTUP_AUTO) wanted = own;
+    if (startup == STARTUP_SAME) wanted = alpha < 1 && own <= same ? same : recorded;
     return wanted < recorded ? wanted : recorded;
 }
 
-/* startup: in recorded steps; -1: by alpha. window: the phase, which holds the start-up too. */
+/* startup: in recorded steps, or a word. window: the phase, which holds the start-up too. */
 static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
                             const alphas *alpha, const kept_format *kept, int64_t startup,
                             const step_window *window, tsv *t, sr_failure *why) {
@@ -215,11 +242,14 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
                    .which = (int)(stat - stats),
                    .kept = kept};
     int64_t first = 0, count = 0;
+    double spacing = NAN;
     sr_status status = window_rows(window, &of, &first, &count, why);
+    if (status == SR_OK) status = window_spacing(window, &of, &spacing, why);
     if (status == SR_OK) status = average(&a, alpha, why);
+    const int64_t same = same_startup(alpha, first, first + count);
     for (int i = 0; i < alpha->count && status == SR_OK; i++) {
         summary sum;
-        const int64_t left_out = startup_rows(startup, alpha->value[i], a.rows);
+        const int64_t left_out = startup_rows(startup, same, alpha->value[i], a.rows);
         const int64_t begin = first > left_out ? first : left_out, end = first + count;
         summary_make(a.distance + i * a.rows + begin, end > begin ? end - begin : 0, &sum);
         tsv_text(t, set->path[at->run]);
@@ -227,6 +257,7 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
         tsv_text(t, stat->name);
         tsv_real(t, alpha->value[i]);
         tsv_text(t, kept->word);
+        tsv_real(t, spacing);
         tsv_real(t, site->alpha);
         summary_cells(t, &sum);
     }
@@ -234,18 +265,22 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
     return status;
 }
 
-/* -1: auto. */
 static sr_status read_startup(const char *word, int64_t *startup, sr_failure *why) {
     char *end;
-    *startup = -1;
-    if (strcmp(word, "auto") == 0) return SR_OK;
+    *startup = strcmp(word, "same") == 0 ? STARTUP_SAME : STARTUP_AUTO;
+    if (strcmp(word, "auto") == 0 || strcmp(word, "same") == 0) return SR_OK;
     *startup = strtoll(word, &end, 10);
     if (!*end && end != word && *startup >= 0) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto or a number of steps", word);
+    return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto, same or a number of steps", word);
 }
 
 static void note_startup(int64_t startup, tsv *t) {
-    if (startup < 0)
+    if (startup == STARTUP_SAME)
+        tsv_note(
+            t, "steps",
+            "the same recorded steps for every alpha: those behind the start-up of the greatest "
+            "one that leaves a third of them; greater ones have none");
+    else if (startup == STARTUP_AUTO)
         tsv_note(t, "steps",
                  "start-up left out: the first ceil(ln %g / ln alpha) recorded steps of each alpha "
                  "(--startup 0 keeps them)",
@@ -269,6 +304,7 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "statistic", "what the columns behind run_alpha summarise over recorded steps");
     tsv_column(t, "alpha", "weight of the old running value");
     tsv_column(t, "kept_in", "format that the running value is rounded to behind every update");
+    tsv_column(t, "spacing", "steps from one recorded step to the next; 1: alpha is as in the run");
     tsv_column(t, "run_alpha", "alpha of the run itself at this site");
     summary_columns(t);
     tsv_header(t);
@@ -282,7 +318,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     alphas alpha;
     choice c = {0};
     step_window *windows = NULL;
-    int64_t startup = -1;
+    int64_t startup = STARTUP_AUTO;
     sr_status status = read_alphas(s->alpha, &alpha, why);
     const kept_format *kept[FORMATS + 1];
     if (status == SR_OK) status = read_formats(s->kept_in, kept, why);

@@ -16,9 +16,9 @@
  * Other than there r begins with the first recorded step, not with 1. Steps with a value that is not
  * finite are counted and passed over, in the window too.
  *
- * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier. Both are
- * infinite where a feature was 0 at one step of the window only, and leave features out that were 0 at all
- * of them.
+ * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier. Features
+ * that were 0 at all steps of the window are left out. Of one that was 0 at some of them GM is 0 and ratio infinite;
+ * excess is so only behind M steps at which all features had one value, V = 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -191,6 +191,7 @@ static void declare_columns(tsv *t, bool per_step) {
         tsv_column(t, "ratio", "largest AM/GM of a feature over the last M recorded steps");
         tsv_column(t, "excess", "largest (AM - GM)/(M V) of a feature");
         tsv_column(t, "outlier", "1: excess is above 1");
+        tsv_column(t, "infinite", "1: excess is infinite, V was 0");
     } else {
         tsv_column(t, "statistic", "what is tested");
         tsv_column(t, "steps", "tested steps: those with M recorded steps before them");
@@ -200,13 +201,15 @@ static void declare_columns(tsv *t, bool per_step) {
         tsv_column(t, "ratio", "largest AM/GM of a feature, of all tested steps");
         tsv_column(t, "excess", "largest (AM - GM)/(M V)");
         tsv_column(t, "excess_step", "first step with it; -1: none");
+        tsv_column(t, "infinite", "tested steps with an infinite excess: V was 0");
+        tsv_column(t, "spacing", "steps from one recorded step to the next");
     }
     tsv_header(t);
 }
 
 typedef struct sum_of_site {
-    int64_t steps, nonfinite, outliers, excess_step;
-    double ratio, excess;
+    int64_t steps, nonfinite, outliers, excess_step, infinite;
+    double ratio, excess, spacing;
 } sum_of_site;
 
 static void add_finding(sum_of_site *s, const finding *f, int64_t step) {
@@ -214,6 +217,7 @@ static void add_finding(sum_of_site *s, const finding *f, int64_t step) {
     if (!f->tested) return;
     s->steps++;
     s->outliers += f->outlier;
+    s->infinite += isinf(f->excess) != 0;
     s->ratio = fmax(s->ratio, f->ratio);
     if (!(f->excess <= s->excess) && !isnan(f->excess)) {
         s->excess = f->excess;
@@ -230,6 +234,8 @@ static void print_sum(tsv *t, const char *stat, const sum_of_site *s) {
     tsv_real(t, s->ratio);
     tsv_real(t, s->excess);
     tsv_int(t, s->excess_step);
+    tsv_int(t, s->infinite);
+    tsv_real(t, s->spacing);
 }
 
 static void print_finding(tsv *t, const finding *f, int64_t step, int64_t last) {
@@ -238,6 +244,7 @@ static void print_finding(tsv *t, const finding *f, int64_t step, int64_t last) 
     tsv_real(t, f->ratio);
     tsv_real(t, f->excess);
     tsv_int(t, f->outlier);
+    tsv_int(t, isinf(f->excess) != 0);
 }
 
 typedef struct job {
@@ -281,7 +288,9 @@ static sr_status print_site(const job *j, const site_choice *at, sr_failure *why
                 .window = j->s->window,
                 .alpha = j->s->alpha};
     sum_of_site sum = {.ratio = NAN, .excess = NAN, .excess_step = -1};
-    sr_status status = tested_make(&a, why);
+    const series of = {j->set->run[at->run], at->site, j->stat, FROM_VECTORS};
+    sr_status status = window_spacing(&j->windows[at->run], &of, &sum.spacing, why);
+    if (status == SR_OK) status = tested_make(&a, why);
     if (status == SR_OK) status = test_rows(j, at, &a, &sum, why);
     tested_free(&a);
     if (status != SR_OK || j->s->per_step) return status;
@@ -299,6 +308,26 @@ static void note_spacing(const run_set *set, tsv *t) {
     }
 }
 
+/* In a table by step a run without tested steps has no row to say so: that is an error where no run has one. */
+static sr_status check_recorded(const job *j, const choice *c, sr_failure *why) {
+    int64_t first = 0, count = 0;
+    for (int64_t k = 0; k < c->sites; k++) {
+        const site_choice *at = &c->site[k];
+        const series of = {j->set->run[at->run], at->site, j->stat, FROM_VECTORS};
+        sr_status status = window_rows(&j->windows[at->run], &of, &first, &count, why);
+        if (status != SR_OK) return status;
+        if (count > 0 && first + count > j->s->window) return SR_OK;
+    }
+    const sr_run_info *info = sr_run_get_info(j->set->run[0]);
+    const step_window *w = &j->windows[0];
+    return sr_fail(
+        why, SR_FORMAT,
+        "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: "
+        "vectors are at %lld of %lld steps (statrec train --vectors-every 1: at every one)",
+        j->set->path[0], (long long)w->first, (long long)w->last, (long long)j->s->window,
+        (long long)info->vectors, (long long)info->steps);
+}
+
 static sr_status print_table(const void *self, const run_set *set, const char *command,
                              sr_failure *why) {
     const settings *s = self;
@@ -313,12 +342,13 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     note_spacing(set, &table);
     status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
     if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
+    j.windows = windows;
+    if (status == SR_OK && s->per_step) status = check_recorded(&j, &c, why);
     if (status == SR_OK)
         status = table_head_print(&head, &table, why);
     else
         table_head_drop(&head);
     if (status == SR_OK) declare_columns(&table, s->per_step);
-    j.windows = windows;
     for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
         status = print_site(&j, &c.site[k], why);
     choice_free(&c);

@@ -31,25 +31,12 @@ least = value(sprintf('d_%s_positive', quantity))
 largest = value(sprintf('d_%s_largest', quantity))
 if (value(sprintf('d_%s_finite', quantity)) == 0) { eval refuse('no finite '.quantity.' of a site') }
 
-columns = runs < 4 ? runs : runs == 4 ? 2 : 3
-lines = int((runs - 1) / columns) + 1
+cells = runs
 pad_right = 0.85
 pad_left = 0.68
 gap_x = 0.5
-legend_height = 0.24
-figure_height = grow((figure_height - head_height - note_height) * lines + head_height + note_height)
-gap_y = 0.62
-# Titles as wide as their panels, in up to two lines that end behind a space or a comma where there is one.
-title_most = int((panel_width(columns) + 0.3) / 0.058)
-line_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? n : line_end(text, n - 1)
-folded(text) = strlen(text) <= title_most ? text : \
-    text[1:line_end(text, title_most)]."\n".cut(text[line_end(text, title_most)+1:*], title_most)
-two_lines = 0
-do for [r=1:runs] { two_lines = two_lines || strlen(run_label[r]) > title_most }
-legend_height = legend_height + 0.12 * two_lines
-gap_y = gap_y + 0.12 * two_lines
-figure_height = grow(figure_height + 0.12 * lines * two_lines)
-eval terminal(figure_height)
+legend_height = 0.12
+eval RUN_PANELS
 set pointsize 0.3
 # Lines of few points have marks: a single one would not be seen.
 array marked[d_curves]
@@ -59,21 +46,18 @@ do for [k=1:d_curves] {
 }
 set cbrange [0:1]
 unset colorbox
-set title noenhanced font ',7' offset 0,-0.7
 
 set multiplot
 do for [r=1:runs] {
-    place_x = (r - 1) % columns + 1
-    place_y = int((r - 1) / columns) + 1
-    eval panel(place_x, columns, place_y, lines)
+    eval cell_panel(r)
     eval percent_x(25)
     if (is_share) { eval axis_y('linear', least, 1 / 1.06) } else { eval log_y(least, largest) }
-    set title folded(run_label[r])
-    set xlabel (r + columns > runs ? 'training (%)' : '') offset 0,0.7
-    set ylabel (place_x == 1 ? quantity_name(quantity) : '') offset 0.2,0
-    if (place_x == columns && place_y == 1) {
-        set colorbox user origin screen (1 - 0.72 / figure_width), screen (panel_bottom(1, lines) / figure_height) \
-            size screen (0.08 / figure_width), screen (panel_height(lines) / figure_height) noborder
+    set title run_title(r)
+    set xlabel (r + cell_columns > cells ? 'training (%)' : '') offset 0,0.7
+    set ylabel (cell_column(r) == 1 ? quantity_name(quantity) : '') offset 0.2,0
+    if (r == cell_columns) {
+        set colorbox user origin screen (1 - 0.72 / figure_width), screen (panel_bottom(1, cell_rows) / figure_height) \
+            size screen (0.08 / figure_width), screen (panel_height(cell_rows) / figure_height) noborder
         set cbtics scale 0 font ',6' offset -0.8,0 ('first site' 0, 'last site' 1)
     }
     command = ', NaN with lines palette'

@@ -216,6 +216,45 @@ heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%
      sprintf('1:(column(-2)+1):($1-%g):($1+%g):(column(-2)+0.5):(column(-2)+1.5):%d '. \
              'with boxxyerror fillcolor palette fillstyle solid noborder', 50.0 / rows, 50.0 / rows, c))
 
+# -- a panel per run ---------------------------------------------------------------------------
+# eval RUN_PANELS, behind pads and legend, makes room for `cells` panels, those of the runs and what a figure adds, in rows
+# of up to three; further rows make the figure higher. Then eval cell_panel(i), and run_title(r) above it: run_label[r] in up to two
+# lines that end behind a space or a comma where there is one, or in one with run_below[r] below.
+array run_below[runs]
+do for [r=1:runs] { run_below[r] = '' }
+title_most = 1
+fold_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? n : fold_end(text, n - 1)
+folded(text) = strlen(text) <= title_most ? text : \
+    text[1:fold_end(text, title_most)]."\n".cut(text[fold_end(text, title_most)+1:*], title_most)
+run_title(r) = run_below[r] eq '' ? folded(run_label[r]) : cut(run_label[r], title_most)."\n".run_below[r]
+RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; cell_rows = int((cells - 1) / cell_columns) + 1; '. \
+    'title_most = int((panel_width(cell_columns) + 0.3) / 0.058); title_lines = 1; '. \
+    'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
+    'above_panels = head_height + note_height + legend_height - 0.12; '. \
+    'legend_height = legend_height + 0.12 * title_lines; gap_y = 0.5 + 0.12 * title_lines; '. \
+    'figure_height = grow(above_panels + (figure_height - above_panels + 0.12 * (title_lines - 1)) * cell_rows); '. \
+    'eval terminal(figure_height); set title noenhanced font ",7" offset 0,-0.7'
+cell_column(i) = (i - 1) % cell_columns + 1
+cell_row(i) = int((i - 1) / cell_columns) + 1
+cell_panel(i) = panel(cell_column(i), cell_columns, cell_row(i), cell_rows)
+# eval SITE_LOOKS: the curves of table d are one per run and site. Of one run's few sites each has a look and its name in the legend
+# (sites_named); else tone[k] is from 0, a run's first site, to 1, its last, and `eval SITE_COLOURS` in one panel tells the
+# colours: dark to light, and none too light for a line. site_plot(k, x, y, 'lines') is the part of a plot command for curve k,
+# NO_PLOT the part before the first.
+sites_named = 0
+SITE_LOOKS = 'array tone[d_curves]; array sites_of[runs]; do for [r=1:runs] { sites_of[r] = 0 }; '. \
+    'do for [k=1:d_curves] { tone[k] = sites_of[d_run[k]]; sites_of[d_run[k]] = sites_of[d_run[k]] + 1 }; '. \
+    'do for [k=1:d_curves] { tone[k] = sites_of[d_run[k]] > 1 ? tone[k] / (sites_of[d_run[k]] - 1.0) : 0 }; '. \
+    'sites_named = runs == 1 && d_curves <= 8; '. \
+    'if (sites_named) { do for [k=1:d_curves] { legend_count = legend_count + 1; legend_text[legend_count] = d_key[k]; legend_type[legend_count] = 950 + k } }; '. \
+    'set palette defined (0 "#0D0887", 0.25 "#7E03A8", 0.5 "#CC4778", 0.75 "#F89540", 1 "#E8D020"); set cbrange [0:1]; unset colorbox'
+NO_PLOT = 'NaN with lines linecolor palette'
+site_plot(k, x, y, kind) = sprintf(', d index %d using %s:%s', k - 1, x, y).(sites_named ? sprintf(' with %s linetype %d', kind, 950 + k) : \
+    sprintf(':(%g) with %s linecolor palette%s', tone[k], kind, kind eq 'yerrorbars' ? '' : ' linewidth 0.8 dashtype solid'.(kind eq 'linespoints' ? ' pointtype 7' : '')))
+SITE_COLOURS = 'set colorbox user origin screen (1 - 0.72 / figure_width), screen (panel_bottom(1, cell_rows) / figure_height) '. \
+    'size screen (0.08 / figure_width), screen (panel_height(cell_rows) / figure_height) noborder; '. \
+    'set cbtics scale 0 font ",6" offset -0.8,0 ("first site" 0, "last site" 1)'
+
 # -- legend ------------------------------------------------------------------------------------
 # With the title of the figure above, and the note below. Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
 # (linetype) for i = 1 .. legend_count, and legend_mark[i] = 1 for a point, 2 for a line with a point; eval LEGEND_ROOM before the first panel, eval LEGEND_DRAW after the

@@ -189,6 +189,8 @@ step_window window_part(const step_window *w, int64_t cuts, int64_t number);
 /* The rows of a series that lie in the window. */
 sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
                       sr_failure *why);
+/* Steps from one of these rows to the next, NaN of fewer than two: 1 where every step is recorded. */
+sr_status window_spacing(const step_window *w, const series *s, double *spacing, sr_failure *why);
 /* One for each run of the set, described in the table (NULL: not); free *windows, after a failure
  * too. */
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,

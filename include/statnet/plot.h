@@ -276,6 +276,8 @@ void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *
 bool plot_own_unit(const char *stat, char **paths, int runs, char *unit, size_t size);
 /* Whether a statistic is a column of steps, of the format or declared by a run. */
 bool plot_is_of_steps(const char *stat, char **paths, int runs);
+/* A vector of format.h, as what figures of averages draw. */
+bool plot_is_vector(const char *stat);
 
 /* -- plot_comparable.c ----------------------------------------------------------------------- */
 

@@ -230,6 +230,17 @@ sr_status window_rows(const step_window *w, const series *s, int64_t *first, int
     return status;
 }
 
+sr_status window_spacing(const step_window *w, const series *s, double *spacing, sr_failure *why) {
+    int64_t first = 0, count = 0, from = 0, to = 0;
+    *spacing = NAN;
+    sr_status status = window_rows(w, s, &first, &count, why);
+    if (status != SR_OK || count < 2) return status;
+    status = series_read_steps(s, first, 1, &from, why);
+    if (status == SR_OK) status = series_read_steps(s, first + count - 1, 1, &to, why);
+    if (status == SR_OK) *spacing = (double)(to - from) / (double)(count - 1);
+    return status;
+}
+
 /* A table over all of training mixes the phases of a learning rate that jumps or turns. */
 static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
     phase unused;

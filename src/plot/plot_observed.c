@@ -11,7 +11,8 @@
  * lists all, tells them apart itself). */
 static const char *statistic_of(const plot_table *table, int run) {
     static const char *const program[] = {"stat-distance", "stat-tid",   "stat-gradnorm",
-                                          "stat-scalar",   "stat-alpha", "stat-gamma"};
+                                          "stat-scalar",   "stat-alpha", "stat-amgm",
+                                          "stat-gamma"};
     enum { PROGRAMS = sizeof program / sizeof program[0], GAMMA = PROGRAMS - 1 };
     char this_run[32];
     const char *statistic = "";

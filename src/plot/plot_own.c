@@ -37,6 +37,14 @@ bool plot_own_unit(const char *stat, char **paths, int runs, char *unit, size_t 
     return any;
 }
 
+bool plot_is_vector(const char *stat) {
+#define VECTOR(name, ...) #name,
+    static const char *const names[] = {SR_VECTORS(VECTOR)};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], stat) == 0) return true;
+    return false;
+}
+
 bool plot_is_of_steps(const char *stat, char **paths, int runs) {
 #define NAME(name, ...) #name,
     static const char *const names[] = {SR_STEP_INTS(NAME) SR_STEP_REALS(NAME)};

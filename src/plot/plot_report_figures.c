@@ -15,14 +15,18 @@ static void waiting_remove(waiting *w, int first, int count) {
     w->count -= count;
 }
 
-/* The figure takes what it can of the choice: of steps or of sites, as its own statistic is. */
+/* A number of steps, a vector of sites (of what is averaged: mu, psi2_B), or a scalar of them. */
+typedef enum stat_kind { OF_STEPS, VECTOR_OF_SITES, SCALAR_OF_SITES } stat_kind;
+
+static stat_kind kind_of(const report *r, const char *stat) {
+    if (plot_is_of_steps(stat, r->request->path, r->request->runs)) return OF_STEPS;
+    return plot_is_vector(stat) ? VECTOR_OF_SITES : SCALAR_OF_SITES;
+}
+
+/* The figure takes what it can of the choice: a statistic of the kind that its own is. */
 static plot_choice choice_for(const report *r, const plot_template *t, plot_choice c) {
-    char **paths = r->request->path;
-    const int runs = r->request->runs;
     if (!t->site[0]) c.site = "";
-    if (!t->stat[0] || (c.stat[0] && plot_is_of_steps(c.stat, paths, runs) !=
-                                         plot_is_of_steps(t->stat, paths, runs)))
-        c.stat = "";
+    if (!t->stat[0] || (c.stat[0] && kind_of(r, c.stat) != kind_of(r, t->stat))) c.stat = "";
     if (!t->metric[0]) c.metric = "";
     if (!t->prints) c.published = false, c.published_tables = "";
     int words = 0;

@@ -289,6 +289,39 @@ static void test_alpha(void **state) {
     program_free(&r);
 }
 
+/* Six rows, the last with NaN, start-ups 1, 2, 4, 6 of alpha 0, 0.1, 0.3, 0.4: that of 0.3 leaves two of six, a third.
+ * alpha 1 forgets nothing. r of 0.3 in step 5: 0, 7/10, 161/100, 2583/1000, 35749/10000. */
+static void test_alpha_same_steps(void **state) {
+    (void)state;
+    program_result r =
+        program_run("stat-alpha --startup same small.h5 --stat mu --site stem --alpha "
+                    "0.4,0,1,0.3,0.1");
+    static const int steps[] = {0, 2, 0, 2, 2};
+    for (int row = 0; row < 5; row++) {
+        check_cell(&r, row, "steps", steps[row]);
+        check_cell(&r, row, "spacing", 1);
+    }
+    check_text(&r, 0, "median", "nan");
+    check_cell(&r, 1, "median", 15);
+    check_cell(&r, 3, "median", 2.5 * (10 - 3.5749));
+    assert_non_null(strstr(r.out, "# steps: the same recorded steps for every alpha"));
+    program_free(&r);
+    r = program_run("stat-alpha --startup same small.h5 --stat mu --site stem --alpha 0,0.1,0.3 "
+                    "--phase first-half");
+    check_cell(&r, 0, "steps", 1);
+    check_cell(&r, 0, "median", 2.5); /* of step 3, behind the start-up of 0.1 */
+    check_cell(&r, 2, "steps", 0);
+    program_free(&r);
+    r = program_run("stat-alpha --startup same small.h5 --stat mu --site stem --alpha 0,0.3 "
+                    "--phase second-half");
+    check_cell(&r, 0, "steps", 2); /* of three: the average began long before */
+    program_free(&r);
+    r = program_run("stat-alpha --startup some small.h5");
+    assert_int_equal(r.status, 2);
+    assert_non_null(strstr(r.err, "--startup: 'some' is not auto, same or a number of steps"));
+    program_free(&r);
+}
+
 /* ||b - r||/d = 5/2 |b - r|: a distance in units of the first feature's. In bfloat16 r may only be a bfloat16, in units
  * of 1 that is 3k and 4k by features: each is averaged by itself. */
 static void test_alpha_kept_in(void **state) {
@@ -375,12 +408,13 @@ static void test_published(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tid_released), cmocka_unit_test(test_tid_final),
-        cmocka_unit_test(test_tid),          cmocka_unit_test(test_lngrad),
-        cmocka_unit_test(test_outlier),      cmocka_unit_test(test_outlier_parts),
-        cmocka_unit_test(test_gamma),        cmocka_unit_test(test_svd),
-        cmocka_unit_test(test_alpha),        cmocka_unit_test(test_alpha_kept_in),
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_tid_released),  cmocka_unit_test(test_tid_final),
+        cmocka_unit_test(test_tid),           cmocka_unit_test(test_lngrad),
+        cmocka_unit_test(test_outlier),       cmocka_unit_test(test_outlier_parts),
+        cmocka_unit_test(test_gamma),         cmocka_unit_test(test_svd),
+        cmocka_unit_test(test_alpha),         cmocka_unit_test(test_alpha_same_steps),
+        cmocka_unit_test(test_alpha_kept_in), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_published),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -301,6 +301,8 @@ static void test_outliers(void **state) {
     check_cell(&r, 0, "excess", found[8].excess);
     check_cell(&r, 0, "excess_step", 8);
     check_cell(&r, 0, "ratio", found[8].ratio);
+    check_cell(&r, 0, "infinite", 0);
+    check_cell(&r, 0, "spacing", 1);
     program_free(&r);
     r = program_run("stat-amgm powers.h5 --window 3 --stat sigma2_B");
     assert_int_equal(table_rows(r.out), 1);
@@ -310,6 +312,64 @@ static void test_outliers(void **state) {
     check_text(&r, 0, "excess", "nan");
     check_cell(&r, 0, "excess_step", -1);
     program_free(&r);
+}
+
+/* A table by step of runs without tested steps would be empty: it is refused, unless another run has some. */
+static void test_too_few_recorded(void **state) {
+    (void)state;
+    program_result r = program_run("stat-amgm powers.h5 --window 12 --per-step");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.err, "powers.h5: none of steps 1 to 12 has vectors and 12 recorded "
+                                  "steps before it: vectors are at 12 of 12 steps"));
+    program_free(&r);
+    r = program_run("stat-amgm powers.h5 --window 11 --per-step --site first");
+    assert_int_equal(r.status, 0);
+    program_free(&r);
+    r = program_run("stat-amgm small.h5 powers.h5 --window 8 --per-step --site 's*,first'");
+    assert_int_equal(r.status, 0);
+    check_text(&r, 0, "run", "powers.h5");
+    program_free(&r);
+    r = program_run("stat-amgm powers.h5 --window 3 --per-step --phase 2:3");
+    assert_int_equal(r.status, 1);
+    program_free(&r);
+}
+
+/* All features of one value until the last step: V is 0. One that was 0 in the step before has GM 0. */
+static void test_infinite(void **state) {
+    (void)state;
+    sr_options o = run_options();
+    o.vectors_every = 2;
+    sr_recorder *r = run_create(program_file("flat.h5"), o);
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "top",
+                              .norm = "bn",
+                              .kind = "conv",
+                              .family = SR_FAMILY_SIGMA,
+                              .width = D,
+                              .depth = 1,
+                              .eps = 1,
+                              .alpha = 0.9});
+    for (int step = 1; step <= 12; step++) {
+        const double value[D] = {4, 4, 4, step == 8 ? 9 : step == 10 ? 0 : 4};
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 5);
+        sr_put_vector(r, 0, SR_psi2_B, value);
+        run_end_step(r, step);
+    }
+    run_finish(r);
+    program_result t = program_run("stat-amgm flat.h5 --window 3 --per-step");
+    check_cell(&t, 0, "step", 8);
+    check_cell(&t, 0, "infinite", 1);
+    check_cell(&t, 0, "outlier", 1);
+    check_text(&t, 0, "excess", "inf");
+    check_text(&t, 1, "ratio", "inf"); /* the outlier's place was taken: V is 0 again */
+    check_cell(&t, 1, "infinite", 1);
+    program_free(&t);
+    t = program_run("stat-amgm flat.h5 --window 3");
+    check_cell(&t, 0, "infinite", 2);
+    check_cell(&t, 0, "spacing", 2);
+    program_free(&t);
 }
 
 /* -- figures --------------------------------------------------------------------------------- */
@@ -354,9 +414,10 @@ static void test_figures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_step),  cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_by_depth), cmocka_unit_test(test_without_statistics),
-        cmocka_unit_test(test_outliers), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_by_step),          cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_by_depth),         cmocka_unit_test(test_without_statistics),
+        cmocka_unit_test(test_outliers),         cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_too_few_recorded), cmocka_unit_test(test_infinite),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -96,6 +96,12 @@ static void test_other_scales(void **state) {
         "statplot depth --right mean_share",
         "statplot depth --right kurtosis --linear --parts 2",
         "statplot features --quantity mean_share",
+        "statplot amgm --yrange 0.01:2",
+        "statplot amgm --linear --xrange 20:60",
+        "statplot amgm \"$STATREC_SAMPLES\"/cv_bn_every.h5 --stat sigma2_B --steps 20:90",
+        "statplot alpha --site last",
+        "statplot alpha --linear --stat sigma2",
+        "statplot alpha \"$STATREC_SAMPLES\"/cv_bn_every.h5 --xrange 1:8 --steps 1:100",
         "statplot features \"$STATREC_SAMPLES\"/cv_bn_every.h5 --quantity power --steps 20:90",
     };
     int wrong = 0;
