@@ -34,6 +34,8 @@ typedef struct subject {
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
     int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
+    int64_t begin;                              /* first step of the run, start-up or not */
+    bool trained; /* by statrec train: what is advised may be an option of it */
 } subject;
 
 /* To be freed after a failure too. */
@@ -44,11 +46,20 @@ bool subject_has(const subject *s, const char *statistic);
 /* value [count]: NaN where the file has none, and in shorter passes. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
+/* The same of all steps of the run, start-up and shorter passes too: value [info->steps]. */
+sr_status subject_history(const subject *s, int64_t site, const char *statistic, double *value,
+                          sr_failure *why);
 /* True of what globs.h calls a replica: no question is about it. */
 bool subject_is_replica(const subject *s, int64_t site);
+/* False where a running value is known to have begun with another value than `start`: the run took it
+ * over (--weights), or the vectors of its first step say so. */
+sr_status subject_begins_with(const subject *s, int64_t site, const char *vector, float start,
+                              bool *begins, sr_failure *why);
+/* `how`, a blank and an option of statrec train in brackets, of runs that have such; else "". */
+const char *subject_how(const subject *s, const char *how);
 /* Rows of /vectors in the window; row *first is the first. */
 sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why);
-/* Room for so many columns of the window; NULL and *why without memory. */
+/* Room for so many columns of the window or of the run; NULL and *why without memory. */
 double *subject_room(const subject *s, int columns, sr_failure *why);
 
 /* -- estimates: diagnose_estimate.c ---------------------------------------------------------- */
@@ -108,6 +119,7 @@ typedef struct answer {
     double limit;  /* beyond it something is found */
     bool below;    /* beyond: below the limit, not above */
     bool once;     /* a single step is enough: ranked and judged by the value */
+    bool whole;    /* of all steps, the start-up too */
     char unit[16]; /* behind the number, "" for none */
     const char *range_of;
     place top[SITES_SHOWN]; /* worst first */
@@ -116,7 +128,7 @@ typedef struct answer {
     int64_t from, to;      /* steps that it is from */
     int64_t at[STEPS_SHOWN];
     int steps_shown;  /* single steps that it is about */
-    char says[640];   /* of a finding: sentences */
+    char says[2560];  /* of a finding: sentences */
     char figure[192]; /* command in front of the run file that shows it; "": the question's */
     char reason[256]; /* not asked: why */
 } answer;
@@ -145,6 +157,9 @@ const char *answer_site(const subject *s, const answer *a, int i);
 
 /* what: name of a statistic; its median over the window. */
 measure_fn measure_median;
+/* The same where the statistic is of the site's own method, and where it is only the observer's
+ * (sr_run_only_observed). */
+measure_fn measure_own_median, measure_observed_median;
 
 /* -- questions ------------------------------------------------------------------------------- */
 

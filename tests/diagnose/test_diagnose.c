@@ -77,6 +77,18 @@ static void found(const plan *p, const char *question, const char *severity, con
     program_free(&r);
 }
 
+/* What the row has in this column holds the words, or does not. */
+static void holds(const program_result *r, const char *question, const char *column,
+                  const char *words, bool wanted) {
+    const char *text = table_cell(r->out, row_of(r, question), column);
+    if ((strstr(text, words) != NULL) != wanted)
+        fail_msg("%s of %s: %s '%s': %s", column, question, wanted ? "no" : "has", words, text);
+}
+
+static void says(const program_result *r, const char *question, const char *words) {
+    holds(r, question, "text", words, true);
+}
+
 /* -- planted faults -------------------------------------------------------------------------- */
 
 static void healthy(void **state) {
@@ -202,6 +214,47 @@ static void nu(void **state) {
     found(&(plan){"nu turns", 3, .Gamma = 15}, "nu", "notable", "pn", 1.49, 1.51);
     /* one step, at the site that has the least Gamma at all others */
     found(&(plan){"nu of five", 3, .Gamma = 30, .more_pn = 4}, "nu", "severe", "pn", 2.99, 3.01);
+}
+
+/* nu goes through the start-up of running values too; in its first pass it is 0, unless the run took it over. */
+static void nu_early(void **state) {
+    plan p = {"nu", 3, .Gamma = 30, .Gamma_at = 20};
+    (void)state;
+    program_result r = check_found(&p, "nu", "severe", "pn");
+    check_cell(&r, row_of(&r, "nu"), "at_step", 20);
+    check_cell(&r, row_of(&r, "nu"), "first_step", 1);
+    check_cell(&r, row_of(&r, "nu"), "last_step", 300);
+    says(&r, "nu", "It was in the start-up of running values (44 steps)");
+    program_free(&r);
+    p.Gamma_at = 45;
+    r = check_found(&p, "nu", "severe", "pn");
+    holds(&r, "nu", "text", "start-up", false);
+    program_free(&r);
+    p.Gamma_at = 1;
+    write_planted_run(&p);
+    r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+    p.nu = 0.01;
+    r = check_found(&p, "nu", "severe", "pn");
+    check_cell(&r, row_of(&r, "nu"), "at_step", 1);
+    program_free(&r);
+    p.nu = 0, p.config = "weights = other.ckpt\n";
+    r = check_found(&p, "nu", "severe", "pn");
+    program_free(&r);
+}
+
+/* An event needs neither an interval nor the usual number of tokens. */
+static void nu_of_few(void **state) {
+    (void)state;
+    program_result r = check_found(&(plan){"few", 3, .Gamma = 30, .Gamma_at = 10, .steps = 12},
+                                   "nu", "severe", "pn");
+    program_free(&r);
+    write_planted_run(&(plan){"few", 3, .steps = 12});
+    r = diagnose("--format tsv");
+    check_text(&r, row_of(&r, "nu"), "text", "an interval needs 20 steps, there are 11");
+    program_free(&r);
+    found(&(plan){"short", 3, .Gamma = 30, .short_every = 50}, "nu", "severe", "pn", 2.9, 3.1);
 }
 
 static void dead(void **state) {
@@ -447,6 +500,7 @@ int main(void) {
         cmocka_unit_test(tid_observed), cmocka_unit_test(gap_of_accuracy),
         cmocka_unit_test(outliers),     cmocka_unit_test(short_passes),
         cmocka_unit_test(gradient),     cmocka_unit_test(nu),
+        cmocka_unit_test(nu_early),     cmocka_unit_test(nu_of_few),
         cmocka_unit_test(dead),         cmocka_unit_test(growth),
         cmocka_unit_test(padding),      cmocka_unit_test(few_rows),
         cmocka_unit_test(alike),        cmocka_unit_test(too_slow),
