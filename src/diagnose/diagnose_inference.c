@@ -213,8 +213,10 @@ static void answer_by_tid(const subject *s, const gap *g, const answer *tid, dou
                  : "evaluation does not suffer from it so far",
             g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high, g->evaluations);
     else
-        answer_says(a, "Batches stray far from the running statistics that evaluation uses; what "
-                       "it costs is not measured (statrec train --validate-batch).");
+        answer_says(a,
+                    "Batches stray far from the running statistics that evaluation uses; what "
+                    "it costs is not measured%s.",
+                    subject_how(s, " (--validate-batch)"));
     tell_tid(s, tid, a);
 }
 

@@ -124,7 +124,7 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     paragraph(out, "control", text);
     snprintf(text, sizeof text, "%s (%s)", q->criterion, q->source);
     paragraph(out, "criterion", text);
-    paragraph(out, "try", q->advice);
+    paragraph(out, "try", a->advice);
     return write_command(s, question_figure(q, a), out, why);
 }
 

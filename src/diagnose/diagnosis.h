@@ -127,10 +127,11 @@ typedef struct answer {
     int64_t asked, beyond; /* sites; 0 asked: the question is about the run */
     int64_t from, to;      /* steps that it is from */
     int64_t at[STEPS_SHOWN];
-    int steps_shown;  /* single steps that it is about */
-    char says[2560];  /* of a finding: sentences */
-    char figure[192]; /* command in front of the run file that shows it; "": the question's */
-    char reason[256]; /* not asked: why */
+    int steps_shown;   /* single steps that it is about */
+    char says[2560];   /* of a finding: sentences */
+    char advice[1024]; /* of a finding: what to try in this run (diagnose_advice.c) */
+    char figure[192];  /* command in front of the run file that shows it; "": the question's */
+    char reason[256];  /* not asked: why */
 } answer;
 
 typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, estimate *e,
@@ -168,7 +169,6 @@ typedef struct question {
     const char *needs;     /* datasets, in words */
     const char *criterion; /* when something is found */
     const char *source;    /* of statistic and criterion */
-    const char *advice;    /* what to try */
     const char *figure;    /* command in front of the run file that shows any finding */
     sr_status (*look)(const subject *s, answer *a, sr_failure *why);
     bool general; /* about the run, whatever normalizes it */
@@ -195,6 +195,15 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why);
 sr_status look_alike(const subject *s, answer *a, sr_failure *why);
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
+
+/* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
+
+/* Fills a->advice of a finding with what applies to this run and site. */
+void advice_write(const subject *s, const question *q, answer *a);
+/* "SITE=norm,SITE=norm" and behind it what the run has for --norm-at: its first words win. False, and
+ * an unfinished text, where `size` bytes do not hold it. */
+bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
+                    char *text, size_t size);
 
 /* Measures that have a healthy range. */
 measure_fn measure_gap, measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,

@@ -17,6 +17,11 @@ static program_result diagnose(const char *options) {
     return r;
 }
 
+static program_result advice(plan p) {
+    write_planted_run(&p);
+    return diagnose("--format tsv");
+}
+
 static int row_of(const program_result *r, const char *question) {
     for (int i = 0; i < table_rows(r->out); i++) {
         const char *cell = table_cell(r->out, i, "question");
@@ -87,6 +92,10 @@ static void holds(const program_result *r, const char *question, const char *col
 
 static void says(const program_result *r, const char *question, const char *words) {
     holds(r, question, "text", words, true);
+}
+
+static void advises(const program_result *r, const char *question, const char *words, bool wanted) {
+    holds(r, question, "advice", words, wanted);
 }
 
 /* -- planted faults -------------------------------------------------------------------------- */
@@ -331,6 +340,124 @@ static void no_false_alarm(void **state) {
     }
 }
 
+/* -- advice --------------------------------------------------------------------------------------- */
+
+/* A host of its own has no option of statrec train. */
+static void advice_of_hosts(void **state) {
+    static const plan plans[] = {
+        {"nan", 1, .nan_at = 150},
+        {"gap", 2, .gap = 0.3, .offset = 0.4},
+        {"spikes", 1, .spikes_every = 30},
+        {"gradient", 2, .gradient = 8},
+        {"nu", 3, .Gamma = 30},
+        {"dead", 1, .dead = 3},
+        {"growth", 2, .growth = 12},
+        {"padding", -1, .padded = 2},
+        {"rows", -1, .rows = 16},
+        {"alike", 1, .samples = 1024, .noise = 0.12},
+        {"slow", 2, .alpha = 0.999, .anew = true},
+        {"collapse", -1, .collapses = true},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof plans / sizeof plans[0]; k++) {
+        program_result r = advice(plans[k]);
+        if (findings(&r) == 0) fail_msg("%s is not found", plans[k].name);
+        for (int i = 0; i < table_rows(r.out); i++) {
+            const char *text = table_cell(r.out, i, "advice");
+            if (strstr(text, "--") || strstr(text, "statrec"))
+                fail_msg("%s: %s", plans[k].name, text);
+            const bool any = strlen(text) > 5;
+            assert_int_equal(any, strcmp(table_cell(r.out, i, "verdict"), "found") == 0);
+            assert_null(strstr(table_cell(r.out, i, "text"), "--"));
+        }
+        program_free(&r);
+    }
+}
+
+/* What a run is already is no advice. */
+static void advice_of_method(void **state) {
+    plan p = {"gap", 2, .gap = 0.3, .offset = 0.4, .config = "norm = x\n"};
+    (void)state;
+    program_result r = advice(p);
+    advises(&r, "inference", "RBN, whose penalty draws the two together (--norm rbn", true);
+    advises(&r, "inference", "more weight", false);
+    advises(&r, "inference", "(--norm-at 'c=ln')", true);
+    program_free(&r);
+    p.method = "rbn";
+    r = advice(p);
+    advises(&r, "inference", "RBN, whose", false);
+    advises(&r, "inference", "more weight of the penalty that draws the two together (--rbn-lam",
+            true);
+    program_free(&r);
+    r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n"});
+    advises(&r, "nu", "a layer scale in front", true);
+    advises(&r, "nu", "--norm pn-released", true);
+    program_free(&r);
+    r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n", .layer_scale = 2});
+    advises(&r, "nu", "a layer scale", false);
+    program_free(&r);
+    r = advice((plan){"slow", 2, .alpha = 0.999, .anew = true});
+    advises(&r, "alpha", "the alpha that is named, which changes nothing but evaluation", true);
+    program_free(&r);
+    r = advice((plan){"slow", 2, .alpha = 0.999, .anew = true, .method = "rbn"});
+    check_text(&r, row_of(&r, "alpha"), "advice", "the alpha that is named");
+    program_free(&r);
+}
+
+/* Options that the run has or lacks, and what it has set them to. */
+static void advice_of_options(void **state) {
+    static const struct {
+        const char *config, *question, *words;
+        bool wanted;
+    } cases[] = {
+        {"placement = pre\n", "divergence", "--placement", false},
+        {"placement = post\n", "divergence", "--placement pre", true},
+        {"init = he\n", "divergence", "--placement", false},
+        {"warmup-updates = 0\n", "divergence", "a warm-up (--warmup-updates)", true},
+        {"warmup-updates = 100\n", "divergence", "a longer warm-up (--warmup-updates)", true},
+        {"warmup-updates = 100\n", "divergence", "; a warm-up", false},
+        {"clip-norm = 0\n", "divergence", "; a bound of the gradient's norm (--clip-norm)", true},
+        {"clip-norm = 1\n", "divergence", "a lower bound of the gradient's norm (--clip", true},
+        {"batching = bucketed\n", "outliers", "--batching random", true},
+        {"batching = random\n", "outliers", "--batching", false},
+        {"batch-size = 8\n", "outliers", "--batching", false},
+        {"batch-size = 8\n", "outliers", "more rows in a pass (--batch-size)", true},
+        {"max-tokens = 8\n", "outliers", "more rows in a pass (--max-tokens)", true},
+        {"max-tokens = 8\n", "outliers", "--batch-size", false},
+        {"batch-size = 8\nmax-tokens = 8\nbatch-by = tokens\n", "outliers", "--batch-size", false},
+        {"batch-size = 8\nmax-tokens = 8\nbatch-by = sentences\n", "outliers", "--max-tok", false},
+        {"update-freq = 4\n", "outliers", "--update-freq", true},
+        {"update-freq = 1\n", "outliers", "--update-freq", false},
+        {"shares = 2\nsync-norm = no\n", "outliers", "--sync-norm", true},
+        {"shares = 2\nsync-norm = yes\n", "outliers", "--sync-norm", false},
+        {"shares = 1\n", "outliers", "--sync-norm", false},
+        {"batching = random\n", "padding", "--batching bucketed", true},
+        {"batching = bucketed\nmax-tokens-of = padded\n", "padding", "--batching", false},
+        {"batching = bucketed\nmax-tokens-of = padded\n", "padding", "--max-tokens-of valid", true},
+        {"batching = bucketed\nmax-tokens-of = valid\n", "padding", "--", false},
+        {"batching = bucketed\nmax-tokens-of = valid\n", "padding", "a look at the batches", true},
+        {"weight-decay = 0\n", "growth", "; weight decay (--weight-decay)", true},
+        {"weight-decay = 0.1\n", "growth", "more weight decay (--weight-decay)", true},
+        {"checkpoint-every = none\n", "inference", "--checkpoint-every end; then statrec av", true},
+        {"checkpoint-every = end\n", "inference", "--checkpoint-every", false},
+        {"checkpoint-every = end\n", "inference", "(statrec evaluate X.ckpt --each-site)", true},
+        {"norm-at = a=bn\n", "inference", "(--norm-at 'c=ln,a=bn')", true},
+    };
+    (void)state;
+    program_result r = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (i == 0 || strcmp(cases[i].config, cases[i - 1].config) != 0) {
+            program_free(&r);
+            r = advice((plan){"all", 2, .nan_at = 290, .recovers = true, .spikes_every = 30,
+                              .padded = 2, .growth = 12, .offset = 0.4, .method = "bn",
+                              .config = cases[i].config});
+        }
+        check_text(&r, row_of(&r, cases[i].question), "verdict", "found");
+        advises(&r, cases[i].question, cases[i].words, cases[i].wanted);
+    }
+    program_free(&r);
+}
+
 /* -- ranking, missing statistics, files that are not whole ------------------------------------ */
 
 static void ranking(void **state) {
@@ -494,23 +621,43 @@ static void ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),      cmocka_unit_test(not_finite),
-        cmocka_unit_test(loss_rises),   cmocka_unit_test(gap_by_tid),
-        cmocka_unit_test(tid_alone),    cmocka_unit_test(gap_without_tid),
-        cmocka_unit_test(tid_observed), cmocka_unit_test(gap_of_accuracy),
-        cmocka_unit_test(outliers),     cmocka_unit_test(short_passes),
-        cmocka_unit_test(gradient),     cmocka_unit_test(nu),
-        cmocka_unit_test(nu_early),     cmocka_unit_test(nu_of_few),
-        cmocka_unit_test(dead),         cmocka_unit_test(growth),
-        cmocka_unit_test(padding),      cmocka_unit_test(few_rows),
-        cmocka_unit_test(alike),        cmocka_unit_test(too_slow),
-        cmocka_unit_test(too_fast),     cmocka_unit_test(too_short),
-        cmocka_unit_test(collapse),     cmocka_unit_test(ranking),
-        cmocka_unit_test(missing),      cmocka_unit_test(path_of_words),
-        cmocka_unit_test(unfinished),   cmocka_unit_test(short_run),
-        cmocka_unit_test(json),         cmocka_unit_test(wrong),
-        cmocka_unit_test(no_memory),    cmocka_unit_test(samples),
-        cmocka_unit_test(ranges),       cmocka_unit_test(no_false_alarm),
+        cmocka_unit_test(healthy),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(loss_rises),
+        cmocka_unit_test(gap_by_tid),
+        cmocka_unit_test(tid_alone),
+        cmocka_unit_test(gap_without_tid),
+        cmocka_unit_test(tid_observed),
+        cmocka_unit_test(gap_of_accuracy),
+        cmocka_unit_test(outliers),
+        cmocka_unit_test(short_passes),
+        cmocka_unit_test(gradient),
+        cmocka_unit_test(nu),
+        cmocka_unit_test(advice_of_hosts),
+        cmocka_unit_test(advice_of_method),
+        cmocka_unit_test(advice_of_options),
+        cmocka_unit_test(nu_early),
+        cmocka_unit_test(nu_of_few),
+        cmocka_unit_test(dead),
+        cmocka_unit_test(growth),
+        cmocka_unit_test(padding),
+        cmocka_unit_test(few_rows),
+        cmocka_unit_test(alike),
+        cmocka_unit_test(too_slow),
+        cmocka_unit_test(too_fast),
+        cmocka_unit_test(too_short),
+        cmocka_unit_test(collapse),
+        cmocka_unit_test(ranking),
+        cmocka_unit_test(missing),
+        cmocka_unit_test(path_of_words),
+        cmocka_unit_test(unfinished),
+        cmocka_unit_test(short_run),
+        cmocka_unit_test(json),
+        cmocka_unit_test(wrong),
+        cmocka_unit_test(no_memory),
+        cmocka_unit_test(samples),
+        cmocka_unit_test(ranges),
+        cmocka_unit_test(no_false_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
