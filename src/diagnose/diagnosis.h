@@ -171,7 +171,8 @@ typedef struct question {
     const char *source;    /* of statistic and criterion */
     const char *figure;    /* command in front of the run file that shows any finding */
     sr_status (*look)(const subject *s, answer *a, sr_failure *why);
-    bool general; /* about the run, whatever normalizes it */
+    bool general;  /* about the run, whatever normalizes it */
+    bool headline; /* what it says stands at the head of the page, found or not */
 } question;
 
 /* Command in front of the run file that shows what was found. */
@@ -184,6 +185,7 @@ extern const int diagnose_question_count;
 sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why);
 
 sr_status look_divergence(const subject *s, answer *a, sr_failure *why);
+sr_status look_would_bn(const subject *s, answer *a, sr_failure *why);
 sr_status look_inference(const subject *s, answer *a, sr_failure *why);
 sr_status look_outliers(const subject *s, answer *a, sr_failure *why);
 sr_status look_gradient(const subject *s, answer *a, sr_failure *why);
@@ -195,6 +197,10 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why);
 sr_status look_alike(const subject *s, answer *a, sr_failure *why);
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
+
+/* The worst discrepancy between batch and running statistics, each against its own limit: of mean and
+ * deviation where they are the observer's, or of what sites of batch statistics divide by themselves. */
+sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 
