@@ -17,6 +17,8 @@ typedef struct patient {
     const answer *a;
     const sr_run_site *site; /* the worst, else the first with a norm; NULL: none */
     run_identity id;
+    bool
+        alike; /* TID is more than independent samples could show: their number is not what is wrong */
 } patient;
 
 /* -- conditions -------------------------------------------------------------------------------- */
@@ -103,12 +105,9 @@ static bool nothing_else(const patient *p, const char *of) {
     return !p->a->advice[0];
 }
 
-/* A TID that is more than independent samples could show: their number is not what is wrong. */
 static bool alike(const patient *p, const char *of) {
-    estimate like = NO_ESTIMATE;
     (void)of;
-    if (!p->a->shown || !globs_match("tid_*", p->a->statistic)) return false;
-    return measure_alike(p->s, p->a->top[0].site, NULL, &like, NULL) == SR_OK && like.low > 1;
+    return p->alike;
 }
 
 /* -- the table --------------------------------------------------------------------------------- */
@@ -293,11 +292,21 @@ static void add(const piece *m, const patient *p, char *text, size_t size) {
     append(text, size, ")", 1);
 }
 
-void advice_write(const subject *s, const question *q, answer *a) {
+static sr_status look_alike_at(patient *p, sr_failure *why) {
+    estimate like = NO_ESTIMATE;
+    if (!p->a->shown || !globs_match("tid_*", p->a->statistic)) return SR_OK;
+    sr_status status = measure_alike(p->s, p->a->top[0].site, NULL, &like, why);
+    p->alike = status == SR_OK && like.low > 1;
+    return status;
+}
+
+sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why) {
     patient p = {.s = s, .a = a, .site = sr_run_main_site(s->run)};
     if (a->shown) p.site = sr_run_get_site(s->run, a->top[0].site);
     run_identify(&p.id, s->run, s->path);
+    sr_status status = look_alike_at(&p, why);
     a->advice[0] = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
         if (applies(&pieces[i], &p, q->id)) add(&pieces[i], &p, a->advice, sizeof a->advice);
+    return status;
 }

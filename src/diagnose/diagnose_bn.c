@@ -195,8 +195,9 @@ static sr_status tell_rows(const subject *s, const seats *all, answer *a, sr_fai
     if (isfinite(samples.value)) answer_says(a, " of %.4g samples", samples.value);
     answer_says(a,
                 " at %s, and the observer's alpha is %g: independent rows would have a tid_mean of "
-                "%.3g, and be within the limit from %.4g rows on.",
-                site_name(s, at), alpha, sqrt(unit / rows.value), ceil(unit / (limit * limit)));
+                "%.3g [%.3g, %.3g], and be within the limit from %.4g rows on.",
+                site_name(s, at), alpha, sqrt(unit / rows.value), sqrt(unit / rows.high),
+                sqrt(unit / rows.low), ceil(unit / (limit * limit)));
     if (excess.low > 1 && isfinite(like.low))
         tell_samples(&samples, &like, &at->e[TID_MEAN], limit, a);
     return SR_OK;
@@ -294,9 +295,10 @@ sr_status look_would_bn(const subject *s, answer *a, sr_failure *why) {
     a->severity = NOTABLE;
     if (status == SR_OK && !a->asked) {
         if (s->observed_sites || s->batch_sites == 0)
-            return answer_nowhere(a, s->observed_sites ? "no tid_mean or tid_var that is observed"
-                                     : s->trained      ? "nothing is observed (--observe batch)"
-                                                       : "nothing is observed");
+            return answer_nowhere(a, s->observed_sites
+                                         ? "no tid_mean or tid_var that is only the observer's"
+                                     : s->trained ? "nothing is observed (--observe batch)"
+                                                  : "nothing is observed");
         return answer_not_asked(a, "sites have batch statistics of their own, none is observed");
     }
     if (status == SR_OK) status = read_seats(s, &all, why);

@@ -83,13 +83,17 @@ static void write_steps(const answer *a, char *text, size_t size) {
 }
 
 /* What else the statistic depends on (comparable.c). */
-static void write_control(const subject *s, const answer *a, char *text, size_t size) {
+static sr_status write_control(const subject *s, const answer *a, char *text, size_t size,
+                               sr_failure *why) {
     sr_instead instead = SR_INIT(sr_instead, .reason = "");
     estimate rows = NO_ESTIMATE;
     text[0] = 0;
-    if (!sr_depends(a->statistic, &instead) || !a->shown) return;
-    measure_median(s, a->top[0].site, "rows", &rows, NULL);
+    if (!sr_depends(a->statistic, &instead) || !a->shown) return SR_OK;
+    sr_failure unread = {0}; /* then it is nan rows */
+    if (measure_median(s, a->top[0].site, "rows", &rows, &unread) == SR_MEMORY)
+        return *why = unread, SR_MEMORY;
     snprintf(text, size, "%s %s; %.6g rows here", a->statistic, instead.reason, rows.value);
+    return SR_OK;
 }
 
 /* A command to be copied: on one line, however long. */
@@ -120,7 +124,8 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     paragraph(out, "sites", text);
     write_steps(a, text, sizeof text);
     paragraph(out, "steps", text);
-    write_control(s, a, text, sizeof text);
+    sr_status status = write_control(s, a, text, sizeof text, why);
+    if (status != SR_OK) return status;
     paragraph(out, "control", text);
     snprintf(text, sizeof text, "%s (%s)", q->criterion, q->source);
     paragraph(out, "criterion", text);

@@ -113,7 +113,8 @@ sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found
         if (status != SR_OK) answer_not_asked(&answers[i], "%.200s", unread.text);
         if (answers[i].verdict != FOUND) continue;
         if (!diagnose_questions[i].general) tell_observer(s, &answers[i]);
-        advice_write(s, &diagnose_questions[i], &answers[i]);
+        if (advice_write(s, &diagnose_questions[i], &answers[i], &unread) == SR_MEMORY)
+            return *why = unread, SR_MEMORY;
         order[(*found)++] = i;
     }
     rank(answers, order, *found);

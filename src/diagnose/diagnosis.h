@@ -204,8 +204,8 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 
-/* Fills a->advice of a finding with what applies to this run and site. */
-void advice_write(const subject *s, const question *q, answer *a);
+/* Fills a->advice of a finding with what applies to this run and site; after a failure too. */
+sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why);
 /* "SITE=norm,SITE=norm" and behind it what the run has for --norm-at: its first words win. False, and
  * an unfinished text, where `size` bytes do not hold it. */
 bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
