@@ -132,8 +132,9 @@ typedef struct condition {
 
 enum { CONDITIONS = 3 };
 typedef struct piece {
-    const char *questions;   /* ids, separated by commas */
-    const char *words, *how; /* how: options of statrec train; {site}, {rest}, {norm}: below */
+    const char *questions; /* ids, separated by commas */
+    const char *words,
+        *how; /* how: options of statrec train; {site}, {rest}, {norm=METHOD}: below */
     condition when[CONDITIONS];
 } piece;
 
@@ -164,16 +165,16 @@ static const piece pieces[] = {
     {"growth,embedding", "more weight decay", "--weight-decay", {IF(positive, "weight-decay")}},
     {"growth,embedding", "weight decay or more of it", "", {UNLESS(trained, "")}},
     {"inference,would-bn", "RBN, whose penalty draws the two together",
-     "{norm} rbn, lambda by --rbn-lambda-mean and --rbn-lambda-std",
+     "{norm=rbn}, lambda by --rbn-lambda-mean and --rbn-lambda-std",
      {UNLESS(method, "rbn*"), UNLESS(by_psi, "")}},
     {"inference", "more weight of the penalty that draws the two together",
      "--rbn-lambda-mean, --rbn-lambda-std", {IF(method, "rbn*")}},
     {"inference,would-bn,outliers,gradient",
-     "PN, which divides by running statistics in training too", "{norm} pn+ls",
+     "PN, which divides by running statistics in training too", "{norm=pn+ls}",
      {UNLESS(family, "pn"), UNLESS(method, "pn-released")}},
     {"nu", "a layer scale in front, which bounds Gamma", "--layer-scale", {UNLESS(scaled, "")}},
     {"gradient", "a layer scale in front", "--layer-scale", {IF(family, "pn"), UNLESS(scaled, "")}},
-    {"nu", "a warm-up with batch statistics", "{norm} pn-released, --norm-warmup",
+    {"nu", "a warm-up with batch statistics", "{norm=pn-released}, --norm-warmup",
      {UNLESS(method, "pn-released")}},
     {"nu", "a longer warm-up with batch statistics", "--norm-warmup", {IF(method, "pn-released")}},
     {"nu", "a larger alpha_bwd", "--pn-alpha-bkw", {ALWAYS}},
@@ -246,19 +247,38 @@ static void append(char *text, size_t size, const char *more, size_t length) {
     snprintf(text + used, size - used, "%.*s", (int)length, more);
 }
 
-/* {site}: the site's name; {method}: what is there; {norm}: the option of its method; {rest}: what --norm-at has
- * already, behind a comma. */
+/* The option that gives the site this method: of all sites, of the decoder's, or where sites have methods one by
+ * one, which go before these, of this one. */
+static void append_norm(const patient *p, const char *norm, size_t length, char *text,
+                        size_t size) {
+    option_text at;
+    char words[256];
+    run_option(p->s->run, "norm-at", at, sizeof at);
+    const bool decoder = p->site && strcmp(p->site->kind, "decoder") == 0;
+    if (at[0] && p->site)
+        snprintf(words, sizeof words, "--norm-at '%s=%.*s,", p->site->name, (int)length, norm);
+    else
+        snprintf(words, sizeof words, "%s %.*s",
+                 decoder && has(p, "decoder-norm") ? "--decoder-norm" : "--norm", (int)length,
+                 norm);
+    append(text, size, words, sizeof words);
+    if (!at[0] || !p->site) return;
+    append(text, size, at, sizeof at);
+    append(text, size, "'", 1);
+}
+
+/* {site}: the site's name; {method}: what is there; {norm=METHOD}: the option for another; {rest}: what --norm-at
+ * has already, behind a comma. */
 static void append_word(const patient *p, const char *word, char *text, size_t size) {
+    static const char norm[] = "{norm=";
     option_text rest;
     run_option(p->s->run, "norm-at", rest, sizeof rest);
-    const bool decoder = p->site && strcmp(p->site->kind, "decoder") == 0;
-    if (strncmp(word, "{site}", 6) == 0)
+    if (strncmp(word, norm, sizeof norm - 1) == 0)
+        append_norm(p, word + sizeof norm - 1, strcspn(word, "}") - (sizeof norm - 1), text, size);
+    else if (strncmp(word, "{site}", 6) == 0)
         append(text, size, p->site ? p->site->name : "SITE", SR_NAME_SIZE);
     else if (strncmp(word, "{method}", 8) == 0)
         append(text, size, p->site ? p->site->called : "the method", SR_NAME_SIZE);
-    else if (strncmp(word, "{norm}", 6) == 0)
-        append(text, size, decoder && has(p, "decoder-norm") ? "--decoder-norm" : "--norm",
-               SR_NAME_SIZE);
     else if (rest[0]) {
         append(text, size, ",", 1);
         append(text, size, rest, sizeof rest);

@@ -127,8 +127,8 @@ static sr_recorder *create(const plan *p) {
     sr_options o = run_options();
     o.vectors_every = 1;
     char config[512];
-    snprintf(config, sizeof config, "%s# options without effect are left out\n",
-             p->config ? p->config : "");
+    snprintf(config, sizeof config, "%s%s", p->config ? p->config : "",
+             p->whole ? "" : "# options without effect are left out\n");
     if (p->config) o.program = "statrec train", o.config = config;
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
@@ -136,7 +136,7 @@ static sr_recorder *create(const plan *p) {
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                   .name = names[i],
                                   .norm = norms[kind],
-                                  .kind = "layer",
+                                  .kind = p->kind ? p->kind : "layer",
                                   .family = families[kind],
                                   .uses = kind == 2 ? "mu,sigma2" : NULL,
                                   .width = WIDTH,
@@ -147,6 +147,7 @@ static sr_recorder *create(const plan *p) {
         if (kind == 2) assert_int_equal(sr_set_observed(r, i), SR_OK);
     }
     assert_int_equal(sr_add_embedding(r, "words", 20, WIDTH), SR_OK);
+    if (p->whole) sr_add_metric(r, "image_loss", "nats per image", "of none", SR_BETTER_LESS);
     run_add_metrics(r);
     sr_add_metric(r, "hits", "percent", "of a host's own", SR_BETTER_MORE);
     sr_add_metric(r, "hits_batch", "percent", "with batch statistics", SR_BETTER_MORE);

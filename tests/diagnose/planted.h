@@ -30,6 +30,8 @@ typedef struct plan {
     int steps;             /* 0: 300 */
     uint32_t seed;         /* of the noise; 0: 7 */
     const char *config;    /* of statrec train, which then is the program; NULL: a host's own */
+    bool whole;            /* that has options without use too, as the first files, of images */
+    const char *kind;      /* of every site; NULL: layer */
     const char *method;    /* of the first sites; NULL: own-bn */
     int layer_scale;       /* groups, at every site */
     bool psi_divides;      /* pn is of the family psi */

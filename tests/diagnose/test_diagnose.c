@@ -632,6 +632,8 @@ static void advice_of_options(void **state) {
         {"checkpoint-every = end\n", "inference", "--checkpoint-every", false},
         {"checkpoint-every = end\n", "inference", "(statrec evaluate X.ckpt --each-site)", true},
         {"norm-at = a=bn\n", "inference", "(--norm-at 'c=ln,a=bn')", true},
+        {"norm-at = a=bn\n", "inference", "(--norm-at 'c=pn+ls,a=bn')", true},
+        {"decoder-norm = ln\n", "inference", "(--norm pn+ls)", true},
     };
     (void)state;
     program_result r = {0};
@@ -645,6 +647,25 @@ static void advice_of_options(void **state) {
         check_text(&r, row_of(&r, cases[i].question), "verdict", "found");
         advises(&r, cases[i].question, cases[i].words, cases[i].wanted);
     }
+    program_free(&r);
+}
+
+/* A decoder has an option of its own; the first files have options that had no use in them. */
+static void advice_of_places(void **state) {
+    plan p = {"gap", 2, .gap = 0.3, .offset = 0.4, .kind = "decoder", .config = "norm = bn\n"};
+    (void)state;
+    program_result r = advice(p);
+    advises(&r, "inference", "(--norm pn+ls)", true);
+    program_free(&r);
+    p.config = "norm = bn\ndecoder-norm = bn\n";
+    r = advice(p);
+    advises(&r, "inference", "(--decoder-norm pn+ls)", true);
+    program_free(&r);
+    r = advice((plan){"spikes", 1, .spikes_every = 30, .whole = true,
+                      .config = "batching = bucketed\nbatch-size = 8\nmax-tokens = 8\n"});
+    advises(&r, "outliers", "(--batch-size)", true);
+    advises(&r, "outliers", "--batching", false);
+    advises(&r, "outliers", "--max-tokens", false);
     program_free(&r);
 }
 
@@ -832,6 +853,7 @@ int main(void) {
         cmocka_unit_test(advice_of_hosts),
         cmocka_unit_test(advice_of_method),
         cmocka_unit_test(advice_of_options),
+        cmocka_unit_test(advice_of_places),
         cmocka_unit_test(outliers),
         cmocka_unit_test(short_passes),
         cmocka_unit_test(gradient),
