@@ -37,7 +37,9 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     const double rows = or_else(p->rows, 2048), alpha = here ? or_else(p->alpha, 0.9) : 0.9;
     const double spread = here ? or_else(p->noise, 0.05) : 0.05;
     const bool spike = here && p->spikes_every && step % p->spikes_every == 0;
-    double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], one[WIDTH], sum_g[WIDTH], sum_gx[WIDTH];
+    const double wider = site == 0 ? or_else(p->sigma, 1) : 1;
+    double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], sigma2[WIDTH], one[WIDTH], sum_g[WIDTH],
+        sum_gx[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         const bool dead = here && k < p->dead;
         const double grown = here && p->growth && k == 0 ? pow(p->growth, (double)step / STEPS) : 1;
@@ -45,6 +47,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
         sigma2_B[k] = dead ? 1e-9 : grown * (1 + 0.05 * noise(seed));
         if (here && step == p->nan_at) mu_B[k] = NAN;
         mu[k] = state->mu[k] - (here ? p->offset : 0);
+        sigma2[k] = state->sigma2[k] / (wider * wider);
         one[k] = 1;
         sum_g[k] = 1.7 * sqrt(rows) * noise(seed) * (here ? or_else(p->gradient, 1) : 1);
         sum_gx[k] = 0.8 * sqrt(rows) * noise(seed);
@@ -54,7 +57,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     put(r, site, SR_mu_B, mu_B);
     put(r, site, SR_sigma2_B, sigma2_B);
     put(r, site, SR_mu, mu);
-    put(r, site, SR_sigma2, state->sigma2);
+    put(r, site, SR_sigma2, sigma2);
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_g, sum_g);
     put(r, site, SR_sum_gx, sum_gx);
@@ -129,7 +132,8 @@ static sr_recorder *create(const plan *p) {
     char config[512];
     snprintf(config, sizeof config, "%s%s", p->config ? p->config : "",
              p->whole ? "" : "# options without effect are left out\n");
-    if (p->config) o.program = "statrec train", o.config = config;
+    if (p->config) o.config = config;
+    if (p->config && !p->other_host) o.program = "statrec train";
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
         const int kind = is_observed(p, i) ? 2 : i < SIGMA_SITES ? 0 : p->psi_divides ? 3 : 1;

@@ -11,6 +11,7 @@ typedef struct plan {
     int site;
     double noise;          /* deviation of mu_B, in sigma; 0: 0.05 */
     double offset;         /* of the running mean */
+    double sigma;          /* deviation of batches over the running one, at a; 0: 1 */
     double gap;            /* validation loss with running statistics, in shares */
     double gradient;       /* factor on sum_g */
     double growth;         /* of one feature's variance over the run; 0: none */
@@ -30,6 +31,7 @@ typedef struct plan {
     int steps;             /* 0: 300 */
     uint32_t seed;         /* of the noise; 0: 7 */
     const char *config;    /* of statrec train, which then is the program; NULL: a host's own */
+    bool other_host;       /* with this configuration, which is its own */
     bool whole;            /* that has options without use too, as the first files, of images */
     const char *kind;      /* of every site; NULL: layer */
     const char *method;    /* of the first sites; NULL: own-bn */

@@ -248,6 +248,18 @@ static void would_bn(void **state) {
     program_free(&r);
 }
 
+/* A site is beyond by either discrepancy, whichever the row is about. */
+static void would_bn_either(void **state) {
+    (void)state;
+    program_result r = advice((plan){"both", 2, .offset = 0.4, .sigma = 1.3, .all_observed = true});
+    check_cell(&r, row_of(&r, "would-bn"), "sites_beyond", 2);
+    says(&r, "would-bn", "at 2 of 3 sites the running statistics would not");
+    says(&r, "would-bn", "c (tid_mean 0.4");
+    says(&r, "would-bn", "a (tid_var 0.3");
+    says(&r, "would-bn", "is 1 of them: b.");
+    program_free(&r);
+}
+
 /* Runs of statrec train are given the option, in front of what they have for it. */
 static void would_bn_placed(void **state) {
     plan p = {"observed", 2, .offset = 0.4, .all_observed = true,
@@ -562,6 +574,12 @@ static void advice_of_hosts(void **state) {
         }
         program_free(&r);
     }
+    program_result r = advice((plan){"spikes", 1, .spikes_every = 30, .other_host = true,
+                                     .config = "batching = bucketed\nbatch-size = 8\n"});
+    advises(&r, "outliers", "; more rows in a batch", true);
+    advises(&r, "outliers", "a pass", false);
+    advises(&r, "outliers", "drawn at random", false);
+    program_free(&r);
 }
 
 /* What a run is already is no advice. */
@@ -841,6 +859,7 @@ int main(void) {
         cmocka_unit_test(psi_alone),
         cmocka_unit_test(psi_limit),
         cmocka_unit_test(would_bn),
+        cmocka_unit_test(would_bn_either),
         cmocka_unit_test(would_bn_placed),
         cmocka_unit_test(would_bn_open),
         cmocka_unit_test(would_bn_healthy),
