@@ -102,7 +102,7 @@ static bool copy_cell(const char *line, int column, char *cell, size_t size) {
 }
 
 const char *table_cell(const char *table, int row, const char *column) {
-    static char cell[256];
+    static char cell[4096];
     const char *header = header_of(table), *line = header;
     for (int i = 0; i <= row; i++) line = skip_line(line);
     for (int i = 0; copy_cell(header, i, cell, sizeof cell); i++)

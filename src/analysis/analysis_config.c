@@ -17,7 +17,7 @@
 static const struct {
     const char *counts, *unused;
 } whole[] = {
-    {"image", "decoder-norm,placement,source,target,max-tokens"},
+    {"image", "decoder-norm,placement,source,target,max-tokens,max-tokens-of,batching"},
     {"token", "batch-size"},
 };
 

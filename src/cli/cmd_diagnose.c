@@ -28,8 +28,9 @@ static int print_help(void) {
         "Says whether the normalization of a run is healthy, and if not, why, where and since\n"
         "when, from the run file alone. Each finding has its statistic with a 95 %% interval over\n"
         "steps, the range that healthy runs span, sites, steps, criterion and source, what to try\n"
-        "and the command that shows it. What the file cannot answer is named. docs/diagnose.md\n"
-        "has the formulas.\n"
+        "in this run and the command that shows it. What the file cannot answer is named. Of\n"
+        "runs that observe batch statistics which they do not use (train --observe batch) the\n"
+        "page begins with whether BN would work there. docs/diagnose.md has the formulas.\n"
         "\n"
         "Questions:\n");
     diagnose_list(stdout);

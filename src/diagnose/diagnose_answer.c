@@ -40,6 +40,7 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
                       sr_failure *why) {
     int64_t most = -1;
     a->from = s->count ? s->step[0] : 0, a->to = s->count ? s->step[s->count - 1] : 0;
+    if (a->whole) a->from = s->begin, a->to = s->window.end;
     for (int64_t i = 0; i < s->info->sites; i++) {
         estimate e = NO_ESTIMATE;
         if (subject_is_replica(s, i)) continue;
@@ -53,12 +54,12 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
     }
     if (a->asked) a->e = a->top[0].e;
     if (a->asked) answer_judge(a);
-    if (!a->asked && s->count == 0)
+    if (!a->asked && s->count == 0 && !a->whole)
         return answer_not_asked(a, "no step behind the start-up of running values, %lld steps",
                                 (long long)s->window.startup);
     if (!a->asked && most > 0)
-        answer_not_asked(a, "an interval needs %d steps behind the start-up, there are %lld",
-                         LEAST_STEPS, (long long)most);
+        answer_not_asked(a, "an interval needs %d steps%s, there are %lld", LEAST_STEPS,
+                         a->whole ? "" : " behind the start-up", (long long)most);
     return SR_OK;
 }
 
@@ -107,6 +108,21 @@ sr_status measure_median(const subject *s, int64_t site, const void *what, estim
     if (status == SR_OK) status = estimate_median(value, s->count, e, why);
     free(value);
     return status;
+}
+
+sr_status measure_own_median(const subject *s, int64_t site, const void *what, estimate *e,
+                             sr_failure *why) {
+    *e = NO_ESTIMATE;
+    if (!sr_run_over_batch(sr_run_get_site(s->run, site))) return SR_OK;
+    if (sr_run_only_observed(sr_run_get_site(s->run, site), what)) return SR_OK;
+    return measure_median(s, site, what, e, why);
+}
+
+sr_status measure_observed_median(const subject *s, int64_t site, const void *what, estimate *e,
+                                  sr_failure *why) {
+    *e = NO_ESTIMATE;
+    if (!sr_run_only_observed(sr_run_get_site(s->run, site), what)) return SR_OK;
+    return measure_median(s, site, what, e, why);
 }
 
 sr_status answer_nowhere(answer *a, const char *otherwise) {

@@ -37,14 +37,6 @@ static sr_status history_read(history *h, const subject *s, sr_failure *why) {
     return status == SR_OK ? sr_run_step_reals(s->run, "loss", 0, h->steps, h->loss, why) : status;
 }
 
-/* All steps of a site. */
-static sr_status read_site(const history *h, const subject *s, int64_t site, const char *name,
-                           double *value, sr_failure *why) {
-    const statistic stat = {name, name, NULL, 0, NULL, NULL};
-    const series of = {s->run, site, &stat, FROM_SCALARS};
-    return series_read(&of, 0, h->steps, value, NULL, why);
-}
-
 /* -- an event -------------------------------------------------------------------------------- */
 
 typedef struct event {
@@ -67,8 +59,8 @@ static sr_status look_at_sites(history *h, const subject *s, event *first, sr_fa
     if (!subject_has(s, "nonfinite")) return SR_OK;
     for (int64_t k = 0; k < s->info->sites && status == SR_OK; k++) {
         if (subject_is_replica(s, k)) continue;
-        status = read_site(h, s, k, "nonfinite", h->value, why);
-        if (status == SR_OK) status = read_site(h, s, k, "rows", h->rows_of, why);
+        status = subject_history(s, k, "nonfinite", h->value, why);
+        if (status == SR_OK) status = subject_history(s, k, "rows", h->rows_of, why);
         for (int64_t i = 0; status == SR_OK && i < h->steps && i <= first->row; i++) {
             if (!(h->value[i] > 0) || h->rows_of[i] <= 0) continue;
             if (i < first->row || first->site < 0) *first = (event){i, k};
@@ -86,7 +78,7 @@ static sr_status look_at_end(history *h, const subject *s, const event *e, bool 
     *went_on =
         strcmp(s->info->status, "diverged") != 0 && (!any || isfinite(h->loss[h->steps - 1]));
     if (!*went_on || e->site < 0) return SR_OK;
-    sr_status status = read_site(h, s, e->site, "nonfinite", h->value, why);
+    sr_status status = subject_history(s, e->site, "nonfinite", h->value, why);
     *went_on = status == SR_OK && !(h->value[h->steps - 1] > 0);
     return status;
 }
@@ -123,8 +115,9 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
                 known ? h->loss[e->row] : NAN);
     const int64_t silent = count_silent(s, e->site >= 0 ? e->site : s->info->sites);
     if (silent)
-        answer_says(a, " Sites%s that record nothing which could tell: %lld (--observe batch).",
-                    e->site >= 0 ? " in front of it" : "", (long long)silent);
+        answer_says(a, " Sites%s that record nothing which could tell: %lld%s.",
+                    e->site >= 0 ? " in front of it" : "", (long long)silent,
+                    subject_how(s, " (--observe batch)"));
     if (s->info->reason && s->info->reason[0]) answer_says(a, " It says: %s.", s->info->reason);
     if (went_on) {
         a->severity = NOTABLE;
@@ -162,7 +155,7 @@ static sr_status find_riser(history *h, const subject *s, int64_t begin, answer 
     if (!subject_has(s, "dx_norm")) return SR_OK;
     for (int64_t k = 0; k < s->info->sites && status == SR_OK; k++) {
         if (subject_is_replica(s, k)) continue;
-        status = read_site(h, s, k, "dx_norm", h->value, why);
+        status = subject_history(s, k, "dx_norm", h->value, why);
         if (status != SR_OK || !isfinite(h->value[h->steps - 1])) continue;
         const int64_t at = leaves_at(h, begin);
         if (at < first.row) first = (event){at, k};

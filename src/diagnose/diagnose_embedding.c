@@ -110,8 +110,8 @@ sr_status look_embedding(const subject *s, answer *a, sr_failure *why) {
     }
     if (!any && !most) return answer_not_asked(a, "no singular values of an embedding");
     if (!any)
-        return answer_not_asked(a, "singular values at %lld step(s), %d are needed (--svd-every)",
-                                (long long)most, LEAST_RECORDS);
+        return answer_not_asked(a, "singular values at %lld step(s), %d are needed%s",
+                                (long long)most, LEAST_RECORDS, subject_how(s, " (--svd-every)"));
     answer_judge(a);
     if (a->verdict != FOUND) a->says[0] = 0;
     return SR_OK;

@@ -7,7 +7,8 @@
  *
  * nu (docs/definitions.md, "PN: what keeps nu bounded"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ...
  * changes sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 - alpha_bwd).
- * alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's alpha.
+ * alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's alpha. All steps
+ * count, the start-up and shorter passes too: nu went through them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,14 +51,19 @@ static double alpha_backward(const subject *s, int64_t site) {
     return value >= 0 && value < 1 ? value : sr_run_get_site(s->run, site)->alpha;
 }
 
-/* Gamma_max (1 - alpha_bwd): nu changes sign beyond 1, grows beyond 2. */
+/* Gamma_max (1 - alpha_bwd) of all steps: nu changes sign beyond 1, grows beyond 2. In the first pass
+ * of a run nu is 0, which does neither. */
 static sr_status read_gain(const subject *s, int64_t site, double *value, sr_failure *why) {
     const double alpha = alpha_backward(s, site);
-    sr_status status = subject_column(s, site, "Gamma_max", value, why);
-    for (int64_t i = 0; i < s->count && status == SR_OK; i++) value[i] *= 1 - alpha;
+    bool at_zero = s->begin == 1;
+    sr_status status = subject_history(s, site, "Gamma_max", value, why);
+    if (status == SR_OK && at_zero) status = subject_begins_with(s, site, "nu", 0, &at_zero, why);
+    for (int64_t i = 0; i < s->info->steps && status == SR_OK; i++) value[i] *= 1 - alpha;
+    if (status == SR_OK && at_zero) value[0] = NAN;
     return status;
 }
 
+/* The largest of the run. What happened did so whatever the number of steps. */
 static sr_status measure_gain(const subject *s, int64_t site, const void *what, estimate *e,
                               sr_failure *why) {
     (void)what;
@@ -66,37 +72,64 @@ static sr_status measure_gain(const subject *s, int64_t site, const void *what, 
     double *value = subject_room(s, 1, why);
     if (!value) return why->status;
     sr_status status = read_gain(s, site, value, why);
-    if (status == SR_OK) status = estimate_tail(value, s->count, TAIL_MOST, e, why);
+    if (status == SR_OK) status = estimate_tail(value, s->info->steps, TAIL_MOST, e, why);
+    if (isnan(e->low) && e->value > 1) e->low = e->high = e->value;
+    free(value);
+    return status;
+}
+
+typedef struct turns {
+    int64_t turns, grows, early, first,
+        last; /* steps; early: in the start-up; first and last turn */
+} turns;
+
+static sr_status count_turns(const subject *s, answer *a, turns *t, sr_failure *why) {
+    const int64_t steps = s->info->steps;
+    int64_t *step = malloc((size_t)(steps + 1) * sizeof *step);
+    double *value = subject_room(s, 1, why);
+    if (!step) sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = step && value ? read_gain(s, a->top[0].site, value, why) : why->status;
+    if (status == SR_OK) status = sr_run_step_ints(s->run, "step", 0, steps, step, why);
+    for (int64_t i = 0; i < steps && status == SR_OK; i++) {
+        if (!(value[i] > 1)) continue;
+        t->turns++;
+        t->grows += value[i] > 2;
+        t->early += step[i] <= s->window.startup;
+        if (a->steps_shown < STEPS_SHOWN) a->at[a->steps_shown++] = step[i];
+        if (t->turns == 1) t->first = step[i];
+        t->last = step[i];
+    }
+    free(step);
     free(value);
     return status;
 }
 
 static sr_status tell_nu(const subject *s, answer *a, sr_failure *why) {
-    double *value = subject_room(s, 1, why);
-    if (!value) return why->status;
-    int64_t turns = 0, grows = 0;
-    sr_status status = read_gain(s, a->top[0].site, value, why);
-    for (int64_t i = 0; i < s->count && status == SR_OK; i++) {
-        turns += value[i] > 1;
-        grows += value[i] > 2;
-        if (value[i] > 1 && a->steps_shown < STEPS_SHOWN) a->at[a->steps_shown++] = s->step[i];
-    }
-    free(value);
-    a->severity = grows ? SEVERE : NOTABLE;
+    turns t = {0};
+    sr_status status = count_turns(s, a, &t, why);
+    a->severity = t.grows ? SEVERE : NOTABLE;
     const double alpha = alpha_backward(s, a->top[0].site);
     answer_says(
         a,
         "At %s the largest Gamma is %.3g; with alpha_bwd %g nu changes sign above %.3g (steps: "
         "%lld) and grows above %.3g (steps: %lld): single batches have a power that the "
         "running psi2 does not know.",
-        answer_site(s, a, 0), a->e.value / (1 - alpha), alpha, 1 / (1 - alpha), (long long)turns,
-        2 / (1 - alpha), (long long)grows);
+        answer_site(s, a, 0), a->e.value / (1 - alpha), alpha, 1 / (1 - alpha), (long long)t.turns,
+        2 / (1 - alpha), (long long)t.grows);
+    if (t.turns > 1)
+        answer_says(a, " The first such step is %lld, the last %lld.", (long long)t.first,
+                    (long long)t.last);
+    if (t.early)
+        answer_says(a, " %s in the start-up of running values (%lld steps).",
+                    t.early == t.turns ? t.turns == 1 ? "It was" : "All of them were"
+                                       : "The first of them was",
+                    (long long)s->window.startup);
     return status;
 }
 
-/* That it happened needs no interval to be so: one step is enough. */
+/* That it happened needs no interval to be so: one step is enough, in the start-up too. */
 sr_status look_nu(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1, .once = true};
+    *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1, .once = true, .whole = true};
     sr_status status = answer_rank(s, measure_gain, NULL, a, why);
     if (status != SR_OK) return status;
     if (!a->asked) return answer_nowhere(a, "no site with Gamma_max");

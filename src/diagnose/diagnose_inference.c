@@ -10,7 +10,11 @@
  * one, as of all metrics it is the finest, else the first that has a partner.
  *
  * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is the
- * median of tid_mean and tid_var over the steps, with its interval; beside it the final pass with frozen running values, where there is one.
+ * median of tid_mean and tid_var over the steps, with its interval; beside it the final pass with frozen
+ * running values, where there is one. Of sites that divide by psi it is rel_psi = ||psi_B - psi||/||psi||, the
+ * relative error of the divisor, as tid_var is that of sigma: the same number where features have no mean, hence
+ * tid_var's range and limit. Where they have one, psi = |(mu, sigma)| moves by no more than the pair does, so
+ * rel_psi <= sqrt(tid_mean^2 + tid_var^2) but for what the running psi2 holds of the spread of mu_B.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -115,19 +119,35 @@ static void read_final(const subject *s, int64_t site, double value[SR_FINAL_COU
     free(all);
 }
 
-/* The worse of the two discrepancies, each against its own limit. */
-static sr_status rank_tid(const subject *s, answer *a, sr_failure *why) {
-    answer of[2];
-    static const char *const name[2] = {"tid_mean", "tid_var"};
-    for (int i = 0; i < 2; i++) {
-        of[i] = (answer){.statistic = name[i], .range_of = name[i], .e = NO_ESTIMATE};
-        of[i].limit = healthy_limit(name[i]);
-        sr_status status = answer_rank(s, measure_median, name[i], &of[i], why);
+/* The discrepancies, the range that each is held against, its place in the final pass (-1: none). */
+static const struct {
+    const char *statistic, *range;
+    int final;
+} discrepancy[] = {{"tid_mean", "tid_mean", SR_FINAL_tid_mean},
+                   {"tid_var", "tid_var", SR_FINAL_tid_var},
+                   {"rel_psi", "tid_var", -1}};
+enum { DISCREPANCIES = sizeof discrepancy / sizeof discrepancy[0], OF_BN = 2 };
+
+static int discrepancy_final(const char *name) {
+    for (int i = 0; i < DISCREPANCIES; i++)
+        if (strcmp(discrepancy[i].statistic, name) == 0) return discrepancy[i].final;
+    return -1;
+}
+
+static bool is_worse(const answer *a, const answer *b) {
+    return a->asked && (!b->asked || a->e.low / a->limit > b->e.low / b->limit);
+}
+
+sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why) {
+    for (int i = 0; i < (observed ? OF_BN : DISCREPANCIES); i++) {
+        answer one = {.statistic = discrepancy[i].statistic, .e = NO_ESTIMATE};
+        one.range_of = discrepancy[i].range;
+        one.limit = healthy_limit(one.range_of);
+        sr_status status = answer_rank(s, observed ? measure_observed_median : measure_own_median,
+                                       one.statistic, &one, why);
         if (status != SR_OK) return status;
+        if (i == 0 || is_worse(&one, a) || (!a->asked && !a->reason[0])) *a = one;
     }
-    const bool second =
-        of[1].asked && (!of[0].asked || of[1].e.low / of[1].limit > of[0].e.low / of[0].limit);
-    *a = of[second];
     return SR_OK;
 }
 
@@ -149,9 +169,8 @@ static void tell_tid(const subject *s, const answer *tid, answer *a) {
     read_final(s, worst->site, final);
     answer_says(a, " %s is %.3g [%.3g, %.3g] at %s", tid->statistic, worst->e.value, worst->e.low,
                 worst->e.high, sr_run_get_site(s->run, worst->site)->name);
-    if (isfinite(final[0]))
-        answer_says(a, " (%.3g in the final pass)",
-                    strcmp(tid->statistic, "tid_mean") == 0 ? final[0] : final[1]);
+    const int at = discrepancy_final(tid->statistic);
+    if (at >= 0 && isfinite(final[at])) answer_says(a, " (%.3g in the final pass)", final[at]);
     if (tid->verdict == FOUND)
         answer_says(a, ", beyond %.3g at %lld of %lld sites.", tid->limit, (long long)tid->beyond,
                     (long long)tid->asked);
@@ -187,24 +206,21 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     return SR_OK;
 }
 
-static void answer_by_tid(const subject *s, const gap *g, const answer *tid, double limit,
-                          answer *a) {
-    const bool observed =
-        tid->shown &&
-        sr_run_only_observed(sr_run_get_site(s->run, tid->top[0].site), tid->statistic);
-    const bool measured = isfinite(g->e.low);
-    const bool open = measured && g->e.high > limit; /* the interval holds a gap too */
-    *a = *tid;
-    a->severity = measured && !open ? MINOR : NOTABLE;
-    if (a->verdict != FOUND && measured)
-        answer_says(a, "%s: gap %.2g %% [%.2g, %.2g] of %d evaluations, found above %.2g %%.",
-                    g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high,
-                    g->evaluations, 100 * limit);
-    if (a->verdict != FOUND) return;
-    if (observed)
-        answer_says(a, "The statistics are the observer's: BN in these places would evaluate with "
-                       "other statistics than it trains with.");
-    else if (measured)
+/* Whether the worst site divides by the running psi in training too. */
+static bool has_one_psi(const subject *s, const answer *a) {
+    return a->shown && sr_run_get_site(s->run, a->top[0].site)->family == SR_FAMILY_PN;
+}
+
+/* Of a finding without a gap: what it means for evaluation. open: the interval of a gap that was measured
+ * holds one. */
+static void tell_cost(const subject *s, const gap *g, bool open, answer *a) {
+    if (has_one_psi(s, a)) {
+        answer_says(a, "The power of batches is far from the running one. Training divides by that "
+                       "as evaluation does, so that no gap follows; what comes out of the site has "
+                       "another power than 1, and nu is taken from it.");
+        return;
+    }
+    if (isfinite(g->e.low))
         answer_says(
             a,
             "Batches stray far from the running statistics; %s (%s: gap %.2g %% [%.2g, "
@@ -213,9 +229,37 @@ static void answer_by_tid(const subject *s, const gap *g, const answer *tid, dou
                  : "evaluation does not suffer from it so far",
             g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high, g->evaluations);
     else
-        answer_says(a, "Batches stray far from the running statistics that evaluation uses; what "
-                       "it costs is not measured (statrec train --validate-batch).");
+        answer_says(a,
+                    "Batches stray far from the running statistics that evaluation uses; what "
+                    "it costs is not measured%s.",
+                    subject_how(s, " (--validate-batch)"));
+}
+
+static void answer_by_tid(const subject *s, const gap *g, const answer *tid, double limit,
+                          answer *a) {
+    const bool measured = isfinite(g->e.low);
+    const bool open = measured && g->e.high > limit; /* the interval holds a gap too */
+    *a = *tid;
+    a->severity = (measured && !open) || has_one_psi(s, a) ? MINOR : NOTABLE;
+    if (a->verdict != FOUND && measured)
+        answer_says(a, "%s: gap %.2g %% [%.2g, %.2g] of %d evaluations, found above %.2g %%.",
+                    g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high,
+                    g->evaluations, 100 * limit);
+    if (a->verdict != FOUND) return;
+    tell_cost(s, g, open, a);
     tell_tid(s, tid, a);
+}
+
+static sr_status not_asked(const subject *s, const answer *tid, answer *a) {
+    if (s->batch_sites == 0 && s->observed_sites)
+        return answer_not_asked(a, "no site normalizes over the batch; of what is observed "
+                                   "would-bn asks");
+    if (tid->reason[0]) return answer_not_asked(a, "%s", tid->reason);
+    if (s->batch_sites == 0)
+        return answer_not_asked(a, "no batch statistics%s",
+                                subject_how(s, ": --observe batch takes them"));
+    return answer_not_asked(a, "no tid_mean, tid_var or rel_psi, and no evaluation in pairs (NAME, "
+                               "NAME_batch)");
 }
 
 sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
@@ -223,7 +267,7 @@ sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
     answer tid;
     const healthy_range *healthy = healthy_find(gap_name);
     sr_status status = measure(s, &g, why);
-    if (status == SR_OK) status = rank_tid(s, &tid, why);
+    if (status == SR_OK) status = discrepancy_rank(s, false, &tid, why);
     if (status != SR_OK) return status;
     if (s->batch_sites == 0) g.e = NO_ESTIMATE;
     a->limit = healthy && healthy->high > 0 ? healthy_limit(gap_name) : 0;
@@ -232,14 +276,9 @@ sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
         answer_by_tid(s, &g, &tid, a->limit, a);
         return SR_OK;
     }
-    if (isfinite(g.e.low)) {
-        a->statistic = a->range_of = gap_name;
-        a->e = g.e, a->from = g.from, a->to = g.to;
-        answer_judge(a);
-        return SR_OK;
-    }
-    if (tid.reason[0]) return answer_not_asked(a, "%s", tid.reason);
-    return answer_not_asked(a, s->batch_sites
-                                   ? "no tid_mean, and no evaluation in pairs (NAME, NAME_batch)"
-                                   : "no batch statistics: --observe batch takes them");
+    if (!isfinite(g.e.low)) return not_asked(s, &tid, a);
+    a->statistic = a->range_of = gap_name;
+    a->e = g.e, a->from = g.from, a->to = g.to;
+    answer_judge(a);
+    return SR_OK;
 }

@@ -104,7 +104,7 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* The least TID, by rows or samples. */
+/* The least TID, by rows or samples. Of the sites that take a mean over the batch, or where it is observed. */
 static sr_status measure_expected(const subject *s, int64_t site, const void *what, estimate *e,
                                   sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);
@@ -112,7 +112,7 @@ static sr_status measure_expected(const subject *s, int64_t site, const void *wh
     sr_status status = measure_median(s, site, what, &rows, why);
     *e = NO_ESTIMATE;
     if (status != SR_OK || !isfinite(at->alpha)) return status;
-    if (!sr_run_over_batch(at) && !at->observed) return SR_OK;
+    if (!(sr_run_over_batch(at) && sr_run_uses(at, "mu")) && !at->observed) return SR_OK;
     const double unit = 2 / (1 + at->alpha);
     *e = (estimate){sqrt(unit / rows.value), sqrt(unit / rows.high), sqrt(unit / rows.low),
                     rows.steps};
@@ -124,7 +124,7 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why) {
     a->limit = healthy_limit("tid_mean");
     sr_status status = answer_rank(s, measure_expected, "rows", a, why);
     if (status != SR_OK) return status;
-    if (!a->asked) return answer_nowhere(a, "no site with batch statistics, rows and alpha");
+    if (!a->asked) return answer_nowhere(a, "no site with a batch mean, rows and alpha");
     if (a->verdict != FOUND) return SR_OK;
     estimate rows, seen;
     status = measure_median(s, a->top[0].site, "rows", &rows, why);

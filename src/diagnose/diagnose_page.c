@@ -83,13 +83,17 @@ static void write_steps(const answer *a, char *text, size_t size) {
 }
 
 /* What else the statistic depends on (comparable.c). */
-static void write_control(const subject *s, const answer *a, char *text, size_t size) {
+static sr_status write_control(const subject *s, const answer *a, char *text, size_t size,
+                               sr_failure *why) {
     sr_instead instead = SR_INIT(sr_instead, .reason = "");
     estimate rows = NO_ESTIMATE;
     text[0] = 0;
-    if (!sr_depends(a->statistic, &instead) || !a->shown) return;
-    measure_median(s, a->top[0].site, "rows", &rows, NULL);
+    if (!sr_depends(a->statistic, &instead) || !a->shown) return SR_OK;
+    sr_failure unread = {0}; /* then it is nan rows */
+    if (measure_median(s, a->top[0].site, "rows", &rows, &unread) == SR_MEMORY)
+        return *why = unread, SR_MEMORY;
     snprintf(text, size, "%s %s; %.6g rows here", a->statistic, instead.reason, rows.value);
+    return SR_OK;
 }
 
 /* A command to be copied: on one line, however long. */
@@ -108,7 +112,7 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     static const char *const word[] = {"", "minor", "notable", "severe"};
     char text[1024], number_text[128];
     fprintf(out, "\n%2d. %s (%s, %s)\n", number, q->title, word[a->severity], q->id);
-    paragraph(out, "", a->says);
+    paragraph(out, "", q->headline ? "Said at the head of this page." : a->says);
     write_estimate(a, number_text, sizeof number_text);
     snprintf(text, sizeof text, "%s %s", a->statistic, number_text);
     paragraph(out, "measured", text);
@@ -120,11 +124,12 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     paragraph(out, "sites", text);
     write_steps(a, text, sizeof text);
     paragraph(out, "steps", text);
-    write_control(s, a, text, sizeof text);
+    sr_status status = write_control(s, a, text, sizeof text, why);
+    if (status != SR_OK) return status;
     paragraph(out, "control", text);
     snprintf(text, sizeof text, "%s (%s)", q->criterion, q->source);
     paragraph(out, "criterion", text);
-    paragraph(out, "try", q->advice);
+    paragraph(out, "try", a->advice);
     return write_command(s, question_figure(q, a), out, why);
 }
 
@@ -139,7 +144,7 @@ static void write_in_order(const subject *s, const question *q, const answer *a,
             range, a->below ? "<" : ">", a->limit);
     tsv_escape(out, a->shown ? answer_site(s, a, 0) : "-");
     fputc('\n', out);
-    paragraph(out, "", a->says);
+    paragraph(out, "", q->headline ? "" : a->says);
 }
 
 static void write_table(const subject *s, const answer *answers, FILE *out) {
@@ -204,6 +209,15 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
     return write_batch(s, out, why);
 }
 
+/* What stands before the findings, found or not. */
+static void write_headlines(const answer *answers, FILE *out) {
+    for (int i = 0; i < diagnose_question_count; i++) {
+        if (!diagnose_questions[i].headline || answers[i].verdict == NOT_ASKED) continue;
+        fprintf(out, "\n%s\n", diagnose_questions[i].title);
+        paragraph(out, "", answers[i].says);
+    }
+}
+
 /* Whoever answers only that it did not diverge has not been asked about its normalization. */
 static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
     int about = 0;
@@ -255,6 +269,7 @@ static sr_status write_run(const sr_runfile *run, const char *path, FILE *out, s
     if (status == SR_OK) {
         const char *damage;
         for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
+        write_headlines(answers, out);
         status = write_verdict(&s, answers, order, found, out, why);
     }
     if (status == SR_OK) {

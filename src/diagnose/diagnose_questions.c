@@ -5,99 +5,76 @@
 #include "diagnosis.h"
 #include "statnet/diagnose.h"
 
-/* Where a site has too few rows, rows that are alike or statistics that the batch makes. */
-#define OTHER_NORM "LN or RMSNorm at these sites (--norm-at 'SITE=ln,*=bn')"
-
 const question diagnose_questions[] = {
     {"divergence", "Divergence", "Did it diverge, when, and at which site first?",
      "loss of /steps, nonfinite, dx_norm",
      "a loss or a value of a site that is not finite, status diverged, or a loss whose median over "
      "the last tenth of the steps is above that over the first",
-     "own criterion",
-     "a lower learning rate or a longer warm-up, --clip-norm; at the site: another placement "
-     "(--placement pre), a layer scale (--layer-scale), a larger eps (--norm-eps)",
-     "statplot overview", look_divergence, true},
+     "own criterion", "statplot overview", look_divergence, true, false},
+    {"would-bn", "Would BN work here?",
+     "Would BN's running statistics stand for its batches, where they are observed?",
+     "tid_mean, tid_var of the observer; rows, samples, g_mu, g_sigma2",
+     "TID of statistics that are only the observer's beyond the limit of TID",
+     "TID: Wang, Wu and Huang, NeurIPS 2022, section 3; limits own", "statplot tid", look_would_bn,
+     false, true},
     {"inference", "Good in training, bad in evaluation",
      "Do running statistics stand for those of batches?",
-     "tid_mean, tid_var; validation with and without batch statistics",
+     "tid_mean, tid_var, rel_psi; validation with and without batch statistics",
      "the gap of a metric between running and batch statistics, over the second half of training, "
-     "beyond its limit; without a gap TID beyond its limit",
-     "TID: Wang, Wu and Huang, NeurIPS 2022, section 3; limits own",
-     "RBN (--norm rbn, lambda by --rbn-lambda-mean and --rbn-lambda-std), PN (--norm pn+ls), more "
-     "rows in a "
-     "batch, running statistics made anew (statrec average --recompute-stats), site by site "
-     "(statrec evaluate --each-site), " OTHER_NORM,
-     "statplot tid", look_inference, false},
+     "beyond its limit; without a gap TID, or where psi divides rel_psi, beyond its limit",
+     "TID: Wang, Wu and Huang, NeurIPS 2022, section 3; rel_psi and limits own", "statplot tid",
+     look_inference, false, false},
     {"outliers", "Outliers in time", "Do single batches stray far from the running statistics?",
      "dist_mu, dist_sigma2, dist_psi2",
      "99 % quantile of (v - median)/mad, median and mad of 50 steps around, beyond its limit",
      "Shen et al., ICML 2020, section 3 and figure 2; rule of stat-outlier, limit own",
-     "PN (--norm pn+ls), larger micro-batches, batches of mixed lengths (--batching random), a "
-     "lower "
-     "learning rate where loss jumps at the same steps",
-     "statplot layers --stat dist_mu", look_outliers, false},
+     "statplot layers --stat dist_mu", look_outliers, false, false},
     {"gradient", "Gradient through the batch statistics",
      "What part of the gradient do the batch statistics contribute?",
      "g_mu, g_sigma2 or g_psi2, dx_norm, rows", "median share of ||dx||_F beyond its limit",
      "Shen et al., ICML 2020, equation 3 and figure 3; share and limit own",
-     "larger micro-batches, PN (--norm pn+ls), " OTHER_NORM, "statplot layers --stat g_mu_share",
-     look_gradient, false},
+     "statplot layers --stat g_mu_share", look_gradient, false, false},
     {"nu", "PN's nu", "Does the backward estimate of PN stay bounded?", "Gamma_max",
      "a step with Gamma_max > 1/(1 - alpha_bwd), where nu changes sign; severe above 2/(1 - "
      "alpha_bwd), "
      "where it grows",
      "Shen et al., ICML 2020, Definition 3 and equation 13; bounds own (docs/definitions.md)",
-     "a layer scale in front (--norm pn+ls), a warm-up with batch statistics (--norm-warmup), a "
-     "larger "
-     "alpha_bwd (--pn-alpha-bkw)",
-     "statplot layers --stat Gamma_max", look_nu, false},
+     "statplot layers --stat Gamma_max", look_nu, false, false},
     {"dead", "Dead features", "Are there features that are the same for every row?",
      "vectors sigma2_B or psi2_B",
      "median share of features whose variance over the batch is below eps, beyond its limit",
-     "eps: Ioffe and Szegedy, ICML 2015; criterion own",
-     "a lower learning rate, a look at what stands in front of the site (ReLU, masks, unused "
-     "inputs)",
-     "statplot features --quantity dead", look_dead, false},
+     "eps: Ioffe and Szegedy, ICML 2015; criterion own", "statplot features --quantity dead",
+     look_dead, false, false},
     {"growth", "Exploding features", "Does the variance of a feature grow without end?",
      "vectors sigma2_B or psi2_B",
      "largest variance of a feature, last third of the recorded steps over first third, beyond its "
      "limit",
-     "own criterion",
-     "pre-norm with a norm behind the last layer, a layer scale, weight decay, --clip-norm",
-     "statplot features --quantity largest", look_growth, false},
+     "own criterion", "statplot features --quantity largest", look_growth, false, false},
     {"padding", "Padding", "How much of a batch is padding?", "padded, rows",
-     "more than half of the rows are padding", "own criterion",
-     "batches of like length (--batching bucketed), --max-tokens-of valid",
-     "statplot layers --stat padded", look_padding, true},
+     "more than half of the rows are padding", "own criterion", "statplot layers --stat padded",
+     look_padding, true, false},
     {"rows", "Batch too small", "Are there enough rows for a batch statistic?", "rows; alpha",
      "the TID that independent rows would have, sqrt(2/((1 + alpha) rows)), beyond the limit of "
      "TID",
-     "variance of a mean of independent rows; limit own",
-     "larger micro-batches, statistics over several processes, " OTHER_NORM,
-     "statplot layers --stat rows", look_rows, false},
+     "variance of a mean of independent rows; limit own", "statplot layers --stat rows", look_rows,
+     false, false},
     {"alike", "Samples of a batch alike", "Are batches random samples of the data?",
      "tid_mean, samples; alpha",
      "tid_mean over what random samples with equal rows would have, sqrt(2/((1 + alpha) samples)), "
      "beyond its limit",
      "variance of a mean of independent samples; limit own",
-     "batches drawn at random (--batching random), shuffled data, batches of several sources; "
-     "where "
-     "the running average lags a smaller alpha",
-     "statplot compare --stat dist_mu_excess", look_alike, false},
+     "statplot compare --stat dist_mu_excess", look_alike, false, false},
     {"alpha", "Running average", "Is the running average too slow or too fast?",
      "alpha; vectors mu_B and mu at every step",
      "a start value that weighs more than 1 % at the end; distance with the run's alpha over that "
      "with "
      "the best alpha, beyond its limit",
-     "re-analysis of stat-alpha; limit own",
-     "the alpha that is named (--norm-alpha), which for BN changes evaluation alone", "stat-alpha",
-     look_alpha, false},
+     "re-analysis of stat-alpha; limit own", "statplot alpha", look_alpha, false, false},
     {"embedding", "Collapse of the embedding", "Do few directions carry all words?",
      "singular values of an embedding, at three steps",
-     "effective rank over number of values below half of the least of healthy runs",
+     "effective rank over number of values below two thirds of the least of healthy runs",
      "spectrum: Shen et al., ICML 2020, figure 6; rank: Roy and Vetterli, EUSIPCO 2007; limit own",
-     "another initialization (--init), weight decay, a look at tied output weights",
-     "statplot fig6", look_embedding, true},
+     "statplot fig6", look_embedding, true, false},
 };
 const int diagnose_question_count = sizeof diagnose_questions / sizeof diagnose_questions[0];
 
@@ -136,6 +113,8 @@ sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found
         if (status != SR_OK) answer_not_asked(&answers[i], "%.200s", unread.text);
         if (answers[i].verdict != FOUND) continue;
         if (!diagnose_questions[i].general) tell_observer(s, &answers[i]);
+        if (advice_write(s, &diagnose_questions[i], &answers[i], &unread) == SR_MEMORY)
+            return *why = unread, SR_MEMORY;
         order[(*found)++] = i;
     }
     rank(answers, order, *found);

@@ -152,37 +152,18 @@ static sr_status tell_lag(const subject *s, answer *a, sr_failure *why) {
     return status;
 }
 
-/* In the first recorded vectors: 0 or 1 is what running values have before the first pass. */
-static sr_status begins_anew(const subject *s, int64_t site, const char *name, float start,
-                             bool *anew, sr_failure *why) {
-    const int64_t width = sr_run_get_site(s->run, site)->width;
-    *anew = true;
-    if (!sr_run_has_vector(s->run, name) || s->info->vectors == 0) return SR_OK;
-    float *value = malloc((size_t)width * sizeof *value);
-    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = sr_run_vector(s->run, name, site, 0, 1, value, why);
-    int64_t step = 0;
-    if (status == SR_OK) status = sr_run_vector_steps(s->run, 0, 1, &step, why);
-    for (int64_t k = 0; k < width && status == SR_OK && step == 1; k++)
-        if (isfinite(value[k]) && value[k] != start) *anew = false;
-    free(value);
-    return status;
-}
-
 /* Exact: the interval is a point. Not asked: a run that took running values over, or that goes on. */
 static sr_status measure_start(const subject *s, int64_t site, const void *what, estimate *e,
                                sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);
-    option_text from;
     (void)what;
     *e = NO_ESTIMATE;
-    run_option(s->run, "weights", from, sizeof from);
-    if (from[0] || strcmp(s->info->status, "running") == 0) return SR_OK;
+    if (strcmp(s->info->status, "running") == 0) return SR_OK;
     if (s->window.end < LEAST_STEPS) return SR_OK; /* a trial */
     if (!sr_run_over_batch(at) || !(at->alpha >= 0 && at->alpha < 1)) return SR_OK;
     bool mean = true, square = true;
-    sr_status status = begins_anew(s, site, "mu", 0, &mean, why);
-    if (status == SR_OK) status = begins_anew(s, site, "psi2", 1, &square, why);
+    sr_status status = subject_begins_with(s, site, "mu", 0, &mean, why);
+    if (status == SR_OK) status = subject_begins_with(s, site, "psi2", 1, &square, why);
     const double left = pow(at->alpha, (double)s->window.end);
     if (status == SR_OK && mean && square) *e = (estimate){left, left, left, s->window.end};
     return status;
@@ -209,6 +190,14 @@ static sr_status look_at_start(const subject *s, answer *a, sr_failure *why) {
     return status;
 }
 
+static bool has_running_mean(const subject *s) {
+    const sr_run_site *at;
+    bool any = false;
+    for (int64_t i = 0; (at = sr_run_get_site(s->run, i)); i++)
+        any = any || at->observed || (sr_run_over_batch(at) && sr_run_uses(at, "mu"));
+    return any;
+}
+
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
     sr_status begun = look_at_start(s, a, why);
     if (begun != SR_OK || a->verdict == FOUND) return begun;
@@ -220,9 +209,11 @@ sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
     sr_status status = answer_rank(s, measure_slow, NULL, a, why);
     if (status == SR_OK) status = answer_rank(s, measure_fast, NULL, &fast, why);
     if (status != SR_OK || a->reason[0]) return status;
+    if (!a->asked && !has_running_mean(s))
+        return answer_not_asked(a, "no site with a running mean");
     if (!a->asked)
-        return answer_not_asked(
-            a, "no mu_B and mu at every step behind the start-up (--vectors-every 1)");
+        return answer_not_asked(a, "no mu_B and mu at every step behind the start-up%s",
+                                subject_how(s, " (--vectors-every 1)"));
     if (fast.verdict == FOUND && a->verdict != FOUND) *a = fast;
     return a->verdict == FOUND ? tell_lag(s, a, why) : SR_OK;
 }

@@ -37,7 +37,9 @@ static sr_status mark_usual(subject *s, sr_failure *why) {
 
 sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_failure *why) {
     const sr_run_site *site;
+    static const char ours[] = "statrec train";
     *s = (subject){.run = run, .info = sr_run_get_info(run), .path = path};
+    s->trained = s->info->program && strncmp(s->info->program, ours, sizeof ours - 1) == 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if (globs_is_replica(site->name)) continue;
         s->sites++;
@@ -51,6 +53,8 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
     s->step = malloc((size_t)(s->count + 1) * sizeof *s->step);
     s->usual = malloc((size_t)(s->count + 1) * sizeof *s->usual);
     if (!s->step || !s->usual) return sr_fail(why, SR_MEMORY, "out of memory");
+    status = sr_run_step_ints(run, "step", 0, s->info->steps > 0, &s->begin, why);
+    if (status != SR_OK) return status;
     status = sr_run_step_ints(run, "step", s->first, s->count, s->step, why);
     return status == SR_OK ? mark_usual(s, why) : status;
 }
@@ -76,6 +80,12 @@ sr_status subject_column(const subject *s, int64_t site, const char *name, doubl
     return status;
 }
 
+sr_status subject_history(const subject *s, int64_t site, const char *name, double *value,
+                          sr_failure *why) {
+    const series of = {s->run, site, find_statistic(name), FROM_SCALARS};
+    return series_read(&of, 0, s->info->steps, value, NULL, why);
+}
+
 bool subject_is_replica(const subject *s, int64_t site) {
     return globs_is_replica(sr_run_get_site(s->run, site)->name);
 }
@@ -85,8 +95,30 @@ sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_f
     return window_rows(&s->window, &of, first, count, why);
 }
 
+sr_status subject_begins_with(const subject *s, int64_t site, const char *vector, float start,
+                              bool *begins, sr_failure *why) {
+    const int64_t width = sr_run_get_site(s->run, site)->width;
+    option_text from;
+    run_option(s->run, "weights", from, sizeof from);
+    *begins = !from[0];
+    if (!*begins || !sr_run_has_vector(s->run, vector) || s->info->vectors == 0) return SR_OK;
+    float *value = malloc((size_t)width * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_vector(s->run, vector, site, 0, 1, value, why);
+    int64_t step = 0;
+    if (status == SR_OK) status = sr_run_vector_steps(s->run, 0, 1, &step, why);
+    for (int64_t k = 0; k < width && status == SR_OK && step == 1; k++)
+        if (isfinite(value[k]) && value[k] != start) *begins = false;
+    free(value);
+    return status;
+}
+
+const char *subject_how(const subject *s, const char *how) {
+    return s->trained ? how : "";
+}
+
 double *subject_room(const subject *s, int columns, sr_failure *why) {
-    double *room = malloc((size_t)columns * (size_t)(s->count + 1) * sizeof *room);
+    double *room = malloc((size_t)columns * (size_t)(s->info->steps + 1) * sizeof *room);
     if (!room) sr_fail(why, SR_MEMORY, "out of memory");
     return room;
 }

@@ -26,10 +26,10 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "first_step", "steps that the value is from; -1: none");
     tsv_column(t, "last_step", "the last of them");
     tsv_column(t, "at_step", "first single step that it is about; -1: none");
-    tsv_column(t, "text", "of a finding: what it says; not asked: why");
+    tsv_column(t, "text", "what it says; not asked: why");
     tsv_column(t, "criterion", "when it is found");
     tsv_column(t, "source", "where statistic and criterion are from");
-    tsv_column(t, "advice", "what to try");
+    tsv_column(t, "advice", "of a finding: what to try in this run");
     tsv_column(t, "figure", "command in front of the run file that shows it");
     tsv_header(t);
 }
@@ -71,7 +71,7 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
     tsv_text(t, a->verdict == NOT_ASKED ? a->reason : a->says);
     tsv_text(t, q->criterion);
     tsv_text(t, q->source);
-    tsv_text(t, q->advice);
+    tsv_text(t, a->verdict == FOUND ? a->advice : "-");
     tsv_text(t, question_figure(q, a));
 }
 

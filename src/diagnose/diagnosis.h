@@ -34,6 +34,8 @@ typedef struct subject {
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
     int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
+    int64_t begin;                              /* first step of the run, start-up or not */
+    bool trained; /* by statrec train: what is advised may be an option of it */
 } subject;
 
 /* To be freed after a failure too. */
@@ -44,11 +46,20 @@ bool subject_has(const subject *s, const char *statistic);
 /* value [count]: NaN where the file has none, and in shorter passes. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
+/* The same of all steps of the run, start-up and shorter passes too: value [info->steps]. */
+sr_status subject_history(const subject *s, int64_t site, const char *statistic, double *value,
+                          sr_failure *why);
 /* True of what globs.h calls a replica: no question is about it. */
 bool subject_is_replica(const subject *s, int64_t site);
+/* False where a running value is known to have begun with another value than `start`: the run took it
+ * over (--weights), or the vectors of its first step say so. */
+sr_status subject_begins_with(const subject *s, int64_t site, const char *vector, float start,
+                              bool *begins, sr_failure *why);
+/* `how`, a blank and an option of statrec train in brackets, of runs that have such; else "". */
+const char *subject_how(const subject *s, const char *how);
 /* Rows of /vectors in the window; row *first is the first. */
 sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why);
-/* Room for so many columns of the window; NULL and *why without memory. */
+/* Room for so many columns of the window or of the run; NULL and *why without memory. */
 double *subject_room(const subject *s, int columns, sr_failure *why);
 
 /* -- estimates: diagnose_estimate.c ---------------------------------------------------------- */
@@ -108,6 +119,7 @@ typedef struct answer {
     double limit;  /* beyond it something is found */
     bool below;    /* beyond: below the limit, not above */
     bool once;     /* a single step is enough: ranked and judged by the value */
+    bool whole;    /* of all steps, the start-up too */
     char unit[16]; /* behind the number, "" for none */
     const char *range_of;
     place top[SITES_SHOWN]; /* worst first */
@@ -115,10 +127,11 @@ typedef struct answer {
     int64_t asked, beyond; /* sites; 0 asked: the question is about the run */
     int64_t from, to;      /* steps that it is from */
     int64_t at[STEPS_SHOWN];
-    int steps_shown;  /* single steps that it is about */
-    char says[640];   /* of a finding: sentences */
-    char figure[192]; /* command in front of the run file that shows it; "": the question's */
-    char reason[256]; /* not asked: why */
+    int steps_shown;   /* single steps that it is about */
+    char says[2560];   /* of a finding: sentences */
+    char advice[1024]; /* of a finding: what to try in this run (diagnose_advice.c) */
+    char figure[192];  /* command in front of the run file that shows it; "": the question's */
+    char reason[256];  /* not asked: why */
 } answer;
 
 typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, estimate *e,
@@ -145,6 +158,9 @@ const char *answer_site(const subject *s, const answer *a, int i);
 
 /* what: name of a statistic; its median over the window. */
 measure_fn measure_median;
+/* The same where the statistic is of the site's own method, and where it is only the observer's
+ * (sr_run_only_observed). */
+measure_fn measure_own_median, measure_observed_median;
 
 /* -- questions ------------------------------------------------------------------------------- */
 
@@ -153,10 +169,10 @@ typedef struct question {
     const char *needs;     /* datasets, in words */
     const char *criterion; /* when something is found */
     const char *source;    /* of statistic and criterion */
-    const char *advice;    /* what to try */
     const char *figure;    /* command in front of the run file that shows any finding */
     sr_status (*look)(const subject *s, answer *a, sr_failure *why);
-    bool general; /* about the run, whatever normalizes it */
+    bool general;  /* about the run, whatever normalizes it */
+    bool headline; /* what it says stands at the head of the page, found or not */
 } question;
 
 /* Command in front of the run file that shows what was found. */
@@ -169,6 +185,7 @@ extern const int diagnose_question_count;
 sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why);
 
 sr_status look_divergence(const subject *s, answer *a, sr_failure *why);
+sr_status look_would_bn(const subject *s, answer *a, sr_failure *why);
 sr_status look_inference(const subject *s, answer *a, sr_failure *why);
 sr_status look_outliers(const subject *s, answer *a, sr_failure *why);
 sr_status look_gradient(const subject *s, answer *a, sr_failure *why);
@@ -180,6 +197,19 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why);
 sr_status look_alike(const subject *s, answer *a, sr_failure *why);
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
+
+/* The worst discrepancy between batch and running statistics, each against its own limit: of mean and
+ * deviation where they are the observer's, or of what sites of batch statistics divide by themselves. */
+sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
+
+/* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
+
+/* Fills a->advice of a finding with what applies to this run and site; after a failure too. */
+sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why);
+/* "SITE=norm,SITE=norm" and behind it what the run has for --norm-at: its first words win. False, and
+ * an unfinished text, where `size` bytes do not hold it. */
+bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
+                    char *text, size_t size);
 
 /* Measures that have a healthy range. */
 measure_fn measure_gap, measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,

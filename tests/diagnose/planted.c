@@ -2,6 +2,7 @@
 #include "planted.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "../check.h"
 #include "../programs.h"
@@ -36,7 +37,9 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     const double rows = or_else(p->rows, 2048), alpha = here ? or_else(p->alpha, 0.9) : 0.9;
     const double spread = here ? or_else(p->noise, 0.05) : 0.05;
     const bool spike = here && p->spikes_every && step % p->spikes_every == 0;
-    double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], one[WIDTH], sum_g[WIDTH], sum_gx[WIDTH];
+    const double wider = site == 0 ? or_else(p->sigma, 1) : 1;
+    double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], sigma2[WIDTH], one[WIDTH], sum_g[WIDTH],
+        sum_gx[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         const bool dead = here && k < p->dead;
         const double grown = here && p->growth && k == 0 ? pow(p->growth, (double)step / STEPS) : 1;
@@ -44,6 +47,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
         sigma2_B[k] = dead ? 1e-9 : grown * (1 + 0.05 * noise(seed));
         if (here && step == p->nan_at) mu_B[k] = NAN;
         mu[k] = state->mu[k] - (here ? p->offset : 0);
+        sigma2[k] = state->sigma2[k] / (wider * wider);
         one[k] = 1;
         sum_g[k] = 1.7 * sqrt(rows) * noise(seed) * (here ? or_else(p->gradient, 1) : 1);
         sum_gx[k] = 0.8 * sqrt(rows) * noise(seed);
@@ -53,7 +57,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     put(r, site, SR_mu_B, mu_B);
     put(r, site, SR_sigma2_B, sigma2_B);
     put(r, site, SR_mu, mu);
-    put(r, site, SR_sigma2, state->sigma2);
+    put(r, site, SR_sigma2, sigma2);
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_g, sum_g);
     put(r, site, SR_sum_gx, sum_gx);
@@ -65,25 +69,36 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
 
 static void put_pn(sr_recorder *r, const plan *p, int site, int step, uint32_t *seed) {
     const double usual = site > SIGMA_SITES ? 1.5 : 1;
-    double psi2_B[WIDTH], one[WIDTH], sum_gx[WIDTH], Gamma[WIDTH];
+    const double power = site == p->site ? or_else(p->psi, 1) : 1;
+    const int at = p->Gamma_at ? p->Gamma_at : 200;
+    double psi2_B[WIDTH], psi2[WIDTH], one[WIDTH], sum_gx[WIDTH], Gamma[WIDTH], nu[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         one[k] = 1;
         psi2_B[k] = usual * (1 + 0.05 * noise(seed));
+        psi2[k] = usual / (power * power);
         sum_gx[k] = 20 * noise(seed);
-        Gamma[k] = p->Gamma > 0 && site == p->site && step == 200 && k == 2 ? p->Gamma : psi2_B[k];
+        nu[k] = p->nu;
+        Gamma[k] = p->Gamma > 0 && site == p->site && step == at && k == 2 ? p->Gamma : psi2_B[k];
     }
     sr_put_rows(r, site, (int64_t)or_else(p->rows, 2048));
     put(r, site, SR_psi2_B, psi2_B);
-    put(r, site, SR_psi2, one);
+    put(r, site, SR_psi2, psi2);
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_gx, sum_gx);
+    if (p->psi_divides) return;
     put(r, site, SR_Gamma_t, Gamma);
+    if (p->nu != 0) put(r, site, SR_nu, nu);
+}
+
+static bool is_observed(const plan *p, int site) {
+    return site < SIGMA_SITES && ((p->observed && site == p->site) || p->all_observed);
 }
 
 static void put_rest(sr_recorder *r, const plan *p, int step) {
     for (int site = 0; site <= SIGMA_SITES + p->more_pn; site++) {
         const bool rises = p->rising_at && step > p->rising_at + (site == p->site ? 0 : 20);
         sr_put_scalar(r, site, SR_SCALAR_dx_norm, rises ? 4000 : 100);
+        if (is_observed(p, site)) sr_put_scalar(r, site, SR_SCALAR_dx_norm_bn, 100);
         sr_put_scalar(r, site, SR_SCALAR_samples, or_else(p->samples, 16));
         sr_put_scalar(r, site, SR_SCALAR_padded,
                       p->padded * or_else(p->rows, 2048) * (step % 3 ? 1 : 0.7));
@@ -109,26 +124,34 @@ static void put_embedding(sr_recorder *r, const plan *p, int step) {
 
 static sr_recorder *create(const plan *p) {
     static const char *const names[] = {"a", "b", "c", "pn", "pn2", "pn3", "pn4", "pn5"};
-    static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PN, SR_FAMILY_ROW};
-    static const char *const norms[] = {"own-bn", "own-pn", "own-rows"};
+    static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PN, SR_FAMILY_ROW,
+                                         SR_FAMILY_PSI};
+    const char *const norms[] = {p->method ? p->method : "own-bn", "own-pn", "own-rows", "own-psi"};
     sr_options o = run_options();
     o.vectors_every = 1;
+    char config[512];
+    snprintf(config, sizeof config, "%s%s", p->config ? p->config : "",
+             p->whole ? "" : "# options without effect are left out\n");
+    if (p->config) o.config = config;
+    if (p->config && !p->other_host) o.program = "statrec train";
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
-        const int kind = p->observed && i == p->site ? 2 : i >= SIGMA_SITES;
+        const int kind = is_observed(p, i) ? 2 : i < SIGMA_SITES ? 0 : p->psi_divides ? 3 : 1;
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                   .name = names[i],
                                   .norm = norms[kind],
-                                  .kind = "layer",
+                                  .kind = p->kind ? p->kind : "layer",
                                   .family = families[kind],
                                   .uses = kind == 2 ? "mu,sigma2" : NULL,
                                   .width = WIDTH,
                                   .depth = i,
+                                  .layer_scale = p->layer_scale,
                                   .eps = 1e-5,
                                   .alpha = i == p->site ? or_else(p->alpha, 0.9) : 0.9});
         if (kind == 2) assert_int_equal(sr_set_observed(r, i), SR_OK);
     }
     assert_int_equal(sr_add_embedding(r, "words", 20, WIDTH), SR_OK);
+    if (p->whole) sr_add_metric(r, "image_loss", "nats per image", "of none", SR_BETTER_LESS);
     run_add_metrics(r);
     sr_add_metric(r, "hits", "percent", "of a host's own", SR_BETTER_MORE);
     sr_add_metric(r, "hits_batch", "percent", "with batch statistics", SR_BETTER_MORE);
@@ -144,7 +167,7 @@ void write_planted_run(const plan *p) {
             state[i].mu[k] = i == p->site && p->anew ? 0 : k - 3;
             state[i].sigma2[k] = i == p->site && k < p->dead ? 1e-9 : 1;
         }
-    for (int step = 1; step <= STEPS; step++) {
+    for (int step = 1; step <= (p->steps ? p->steps : STEPS); step++) {
         double loss = 2 * exp(-(double)step / STEPS) + 0.02 * noise(&seed);
         if (p->rising_at && step > p->rising_at) loss = 9 + 0.02 * noise(&seed);
         if (p->nan_at && !p->recovers && step >= p->nan_at) loss = NAN;

@@ -11,20 +11,33 @@ typedef struct plan {
     int site;
     double noise;          /* deviation of mu_B, in sigma; 0: 0.05 */
     double offset;         /* of the running mean */
+    double sigma;          /* deviation of batches over the running one, at a; 0: 1 */
     double gap;            /* validation loss with running statistics, in shares */
     double gradient;       /* factor on sum_g */
     double growth;         /* of one feature's variance over the run; 0: none */
     double drift;          /* of the mean in a step */
     double alpha;          /* 0: 0.9 */
-    double Gamma;          /* at step 200 */
-    int more_pn;           /* sites like pn behind it, with half as much power again */
+    double Gamma;          /* at step Gamma_at */
+    int Gamma_at;          /* 0: 200 */
+    double psi;            /* power of batches over the running one at pn and the like; 0: 1 */
+    double nu;             /* before every pass */
+    int more_pn;           /* sites like pn behind it, with half as much power again; -1: none */
     double padded;         /* rows that are padding, over rows */
     int rows, samples;     /* 0: 2048, 16 */
     int dead;              /* features without variance */
     int spikes_every;      /* steps; 0: none */
     int short_every;       /* steps with a tenth of the tokens; 0: none */
     int nan_at, rising_at; /* steps */
+    int steps;             /* 0: 300 */
     uint32_t seed;         /* of the noise; 0: 7 */
+    const char *config;    /* of statrec train, which then is the program; NULL: a host's own */
+    bool other_host;       /* with this configuration, which is its own */
+    bool whole;            /* that has options without use too, as the first files, of images */
+    const char *kind;      /* of every site; NULL: layer */
+    const char *method;    /* of the first sites; NULL: own-bn */
+    int layer_scale;       /* groups, at every site */
+    bool psi_divides;      /* pn is of the family psi */
+    bool all_observed;     /* as `observed`, of the first three sites */
     bool anew;             /* the site's running mean begins at 0 */
     bool uneven;           /* gaps of evaluations, 30 % either way */
     bool recovers;         /* from the NaN: the loss stays finite */

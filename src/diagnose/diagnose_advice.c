@@ -1,0 +1,332 @@
+/* diagnose_advice.c -- what to try, by what a run is: a table of pieces, each with the conditions under which it
+ * applies to a run and to the site of a finding. What is left is the advice.
+ *
+ * A condition asks the configuration (run_option), what the run is (run_identify) or what the site's method is
+ * (family, axis, statistics). Where methods differ in nothing but a parameter, as RBN from BN in its penalty,
+ * their names stand here, in this table. Options are named to runs of statrec train alone.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnosis.h"
+#include "statnet/globs.h"
+
+typedef struct patient {
+    const subject *s;
+    const answer *a;
+    const sr_run_site *site; /* the worst, else the first with a norm; NULL: none */
+    run_identity id;
+    bool
+        alike; /* TID is more than independent samples could show: their number is not what is wrong */
+} patient;
+
+/* -- conditions -------------------------------------------------------------------------------- */
+
+typedef bool condition_fn(const patient *p, const char *of);
+
+static bool trained(const patient *p, const char *of) {
+    (void)of;
+    return p->s->trained;
+}
+
+/* The statistic is the observer's: what the finding is about is not there. */
+static bool observed(const patient *p, const char *of) {
+    (void)of;
+    return p->site && p->site->observed &&
+           (!sr_run_over_batch(p->site) || sr_run_only_observed(p->site, p->a->statistic));
+}
+
+static bool over_batch(const patient *p, const char *of) {
+    (void)of;
+    return p->site && sr_run_over_batch(p->site);
+}
+
+/* Divided by psi, and that is what the finding is about. */
+static bool by_psi(const patient *p, const char *of) {
+    return !observed(p, of) && over_batch(p, of) && sr_run_uses(p->site, "psi2");
+}
+
+static bool family(const patient *p, const char *of) {
+    return p->site && globs_match(of, sr_family_name(p->site->family));
+}
+
+static bool method(const patient *p, const char *of) {
+    return p->site && globs_match(of, p->site->norm);
+}
+
+static bool scaled(const patient *p, const char *of) {
+    (void)of;
+    return p->site && p->site->layer_scale > 0;
+}
+
+static bool divides(const patient *p, const char *of) {
+    (void)of;
+    return p->site && p->site->family != SR_FAMILY_NONE && p->site->eps > 0;
+}
+
+static bool placed(const patient *p, const char *of) {
+    return strcmp(p->id.placement, of) == 0;
+}
+
+static bool counts(const patient *p, const char *of) {
+    run_word what;
+    run_counts(p->s->run, what);
+    return strcmp(what, of) == 0;
+}
+
+/* Options of statrec train: another host's may have their names. */
+static bool has(const patient *p, const char *of) {
+    return p->s->trained && run_has_option(p->s->run, of);
+}
+
+/* of: "batching=random" */
+static bool set_to(const patient *p, const char *of) {
+    option_text value;
+    run_word key;
+    const size_t length = strcspn(of, "=");
+    snprintf(key, sizeof key, "%.*s", (int)length, of);
+    run_option(p->s->run, key, value, sizeof value);
+    return p->s->trained && value[0] && strcmp(value, of + length + 1) == 0;
+}
+
+/* A number that is more than 0; false too where the run does not say. */
+static bool positive(const patient *p, const char *of) {
+    return p->s->trained && run_option_number(p->s->run, of) > 0;
+}
+
+static bool several(const patient *p, const char *of) {
+    return p->s->trained && run_option_number(p->s->run, of) > 1;
+}
+
+/* Of the pieces before. */
+static bool nothing_else(const patient *p, const char *of) {
+    (void)of;
+    return !p->a->advice[0];
+}
+
+static bool alike(const patient *p, const char *of) {
+    (void)of;
+    return p->alike;
+}
+
+/* -- the table --------------------------------------------------------------------------------- */
+
+typedef struct condition {
+    condition_fn *holds;
+    const char *of;
+    bool no; /* applies where it does not hold */
+} condition;
+/* clang-format off */
+#define IF(condition, of)     {condition, of, false}
+#define UNLESS(condition, of) {condition, of, true}
+#define ALWAYS                {NULL, NULL, false}
+/* clang-format on */
+
+/* What two programs do with one. */
+#define AT_A_CHECKPOINT                                                                            \
+    "--checkpoint-every end; then statrec average --recompute-stats, statrec evaluate --each-site"
+
+/* What --sync-norm is for. */
+#define SYNCHRONISED "bn,pnv,pn,rbn,un,repbn"
+
+enum { CONDITIONS = 3 };
+typedef struct piece {
+    const char *questions; /* ids, separated by commas */
+    const char *words,
+        *how; /* how: options of statrec train; {site}, {rest}, {norm=METHOD}: below */
+    condition when[CONDITIONS];
+} piece;
+
+/* What follows is a table. */
+/* clang-format off */
+static const piece pieces[] = {
+    {"would-bn,outliers,gradient,rows,alike", "{method} as it is, at these sites", "",
+     {IF(observed, "")}},
+    {"divergence,dead", "a lower learning rate", "--lr", {ALWAYS}},
+    {"outliers", "a lower learning rate where loss jumps at the same steps", "--lr", {ALWAYS}},
+    {"divergence", "a warm-up", "--warmup-updates",
+     {IF(trained, ""), UNLESS(positive, "warmup-updates")}},
+    {"divergence", "a longer warm-up", "--warmup-updates", {IF(positive, "warmup-updates")}},
+    {"divergence", "a warm-up or a longer one", "", {UNLESS(trained, "")}},
+    {"divergence,growth", "a bound of the gradient's norm", "--clip-norm",
+     {IF(trained, ""), UNLESS(positive, "clip-norm")}},
+    {"divergence,growth", "a lower bound of the gradient's norm", "--clip-norm",
+     {IF(positive, "clip-norm")}},
+    {"divergence,growth", "a bound of the gradient's norm or a lower one", "",
+     {UNLESS(trained, "")}},
+    {"divergence,growth", "norms in front of each sublayer", "--placement pre",
+     {IF(trained, ""), IF(placed, "post")}},
+    {"divergence,growth", "a layer scale in front of normalizations", "--layer-scale",
+     {IF(over_batch, ""), UNLESS(scaled, "")}},
+    {"divergence", "a larger eps", "--norm-eps", {IF(divides, "")}},
+    {"growth,embedding", "weight decay", "--weight-decay",
+     {IF(trained, ""), UNLESS(positive, "weight-decay")}},
+    {"growth,embedding", "more weight decay", "--weight-decay", {IF(positive, "weight-decay")}},
+    {"growth,embedding", "weight decay or more of it", "", {UNLESS(trained, "")}},
+    {"inference,would-bn", "RBN, whose penalty draws the two together",
+     "{norm=rbn}, lambda by --rbn-lambda-mean and --rbn-lambda-std",
+     {UNLESS(method, "rbn*"), UNLESS(by_psi, "")}},
+    {"inference", "more weight of the penalty that draws the two together",
+     "--rbn-lambda-mean, --rbn-lambda-std", {IF(method, "rbn*")}},
+    {"inference,would-bn,outliers,gradient",
+     "PN, which divides by running statistics in training too", "{norm=pn+ls}",
+     {UNLESS(family, "pn"), UNLESS(method, "pn-released")}},
+    {"nu", "a layer scale in front, which bounds Gamma", "--layer-scale", {UNLESS(scaled, "")}},
+    {"gradient", "a layer scale in front", "--layer-scale", {IF(family, "pn"), UNLESS(scaled, "")}},
+    {"nu", "a warm-up with batch statistics", "{norm=pn-released}, --norm-warmup",
+     {UNLESS(method, "pn-released")}},
+    {"nu", "a longer warm-up with batch statistics", "--norm-warmup", {IF(method, "pn-released")}},
+    {"nu", "a larger alpha_bwd", "--pn-alpha-bkw", {ALWAYS}},
+    {"inference,would-bn,outliers,gradient,rows", "more rows in a pass", "--max-tokens",
+     {IF(has, "max-tokens"), UNLESS(set_to, "batch-by=sentences"), UNLESS(alike, "")}},
+    {"inference,would-bn,outliers,gradient,rows", "more rows in a pass", "--batch-size",
+     {IF(has, "batch-size"), UNLESS(set_to, "batch-by=tokens"), UNLESS(alike, "")}},
+    {"inference,would-bn,outliers,gradient,rows", "more rows in a batch", "",
+     {UNLESS(trained, ""), UNLESS(alike, "")}},
+    {"inference,would-bn,outliers,gradient,rows", "fewer, larger passes for an update",
+     "--update-freq", {IF(several, "update-freq"), UNLESS(alike, "")}},
+    {"inference,outliers,gradient,rows", "statistics over all shares of a batch", "--sync-norm",
+     {IF(several, "shares"), UNLESS(set_to, "sync-norm=yes"), IF(method, SYNCHRONISED)}},
+    {"inference,outliers,gradient,rows", "statistics over several processes", "",
+     {UNLESS(trained, ""), IF(over_batch, "")}},
+    {"would-bn,outliers,alike", "batches drawn at random", "--batching random",
+     {IF(has, "batching"), UNLESS(set_to, "batching=random")}},
+    {"outliers", "batches of mixed lengths", "", {UNLESS(trained, ""), IF(counts, "token")}},
+    {"alike", "data in another order, batches of several sources", "", {ALWAYS}},
+    {"alike", "where the running average lags, a smaller alpha", "--norm-alpha", {ALWAYS}},
+    {"padding", "batches of like length", "--batching bucketed", {IF(set_to, "batching=random")}},
+    {"padding", "batches of like length", "", {UNLESS(trained, "")}},
+    {"padding", "batches counted without padding, for as many rows in each",
+     "--max-tokens-of valid", {IF(set_to, "max-tokens-of=padded")}},
+    {"inference", "running statistics made anew", "statrec average X.ckpt --recompute-stats",
+     {IF(has, "checkpoint-every"), UNLESS(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
+    {"inference", "a look site by site", "statrec evaluate X.ckpt --each-site",
+     {IF(has, "checkpoint-every"), UNLESS(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
+    {"inference", "a checkpoint, of which running statistics can be made anew, and sites be judged",
+     AT_A_CHECKPOINT, {IF(trained, ""), UNLESS(has, "checkpoint-every"), UNLESS(family, "pn")}},
+    {"inference", "a checkpoint, of which running statistics can be made anew, and sites be judged",
+     AT_A_CHECKPOINT, {IF(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
+    {"inference", "running statistics made anew after training", "",
+     {UNLESS(trained, ""), UNLESS(family, "pn")}},
+    {"inference,gradient,rows", "LN or RMSNorm at these sites", "--norm-at '{site}=ln{rest}'",
+     {IF(over_batch, ""), UNLESS(observed, "")}},
+    {"alpha", "the alpha that is named, which changes nothing but evaluation", "--norm-alpha",
+     {IF(family, "sigma"), UNLESS(method, "rbn*")}},
+    {"alpha", "the alpha that is named", "--norm-alpha", {UNLESS(family, "sigma")}},
+    {"alpha", "the alpha that is named", "--norm-alpha", {IF(method, "rbn*")}},
+    {"embedding", "another deviation of its first entries", "--embed-std", {IF(has, "embed-std")}},
+    {"embedding", "another initialization", "", {UNLESS(trained, "")}},
+    {"embedding", "a look at tied output weights", "", {ALWAYS}},
+    {"dead,growth", "a look at what stands in front of the site (ReLU, masks, unused inputs)", "",
+     {ALWAYS}},
+    {"*", "a look at the batches of these steps: what their rows and samples have in common", "",
+     {IF(nothing_else, "")}},
+};
+/* clang-format on */
+
+/* -- in words ---------------------------------------------------------------------------------- */
+
+bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
+                    char *text, size_t size) {
+    option_text rest;
+    size_t used = 0;
+    run_option(s->run, "norm-at", rest, sizeof rest);
+    text[0] = 0;
+    for (int64_t i = 0; i < sites; i++) {
+        const int more = snprintf(text + used, size - used, "%s%s=%s", i ? "," : "",
+                                  sr_run_get_site(s->run, site[i])->name, norm);
+        if (more < 0 || (used += (size_t)more) >= size) return false;
+    }
+    const int more = snprintf(text + used, size - used, "%s%s", rest[0] ? "," : "", rest);
+    return more >= 0 && used + (size_t)more < size;
+}
+
+static void append(char *text, size_t size, const char *more, size_t length) {
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%.*s", (int)length, more);
+}
+
+/* The option that gives the site this method: of all sites, of the decoder's, or where sites have methods one by
+ * one, which go before these, of this one. */
+static void append_norm(const patient *p, const char *norm, size_t length, char *text,
+                        size_t size) {
+    option_text at;
+    char words[256];
+    run_option(p->s->run, "norm-at", at, sizeof at);
+    const bool decoder = p->site && strcmp(p->site->kind, "decoder") == 0;
+    if (at[0] && p->site)
+        snprintf(words, sizeof words, "--norm-at '%s=%.*s,", p->site->name, (int)length, norm);
+    else
+        snprintf(words, sizeof words, "%s %.*s",
+                 decoder && has(p, "decoder-norm") ? "--decoder-norm" : "--norm", (int)length,
+                 norm);
+    append(text, size, words, sizeof words);
+    if (!at[0] || !p->site) return;
+    append(text, size, at, sizeof at);
+    append(text, size, "'", 1);
+}
+
+/* {site}: the site's name; {method}: what is there; {norm=METHOD}: the option for another; {rest}: what --norm-at
+ * has already, behind a comma. */
+static void append_word(const patient *p, const char *word, char *text, size_t size) {
+    static const char norm[] = "{norm=";
+    option_text rest;
+    run_option(p->s->run, "norm-at", rest, sizeof rest);
+    if (strncmp(word, norm, sizeof norm - 1) == 0)
+        append_norm(p, word + sizeof norm - 1, strcspn(word, "}") - (sizeof norm - 1), text, size);
+    else if (strncmp(word, "{site}", 6) == 0)
+        append(text, size, p->site ? p->site->name : "SITE", SR_NAME_SIZE);
+    else if (strncmp(word, "{method}", 8) == 0)
+        append(text, size, p->site ? p->site->called : "the method", SR_NAME_SIZE);
+    else if (rest[0]) {
+        append(text, size, ",", 1);
+        append(text, size, rest, sizeof rest);
+    }
+}
+
+static void expand(const patient *p, const char *from, char *text, size_t size) {
+    while (*from) {
+        const size_t plain = strcspn(from, "{");
+        append(text, size, from, plain);
+        from += plain;
+        if (!*from) return;
+        append_word(p, from, text, size);
+        from += strcspn(from, "}") + 1;
+    }
+}
+
+static bool applies(const piece *m, const patient *p, const char *id) {
+    if (!globs_match(m->questions, id)) return false;
+    for (int i = 0; i < CONDITIONS && m->when[i].holds; i++)
+        if (m->when[i].holds(p, m->when[i].of) == m->when[i].no) return false;
+    return true;
+}
+
+static void add(const piece *m, const patient *p, char *text, size_t size) {
+    append(text, size, text[0] ? "; " : "", 2);
+    expand(p, m->words, text, size);
+    if (!m->how[0] || !p->s->trained) return;
+    append(text, size, " (", 2);
+    expand(p, m->how, text, size);
+    append(text, size, ")", 1);
+}
+
+static sr_status look_alike_at(patient *p, sr_failure *why) {
+    estimate like = NO_ESTIMATE;
+    if (!p->a->shown || !globs_match("tid_*", p->a->statistic)) return SR_OK;
+    sr_status status = measure_alike(p->s, p->a->top[0].site, NULL, &like, why);
+    p->alike = status == SR_OK && like.low > 1;
+    return status;
+}
+
+sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why) {
+    patient p = {.s = s, .a = a, .site = sr_run_main_site(s->run)};
+    if (a->shown) p.site = sr_run_get_site(s->run, a->top[0].site);
+    run_identify(&p.id, s->run, s->path);
+    sr_status status = look_alike_at(&p, why);
+    a->advice[0] = 0;
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        if (applies(&pieces[i], &p, q->id)) add(&pieces[i], &p, a->advice, sizeof a->advice);
+    return status;
+}
