@@ -39,7 +39,9 @@ void answer_judge(answer *a) {
 sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
                       sr_failure *why) {
     int64_t most = -1;
-    a->from = s->count ? s->step[0] : 0, a->to = s->count ? s->step[s->count - 1] : 0;
+    const int64_t judged = subject_judged(s, a->statistic);
+    a->from = judged < s->count ? s->step[judged] : 0;
+    a->to = judged < s->count ? s->step[s->count - 1] : 0;
     if (a->whole) a->from = s->begin, a->to = s->window.end;
     for (int64_t i = 0; i < s->info->sites; i++) {
         estimate e = NO_ESTIMATE;
@@ -59,7 +61,10 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
                                 (long long)s->window.startup);
     if (!a->asked && most > 0)
         answer_not_asked(a, "an interval needs %d steps%s, there are %lld", LEAST_STEPS,
-                         a->whole ? "" : " behind the start-up", (long long)most);
+                         a->whole ? ""
+                         : judged ? " in the second half"
+                                  : " behind the start-up",
+                         (long long)most);
     return SR_OK;
 }
 

@@ -71,12 +71,23 @@ bool subject_has(const subject *s, const char *name) {
     return sr_run_has_scalar(s->run, f->term[0]);
 }
 
+int64_t subject_judged(const subject *s, const char *name) {
+    static const char *const late[] = {"tid_mean", "tid_var", "rel_psi", "like_samples"};
+    int64_t i = 0;
+    for (size_t k = 0; k < sizeof late / sizeof late[0]; k++) {
+        if (strcmp(name, late[k]) != 0) continue;
+        while (i < s->count && s->step[i] < (s->window.end + 1) / 2) i++;
+    }
+    return i;
+}
+
 sr_status subject_column(const subject *s, int64_t site, const char *name, double *value,
                          sr_failure *why) {
     const series of = {s->run, site, find_statistic(name), FROM_SCALARS};
+    const int64_t judged = subject_judged(s, name);
     sr_status status = series_read(&of, s->first, s->count, value, NULL, why);
     for (int64_t i = 0; i < s->count && status == SR_OK; i++)
-        if (!s->usual[i]) value[i] = NAN;
+        if (!s->usual[i] || i < judged) value[i] = NAN;
     return status;
 }
 

@@ -43,7 +43,10 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
 void subject_free(subject *s);
 /* True when the file has what the statistic (a scalar or a form of some) is made of. */
 bool subject_has(const subject *s, const char *statistic);
-/* value [count]: NaN where the file has none, and in shorter passes. */
+/* The first row of the window at which the statistic is judged: of discrepancies that of the second half of
+ * training, as of gaps, since evaluation uses the running values of the end; of others the first. */
+int64_t subject_judged(const subject *s, const char *name);
+/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
 /* The same of all steps of the run, start-up and shorter passes too: value [info->steps]. */

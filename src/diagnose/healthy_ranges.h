@@ -4,14 +4,14 @@
  */
 #define HEALTHY_RANGES(X)                                                                          \
     X(gap_relative, "vision", -0.00942, 0.0436, 4, 4)                                              \
-    X(tid_mean, "vision", 0.0254, 0.205, 4, 26)                                                    \
-    X(tid_var, "vision", 0.0408, 0.0809, 4, 26)                                                    \
+    X(tid_mean, "vision", 0.0163, 0.146, 4, 26)                                                    \
+    X(tid_var, "vision", 0.0319, 0.0686, 4, 26)                                                    \
     X(outliers, "vision", 3.92, 11.1, 4, 26)                                                       \
     X(g_mu_share, "vision", 0.00595, 0.188, 4, 26)                                                 \
     X(g_sigma2_share, "vision", 0.00582, 0.0971, 4, 26)                                            \
     X(dead, "vision", 0, 0, 1, 2)                                                                  \
     X(growth, "vision", 0.655, 1.3, 1, 2)                                                          \
     X(padding, "vision", 0, 0, 5, 36)                                                              \
-    X(like_samples, "vision", 0.172, 2.26, 4, 26)                                                  \
+    X(like_samples, "vision", 0.0897, 1.61, 4, 26)                                                 \
     X(lag, "vision", 1.09, 1.93, 1, 2)                                                             \
     X(embedding_rank, "text", 0.972, 0.985, 17, 17)

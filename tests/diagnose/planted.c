@@ -37,6 +37,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     const double rows = or_else(p->rows, 2048), alpha = here ? or_else(p->alpha, 0.9) : 0.9;
     const double spread = here ? or_else(p->noise, 0.05) : 0.05;
     const bool spike = here && p->spikes_every && step % p->spikes_every == 0;
+    const bool away = here && (p->offset_at < 0 ? step < -p->offset_at : step >= p->offset_at);
     const double wider = site == 0 ? or_else(p->sigma, 1) : 1;
     double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], sigma2[WIDTH], one[WIDTH], sum_g[WIDTH],
         sum_gx[WIDTH];
@@ -46,7 +47,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
         mu_B[k] = (k - 3) + spread * noise(seed) + (spike ? 1.5 : 0) + (here ? p->drift * step : 0);
         sigma2_B[k] = dead ? 1e-9 : grown * (1 + 0.05 * noise(seed));
         if (here && step == p->nan_at) mu_B[k] = NAN;
-        mu[k] = state->mu[k] - (here ? p->offset : 0);
+        mu[k] = state->mu[k] - (away ? p->offset : 0);
         sigma2[k] = state->sigma2[k] / (wider * wider);
         one[k] = 1;
         sum_g[k] = 1.7 * sqrt(rows) * noise(seed) * (here ? or_else(p->gradient, 1) : 1);

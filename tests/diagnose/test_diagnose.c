@@ -369,7 +369,7 @@ static void dead_observed(void **state) {
 static void gap_without_tid(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"gap", -1, .gap = 0.3}, "inference", "severe",
-                                   "a"); /* the largest of those that are all in order */
+                                   "c"); /* the largest of those that are all in order */
     const int row = row_of(&r, "inference");
     check_cell(&r, row, "sites_beyond", 0);
     assert_non_null(strstr(table_cell(r.out, row, "text"), "does not explain it"));
@@ -377,11 +377,30 @@ static void gap_without_tid(void **state) {
     program_free(&r);
 }
 
+/* Evaluation uses the running values of the end: what was off in the first half of training, and is not
+ * now, is nothing; the second half alone is enough. */
+static void tid_of_the_end(void **state) {
+    (void)state;
+    write_planted_run(&(plan){"early", 2, .offset = 0.6, .offset_at = -150});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    check_cell(&r, row_of(&r, "inference"), "first_step", 150);
+    program_free(&r);
+    r = check_found(&(plan){"late", 2, .offset = 0.6, .offset_at = 150}, "inference", "minor", "c");
+    check_cell(&r, row_of(&r, "inference"), "last_step", 300);
+    program_free(&r);
+    write_planted_run(
+        &(plan){"early observed", 2, .offset = 0.6, .offset_at = -150, .all_observed = true});
+    r = diagnose("--format tsv");
+    check_text(&r, row_of(&r, "would-bn"), "verdict", "in-order");
+    program_free(&r);
+}
+
 /* More is better: a metric that is larger with running statistics is no gap. */
 static void gap_of_accuracy(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"fewer hits", -1, .gap = 0.3, .accuracy = true},
-                                   "inference", "severe", "a");
+                                   "inference", "severe", "c");
     check_cell(&r, row_of(&r, "inference"), "value", 0.3 / 0.7);
     program_free(&r);
     write_planted_run(&(plan){"more hits", -1, .gap = -0.3, .accuracy = true});
@@ -866,6 +885,7 @@ int main(void) {
         cmocka_unit_test(would_bn_alike),
         cmocka_unit_test(would_bn_not_asked),
         cmocka_unit_test(dead_observed),
+        cmocka_unit_test(tid_of_the_end),
         cmocka_unit_test(gap_of_accuracy),
         cmocka_unit_test(nu_early),
         cmocka_unit_test(nu_of_few),
