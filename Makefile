@@ -341,6 +341,10 @@ check-torch: ## PyTorch beside both number types, and what watches it (wants pyt
 	$(Q)sh tests/run_python.sh build/release watch
 .PHONY: check-torch
 
+check-aarch64: ## base, engine and norms compiled for aarch64, under an emulator (a quarter of an hour)
+	$(Q)MAKE='$(MAKE)' sh tests/aarch64.sh
+.PHONY: check-aarch64
+
 # -- bench, demo, install ----------------------------------------------------------------------
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call libs_of,train)

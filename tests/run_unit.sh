@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: run_unit.sh PROGRAM...
-# Runs test programs, JOBS at once (default: one for each core), and tells of them in the given order:
+# usage: [RUN_WITH=COMMAND] run_unit.sh PROGRAM...
+# Runs test programs (as words behind COMMAND), JOBS at once (default: one for each core), and tells of them in the given order:
 # one line each, the whole log of one that fails, and a closing count of tests that passed, failed and
 # were skipped.
 [ $# -gt 0 ] || { echo "run_unit: no test program given"; exit 1; }
@@ -41,7 +41,7 @@ run_all() {
         printf '%s\n%s\n' "$i" "$program"
         i=$((i + 1))
     done | xargs -d '\n' -n 2 -P "$jobs" sh -c '
-        "$3" >"$1/$2.log" 2>&1 </dev/null
+        ${RUN_WITH:-} "$3" >"$1/$2.log" 2>&1 </dev/null
         echo $? >"$1/$2.ended" && mv "$1/$2.ended" "$1/$2.status"
         echo "$2"' run "$work"
 }
