@@ -31,13 +31,18 @@ static double or_else(double value, double usual) {
     return value != 0 ? value : usual;
 }
 
+/* In the steps at which the running values are off. */
+static bool is_away(const plan *p, int step) {
+    return p->offset_at < 0 ? step < -p->offset_at : step >= p->offset_at;
+}
+
 static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_state *state,
                       uint32_t *seed) {
     const bool here = site == p->site;
     const double rows = or_else(p->rows, 2048), alpha = here ? or_else(p->alpha, 0.9) : 0.9;
     const double spread = here ? or_else(p->noise, 0.05) : 0.05;
     const bool spike = here && p->spikes_every && step % p->spikes_every == 0;
-    const bool away = here && (p->offset_at < 0 ? step < -p->offset_at : step >= p->offset_at);
+    const bool away = here && is_away(p, step);
     const double wider = site == 0 ? or_else(p->sigma, 1) : 1;
     double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], sigma2[WIDTH], one[WIDTH], sum_g[WIDTH],
         sum_gx[WIDTH];
@@ -70,7 +75,7 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
 
 static void put_pn(sr_recorder *r, const plan *p, int site, int step, uint32_t *seed) {
     const double usual = site > SIGMA_SITES ? 1.5 : 1;
-    const double power = site == p->site ? or_else(p->psi, 1) : 1;
+    const double power = site == p->site && is_away(p, step) ? or_else(p->psi, 1) : 1;
     const int at = p->Gamma_at ? p->Gamma_at : 200;
     double psi2_B[WIDTH], psi2[WIDTH], one[WIDTH], sum_gx[WIDTH], Gamma[WIDTH], nu[WIDTH];
     for (int k = 0; k < WIDTH; k++) {

@@ -11,7 +11,7 @@ typedef struct plan {
     int site;
     double noise;          /* deviation of mu_B, in sigma; 0: 0.05 */
     double offset;         /* of the running mean */
-    int offset_at;         /* from this step on; negative: before step -offset_at */
+    int offset_at;         /* it and psi from this step on; negative: before step -offset_at */
     double sigma;          /* deviation of batches over the running one, at a; 0: 1 */
     double gap;            /* validation loss with running statistics, in shares */
     double gradient;       /* factor on sum_g */

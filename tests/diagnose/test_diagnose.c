@@ -394,6 +394,11 @@ static void tid_of_the_end(void **state) {
     r = diagnose("--format tsv");
     check_text(&r, row_of(&r, "would-bn"), "verdict", "in-order");
     program_free(&r);
+    write_planted_run(&(plan){"early psi", 3, .psi = 1.6, .offset_at = -150});
+    r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+    found(&(plan){"late psi", 3, .psi = 1.6, .offset_at = 150}, "inference", "minor", "pn", 0.3, 1);
 }
 
 /* More is better: a metric that is larger with running statistics is no gap. */
