@@ -129,52 +129,94 @@ static __attribute__((noinline)) void strip_combine(const columns *m, const stri
     }
 }
 
+/* The square of the norm of weight * (x - center) in row r, in eight parts. */
+WIDE_INLINE void row_square(const columns *m, const strip *s, int64_t r, const real *x,
+                            const double *center, const double *weight, bool scaled, wide *lane) {
+    wide sum = {0}, u, c, w;
+    int64_t k = 0, end = wide_end(m);
+    for (; k < end; k += WIDE) {
+        wide_load(&u, x + s->at[r] + k);
+        if (scaled) u *= m->scale->inverse[s->unit[r] + k / m->scale->width];
+        wide_load_double(&c, center + k);
+        wide_load_double(&w, weight + k);
+        u = w * (u - c);
+        sum += u * u;
+    }
+    for (; k < m->features; k++) {
+        double t = weight[k] * (value_at(m, s, r, k, x) - center[k]);
+        sum[0] += t * t;
+    }
+    *lane = sum;
+}
+
+/* Eight rows from r on, of which so many are there. */
+WIDE_INLINE void row_norms(const columns *m, const strip *s, int64_t r, int64_t rows, const real *x,
+                           const double *center, const double *weight, bool scaled, wide *sum) {
+    wide lane[WIDE], square, root;
+    for (int i = 0; i < WIDE; i++)
+        if (i < rows)
+            row_square(m, s, r + i, x, center, weight, scaled, &lane[i]);
+        else
+            lane[i] = (wide){0};
+    wide_totals(&square, lane);
+    for (int i = 0; i < WIDE; i++) root[i] = sqrt(square[i]);
+    *sum += root;
+}
+
+WIDE_INLINE double sum_row_norms(const columns *m, const strip *s, const real *x,
+                                 const double *center, const double *weight, bool scaled) {
+    wide sum = {0};
+    int64_t r = 0;
+    for (; r + WIDE <= s->rows; r += WIDE)
+        row_norms(m, s, r, WIDE, x, center, weight, scaled, &sum);
+    if (r < s->rows) row_norms(m, s, r, s->rows - r, x, center, weight, scaled, &sum);
+    return wide_total(&sum);
+}
+
 /* Sum over the rows of the norm of weight * (x - center). */
 static double strip_row_norms(const columns *m, const strip *s, const real *x, const double *center,
                               const double *weight) {
-    double sum = 0;
-    for (int64_t r = 0; r < s->rows; r++) {
-        wide lane = {0}, u, c, w;
-        int64_t k = 0, end = wide_end(m);
-        for (; k < end; k += WIDE) {
-            wide_load(&u, x + s->at[r] + k);
-            if (m->scale) u *= m->scale->inverse[s->unit[r] + k / m->scale->width];
-            wide_load_double(&c, center + k);
-            wide_load_double(&w, weight + k);
-            u = w * (u - c);
-            lane += u * u;
-        }
-        double square = wide_total(&lane);
-        for (; k < m->features; k++) {
-            double t = weight[k] * (value_at(m, s, r, k, x) - center[k]);
-            square += t * t;
-        }
-        sum += sqrt(square);
+    return m->scale ? sum_row_norms(m, s, x, center, weight, true)
+                    : sum_row_norms(m, s, x, center, weight, false);
+}
+
+/* lane[i][j] += (weight g)^2 in rows of the same parity i; weight NULL: ones. */
+WIDE_INLINE void add_squares(const strip *s, int count, const real *g, const double *weight,
+                             wide lane[2][2]) {
+    wide w[2] = {{1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1}}, own[2][2], u;
+    memcpy(own, lane, sizeof own);
+    for (int j = 0; weight && j < count; j++) wide_load_double(&w[j], weight + j * WIDE);
+    int64_t r = 0;
+    for (; r + 2 <= s->rows; r += 2)
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < count; j++) {
+                wide_load(&u, g + s->at[r + i] + j * WIDE);
+                u *= w[j];
+                own[i][j] += u * u;
+            }
+    for (int j = 0; r < s->rows && j < count; j++) {
+        wide_load(&u, g + s->at[r] + j * WIDE);
+        u *= w[j];
+        own[0][j] += u * u;
     }
-    return sum;
+    memcpy(lane, own, sizeof own);
 }
 
 /* Sum over the rows of (weight g)^2; weight NULL: ones. */
 static double strip_squares(const columns *m, const strip *s, const real *g, const double *weight) {
-    double sum = 0;
-    for (int64_t r = 0; r < s->rows; r++) {
-        wide lane = {0}, u, w;
-        const real *row = g + s->at[r];
-        int64_t k = 0;
-        for (; k + WIDE <= m->features; k += WIDE) {
-            wide_load(&u, row + k);
-            if (weight) {
-                wide_load_double(&w, weight + k);
-                u *= w;
-            }
-            lane += u * u;
-        }
-        sum += wide_total(&lane);
-        for (; k < m->features; k++) {
-            double t = (weight ? weight[k] : 1) * (double)row[k];
+    wide lane[2][2] = {{{0}}};
+    int64_t k = 0;
+    for (; k + 2 * WIDE <= m->features; k += 2 * WIDE)
+        add_squares(s, 2, g + k, weight ? weight + k : NULL, lane);
+    for (; k + WIDE <= m->features; k += WIDE)
+        add_squares(s, 1, g + k, weight ? weight + k : NULL, lane);
+    const wide all = (lane[0][0] + lane[0][1]) + (lane[1][0] + lane[1][1]);
+    double sum = wide_total(&all);
+    for (int64_t r = 0; k < m->features && r < s->rows; r++)
+        for (int64_t j = k; j < m->features; j++) {
+            const double t = (weight ? weight[j] : 1) * (double)g[s->at[r] + j];
             sum += t * t;
         }
-    }
     return sum;
 }
 
