@@ -10,7 +10,7 @@
  * one, as of all metrics it is the finest, else the first that has a partner.
  *
  * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is the
- * median of tid_mean and tid_var over the steps, with its interval; beside it the final pass with frozen
+ * median of tid_mean and tid_var over the second half of training too, with its interval; beside it the final pass with frozen
  * running values, where there is one. Of sites that divide by psi it is rel_psi = ||psi_B - psi||/||psi||, the
  * relative error of the divisor, as tid_var is that of sigma: the same number where features have no mean, hence
  * tid_var's range and limit. Where they have one, psi = |(mu, sigma)| moves by no more than the pair does, so
