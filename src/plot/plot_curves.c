@@ -287,6 +287,12 @@ static sr_status count_table(plot_data *d, reader *r, sr_failure *why) {
     return status;
 }
 
+/* By its analysis: the file is nothing that the user knows. run: 0, the table is of all. */
+static sr_status empty_table(const plot_table *t, int run, sr_failure *why) {
+    if (run == 0) return sr_fail(why, SR_FORMAT, "%s: the table has no rows", t->word[0]);
+    return sr_fail(why, SR_FORMAT, "%s: the table of run %d has no rows", t->word[0], run);
+}
+
 static sr_status convert_run(plot_data *d, const char *directory, int run, FILE *out,
                              sr_failure *why) {
     reader r;
@@ -300,8 +306,7 @@ static sr_status convert_run(plot_data *d, const char *directory, int run, FILE 
     const int before = d->curves;
     status = count_table(d, &r, why);
     plot_tsv_close(&r.tsv);
-    if (status == SR_OK && d->curves == before)
-        return sr_fail(why, SR_FORMAT, "%s: the table has no rows", r.path);
+    if (status == SR_OK && d->curves == before) return empty_table(d->table, run, why);
     if (status == SR_OK) status = reader_open(&r, d->table, directory, run, why);
     if (status != SR_OK) return status;
     for (int i = before; i < d->curves && status == SR_OK; i++)

@@ -296,6 +296,11 @@ static void check_table(const char *script, int status, const char *part) {
 
 static void test_broken_tables(void **state) {
     (void)state;
+    write_text("empty.gp", "#: title empty\n#: runs 1- RUN.h5\n#: size 3 2\n"
+                           "#: table t stat-outlier {run} --list --deviations 1e9\n"
+                           "#: curves t by site x step y value\nplot 1\n");
+    check_fails("statplot ./empty.gp cv.h5 nlp.h5 -o x.svg", 1,
+                "statplot: stat-outlier: the table of run 1 has no rows");
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n2\\t3'\n", 1, "breaks off");
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n2\\n'\n", 1, "1 cells under 2 columns");
     check_table("#!/bin/sh\nprintf '# note: x\\n'\n", 1, "no header line");
