@@ -95,7 +95,8 @@ typedef struct pass {
     site_part *part;
     panel *panel;
     int parts, panels;
-    int64_t widest, rows; /* columns of a panel; rows of a band */
+    int64_t widest, rows; /* columns of a panel; most rows of a band */
+    int64_t block;        /* rows of a block of the file: a band ends where one does */
 
     pthread_mutex_t turn; /* sleeps; locks of OpenMP may spin */
     /* under way, whose turn it is */
@@ -160,10 +161,10 @@ static sr_status pass_plan(pass *p, int series_count, unsigned *all, sr_failure 
         add_part(p, &part, needs, whole);
         *all |= needs;
     }
+    p->block = block < 1 ? 1 : block;
     p->rows = PIECE_BYTES / (4 * vectors_in(*all) * p->widest + 1);
-    if (p->rows < block) p->rows = block;
-    if (block > 0) p->rows -= p->rows % block;
-    if (p->rows < 1) p->rows = 1;
+    if (p->rows < p->block) p->rows = p->block;
+    p->rows -= p->rows % p->block;
     if (p->rows > p->count) p->rows = p->count;
     return SR_OK;
 }
@@ -249,15 +250,22 @@ static sr_status piece_read(pass *p, piece *w) {
     return status;
 }
 
+/* Rows of the band at p->at. */
+static int64_t band_rows(const pass *p) {
+    const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;
+    const int64_t rows = within < p->rows ? p->rows - within : p->rows;
+    return left < rows ? left : rows;
+}
+
 /* Takes the next piece and reads it; false when there is none, or after a failure. */
 static bool piece_take(pass *p, piece *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
     w->of = &p->panel[p->next];
     w->at = p->at;
-    w->count = p->count - p->at < p->rows ? p->count - p->at : p->rows;
+    w->count = band_rows(p);
     p->status = piece_read(p, w);
     p->next++;
-    if (p->next == p->panels) p->next = 0, p->at += p->rows;
+    if (p->next == p->panels) p->next = 0, p->at += w->count;
     return p->status == SR_OK;
 }
 

@@ -89,20 +89,22 @@ bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size) {
 typedef struct window {
     int fd;
     uint64_t at;
-    size_t size;
+    size_t size, least;   /* bytes that are there; that are read at once */
     unsigned char *bytes; /* [WINDOW]; NULL: no memory */
 } window;
 
-static window window_open(int fd) {
-    return (window){.fd = fd, .bytes = malloc(WINDOW)};
+/* least: WINDOW, or 0 where nothing behind what is asked for will be. */
+static window window_open(int fd, size_t least) {
+    return (window){.fd = fd, .least = least, .bytes = malloc(WINDOW)};
 }
 
 /* size <= WINDOW. NULL with errno. */
 static const unsigned char *window_at(window *w, uint64_t at, size_t size) {
     if (at < w->at || at + size > w->at + w->size) {
+        const size_t wanted = size < w->least ? w->least : size;
         w->size = 0;
-        if (!end_matter_read(w->fd, at, w->bytes, WINDOW)) return NULL;
-        w->at = at, w->size = WINDOW;
+        if (!end_matter_read(w->fd, at, w->bytes, wanted)) return NULL;
+        w->at = at, w->size = wanted;
     }
     return w->bytes + (at - w->at);
 }
@@ -132,7 +134,7 @@ static bool sum_gaps(const extent_map *m, const crc_table *table, window *w, uin
 }
 
 bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps) {
-    window w = window_open(fd);
+    window w = window_open(fd, WINDOW);
     bool ok = w.bytes != NULL;
     for (size_t i = 0; i < m->count && ok; i++) {
         extent *e = &m->e[i];
@@ -218,7 +220,7 @@ static bool compare_copies(end_matter *e, window *w, unsigned char *copy, bool *
 
 static bool load_copies(end_matter *e, int fd, uint64_t at, uint64_t size, bool *memory) {
     unsigned char *copies = malloc(size + 1);
-    window w = window_open(fd);
+    window w = window_open(fd, WINDOW);
     *memory = copies && w.bytes;
     const bool ok =
         *memory && end_matter_read(fd, at, copies, size) && compare_copies(e, &w, copies, memory);
@@ -300,7 +302,7 @@ static bool look_in_file(const end_matter *e, extent *x, window *w) {
 
 /* What cannot be read is as good as bad. */
 static void look_beyond(const end_matter *e, extent *x, int fd) {
-    window w = window_open(fd);
+    window w = window_open(fd, 0);
     if (!w.bytes || !look_in_file(e, x, &w)) x->bad = true;
     free(w.bytes);
 }
@@ -326,7 +328,7 @@ sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failur
     if (e->kind != END_SEAL) return SR_OK;
     uint32_t sum = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    window w = window_open(fd);
+    window w = window_open(fd, WINDOW);
     bool ok = w.bytes && fd >= 0;
     for (size_t i = 0; i < e->map.count && ok; i++)
         if (e->map.e[i].kind == EXTENT_VALUES && !e->map.e[i].looked)
