@@ -107,8 +107,9 @@ static void look_at_run(const sr_runfile *f, int64_t site, double *tokens, doubl
     double of_tokens[LOOKS], of_rows[LOOKS];
     for (int i = 0; i < looks; i++) {
         float raw = NAN;
-        of_tokens[i] = NAN;
-        sr_run_step_reals(f, "tokens", i * steps / looks, 1, &of_tokens[i], NULL);
+        int64_t n;
+        const bool read = sr_run_step_ints(f, "tokens", i * steps / looks, 1, &n, NULL) == SR_OK;
+        of_tokens[i] = read ? (double)n : NAN;
         sr_run_scalar(f, "rows", site, i * steps / looks, 1, &raw, NULL);
         of_rows[i] = (double)raw;
     }
@@ -154,6 +155,7 @@ unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b
     const sr_run_site *at = sr_run_get_site(a, site_a), *other = sr_run_get_site(b, site_b);
     double tokens[2], rows_of[2];
     unsigned found = 0;
+    if (a == b && site_a == site_b) return 0;
     look_at_run(a, site_a, &tokens[0], &rows_of[0]);
     look_at_run(b, site_b, &tokens[1], &rows_of[1]);
     if (at->width != other->width) found |= SR_DEPENDS_WIDTH;
