@@ -285,20 +285,21 @@ typedef struct curve {
     int64_t first, rows;    /* that the table is about */
     int64_t last;           /* step of the run's last row */
     int epoch;              /* its column */
-    double (*value)[BLOCK]; /* [columns] */
+    double (*value)[BLOCK]; /* [1 + columns] */
     double *row;            /* [1 + columns] scratch */
 } curve;
 
 static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < c->g->columns && status == SR_OK; i++)
-        status = c->g->read(c->run, c->g->column[i].name, first, count, c->value[i], why);
+        status = c->g->read(c->run, c->g->column[i].name, first, count, c->value[1 + i], why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        c->value[0][i] = c->last ? 100 * c->value[1][i] / (double)c->last : NAN;
     return status;
 }
 
 static void curve_row(const curve *c, int64_t i, double *row) {
-    row[0] = c->last ? 100 * c->value[0][i] / (double)c->last : NAN;
-    for (int k = 0; k < c->g->columns; k++) row[1 + k] = c->value[k][i];
+    for (int k = 0; k < 1 + c->g->columns; k++) row[k] = c->value[k][i];
 }
 
 /* The median of two whole numbers may be none. */
@@ -328,15 +329,13 @@ static sr_status curve_all(const curve *c, sr_failure *why) {
 }
 
 static sr_status curve_reduce(const curve *c, parts *p, sr_failure *why) {
-    double *row = c->row;
+    const double *values[TSV_COLUMNS];
     sr_status status = SR_OK;
+    for (int k = 0; k < p->columns; k++) values[k] = c->value[k];
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
         status = curve_read(c, c->first + done, count, why);
-        for (int64_t i = 0; i < count && status == SR_OK; i++) {
-            curve_row(c, i, row);
-            status = parts_add(p, row[1 + c->epoch], row, why);
-        }
+        if (status == SR_OK) status = parts_add(p, values[1 + c->epoch], values, count, why);
     }
     return status == SR_OK ? parts_end(p, why) : status;
 }
@@ -364,7 +363,7 @@ static sr_status row_of_step(const group *g, const sr_runfile *run, int64_t step
         const int64_t middle = low + (high - low) / 2;
         double here;
         status = g->read(run, "step", middle, 1, &here, why);
-        if (here < (double)step)
+        if (status == SR_OK && here < (double)step)
             low = middle + 1;
         else
             high = middle;
@@ -402,7 +401,7 @@ static sr_status print_curves(curve *c, const run_set *set, const step_window *w
 static sr_status print_runs(const group *g, const run_set *set, const step_window *window,
                             int64_t buckets, tsv *table, sr_failure *why) {
     const size_t columns = (size_t)g->columns;
-    curve c = {.g = g, .table = table, .value = malloc(columns * sizeof *c.value)};
+    curve c = {.g = g, .table = table, .value = malloc((1 + columns) * sizeof *c.value)};
     c.row = malloc((1 + columns) * sizeof *c.row);
     sr_status status = c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;

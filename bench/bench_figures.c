@@ -1,10 +1,11 @@
-/* bench_figures.c -- time of every figure that one run without vectors allows.
+/* bench_figures.c -- time of every figure that runs without vectors allow.
  *
- *   bench_figures BIN [ROUNDS] [STEPS]       default 5 rounds, 100000 steps; BIN holds the programs
+ *   bench_figures BIN [ROUNDS] [STEPS] [SITES]   default 5 rounds, 100000 steps, 61 sites; BIN holds the programs
  *
- * Makes a run file of STEPS steps x 13 BN sites with the scalars of each, losses and 50 evaluations
- * in $TMPDIR. A round draws every figure of `statplot list` once, to a PDF. Figures that this run
- * does not allow (more runs, vectors, embeddings) are named in a `#` line. `cpu` is user and system
+ * Makes a run file of STEPS steps x SITES BN sites with every scalar of each, losses and 50 evaluations
+ * in $TMPDIR. A round draws every figure of `statplot list` once, to a PDF, from as many names of that
+ * file as the figure wants runs. Figures that it does not allow (vectors, embeddings, several
+ * processes) are named in a `#` line. `cpu` is user and system
  * time of statplot, its analyses and gnuplot: what the figure costs when the machine is shared.
  */
 #define _DEFAULT_SOURCE
@@ -21,7 +22,7 @@
 #include "statnet/rng.h"
 #include "statrec/record.h"
 
-enum { SITES = 13, WIDTH = 512, EVALS = 50, MOST_ROUNDS = 100, MOST_FIGURES = 100 };
+enum { METRICS = 5, MOST_RUNS = 3, WIDTH = 512, EVALS = 50, MOST_ROUNDS = 100, MOST_FIGURES = 100 };
 
 static void give_up(const char *what) {
     fprintf(stderr, "bench_figures: %s\n", what);
@@ -30,16 +31,12 @@ static void give_up(const char *what) {
 
 /* -- the run file ---------------------------------------------------------------------------- */
 
-static const sr_scalar scalars[] = {
-    SR_SCALAR_dist_mu, SR_SCALAR_dist_sigma, SR_SCALAR_dist_sigma2, SR_SCALAR_tid_mean,
-    SR_SCALAR_tid_var, SR_SCALAR_g_mu,       SR_SCALAR_g_sigma2,
-};
-
-static void put_step(sr_recorder *r, int64_t step, rng *random) {
-    for (int site = 0; site < SITES; site++) {
+static void put_step(sr_recorder *r, int64_t step, int sites, rng *random) {
+    for (int site = 0; site < sites; site++) {
         sr_put_rows(r, site, 1024);
-        for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++)
-            sr_put_scalar(r, site, scalars[i], exp(rng_normal(random) - site));
+        for (int i = 0; i < SR_SCALAR_COUNT; i++)
+            if (i != SR_SCALAR_rows)
+                sr_put_scalar(r, site, (sr_scalar)i, exp(rng_normal(random) - site % 13));
     }
     const sr_step row = {.size = sizeof(sr_step),
                          step,
@@ -51,18 +48,19 @@ static void put_step(sr_recorder *r, int64_t step, rng *random) {
     sr_end_step(r, &row);
 }
 
-static void make_run(const char *path, int64_t steps) {
+static void make_run(const char *path, int64_t steps, int sites) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     sr_failure why = {0};
     rng random = rng_create(1);
-    static const char *const metric[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_accuracy"};
-    const double eval[] = {2, 2, exp(2), 50};
+    static const char *const metric[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_loss_batch",
+                                         "valid_accuracy"};
+    const double eval[METRICS] = {2, 2, exp(2), 1.9, 50};
     o.program = "bench_figures", o.model = "bench", o.data = "noise";
     o.vectors = false, o.vectors_every = 0, o.planned_steps = steps;
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) give_up(why.text);
-    for (int i = 0; i < SITES; i++) {
+    for (int i = 0; i < sites; i++) {
         char name[32];
         snprintf(name, sizeof name, "site%d", i);
         const sr_site s = {.size = sizeof(sr_site),
@@ -77,14 +75,15 @@ static void make_run(const char *path, int64_t steps) {
                            0.9};
         sr_add_site(r, &s);
     }
-    for (int i = 0; i < 4; i++)
-        sr_add_metric(r, metric[i], "1", "noise", i < 3 ? SR_BETTER_LESS : SR_BETTER_MORE);
+    for (int i = 0; i < METRICS; i++)
+        sr_add_metric(r, metric[i], "1", "noise",
+                      i < METRICS - 1 ? SR_BETTER_LESS : SR_BETTER_MORE);
     for (int64_t step = 1; step <= steps; step++) {
         sr_begin_step(r, step);
-        put_step(r, step, &random);
+        put_step(r, step, sites, &random);
         if (step % (steps / EVALS + 1)) continue;
         sr_begin_eval(r, step, 1);
-        for (int i = 0; i < 4; i++) sr_put_metric(r, metric[i], eval[i]);
+        for (int i = 0; i < METRICS; i++) sr_put_metric(r, metric[i], eval[i]);
         sr_end_eval(r);
     }
     const sr_finish f = {.size = sizeof(sr_finish), .status = "complete"};
@@ -97,22 +96,33 @@ typedef struct figure {
     char name[64];
     double wall[MOST_ROUNDS], cpu[MOST_ROUNDS];
     long peak; /* KiB */
+    int runs;  /* that it wants */
     bool drawn;
 } figure;
 
 typedef struct bench {
     const char *bin;
-    char directory[1024], run[1100], output[1100];
+    char directory[1024], run[MOST_RUNS][1100], output[1100];
     figure figure[MOST_FIGURES];
     int figures;
 } bench;
+
+/* Of "NAME\tA.h5 B.h5 [MORE.h5...] ...". */
+static int runs_of(const char *line) {
+    const char *takes = strchr(line, '\t');
+    int runs = 0;
+    const char *end = takes ? takes + 1 + strcspn(takes + 1, "[\t") : line;
+    for (const char *at = takes; at && (at = strstr(at, ".h5")) && at < end; at++) runs++;
+    return runs < MOST_RUNS ? runs : MOST_RUNS;
+}
 
 static void list_figures(bench *b) {
     char line[4096];
     snprintf(line, sizeof line, "'%s/statplot' list", b->bin);
     FILE *list = popen(line, "r");
     while (list && b->figures < MOST_FIGURES && fgets(line, sizeof line, list))
-        if (sscanf(line, "%63s", b->figure[b->figures].name) == 1) b->figures++;
+        if (sscanf(line, "%63s", b->figure[b->figures].name) == 1)
+            b->figure[b->figures++].runs = runs_of(line);
     if (!list || pclose(list) != 0 || !b->figures) give_up("statplot list failed");
 }
 
@@ -121,7 +131,8 @@ static void be_statplot(const bench *b, const figure *f) {
     snprintf(program, sizeof program, "%s/statplot", b->bin);
     const int null = open("/dev/null", O_WRONLY);
     if (null >= 0 && dup2(null, STDERR_FILENO) >= 0)
-        execl(program, program, f->name, b->run, "-o", b->output, (char *)NULL);
+        execl(program, program, f->name, "-o", b->output, f->runs > 0 ? b->run[0] : NULL,
+              f->runs > 1 ? b->run[1] : NULL, f->runs > 2 ? b->run[2] : NULL, (char *)NULL);
     _exit(127);
 }
 
@@ -159,31 +170,36 @@ static void print_figures(bench *b, int rounds) {
                f->cpu[rounds / 2], f->cpu[0], (double)f->peak / 1024);
     }
     for (int i = 0; i < b->figures; i++)
-        if (!b->figure[i].drawn) printf("# not of this run: %s\n", b->figure[i].name);
+        if (!b->figure[i].drawn) printf("# not of such runs: %s\n", b->figure[i].name);
 }
 
 int main(int argc, char **argv) {
     static bench b;
     const int rounds = argc > 2 ? atoi(argv[2]) : 5;
     const int64_t steps = argc > 3 ? atoll(argv[3]) : 100000;
-    if (argc < 2 || rounds < 1 || rounds > MOST_ROUNDS || steps < 1) {
-        fprintf(stderr, "usage: bench_figures BIN [ROUNDS] [STEPS]\n");
+    const int sites = argc > 4 ? atoi(argv[4]) : 61;
+    if (argc < 2 || rounds < 1 || rounds > MOST_ROUNDS || steps < 1 || sites < 1) {
+        fprintf(stderr, "usage: bench_figures BIN [ROUNDS] [STEPS] [SITES]\n");
         return 2;
     }
     const char *base = getenv("TMPDIR");
     b.bin = argv[1];
     snprintf(b.directory, sizeof b.directory, "%s/bench.XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(b.directory)) give_up("cannot make a directory in $TMPDIR");
-    snprintf(b.run, sizeof b.run, "%s/run.h5", b.directory);
+    for (int i = 0; i < MOST_RUNS; i++)
+        snprintf(b.run[i], sizeof b.run[i], "%s/run%d.h5", b.directory, i);
     snprintf(b.output, sizeof b.output, "%s/figure.pdf", b.directory);
     list_figures(&b);
-    make_run(b.run, steps);
-    printf("# %lld steps, %d sites, scalars; medians of %d rounds\n", (long long)steps, SITES,
+    make_run(b.run[0], steps, sites);
+    for (int i = 1; i < MOST_RUNS; i++)
+        if (link(b.run[0], b.run[i]) != 0) give_up("cannot give the run file another name");
+    printf("# %lld steps, %d sites, scalars; medians of %d rounds\n", (long long)steps, sites,
            rounds);
     for (int r = 0; r < rounds; r++)
         for (int i = 0; i < b.figures; i++)
             if (r == 0 || b.figure[i].drawn) draw(&b, &b.figure[i], r);
     print_figures(&b, rounds);
-    unlink(b.run), rmdir(b.directory);
+    for (int i = 0; i < MOST_RUNS; i++) unlink(b.run[i]);
+    rmdir(b.directory);
     return 0;
 }

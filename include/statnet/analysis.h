@@ -238,9 +238,6 @@ sr_status summary_interval(const double *value, int64_t count, double *low, doub
 /* Columns steps, nonfinite, median, mean, quantiles, max; and one row's cells of them. */
 void summary_columns(tsv *table);
 void summary_cells(tsv *table, const summary *s);
-/* analysis_select.c: reorders value [count], no NaN among them, so that value[rank[i]] is what
- * sorting would put there; rank [ranks] ascending, each below count. */
-void select_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
@@ -257,8 +254,9 @@ typedef struct parts {
 } parts;
 
 void parts_begin(parts *p, int columns, int64_t buckets, double low, double high);
-/* Rows come with x not falling; value [columns]. */
-sr_status parts_add(parts *p, double x, const double *value, sr_failure *why);
+/* The next rows, x not falling: x [count], value [columns][count]. */
+sr_status parts_add(parts *p, const double *x, const double *const *value, int64_t count,
+                    sr_failure *why);
 /* After the last row. */
 sr_status parts_end(parts *p, sr_failure *why);
 void parts_free(parts *p);

@@ -224,7 +224,6 @@ typedef struct plot_sources {
     char **path; /* [runs] */
     int runs;
     const char *directory; /* for tables and data files */
-    char buckets[16];      /* {buckets} of the table that is being made */
     int failed_run;        /* from 1: the run that an analysis refused; 0: none */
 } plot_sources;
 
@@ -233,9 +232,8 @@ typedef struct plot_sources {
 char *plot_run_word(const char *path);
 /* Whether the table has an analysis for each run, and none of all at once. */
 bool plot_table_of_each(const plot_table *t);
-/* Runs the table's analyses and makes its data file. */
-sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
-                          sr_failure *why);
+/* Runs the analyses of all tables of the template, side by side, and makes their data files; data [tables], zeroed. */
+sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why);
 
 /* -- plot_facts.c: what labels are made of, one for each run --------------------------------- */
 

@@ -1,4 +1,4 @@
-/* sort.h -- sorting numbers. */
+/* sort.h -- numbers in their order. */
 #ifndef STATNET_SORT_H
 #define STATNET_SORT_H
 
@@ -6,5 +6,8 @@
 
 /* Sorts value [count] upwards; no NaN among them. */
 void sort_reals(double *value, int64_t count);
+/* Reorders value [count], no NaN among them, so that value[rank[i]] is what sorting would put there; rank
+ * [ranks] ascending, each below count. */
+void select_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 
 #endif

@@ -22,8 +22,9 @@ void parts_free(parts *p) {
 }
 
 /* value is [columns, capacity]. */
-static sr_status grow_values(parts *p, sr_failure *why) {
-    const int64_t capacity = 2 * p->capacity + 64;
+static sr_status reserve_values(parts *p, int64_t count, sr_failure *why) {
+    if (count <= p->capacity) return SR_OK;
+    const int64_t capacity = count > 2 * p->capacity ? count + 64 : 2 * p->capacity;
     double *grown = malloc((size_t)(p->columns * capacity) * sizeof *grown);
     if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int c = 0; c < p->columns && p->count; c++)
@@ -59,13 +60,40 @@ sr_status parts_end(parts *p, sr_failure *why) {
     return SR_OK;
 }
 
-sr_status parts_add(parts *p, double x, const double *value, sr_failure *why) {
-    const int64_t number = bucket_of(x, p->low, p->high, p->buckets);
-    sr_status status = number != p->number ? parts_end(p, why) : SR_OK;
-    p->number = number;
-    if (status == SR_OK && p->count == p->capacity) status = grow_values(p, why);
+/* How many rows are in the part of the first. */
+static int64_t rows_of_part(const parts *p, const double *x, int64_t count) {
+    int64_t low = 1, high = count; /* the answer is in low .. high */
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (bucket_of(x[middle], p->low, p->high, p->buckets) == p->number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rows of the part that is being filled. */
+static sr_status add_rows(parts *p, const double *const *value, int64_t from, int64_t count,
+                          sr_failure *why) {
+    sr_status status = reserve_values(p, p->count + count, why);
     if (status != SR_OK) return status;
-    for (int c = 0; c < p->columns; c++) p->value[c * p->capacity + p->count] = value[c];
-    p->count++;
+    for (int c = 0; c < p->columns; c++)
+        memcpy(p->value + c * p->capacity + p->count, value[c] + from,
+               (size_t)count * sizeof *p->value);
+    p->count += count;
     return SR_OK;
+}
+
+sr_status parts_add(parts *p, const double *x, const double *const *value, int64_t count,
+                    sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t at = 0, n; at < count && status == SR_OK; at += n) {
+        const int64_t number = bucket_of(x[at], p->low, p->high, p->buckets);
+        if (number != p->number) status = parts_end(p, why);
+        p->number = number;
+        n = rows_of_part(p, x + at, count - at);
+        if (status == SR_OK) status = add_rows(p, value, at, n, why);
+    }
+    return status;
 }

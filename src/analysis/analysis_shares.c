@@ -322,26 +322,37 @@ static void print_step(const shared_run *r, const char *name, const double *row,
     for (int v = 0; v < VALUES; v++) tsv_real(t, row[1 + v]);
 }
 
-static sr_status print_steps(const shared_run *r, const shared_site *s, const char *name,
-                             int64_t buckets, tsv *t, sr_failure *why) {
-    parts p;
-    const bool reduced = buckets && r->count > 3 * buckets;
-    sr_status status = SR_OK;
-    parts_begin(&p, 1 + VALUES, buckets, r->count ? (double)r->step[0] : 0,
-                r->count ? (double)r->step[r->count - 1] : 0);
-    for (int64_t i = 0; i < r->count && status == SR_OK; i++) {
+static void print_every_step(const shared_run *r, const shared_site *s, const char *name, tsv *t) {
+    for (int64_t i = 0; i < r->count; i++) {
         double row[1 + VALUES] = {(double)r->step[i]};
         for (int v = 0; v < VALUES; v++) row[1 + v] = s->value[v][i];
-        if (reduced)
-            status = parts_add(&p, row[0], row, why);
-        else
-            print_step(r, name, row, t);
+        print_step(r, name, row, t);
     }
+}
+
+static sr_status print_parts(const shared_run *r, const shared_site *s, const char *name,
+                             int64_t buckets, tsv *t, sr_failure *why) {
+    parts p;
+    double *x = malloc((size_t)r->count * sizeof *x);
+    const double *column[1 + VALUES] = {x};
+    if (!x) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < r->count; i++) x[i] = (double)r->step[i];
+    for (int v = 0; v < VALUES; v++) column[1 + v] = s->value[v];
+    parts_begin(&p, 1 + VALUES, buckets, x[0], x[r->count - 1]);
+    sr_status status = parts_add(&p, x, column, r->count, why);
     if (status == SR_OK) status = parts_end(&p, why);
     for (int64_t i = 0; i < p.rows && status == SR_OK; i++)
         print_step(r, name, p.row + i * p.columns, t);
     parts_free(&p);
+    free(x);
     return status;
+}
+
+static sr_status print_steps(const shared_run *r, const shared_site *s, const char *name,
+                             int64_t buckets, tsv *t, sr_failure *why) {
+    if (buckets && r->count > 3 * buckets) return print_parts(r, s, name, buckets, t, why);
+    print_every_step(r, s, name, t);
+    return SR_OK;
 }
 
 /* Of every column and step the median over the sites that have a value. */

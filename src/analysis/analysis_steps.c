@@ -37,6 +37,7 @@ typedef struct step_block {
     double **into; /* where each goes */
     int have;      /* their number */
     int64_t *step; /* [BLOCK] */
+    double *x;     /* [BLOCK] the same, for parts */
     double *value; /* [sites, statistics, BLOCK]; NaN where there is none */
 } step_block;
 
@@ -44,6 +45,7 @@ static void block_free(step_block *b) {
     free(b->s);
     free(b->into);
     free(b->step);
+    free(b->x);
     free(b->value);
 }
 
@@ -58,8 +60,9 @@ static sr_status block_create(step_block *b, const step_table *t, const site_cho
     b->s = malloc((size_t)(most + 1) * sizeof *b->s);
     b->into = malloc((size_t)(most + 1) * sizeof *b->into);
     b->step = malloc(BLOCK * sizeof *b->step);
+    b->x = malloc(BLOCK * sizeof *b->x);
     b->value = malloc((size_t)(most * BLOCK + 1) * sizeof *b->value);
-    if (!b->s || !b->into || !b->step || !b->value) {
+    if (!b->s || !b->into || !b->step || !b->x || !b->value) {
         block_free(b);
         return sr_fail(why, SR_MEMORY, "out of memory");
     }
@@ -97,17 +100,14 @@ static sr_status print_site(const step_table *t, const site_choice *at, sr_failu
 
 /* Columns of the parts: the step, then the statistics. */
 static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_failure *why) {
-    double row[1 + ANALYSIS_STATISTICS];
+    const double *column[1 + ANALYSIS_STATISTICS] = {b->x};
     sr_status status = SR_OK;
-    for (int64_t k = 0; k < b->sites; k++) {
-        for (int64_t i = 0; i < count && status == SR_OK; i++) {
-            row[0] = (double)b->step[i];
-            for (int c = 0; c < b->t->chosen->statistics; c++) row[1 + c] = block_value(b, k, c)[i];
-            status = parts_add(&p[k], row[0], row, why);
-        }
-        if (status != SR_OK) return status;
+    for (int64_t i = 0; i < count; i++) b->x[i] = (double)b->step[i];
+    for (int64_t k = 0; k < b->sites && status == SR_OK; k++) {
+        for (int c = 0; c < b->t->chosen->statistics; c++) column[1 + c] = block_value(b, k, c);
+        status = parts_add(&p[k], b->x, column, count, why);
     }
-    return SR_OK;
+    return status;
 }
 
 static sr_status ends_of(const step_table *t, const site_choice *at, int64_t begin, int64_t length,

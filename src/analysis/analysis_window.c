@@ -212,7 +212,7 @@ static sr_status row_of_step(const series *s, int64_t step, int64_t *row, sr_fai
         const int64_t middle = low + (high - low) / 2;
         int64_t here;
         status = series_read_steps(s, middle, 1, &here, why);
-        if (here < step)
+        if (status == SR_OK && here < step)
             low = middle + 1;
         else
             high = middle;

@@ -3,19 +3,34 @@
 #include "statnet/buckets.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "statnet/sort.h"
 
-bucket_range bucket_measure(double *value, int64_t count) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (isfinite(value[i])) value[n++] = value[i];
-    if (n == 0) return (bucket_range){NAN, NAN, NAN};
-    sort_reals(value, n);
-    const double low = value[(n - 1) / 2], high = value[n / 2];
+/* sorted: values already are, as those of the axis itself. */
+static double median_of(double *value, int64_t n, bool sorted) {
+    const int64_t rank[2] = {(n - 1) / 2, n / 2};
+    if (!sorted) select_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
+    const double low = value[rank[0]], high = value[rank[1]];
     const double length = high - low; /* of two ends of double: infinite */
-    const double middle = isfinite(length) ? low + 0.5 * length : 0.5 * low + 0.5 * high;
-    return (bucket_range){value[0], middle, value[n - 1]};
+    return isfinite(length) ? low + 0.5 * length : 0.5 * low + 0.5 * high;
+}
+
+bucket_range bucket_measure(double *value, int64_t count) {
+    bucket_range r = {INFINITY, NAN, -INFINITY};
+    int64_t n = 0;
+    bool sorted = true;
+    for (int64_t i = 0; i < count; i++) {
+        const double now = value[i];
+        if (!isfinite(now)) continue;
+        sorted = sorted && now >= r.largest;
+        r.least = now < r.least ? now : r.least;
+        r.largest = now > r.largest ? now : r.largest;
+        value[n++] = now;
+    }
+    if (n == 0) return (bucket_range){NAN, NAN, NAN};
+    r.median = median_of(value, n, sorted);
+    return r;
 }
 
 int64_t bucket_of(double x, double low, double high, int64_t buckets) {

@@ -40,26 +40,6 @@ static sr_status command_add_run(command *c, const char *path, sr_failure *why) 
     return SR_OK;
 }
 
-static sr_status command_add(command *c, plot_sources *from, const plot_table *t, char *word,
-                             int run, sr_failure *why) {
-    int number = 0;
-    sr_status status = SR_OK;
-    if (strcmp(word, "{runs}") == 0) {
-        for (int r = 0; r < from->runs && status == SR_OK; r++)
-            status = command_add_run(c, from->path[r], why);
-        return status;
-    }
-    if (strcmp(word, "{run}") == 0) return command_add_run(c, from->path[run - 1], why);
-    if (sscanf(word, "{run%d}", &number) == 1) {
-        if (number < 1 || number > from->runs)
-            return sr_fail(why, SR_FORMAT, "table %s: there is no %s", t->name, word);
-        return command_add_run(c, from->path[number - 1], why);
-    }
-    if (strcmp(word, "{buckets}") == 0) word = from->buckets;
-    c->argv[c->argc++] = word;
-    return SR_OK;
-}
-
 bool plot_table_of_each(const plot_table *t) {
     for (int i = 0; i < t->words; i++)
         if (strcmp(t->word[i], "{run}") == 0) return true;
@@ -76,55 +56,121 @@ static int run_of(const plot_table *t, int run) {
 
 /* A table's analysis of one run, or of all. */
 typedef struct analysis_job {
+    const plot_table *of;
+    int run; /* from 1; 0: all */
     command c;
     char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
+    char buckets[16]; /* {buckets} */
 } analysis_job;
 
-static sr_status job_make(analysis_job *j, plot_sources *from, const plot_table *t, int run,
-                          sr_failure *why) {
+static sr_status command_add(analysis_job *j, const plot_sources *from, char *word,
+                             sr_failure *why) {
+    command *c = &j->c;
+    int number = 0;
+    sr_status status = SR_OK;
+    if (strcmp(word, "{runs}") == 0) {
+        for (int r = 0; r < from->runs && status == SR_OK; r++)
+            status = command_add_run(c, from->path[r], why);
+        return status;
+    }
+    if (strcmp(word, "{run}") == 0) return command_add_run(c, from->path[j->run - 1], why);
+    if (sscanf(word, "{run%d}", &number) == 1) {
+        if (number < 1 || number > from->runs)
+            return sr_fail(why, SR_FORMAT, "table %s: there is no %s", j->of->name, word);
+        return command_add_run(c, from->path[number - 1], why);
+    }
+    if (strcmp(word, "{buckets}") == 0) word = j->buckets;
+    c->argv[c->argc++] = word;
+    return SR_OK;
+}
+
+static sr_status job_make(analysis_job *j, const plot_sources *from, sr_failure *why) {
+    const plot_table *t = j->of;
     sr_status status = command_create(&j->c, t, from->runs, why);
-    snprintf(j->output, sizeof j->output, "%s/%s.%d.tsv", from->directory, t->name, run);
-    snprintf(j->errors, sizeof j->errors, "%s/%s.%d.stderr", from->directory, t->name, run);
+    snprintf(j->output, sizeof j->output, "%s/%s.%d.tsv", from->directory, t->name, j->run);
+    snprintf(j->errors, sizeof j->errors, "%s/%s.%d.stderr", from->directory, t->name, j->run);
+    snprintf(j->buckets, sizeof j->buckets, "%d", t->buckets);
     for (int i = 0; i < t->words && status == SR_OK; i++)
-        status = command_add(&j->c, from, t, t->word[i], run, why);
+        status = command_add(j, from, t->word[i], why);
     return status;
 }
 
-/* The analyses of runs first .. first + count - 1, with failures in each; no table is left of one that failed. */
-static sr_status run_jobs(plot_sources *from, const plot_table *t, int first, int count,
-                          sr_failure *each, sr_failure *why) {
-    analysis_job *job = calloc((size_t)count, sizeof *job);
-    plot_process *p = calloc((size_t)count, sizeof *p);
-    sr_status status = job && p ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    snprintf(from->buckets, sizeof from->buckets, "%d", t->buckets);
-    for (int i = 0; i < count && status == SR_OK; i++) {
-        status = job_make(&job[i], from, t, first + i, why);
-        p[i] =
-            (plot_process){.argv = job[i].c.argv, .output = job[i].output, .errors = job[i].errors};
-    }
-    if (status == SR_OK) status = plot_process_run_all(p, count, each, why);
-    for (int i = 0; job && i < count; i++) {
-        if (each[i].status != SR_OK) unlink(job[i].output);
-        command_free(&job[i].c);
-    }
-    free(job), free(p);
-    return status;
+/* The analyses of all tables, and how each went: [count], table after table. */
+typedef struct job_list {
+    analysis_job *job;
+    plot_process *process;
+    sr_failure *each;
+    int count;
+} job_list;
+
+static int jobs_of(const plot_sources *from, const plot_table *t) {
+    return plot_table_of_each(t) ? from->runs : 1;
 }
 
-sr_status plot_table_make(plot_sources *from, const plot_table *t, plot_data *data,
+static sr_status list_create(job_list *l, const plot_sources *from, sr_failure *why) {
+    const plot_template *t = from->template;
+    size_t most = 1;
+    for (int i = 0; i < t->tables; i++) most += (size_t)jobs_of(from, &t->table[i]);
+    *l = (job_list){.job = calloc(most, sizeof *l->job),
+                    .process = calloc(most, sizeof *l->process),
+                    .each = calloc(most, sizeof *l->each)};
+    return l->job && l->process && l->each ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+static void list_free(job_list *l) {
+    for (int i = 0; l->job && i < l->count; i++) command_free(&l->job[i].c);
+    free(l->job), free(l->process), free(l->each);
+}
+
+static sr_status list_add(job_list *l, const plot_sources *from, const plot_table *t, int run,
                           sr_failure *why) {
-    const bool of_each = plot_table_of_each(t);
-    const int first = of_each ? 1 : 0, count = of_each ? from->runs : 1;
-    sr_failure *each = calloc((size_t)count, sizeof *each);
-    sr_status status = each ? run_jobs(from, t, first, count, each, why)
-                            : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < count && status == SR_OK && !t->optional; i++) {
-        if (each[i].status == SR_OK) continue;
-        from->failed_run = run_of(t, first + i);
-        *why = each[i];
+    analysis_job *j = &l->job[l->count];
+    *j = (analysis_job){.of = t, .run = run};
+    sr_status status = job_make(j, from, why);
+    l->process[l->count++] =
+        (plot_process){.argv = j->c.argv, .output = j->output, .errors = j->errors};
+    return status;
+}
+
+static sr_status list_fill(job_list *l, const plot_sources *from, sr_failure *why) {
+    sr_status status = list_create(l, from, why);
+    for (int i = 0; i < from->template->tables && status == SR_OK; i++) {
+        const plot_table *t = &from->template->table[i];
+        const int first = plot_table_of_each(t) ? 1 : 0;
+        for (int k = 0; k < jobs_of(from, t) && status == SR_OK; k++)
+            status = list_add(l, from, t, first + k, why);
+    }
+    return status;
+}
+
+/* No output is left of an analysis that failed; where the table is wanted, its first failure is that of the figure. */
+static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources *from,
+                            sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < l->count; i++) {
+        const analysis_job *j = &l->job[i];
+        if (j->of != t || l->each[i].status == SR_OK) continue;
+        unlink(j->output);
+        if (t->optional || status != SR_OK) continue;
+        from->failed_run = run_of(t, j->run);
+        *why = l->each[i];
         status = why->status;
     }
-    free(each);
-    return status == SR_OK ? plot_data_make(data, t, from->directory, first, first + count - 1, why)
-                           : status;
+    return status;
+}
+
+sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
+    job_list l = {0};
+    sr_status status = list_fill(&l, from, why);
+    if (status == SR_OK) status = plot_process_run_all(l.process, l.count, l.each, why);
+    for (int i = 0; i < from->template->tables && status == SR_OK; i++) {
+        const plot_table *t = &from->template->table[i];
+        const int first = plot_table_of_each(t) ? 1 : 0;
+        status = list_judge(&l, t, from, why);
+        if (status == SR_OK)
+            status = plot_data_make(&data[i], t, from->directory, first,
+                                    first + jobs_of(from, t) - 1, why);
+    }
+    list_free(&l);
+    return status;
 }

@@ -66,8 +66,7 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
     plot_data data[PLOT_TABLES] = {{0}};
     plot_published published;
     sr_status status = plot_published_read(&published, t, wanted, why);
-    for (int i = 0; i < t->tables && status == SR_OK; i++)
-        status = plot_table_make(from, &t->table[i], &data[i], why);
+    if (status == SR_OK) status = plot_tables_make(from, data, why);
     const plot_job job = {.template = t,
                           .labels = labels,
                           .data = data,
@@ -104,7 +103,7 @@ static sr_status make_labels(plot_labels *labels, const plot_template *t, const 
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->path, r->runs, directory, "", 0};
+    plot_sources from = {t, r->path, r->runs, directory, 0};
     plot_labels labels = {0};
     plot_format format = PLOT_PDF;
     if (r->output[0])

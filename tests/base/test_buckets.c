@@ -11,6 +11,8 @@ static void extremes_stay(void **state) {
     assert_true(r.least == -7 && r.median == 4 && r.largest == 1e6);
     double even[] = {4, 1, 2, 10};
     assert_true(bucket_measure(even, 4).median == 3);
+    double rising[] = {1, 2, NAN, 4, 10}, falling[] = {5, 4, 2, 1};
+    assert_true(bucket_measure(rising, 5).median == 3 && bucket_measure(falling, 4).median == 3);
     double none[] = {NAN, INFINITY};
     assert_true(isnan(bucket_measure(none, 2).median) && isnan(bucket_measure(none, 0).least));
 }

@@ -1,6 +1,10 @@
+/* test_sort.c -- numbers in their order, and order statistics without it. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../check.h"
+#include "statnet/rng.h"
 #include "statnet/sort.h"
 
 static void reals_in_order(void **state) {
@@ -14,7 +18,60 @@ static void reals_in_order(void **state) {
     assert_true(value[0] == -INFINITY);
 }
 
+enum { MOST = 3000, KINDS = 6 };
+
+static double value_of_kind(int kind, int i, rng *r) {
+    switch (kind) {
+    case 0:
+        return rng_normal(r);
+    case 1:
+        return (double)rng_below(r, 3); /* many are equal */
+    case 2:
+        return i;
+    case 3:
+        return -i;
+    case 4:
+        return rng_below(r, 20) ? 1 : rng_normal(r); /* nearly all are */
+    default:
+        return i % 2 ? INFINITY : -i;
+    }
+}
+
+static void expect_ranks(const double *value, int count, const int64_t *rank, int ranks) {
+    double selected[MOST], sorted[MOST];
+    memcpy(selected, value, (size_t)count * sizeof *value);
+    memcpy(sorted, value, (size_t)count * sizeof *value);
+    select_ranks(selected, count, rank, ranks);
+    sort_reals(sorted, count);
+    for (int i = 0; i < ranks; i++)
+        if (!(selected[rank[i]] <= sorted[rank[i]] && selected[rank[i]] >= sorted[rank[i]]))
+            fail_msg("%d values: rank %d is %g, not %g", count, (int)rank[i], selected[rank[i]],
+                     sorted[rank[i]]);
+    sort_reals(selected, count); /* none is lost */
+    for (int i = 0; i < count; i++)
+        assert_true(!(selected[i] < sorted[i] || sorted[i] < selected[i]));
+}
+
+static void ranks_are_those_of_sorting(void **state) {
+    (void)state;
+    static const int counts[] = {1, 2, 3, 24, 25, 64, 200, 1023, 1024, MOST};
+    rng r = rng_create(1);
+    double value[MOST];
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+            const int n = counts[k];
+            for (int i = 0; i < n; i++) value[i] = value_of_kind(kind, i, &r);
+            const int64_t one[] = {n / 2}, ends[] = {0, n - 1};
+            const int64_t many[] = {n / 100, n / 4, n / 4 + 1, n / 2, n - 1};
+            expect_ranks(value, n, one, 1);
+            expect_ranks(value, n, ends, n > 1 ? 2 : 1);
+            if (n > 24) expect_ranks(value, n, many, 5);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reals_in_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reals_in_order),
+                                       cmocka_unit_test(ranks_are_those_of_sorting)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
-/* Order statistics without sorting: Hoare's selection (1961), for several ranks at once.
+/* select.c -- order statistics without sorting: Hoare's selection (1961), for several ranks at once.
  *
  * A range is parted around a pivot, the ranks with it; only parts that hold a rank are parted
  * further, so n values and r ranks cost about n (2 + log2 r) comparisons where sorting costs
  * n log2 n. Parting that makes no headway (values chosen against the pivots) ends in a sort.
  */
+#include <stdbool.h>
 
-#include "statnet/analysis.h"
+#include "statnet/sort.h"
 
 enum { SMALL = 24, LARGE = 1024 };
 
@@ -30,19 +31,38 @@ static double choose_pivot(const double *x, int64_t count) {
                   middle(x[6 * s], x[7 * s], x[last]));
 }
 
-/* x[0 .. *left] <= pivot <= x[*right .. count - 1], what is between is equal to the pivot. */
+/* Brings those below the pivot to the front; returns how many. No jump depends on a value: of random values the
+ * CPU guesses half of them wrong. */
+static int64_t gather_below(double *x, int64_t count, double pivot) {
+    int64_t below = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double now = x[i];
+        x[i] = x[below];
+        x[below] = now;
+        below += now < pivot;
+    }
+    return below;
+}
+
+static int64_t gather_equal(double *x, int64_t count, double pivot) {
+    int64_t equal = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double now = x[i];
+        x[i] = x[equal];
+        x[equal] = now;
+        equal += now <= pivot; /* none is below */
+    }
+    return equal;
+}
+
+/* x[0 .. *left] < pivot <= x[*right .. count - 1], what is between is equal to the pivot. Where few are below,
+ * many may be equal, and are set apart. */
 static void part(double *x, int64_t count, int64_t *left, int64_t *right) {
     const double pivot = choose_pivot(x, count);
-    int64_t i = 0, j = count - 1;
-    while (i <= j) {
-        while (x[i] < pivot) i++;
-        while (x[j] > pivot) j--;
-        if (i > j) break;
-        const double other = x[i];
-        x[i++] = x[j];
-        x[j--] = other;
-    }
-    *left = j, *right = i;
+    const int64_t below = gather_below(x, count, pivot);
+    const bool few = below < count / 8 + 1;
+    *left = below - 1;
+    *right = below + (few ? gather_equal(x + below, count - below, pivot) : 0);
 }
 
 /* Ranks count from `first`, the rank of x[0] in the whole. */
