@@ -138,6 +138,7 @@ static int open_model(step_bench *s) {
         if (norm_site_observe_batch(s->model->site[i], 0.95, &s->why) != SR_OK) return 1;
     s->tape = s->model ? tape_create(s->threads, &s->why) : NULL;
     if (!s->tape) return 1;
+    s->tape->spending = true;
     s->optimizer = optim_find(s->of->optimizer);
     s->optim = (optim_options){.momentum = 0.9,
                                .beta1 = 0.9,

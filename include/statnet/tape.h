@@ -2,13 +2,14 @@
  *
  * One step = one arena. An op computes its value when it is called and, while the tape records,
  * leaves a node; tape_backward walks the nodes from the last to the first. Nothing is done in
- * place. What must outlive the step is copied out before the next tape_reset.
+ * place. What must outlive the step is copied out before the next tape_reset. Values that no backward
+ * function reads may be given up (tape_consume): their memory serves later results.
  *
  * Failure is sticky: the first one is kept, ops given a NULL tensor return NULL, so a model is
  * written as one expression and the loop asks tape_failure once.
  *
  * The gradient of an op's result is undefined once the op has passed it on: its memory serves the
- * gradients of earlier ops. Those of leaves stay.
+ * gradients of earlier ops. Those of leaves stay. With `spending` the result itself goes the same way.
  *
  * Gradients add. To spare zeroing and re-reading large buffers the first contribution to a
  * tensor's gradient may overwrite it: tape_grad says which.
@@ -35,6 +36,8 @@ typedef struct tensor {
     real *grad;      /* [count], dL/dvalue; NULL until the first contribution */
     bool wants_grad; /* false: backward functions skip it */
     bool has_grad;   /* grad holds a value: the next contribution adds */
+    bool own;        /* value is memory of the tape that no other tensor shares */
+    int readers;     /* backward functions that read value */
 } tensor;
 
 typedef struct tape tape;
@@ -67,6 +70,8 @@ struct tape {
     int threads;    /* OpenMP regions name it: num_threads(t->threads) */
     bool recording; /* false: evaluation, no nodes, no gradients */
     bool training;  /* dropout active, norms use batch statistics */
+    bool
+        spending; /* backward passes give up results too, but for those of few numbers; set by the owner */
     bool bf16;      /* op_linear and op_conv2d multiply in bfloat16 (ops.h); set by the owner */
     rng random;     /* of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */
@@ -119,10 +124,24 @@ void *tape_alloc(tape *t, size_t bytes);
 tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
                   tensor *const *in, void *kept);
 
+/* The same, of an op whose backward function reads the values of some of these tensors alone: those of in[i] for
+ * READS_IN(i), of out for READS_OUT. tape_push: of all. */
+#define READS_IN(i) (1u << (i))
+enum { READS_NOTHING = 0, READS_INPUTS = (1u << NODE_INPUTS) - 1, READS_OUT = 1u << NODE_INPUTS };
+tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
+                          tensor *const *in, void *kept, unsigned reads);
+
+/* y, which an op has made of x, where nobody takes x but that op: x is without its value from now on, unless
+ * a backward function reads it (or y is x). */
+tensor *tape_consume(tape *t, tensor *x, tensor *y);
+
 /* Where to put dL/dx. NULL when x wants none (or memory ran out). *add false: the buffer is
  * undefined and the caller writes every element; true: it adds to what is there. */
 real *tape_grad(tape *t, tensor *x, bool *add);
-/* The same, zeroed when fresh, for scattered contributions: always adds. */
+/* The same; of a spending tape in the place of x's value, where the caller is its only reader: who is done with a
+ * number of x when it writes that of dL/dx. */
+real *tape_grad_over(tape *t, tensor *x, bool *add);
+/* As tape_grad, zeroed when fresh, for scattered contributions: always adds. */
 real *tape_grad_zeroed(tape *t, tensor *x);
 
 /* dL/dloss = seed, then every node backwards. loss has count 1. */

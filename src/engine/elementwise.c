@@ -25,5 +25,6 @@ tensor *elementwise_apply(const elementwise *op, tape *t, tensor *x) {
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
     for (int64_t p = 0; p < pieces; p++)
         op->forward(piece_length(p, x->count), x->value + p * PIECE, y->value + p * PIECE);
-    return tape_push(t, op->name, elementwise_backward, y, (tensor *[]){x, NULL}, (void *)op);
+    return tape_push_reading(t, op->name, elementwise_backward, y, (tensor *[]){x, NULL},
+                             (void *)op, op->of_input ? READS_IN(0) : READS_OUT);
 }

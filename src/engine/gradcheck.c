@@ -4,7 +4,8 @@
  *   numeric dL/dx = (L(x + h) - L(x - h)) / 2h
  *
  * Every call of f sees the same random stream and the tape in training mode; the calls for the
- * differences do not record. Gradients of the inputs are left as the analytic pass made them.
+ * differences do not record. Gradients of the inputs are left as the analytic pass made them. A backward function
+ * finds only the values that its op declared to read (tape_push_reading), on a tape that spends them.
  */
 #include "statnet/gradcheck.h"
 
@@ -22,6 +23,7 @@ typedef struct check {
     double step;
     tape *tape;
     gradcheck_result *result;
+    real **value; /* [count] where those of the inputs are */
 } check;
 
 static double weight(int64_t i) {
@@ -47,17 +49,33 @@ static double evaluate(check *c, bool recording, tensor **loss) {
     *loss = y ? tape_tensor(c->tape, 1, (int64_t[]){1}) : NULL;
     if (!*loss) return sum;
     (*loss)->value[0] = (real)sum;
-    *loss = tape_push(c->tape, "weigh", weigh_backward, *loss, (tensor *[]){y, NULL}, NULL);
+    *loss = tape_push_reading(c->tape, "weigh", weigh_backward, *loss, (tensor *[]){y, NULL}, NULL,
+                              READS_NOTHING);
     return sum;
 }
 
+/* What nobody reads is not there. */
+static void hide_unread(const check *c) {
+    for (const tape_node *n = c->tape->last; n; n = n->before)
+        if (!n->out->readers) n->out->value = NULL, n->out->own = false;
+    for (int i = 0; i < c->count; i++) {
+        c->value[i] = c->in[i] ? c->in[i]->value : NULL;
+        if (c->in[i] && !c->in[i]->readers) c->in[i]->value = NULL;
+    }
+}
+
 static void analytic_pass(check *c) {
-    for (int i = 0; i < c->count; i++)
-        if (c->in[i] && c->in[i]->grad)
-            memset(c->in[i]->grad, 0, (size_t)c->in[i]->count * sizeof(real));
+    for (int i = 0; i < c->count; i++) {
+        if (!c->in[i]) continue;
+        c->in[i]->readers = 0;
+        if (c->in[i]->grad) memset(c->in[i]->grad, 0, (size_t)c->in[i]->count * sizeof(real));
+    }
     tensor *loss;
     evaluate(c, true, &loss);
+    hide_unread(c);
     tape_backward(c->tape, loss, 1);
+    for (int i = 0; i < c->count; i++)
+        if (c->in[i]) c->in[i]->value = c->value[i];
 }
 
 static double difference(check *c, real *x) {
@@ -96,15 +114,19 @@ static sr_status check_input(check *c, int input, sr_failure *why) {
 sr_status gradcheck(gradcheck_fn *f, tensor *const *in, int count, void *context, double step,
                     gradcheck_result *result, sr_failure *why) {
     *result = (gradcheck_result){0};
-    check c = {f, in, count, context, step, tape_create(1, why), result};
+    check c = {f, in, count, context, step, tape_create(1, why), result, NULL};
     if (!c.tape) return SR_MEMORY;
-    analytic_pass(&c);
-    sr_status status = SR_OK;
+    c.tape->spending = true;
+    c.value = malloc((size_t)(count + 1) * sizeof *c.value);
+    sr_status status =
+        c.value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a gradient check");
+    if (status == SR_OK) analytic_pass(&c);
     for (int i = 0; i < count && status == SR_OK && !tape_failure(c.tape); i++)
         if (in[i] && in[i]->wants_grad) status = check_input(&c, i, why);
     const sr_failure *failure = tape_failure(c.tape);
     if (failure) status = sr_fail(why, failure->status, "%s", failure->text);
     tape_free(c.tape);
+    free(c.value);
     return status;
 }
 

@@ -49,5 +49,6 @@ tensor *op_add(tape *t, tensor *a, tensor *b) {
         int64_t at = p * PIECE;
         sum_piece(piece_length(p, a->count), a->value + at, b->value + at, y->value + at);
     }
-    return tape_push(t, "add", add_backward, y, (tensor *[]){a, b, NULL}, NULL);
+    return tape_push_reading(t, "add", add_backward, y, (tensor *[]){a, b, NULL}, NULL,
+                             READS_NOTHING);
 }

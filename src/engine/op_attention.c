@@ -249,5 +249,6 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const 
                       y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
     if (report) attention_pieces_end(a->report, a->B, heads, report);
-    return tape_push(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a);
+    return tape_push_reading(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a,
+                             READS_INPUTS);
 }

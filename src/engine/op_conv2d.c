@@ -93,7 +93,8 @@ static tensor *convolve(tape *t, tensor *x, tensor *w, window k) {
     conv_arrays a = {x->value, w->value, y->value, false};
     if (run(t, CONV_FORWARD, &s, k.direct, a) != SR_OK) return NULL;
     if (t->bf16) bf16_round(t->threads, y->count, y->value, y->value);
-    return tape_push(t, "conv2d", conv2d_backward, y, (tensor *[]){x, w, NULL}, kept);
+    return tape_push_reading(t, "conv2d", conv2d_backward, y, (tensor *[]){x, w, NULL}, kept,
+                             READS_INPUTS);
 }
 
 tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad) {

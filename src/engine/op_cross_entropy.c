@@ -68,6 +68,11 @@ static void add_row(int64_t V, real m, real scale, real shift, const real *restr
     for (int64_t v = 0; v < V; v++) dx[v] += exp_fast(x[v] - m) * scale - shift;
 }
 
+/* dx stands where x did. */
+static void write_over_row(int64_t V, real m, real scale, real shift, real *x) {
+    for (int64_t v = 0; v < V; v++) x[v] = exp_fast(x[v] - m) * scale - shift;
+}
+
 static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, bool add,
                          const real *x, real *dx) {
     const row_result *row = c->row + r;
@@ -75,13 +80,16 @@ static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, b
         if (!add) memset(dx, 0, (size_t)V * sizeof *dx);
         return;
     }
-    (add ? add_row : write_row)(V, row->max, g * row->inverse, g * (real)c->u, x, dx);
+    if (x == dx)
+        write_over_row(V, row->max, g * row->inverse, g * (real)c->u, dx);
+    else
+        (add ? add_row : write_row)(V, row->max, g * row->inverse, g * (real)c->u, x, dx);
     dx[c->target[r]] -= g * (real)c->a;
 }
 
 static void cross_entropy_backward(tape *t, const tape_node *node) {
     bool add;
-    real *dx = tape_grad(t, node->in[0], &add);
+    real *dx = tape_grad_over(t, node->in[0], &add);
     if (!dx) return;
     const tensor *x = node->in[0];
     int64_t V = tensor_features(x), rows = tensor_rows(x);
@@ -144,6 +152,6 @@ tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t
     cross_entropy_report sum = add_rows(kept, rows, unk);
     loss->value[0] = (real)sum.loss;
     if (report) *report = sum;
-    return tape_push(t, "cross_entropy", cross_entropy_backward, loss, (tensor *[]){logits, NULL},
-                     kept);
+    return tape_push_reading(t, "cross_entropy", cross_entropy_backward, loss,
+                             (tensor *[]){logits, NULL}, kept, READS_IN(0));
 }

@@ -35,5 +35,6 @@ tensor *op_dropout(tape *t, tensor *x, double p) {
     if (!kept) return NULL;
     *kept = dropout_mask_create(t, x->count, p);
     dropout_all(t->threads, kept, x->count, false, x->value, y->value);
-    return tape_push(t, "dropout", dropout_backward, y, (tensor *[]){x, NULL}, kept);
+    return tape_push_reading(t, "dropout", dropout_backward, y, (tensor *[]){x, NULL}, kept,
+                             READS_NOTHING);
 }

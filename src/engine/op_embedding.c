@@ -92,7 +92,8 @@ tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, in
     if (!embedding_fits(t, kept, T, table, positions)) return NULL;
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (B > 1)
     for (int64_t b = 0; b < B; b++) sentence_piece(kept, b * T, T, table, positions, y->value);
-    return tape_push(t, "embedding", embedding_backward, y, (tensor *[]){table, NULL}, kept);
+    return tape_push_reading(t, "embedding", embedding_backward, y, (tensor *[]){table, NULL}, kept,
+                             READS_NOTHING);
 }
 
 void op_embedding_positions(real *value, int64_t count, int64_t d, int32_t pad) {

@@ -60,5 +60,6 @@ tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b) {
     if (b) fill_with_bias(t, y, b);
     product(t, false, true, rows, out, in, x->value, w->value, b != NULL, y->value);
     if (t->bf16) bf16_round(t->threads, y->count, y->value, y->value);
-    return tape_push(t, "linear", linear_backward, y, (tensor *[]){x, w, b, NULL}, NULL);
+    return tape_push_reading(t, "linear", linear_backward, y, (tensor *[]){x, w, b, NULL}, NULL,
+                             READS_IN(0) | READS_IN(1));
 }

@@ -37,5 +37,6 @@ tensor *op_scale(tape *t, tensor *x, double c) {
     if (!kept) return NULL;
     *kept = (real)c;
     scale_all(t->threads, false, x->count, *kept, x->value, y->value);
-    return tape_push(t, "scale", scale_backward, y, (tensor *[]){x, NULL}, kept);
+    return tape_push_reading(t, "scale", scale_backward, y, (tensor *[]){x, NULL}, kept,
+                             READS_NOTHING);
 }

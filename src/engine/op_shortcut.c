@@ -64,5 +64,6 @@ tensor *op_shortcut(tape *t, tensor *x, int stride, int64_t channels) {
     if (!y || !kept) return NULL;
     *kept = stride;
     sample(t, x, y, stride);
-    return tape_push(t, "shortcut", shortcut_backward, y, (tensor *[]){x, NULL}, kept);
+    return tape_push_reading(t, "shortcut", shortcut_backward, y, (tensor *[]){x, NULL}, kept,
+                             READS_NOTHING);
 }

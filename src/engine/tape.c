@@ -78,16 +78,6 @@ static tensor *shaped(tape *t, int rank, const int64_t *dim) {
     return x;
 }
 
-tensor *tape_tensor(tape *t, int rank, const int64_t *dim) {
-    tensor *x = shaped(t, rank, dim);
-    if (x) x->value = tape_alloc(t, (size_t)x->count * sizeof *x->value);
-    return x && x->value ? x : NULL;
-}
-
-tensor *tape_like(tape *t, const tensor *x) {
-    return x ? tape_tensor(t, x->rank, x->dim) : NULL;
-}
-
 tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value) {
     tensor *x = shaped(t, rank, dim);
     if (x) x->value = value;
@@ -116,8 +106,8 @@ static void profile_forward(tape *t, const char *op) {
     row->calls++;
 }
 
-tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
-                  tensor *const *in, void *kept) {
+tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
+                          tensor *const *in, void *kept, unsigned reads) {
     profile_forward(t, op);
     if (!out || !t->recording) return out;
     tape_node node = {.op = op, .backward = backward, .out = out, .kept = kept, .before = t->last};
@@ -126,16 +116,23 @@ tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *o
         out->wants_grad |= in[i]->wants_grad;
     }
     if (!out->wants_grad) return out;
+    out->readers += (reads & READS_OUT) != 0;
+    for (int i = 0; i < NODE_INPUTS && in[i]; i++) in[i]->readers += (reads & READS_IN(i)) != 0;
     t->last = tape_alloc(t, sizeof node);
     if (!t->last) return NULL;
     *t->last = node;
     return out;
 }
 
-/* -- memory of gradients
+tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
+                  tensor *const *in, void *kept) {
+    return tape_push_reading(t, op, backward, out, in, kept, READS_INPUTS | READS_OUT);
+}
 
- * A backward pass needs few gradients at a time. Without this they would take as much memory as all
- * results of the forward pass together. */
+/* -- memory of tensors
+
+ * A backward pass needs few gradients at a time, and many a result is read by the next op alone. Without this
+ * they would take memory of their own each. */
 
 /* Stands in the memory that it is about. */
 struct tape_spare {
@@ -153,11 +150,19 @@ static void put_spare(tape *t, real *at, int64_t count) {
     *place = s;
 }
 
-/* The gradient has been passed on. */
+static void give_value(tape *t, tensor *x) {
+    if (!x->own || x->count < SPARE_LEAST) return;
+    put_spare(t, x->value, x->count);
+    x->value = NULL;
+    x->own = false;
+}
+
+/* The gradient has been passed on, and whoever reads the value came before. */
 static void give_back(tape *t, tensor *x) {
     put_spare(t, x->grad, x->count);
     x->grad = NULL;
     x->has_grad = false;
+    if (t->spending) give_value(t, x);
 }
 
 /* From the smallest piece that is large enough, of which the rest is kept. */
@@ -174,17 +179,46 @@ static real *take_spare(tape *t, int64_t count) {
     return at;
 }
 
+static real *take_reals(tape *t, int64_t count) {
+    real *at = take_spare(t, count);
+    return at ? at : tape_alloc(t, (size_t)count * sizeof *at);
+}
+
+tensor *tape_tensor(tape *t, int rank, const int64_t *dim) {
+    tensor *x = shaped(t, rank, dim);
+    if (x) x->value = take_reals(t, x->count);
+    if (!x || !x->value) return NULL;
+    x->own = true;
+    return x;
+}
+
+tensor *tape_like(tape *t, const tensor *x) {
+    return x ? tape_tensor(t, x->rank, x->dim) : NULL;
+}
+
+tensor *tape_consume(tape *t, tensor *x, tensor *y) {
+    if (x && y && x != y && !x->readers) give_value(t, x);
+    return y;
+}
+
 real *tape_grad(tape *t, tensor *x, bool *add) {
     *add = false;
     if (!x || !x->wants_grad) return NULL;
     if (!x->grad) {
-        x->grad = take_spare(t, x->count);
-        if (!x->grad) x->grad = tape_alloc(t, (size_t)x->count * sizeof *x->grad);
+        x->grad = take_reals(t, x->count);
         if (!x->grad) return NULL;
     }
     *add = x->has_grad;
     x->has_grad = true;
     return x->grad;
+}
+
+real *tape_grad_over(tape *t, tensor *x, bool *add) {
+    if (t->spending && x->wants_grad && !x->grad && x->own && x->readers == 1) {
+        x->grad = x->value;
+        x->own = false;
+    }
+    return tape_grad(t, x, add);
 }
 
 real *tape_grad_zeroed(tape *t, tensor *x) {
@@ -210,6 +244,7 @@ tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim) {
     if (!x) return NULL;
     tensor *y = tape_wrap(t, rank, dim, x->value);
     if (!y) return NULL;
+    x->own = false;
     if (y->count != x->count)
         return tape_fail(t, SR_USAGE, "reshape of %lld numbers to %lld", (long long)x->count,
                          (long long)y->count);

@@ -47,7 +47,8 @@ tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
                         attention_side answers, const uint8_t *key_valid, bool causal,
                         attention_report *report) {
     tensor *q = linear_apply(&a->q, t, asks.x);
-    q = op_scale(t, attention_normalize_heads(a->norms.q, t, q, a->heads, asks.rows), a->scale);
+    q = attention_normalize_heads(a->norms.q, t, q, a->heads, asks.rows);
+    q = tape_consume(t, q, op_scale(t, q, a->scale));
     tensor *k = linear_apply(&a->k, t, answers.x);
     k = attention_normalize_heads(a->norms.k, t, k, a->heads, answers.rows);
     tensor *v = linear_apply(&a->v, t, answers.x);

@@ -152,7 +152,8 @@ tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_
 
 tensor *layer_embedded(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
     if (n) x = layer_normalize(p, n, x, rows);
-    return op_dropout(p->pass->tape, x, p->size->dropout);
+    tape *t = p->pass->tape;
+    return tape_consume(t, x, op_dropout(t, x, p->size->dropout));
 }
 
 tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
@@ -164,8 +165,10 @@ tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
 
 static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                     const norm_rows *rows, double dropout) {
+    tape *t = p->pass->tape;
     if (n->branch) f = layer_normalize(p, n->branch, f, rows);
-    tensor *sum = op_add(p->pass->tape, x, op_dropout(p->pass->tape, f, dropout));
+    f = tape_consume(t, f, op_dropout(t, f, dropout));
+    tensor *sum = tape_consume(t, f, op_add(t, x, f));
     return n->sum ? layer_normalize(p, n->sum, sum, rows) : sum;
 }
 

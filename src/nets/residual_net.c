@@ -73,7 +73,8 @@ void residual_net_free(model *m) {
 tensor *residual_net_forward(model *m, pass *p) {
     const residual_net *net = m->self;
     image_pass images = {.pass = p};
-    tensor *x = op_relu(p->tape, conv_norm_apply(&net->stem, &images, image_input(&images)));
+    tensor *x = conv_norm_apply(&net->stem, &images, image_input(&images));
+    x = tape_consume(p->tape, x, op_relu(p->tape, x));
     for (int s = 0; s < net->plan.stages; s++)
         for (int i = 0; i < net->plan.blocks; i++)
             x = basic_block_apply(&net->block[s][i], &images, x);

@@ -307,5 +307,5 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (s->beta) in[inputs++] = s->beta;
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
-    return tape_push(t, "norm", norm_backward, y, in, a);
+    return tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
 }

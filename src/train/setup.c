@@ -291,6 +291,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
     if (status == SR_OK)
         status = task_memory(&r->memory, r->model, r->data, SPLIT_TRAIN, true, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
+    if (status == SR_OK) r->tape->spending = true;
     if (status == SR_OK) r->tape->bf16 = c->bf16;
     return status;
 }

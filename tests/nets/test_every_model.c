@@ -209,22 +209,32 @@ static void gradients(void **state) {
 
 #endif
 
+/* One thread on a tape that keeps what it made, against the other. */
+static void same_bytes(const model_options *o, int threads, bool spending, const char *what) {
+    trial plain = trial_open(o, 1), other = trial_open(o, threads);
+    other.tape->spending = spending;
+    const double a = loss_of(plain.m, &plain.b, plain.tape, true, true);
+    const double b = loss_of(other.m, &other.b, other.tape, true, true);
+    if (a != b || !isfinite(a)) fail_msg("%s: losses %.17g and %.17g", o->name, a, b);
+    for (int k = 0; k < plain.m->params.count; k++) {
+        const param *p = plain.m->params.item[k], *q = other.m->params.item[k];
+        if (memcmp(p->t.grad, q->t.grad, (size_t)p->t.count * sizeof(real)))
+            fail_msg("%s: gradient of %s has other bytes %s", o->name, p->name, what);
+    }
+    trial_close(&plain);
+    trial_close(&other);
+}
+
 static void threads(void **state) {
     (void)state;
     model_options o;
-    for (int i = 0; case_at(i, &o); i++) {
-        trial one = trial_open(&o, 1), three = trial_open(&o, 3);
-        const double a = loss_of(one.m, &one.b, one.tape, true, true);
-        const double b = loss_of(three.m, &three.b, three.tape, true, true);
-        if (a != b || !isfinite(a)) fail_msg("%s: losses %.17g and %.17g", o.name, a, b);
-        for (int k = 0; k < one.m->params.count; k++) {
-            const param *p = one.m->params.item[k], *q = three.m->params.item[k];
-            if (memcmp(p->t.grad, q->t.grad, (size_t)p->t.count * sizeof(real)))
-                fail_msg("%s: gradient of %s has other bytes on three threads", o.name, p->name);
-        }
-        trial_close(&one);
-        trial_close(&three);
-    }
+    for (int i = 0; case_at(i, &o); i++) same_bytes(&o, 3, false, "on three threads");
+}
+
+static void spending(void **state) {
+    (void)state;
+    model_options o;
+    for (int i = 0; case_at(i, &o); i++) same_bytes(&o, 1, true, "of a spending tape");
 }
 
 static void sites(void **state) {
@@ -296,8 +306,11 @@ int main(void) {
 #ifdef REAL_DOUBLE
         cmocka_unit_test(gradients),
 #endif
-        cmocka_unit_test(threads),   cmocka_unit_test(sites),
-        cmocka_unit_test(dropout),   cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(spending),
+        cmocka_unit_test(sites),
+        cmocka_unit_test(dropout),
+        cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
