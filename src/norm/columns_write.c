@@ -77,107 +77,120 @@ void columns_fill(const columns *m, const double *value, real *y) {
     if (m->scale && m->scale->dx) layer_scale_backward(m, 0, m->rows);
 }
 
+/* What a look finds: of the rows of a piece sum of their norms, sum of dx^2, of (a g)^2; of a strip's rows the squares
+ * of weight (x - center), in eight parts each. */
+typedef struct look_sums {
+    double row_norm, dx2, direct2;
+} look_sums;
+
+typedef enum { LOOK_NOT, LOOK_SQUARES, LOOK_ROWS } look_depth;
+
+typedef struct strip_look {
+    look_sums *sums;
+    const double *weight;
+    wide *row; /* [PIECE] */
+} strip_look;
+
 /* line: of these columns. */
 WIDE_INLINE void combine_tile(const strip *s, int count, const real *x, const real *g,
                               const columns_line *line, int64_t k, real *dx, bool scaled,
-                              tile_factors f) {
-    wide m[2], a[2], b[2], c[2], u, v;
+                              tile_factors f, look_depth depth, const strip_look *look) {
+    wide m[2], a[2], b[2], c[2], w[2], u, v, row, dx2[2] = {{0}}, g2[2] = {{0}};
     for (int j = 0; j < count; j++) {
         wide_load_double(&m[j], line->center + k + j * WIDE);
         wide_load_double(&a[j], line->a + k + j * WIDE);
         wide_load_double(&b[j], line->b + k + j * WIDE);
         wide_load_double(&c[j], line->c + k + j * WIDE);
+        if (depth == LOOK_ROWS) wide_load_double(&w[j], look->weight + k + j * WIDE);
     }
     for (int64_t r = 0; r < s->rows; r++) {
+        if (depth == LOOK_ROWS) row = k ? look->row[r] : (wide){0};
         for (int j = 0; j < count; j++) {
             int64_t at = s->at[r] + k + j * WIDE;
             load_scaled(&u, s, r, x + at, scaled, f.factor[j]);
             wide_load(&v, g + at);
             if (!j) wide_fetch_ahead(x + at), wide_fetch_ahead(g + at), wide_claim_ahead(dx + at);
-            u = a[j] * v + (b[j] + c[j] * (u - m[j]));
+            u -= m[j];
+            if (depth == LOOK_ROWS) row += w[j] * u * (w[j] * u);
+            u = a[j] * v + (b[j] + c[j] * u);
             wide_store(dx + at, &u);
+            if (depth) dx2[j] += u * u, g2[j] += v * v;
         }
+        if (depth == LOOK_ROWS) look->row[r] = row;
+    }
+    for (int j = 0; depth && j < count; j++) {
+        const wide direct = a[j] * a[j] * g2[j];
+        look->sums->dx2 += wide_total(&dx2[j]), look->sums->direct2 += wide_total(&direct);
     }
 }
 
 WIDE_INLINE int64_t wide_combine(const columns *m, const strip *s, const real *x, const real *g,
-                                 const columns_line *line, real *dx, bool scaled) {
+                                 const columns_line *line, real *dx, bool scaled, look_depth depth,
+                                 const strip_look *look) {
     int64_t k = 0, end = wide_end(m);
     tile_factors f = {{NULL, NULL}};
     for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
         if (scaled) f = factors_at(m, k);
-        combine_tile(s, 2, x, g, line, k, dx, scaled, f);
+        combine_tile(s, 2, x, g, line, k, dx, scaled, f, depth, look);
     }
     for (; k + WIDE <= end; k += WIDE) {
         if (scaled) f = factors_at(m, k);
-        combine_tile(s, 1, x, g, line, k, dx, scaled, f);
+        combine_tile(s, 1, x, g, line, k, dx, scaled, f, depth, look);
     }
     return k;
+}
+
+/* Columns from `done` on; look NULL: not looked at. */
+static void combine_rest(const columns *m, const strip *s, const real *x, const real *g,
+                         const columns_line *line, real *dx, int64_t done, const strip_look *look) {
+    for (int64_t r = 0; done < m->features && r < s->rows; r++) {
+        if (look && look->weight && !done) look->row[r] = (wide){0};
+        for (int64_t j = done; j < m->features; j++) {
+            int64_t at = s->at[r] + j;
+            const double u = value_at(m, s, r, j, x) - line->center[j], v = (double)g[at];
+            const double t = line->a[j] * v + (line->b[j] + line->c[j] * u);
+            dx[at] = (real)t;
+            if (!look) continue;
+            look->sums->dx2 += t * t, look->sums->direct2 += line->a[j] * line->a[j] * (v * v);
+            if (look->weight) look->row[r][0] += look->weight[j] * u * (look->weight[j] * u);
+        }
+    }
 }
 
 static __attribute__((noinline)) void strip_combine(const columns *m, const strip *s, const real *x,
                                                     const real *g, const columns_line *line,
                                                     real *dx) {
-    int64_t done = m->scale ? wide_combine(m, s, x, g, line, dx, true)
-                            : wide_combine(m, s, x, g, line, dx, false);
-    for (int64_t r = 0; done < m->features && r < s->rows; r++) {
-        for (int64_t j = done; j < m->features; j++) {
-            int64_t at = s->at[r] + j;
-            double u = value_at(m, s, r, j, x) - line->center[j];
-            dx[at] = (real)(line->a[j] * (double)g[at] + (line->b[j] + line->c[j] * u));
-        }
-    }
+    const int64_t done = m->scale ? wide_combine(m, s, x, g, line, dx, true, LOOK_NOT, NULL)
+                                  : wide_combine(m, s, x, g, line, dx, false, LOOK_NOT, NULL);
+    combine_rest(m, s, x, g, line, dx, done, NULL);
 }
 
-/* The square of the norm of weight * (x - center) in row r, in eight parts. */
-WIDE_INLINE void row_square(const columns *m, const strip *s, int64_t r, const real *x,
-                            const double *center, const double *weight, bool scaled, wide *lane) {
-    wide sum = {0}, u, c, w;
-    int64_t k = 0, end = wide_end(m);
-    for (; k < end; k += WIDE) {
-        wide_load(&u, x + s->at[r] + k);
-        if (scaled) u *= m->scale->inverse[s->unit[r] + k / m->scale->width];
-        wide_load_double(&c, center + k);
-        wide_load_double(&w, weight + k);
-        u = w * (u - c);
-        sum += u * u;
+/* Sum over the rows of the root of the row's eight parts. */
+static double sum_row_norms(wide *row, int64_t rows) {
+    wide sum = {0}, square, root;
+    for (int64_t r = rows; r % WIDE; r++) row[r] = (wide){0};
+    for (int64_t r = 0; r < rows; r += WIDE) {
+        wide_totals(&square, row + r);
+        for (int i = 0; i < WIDE; i++) root[i] = sqrt(square[i]);
+        sum += root;
     }
-    for (; k < m->features; k++) {
-        double t = weight[k] * (value_at(m, s, r, k, x) - center[k]);
-        sum[0] += t * t;
-    }
-    *lane = sum;
-}
-
-/* Eight rows from r on, of which so many are there. */
-WIDE_INLINE void row_norms(const columns *m, const strip *s, int64_t r, int64_t rows, const real *x,
-                           const double *center, const double *weight, bool scaled, wide *sum) {
-    wide lane[WIDE], square, root;
-    for (int i = 0; i < WIDE; i++)
-        if (i < rows)
-            row_square(m, s, r + i, x, center, weight, scaled, &lane[i]);
-        else
-            lane[i] = (wide){0};
-    wide_totals(&square, lane);
-    for (int i = 0; i < WIDE; i++) root[i] = sqrt(square[i]);
-    *sum += root;
-}
-
-WIDE_INLINE double sum_row_norms(const columns *m, const strip *s, const real *x,
-                                 const double *center, const double *weight, bool scaled) {
-    wide sum = {0};
-    int64_t r = 0;
-    for (; r + WIDE <= s->rows; r += WIDE)
-        row_norms(m, s, r, WIDE, x, center, weight, scaled, &sum);
-    if (r < s->rows) row_norms(m, s, r, s->rows - r, x, center, weight, scaled, &sum);
     return wide_total(&sum);
 }
 
-/* Sum over the rows of the norm of weight * (x - center). */
-static double strip_row_norms(const columns *m, const strip *s, const real *x, const double *center,
-                              const double *weight) {
-    return m->scale ? sum_row_norms(m, s, x, center, weight, true)
-                    : sum_row_norms(m, s, x, center, weight, false);
+/* The same, looked at. */
+static __attribute__((noinline)) void strip_combine_looked(const columns *m, const strip *s,
+                                                           const real *x, const real *g,
+                                                           const columns_line *line, real *dx,
+                                                           const double *weight, look_sums *sums) {
+    wide row[PIECE];
+    const strip_look look = {sums, weight, row};
+    const int64_t done = m->scale && weight
+                             ? wide_combine(m, s, x, g, line, dx, true, LOOK_ROWS, &look)
+                         : m->scale ? wide_combine(m, s, x, g, line, dx, true, LOOK_SQUARES, &look)
+                         : weight   ? wide_combine(m, s, x, g, line, dx, false, LOOK_ROWS, &look)
+                                  : wide_combine(m, s, x, g, line, dx, false, LOOK_SQUARES, &look);
+    combine_rest(m, s, x, g, line, dx, done, &look);
+    if (weight) sums->row_norm += sum_row_norms(row, s->rows);
 }
 
 /* lane[i][j] += (weight g)^2 in rows of the same parity i; weight NULL: ones. */
@@ -220,41 +233,33 @@ static double strip_squares(const columns *m, const strip *s, const real *g, con
     return sum;
 }
 
-/* A piece's part of a look: row_norm, dx2, direct2. */
-enum { LOOK_SUMS = 3 };
-
-static void strip_look(const columns *m, const strip *s, const real *x, const real *g,
-                       const columns_line *line, const real *dx, const double *weight,
-                       double *part) {
-    if (weight) part[0] += strip_row_norms(m, s, x, line->center, weight);
-    part[1] += strip_squares(m, s, dx, NULL);
-    part[2] += strip_squares(m, s, g, line->a);
-}
-
-static void add_parts(const double *part, int64_t pieces, columns_look *look) {
+static void add_parts(const look_sums *part, int64_t pieces, columns_look *look) {
     look->row_norm = look->dx2 = look->direct2 = 0;
     for (int64_t i = 0; i < pieces; i++) {
-        look->row_norm += part[i * LOOK_SUMS];
-        look->dx2 += part[i * LOOK_SUMS + 1];
-        look->direct2 += part[i * LOOK_SUMS + 2];
+        look->row_norm += part[i].row_norm;
+        look->dx2 += part[i].dx2;
+        look->direct2 += part[i].direct2;
     }
 }
 
 sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
                           real *dx, columns_look *look) {
     int64_t pieces = piece_count(m);
-    double *part = look ? columns_scratch(m) : NULL;
+    look_sums *part = look ? (look_sums *)columns_scratch(m) : NULL; /* three numbers a piece */
     if (look && !part) return SR_MEMORY;
-    for (int64_t i = 0; part && i < pieces * LOOK_SUMS; i++) part[i] = 0;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {
         piece p = piece_at(m, i);
         strip s;
+        look_sums sums = {0};
         while (next_strip(m, &p, PAIR, &s)) {
-            strip_combine(m, &s, x, g, line, dx);
-            if (part) strip_look(m, &s, x, g, line, dx, look->weight, part + i * LOOK_SUMS);
+            if (part)
+                strip_combine_looked(m, &s, x, g, line, dx, look->weight, &sums);
+            else
+                strip_combine(m, &s, x, g, line, dx);
             go_on(m, &s);
         }
+        if (part) part[i] = sums;
     }
     if (look) add_parts(part, pieces, look);
     return SR_OK;
