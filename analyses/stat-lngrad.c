@@ -28,6 +28,7 @@
 #include "statnet/analysis.h"
 
 enum { GRAD_MEAN, GRAD_VAR, EXACT_MEAN, EXACT_VAR, G_MEAN, G_VAR, FREE_VAR, STATISTICS };
+enum { BLOCK = 1024, SITES = 512 }; /* steps and sites at once */
 
 static const statistic stats[STATISTICS] = {
     {"grad_mean", "row_grad_mean", NULL, 0, NULL, NULL},
@@ -73,92 +74,174 @@ static void declare_columns(tsv *t) {
     tsv_header(t);
 }
 
-/* Of one site, [steps] each. */
+/* What is found step by step, of one site. */
+typedef struct distances {
+    double mean, var; /* largest ones; NaN: none */
+    int64_t nonfinite;
+} distances;
+
+/* Sites of one run that go through the file together. */
 typedef struct gradients {
-    int64_t steps;
-    double *value[STATISTICS];
+    const step_table *j;
+    const site_choice *at; /* [sites] */
+    int64_t sites, first, rows;
+    int have;            /* series that there are, the statistics of a site side by side */
+    series *s;           /* [have] */
+    int *place;          /* [have] site * STATISTICS + statistic */
+    distances *distance; /* [sites] */
+    double *median;      /* [sites, STATISTICS] NaN: not recorded */
+    bool *look;          /* [sites, STATISTICS] at every step, for the distances */
 } gradients;
 
 static void gradients_free(gradients *g) {
-    for (int k = 0; k < STATISTICS; k++) free(g->value[k]);
+    free(g->s);
+    free(g->place);
+    free(g->distance);
+    free(g->median);
+    free(g->look);
 }
 
-static sr_status gradients_read(gradients *g, const step_table *j, const site_choice *at,
-                                sr_failure *why) {
-    const sr_runfile *run = j->set->run[at->run];
-    const series any = {run, at->site, &stats[0], FROM_SCALARS};
-    int64_t first;
-    sr_status status = window_rows(&j->window[at->run], &any, &first, &g->steps, why);
-    for (int k = 0; k < STATISTICS && status == SR_OK; k++) {
-        const series s = {run, at->site, &stats[k], FROM_SCALARS};
-        g->value[k] = malloc((size_t)(g->steps + 1) * sizeof *g->value[k]);
-        if (!g->value[k]) return sr_fail(why, SR_MEMORY, "out of memory");
-        for (int64_t i = 0; i < g->steps; i++) g->value[k][i] = NAN;
-        if (at->has[k]) status = series_read(&s, first, g->steps, g->value[k], NULL, why);
+/* To be freed after a failure too. */
+static sr_status gradients_create(gradients *g, sr_failure *why) {
+    const size_t columns = (size_t)(g->sites * STATISTICS);
+    g->s = malloc(columns * sizeof *g->s);
+    g->place = malloc(columns * sizeof *g->place);
+    g->distance = malloc((size_t)g->sites * sizeof *g->distance);
+    g->median = malloc(columns * sizeof *g->median);
+    g->look = calloc(columns, sizeof *g->look);
+    if (!g->s || !g->place || !g->distance || !g->median || !g->look)
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < g->sites; i++) g->distance[i] = (distances){NAN, NAN, 0};
+    for (int k = 0; k < (int)columns; k++) {
+        const site_choice *at = &g->at[k / STATISTICS];
+        const statistic *stat = &stats[k % STATISTICS];
+        g->median[k] = NAN;
+        if (!at->has[k % STATISTICS]) continue;
+        g->s[g->have] = (series){g->j->set->run[at->run], at->site, stat, FROM_SCALARS};
+        g->place[g->have++] = k;
     }
+    return SR_OK;
+}
+
+/* Leaves the series that the distances need: of what is in none and finite, no step is counted. */
+static void keep_looked_at(gradients *g, const summary *sum) {
+    int kept = 0;
+    for (int i = 0; i < g->have; i++) {
+        if (g->place[i] % STATISTICS > EXACT_VAR && !sum[i].nonfinite) continue;
+        g->look[g->place[i]] = true;
+        g->s[kept] = g->s[i];
+        g->place[kept++] = g->place[i];
+    }
+    g->have = kept;
+}
+
+static sr_status read_medians(gradients *g, sr_failure *why) {
+    summary *sum = malloc((size_t)(g->have + 1) * sizeof *sum);
+    if (!sum) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = series_summaries(g->s, g->have, g->first, g->rows, true, sum, why);
+    for (int i = 0; i < g->have && status == SR_OK; i++) g->median[g->place[i]] = sum[i].median;
+    if (status == SR_OK) keep_looked_at(g, sum);
+    free(sum);
     return status;
 }
 
-/* Largest finite |a - b| / unit; NaN without any. */
-static double largest_difference(const double *a, const double *b, const double *square,
-                                 const double *unit, int64_t steps) {
-    double most = NAN;
-    for (int64_t i = 0; i < steps; i++) {
+/* The largest finite |a - b| / unit, or what it was. */
+static double largest_difference(double most, const double *a, const double *b,
+                                 const double *square, const double *unit, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
         const double difference = fabs(a[i] - b[i]) / (unit ? unit[i] : sqrt(square[i]));
         if (isfinite(difference) && !(difference <= most)) most = difference;
     }
     return most;
 }
 
-static int64_t count_nonfinite(const gradients *g, const bool *recorded) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < g->steps; i++) {
+static int64_t count_nonfinite(double *const *v, const bool *look, int64_t count) {
+    int64_t nonfinite = 0;
+    for (int64_t i = 0; i < count; i++) {
         bool finite = true;
-        for (int k = 0; k < STATISTICS; k++)
-            finite = finite && (!recorded[k] || isfinite(g->value[k][i]));
-        count += !finite;
+        for (int k = 0; k < STATISTICS; k++) finite = finite && (!look[k] || isfinite(v[k][i]));
+        nonfinite += !finite;
     }
-    return count;
+    return nonfinite;
 }
 
-/* Sorts the values. */
-static double median_of(double *value, int64_t steps) {
-    summary s;
-    summary_make(value, steps, &s);
-    return s.median;
+/* v [STATISTICS][count] */
+static void distances_add(distances *d, double *const *v, const bool *look, int64_t count) {
+    d->mean = largest_difference(d->mean, v[GRAD_MEAN], v[EXACT_MEAN], v[EXACT_VAR], NULL, count);
+    d->var = largest_difference(d->var, v[GRAD_VAR], v[EXACT_VAR], NULL, v[EXACT_VAR], count);
+    d->nonfinite += count_nonfinite(v, look, count);
 }
 
-static void print_site(const run_set *set, const site_choice *at, gradients *g, tsv *t) {
-    const sr_run_site *site = sr_run_get_site(set->run[at->run], at->site);
-    double **v = g->value;
-    const double mean_diff =
-        largest_difference(v[GRAD_MEAN], v[EXACT_MEAN], v[EXACT_VAR], NULL, g->steps);
-    const double var_diff =
-        largest_difference(v[GRAD_VAR], v[EXACT_VAR], NULL, v[EXACT_VAR], g->steps);
-    const int64_t nonfinite = count_nonfinite(g, at->has);
-    double median[STATISTICS];
-    for (int k = 0; k < STATISTICS; k++) median[k] = median_of(v[k], g->steps);
-    tsv_text(t, set->path[at->run]);
+static sr_status add_blocks(gradients *g, double *const *value, double *const *into,
+                            sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t at = 0; at < g->rows && status == SR_OK; at += BLOCK) {
+        const int64_t count = g->rows - at < BLOCK ? g->rows - at : BLOCK;
+        status = series_read_all(g->s, g->have, g->first + at, count, into, NULL, why);
+        for (int64_t i = 0; i < g->sites && status == SR_OK; i++)
+            distances_add(&g->distance[i], value + i * STATISTICS, g->look + i * STATISTICS, count);
+    }
+    return status;
+}
+
+static sr_status read_distances(gradients *g, sr_failure *why) {
+    const int64_t columns = g->sites * STATISTICS;
+    double *memory = malloc((size_t)(columns * BLOCK) * sizeof *memory);
+    double **value = malloc((size_t)(2 * columns) * sizeof *value), **into = value + columns;
+    sr_status status = memory && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < columns * BLOCK && memory; i++) memory[i] = NAN;
+    for (int64_t k = 0; k < columns && value; k++) value[k] = memory + k * BLOCK;
+    for (int i = 0; i < g->have && value; i++) into[i] = value[g->place[i]];
+    if (status == SR_OK) status = add_blocks(g, value, into, why);
+    free(memory);
+    free(value);
+    return status;
+}
+
+static void print_site(const gradients *g, int64_t i) {
+    const sr_run_site *site = sr_run_get_site(g->j->set->run[g->at->run], g->at[i].site);
+    const distances *d = &g->distance[i];
+    const double *median = g->median + i * STATISTICS;
+    tsv *t = g->j->table;
+    tsv_text(t, g->j->set->path[g->at->run]);
     tsv_text(t, site->name);
     tsv_text(t, site->norm);
     tsv_text(t, case_of(site));
-    tsv_int(t, g->steps);
-    tsv_int(t, nonfinite);
-    const double cell[] = {median[GRAD_MEAN], median[EXACT_MEAN], mean_diff,
-                           median[GRAD_VAR],  median[EXACT_VAR],  var_diff,
+    tsv_int(t, g->rows);
+    tsv_int(t, d->nonfinite);
+    const double cell[] = {median[GRAD_MEAN], median[EXACT_MEAN], d->mean,
+                           median[GRAD_VAR],  median[EXACT_VAR],  d->var,
                            median[G_MEAN],    median[G_VAR],      median[FREE_VAR]};
-    for (size_t i = 0; i < sizeof cell / sizeof cell[0]; i++) tsv_real(t, cell[i]);
+    for (size_t k = 0; k < sizeof cell / sizeof cell[0]; k++) tsv_real(t, cell[k]);
+}
+
+static sr_status print_together(gradients *g, sr_failure *why) {
+    const series any = {g->j->set->run[g->at->run], g->at->site, &stats[0], FROM_SCALARS};
+    sr_status status = window_rows(&g->j->window[g->at->run], &any, &g->first, &g->rows, why);
+    if (status == SR_OK) status = gradients_create(g, why);
+    if (status == SR_OK) status = read_medians(g, why);
+    if (status == SR_OK) status = read_distances(g, why);
+    for (int64_t i = 0; i < g->sites && status == SR_OK; i++) print_site(g, i);
+    gradients_free(g);
+    return status;
+}
+
+/* Sites of the run of the first of sites [most]. */
+static int64_t sites_together(const site_choice *at, int64_t most) {
+    int64_t n = 1;
+    while (n < most && n < SITES && at[n].run == at->run) n++;
+    return n;
 }
 
 static sr_status print_sites(const step_table *j, sr_failure *why) {
+    const choice *c = j->chosen;
     sr_status status = SR_OK;
     declare_columns(j->table);
-    for (int64_t i = 0; i < j->chosen->sites && status == SR_OK; i++) {
-        const site_choice *at = &j->chosen->site[i];
-        gradients g = {0};
-        status = gradients_read(&g, j, at, why);
-        if (status == SR_OK) print_site(j->set, at, &g, j->table);
-        gradients_free(&g);
+    for (int64_t k = 0; k < c->sites && status == SR_OK;) {
+        const site_choice *at = &c->site[k];
+        gradients g = {.j = j, .at = at, .sites = sites_together(at, c->sites - k)};
+        status = print_together(&g, why);
+        k += g.sites;
     }
     return status;
 }

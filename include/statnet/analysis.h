@@ -241,6 +241,43 @@ void summary_cells(tsv *table, const summary *s);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
+/* -- summaries of columns of any length: analysis_stream.c ------------------------------------- */
+
+/* Columns side by side. */
+typedef struct column_source {
+    int columns;
+    int64_t rows;
+    bool range; /* summaries as of summary_range */
+    /* Fills value [columns][count] with rows first .. first + count - 1. Asked for all rows in their
+     * order, at once or block by block, and maybe for all of them again, several times. */
+    sr_status (*read)(void *context, int64_t first, int64_t count, double *const *value,
+                      sr_failure *why);
+    void *context;
+} column_source;
+
+/* Bytes of columns that are kept in memory (analysis_room.c). */
+int64_t column_room(void);
+
+/* Memory that goes from one summary_read to the next; {0} at first, column_space_free in the end. */
+typedef struct column_space {
+    double *memory;
+    size_t size; /* doubles */
+} column_space;
+
+void column_space_free(column_space *space);
+/* result [columns], what summary_make or summary_range finds, to the last bit. Columns that do not fit
+ * into column_room() together are not kept but read several times. */
+sr_status summary_read(const column_source *c, column_space *space, summary *result,
+                       sr_failure *why);
+/* Of so many columns, how many to give to summary_read at once, so that they are read as few times as
+ * memory allows; at least one. */
+int columns_together(int64_t rows, int columns, bool range);
+
+/* Summaries of series of one run and source, rows first .. first + rows - 1 of each; sites in forward
+ * order (analysis_columns.c). result [count] */
+sr_status series_summaries(const series *s, int count, int64_t first, int64_t rows, bool range,
+                           summary *result, sr_failure *why);
+
 /* -- many rows to few: analysis_parts.c -------------------------------------------------------- */
 
 typedef struct parts {

@@ -12,7 +12,7 @@ typedef struct settings {
     int64_t buckets, parts;
 } settings;
 
-enum { OPTIONS = 12, WORDS_SIZE = 128, COLUMN_BYTES = 64 << 20 };
+enum { OPTIONS = 12, WORDS_SIZE = 128 };
 
 #define AT(field) offsetof(settings, field)
 
@@ -47,7 +47,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
                    "with --per-step: of each of so many parts of training only the smallest, the "
                    "median and the largest value; 0: every step"),
         FLAG_OPTION("Output", "intervals", AT(intervals), "no",
-                    "an interval (95 %, block bootstrap) of every median"),
+                    "an interval (95 %, block bootstrap) of every median; keeps whole "
+                    "columns in memory"),
         PARTS_OPTION(AT(parts), "1"),
     };
     int count = sizeof common / sizeof common[0];
@@ -114,55 +115,47 @@ typedef struct stretch {
     int64_t part;
 } stretch;
 
-static sr_status summary_row(const step_table *j, const series *s, const stretch *of, double *value,
-                             int64_t length, sr_failure *why) {
-    summary sum;
-    double low = NAN, high = NAN;
-    sr_status status = j->intervals ? summary_interval(value, length, &low, &high, why) : SR_OK;
-    if (status != SR_OK) return status;
-    summary_make(value, length, &sum);
-    tsv_text(j->table, of->path);
-    if (j->parts > 1) window_part_cells(j->table, j->parts, of->part);
-    tsv_text(j->table, sr_run_get_site(s->run, s->site)->name);
-    tsv_text(j->table, sr_run_get_site(s->run, s->site)->norm);
-    tsv_text(j->table, s->stat->name);
-    summary_cells(j->table, &sum);
-    if (j->intervals) tsv_real(j->table, low), tsv_real(j->table, high);
-    return SR_OK;
-}
-
-/* Rows of s[count] series of one run, whose columns fit into memory together. */
-static sr_status summary_rows(const step_table *j, const stretch *of, const series *s, int count,
-                              sr_failure *why) {
-    int64_t first, length;
-    sr_status status = window_rows(&of->window, s, &first, &length, why);
-    if (status != SR_OK) return status;
-    double **value = calloc((size_t)count, sizeof *value);
-    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+/* Of medians of rows first .. first + rows - 1. A bootstrap has no use for a part of a column. */
+static sr_status read_intervals(const series *s, int count, int64_t first, int64_t rows,
+                                double *interval, sr_failure *why) {
+    double *value = malloc((size_t)(rows + 1) * sizeof *value);
+    sr_status status = value ? SR_OK
+                             : sr_fail(why, SR_MEMORY, "out of memory for intervals of %lld steps",
+                                       (long long)rows);
     for (int i = 0; i < count && status == SR_OK; i++) {
-        value[i] = malloc((size_t)(length + 1) * sizeof *value[i]);
-        if (!value[i])
-            status = sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)length);
-    }
-    if (status == SR_OK) status = series_read_all(s, count, first, length, value, NULL, why);
-    for (int i = 0; i < count; i++) {
-        if (status == SR_OK) status = summary_row(j, &s[i], of, value[i], length, why);
-        free(value[i]);
+        status = series_read(&s[i], first, rows, value, NULL, why);
+        if (status == SR_OK)
+            status = summary_interval(value, rows, &interval[2 * i], &interval[2 * i + 1], why);
     }
     free(value);
     return status;
 }
 
-/* As many series at once as fit into COLUMN_BYTES, so that the file is read as few times as
- * memory allows. */
+static void summary_row(const step_table *j, const stretch *of, const series *s, const summary *sum,
+                        const double *interval) {
+    tsv_text(j->table, of->path);
+    if (j->parts > 1) window_part_cells(j->table, j->parts, of->part);
+    tsv_text(j->table, sr_run_get_site(s->run, s->site)->name);
+    tsv_text(j->table, sr_run_get_site(s->run, s->site)->norm);
+    tsv_text(j->table, s->stat->name);
+    summary_cells(j->table, sum);
+    if (j->intervals) tsv_real(j->table, interval[0]), tsv_real(j->table, interval[1]);
+}
+
 static sr_status summary_part(const step_table *j, const stretch *of, const series *s, int count,
                               sr_failure *why) {
-    const int64_t fit = COLUMN_BYTES / (8 * (series_length(s) + 1));
-    sr_status status = SR_OK;
-    for (int at = 0, n; at < count && status == SR_OK; at += n) {
-        n = fit < 1 ? 1 : count - at < fit ? count - at : (int)fit;
-        status = summary_rows(j, of, s + at, n, why);
-    }
+    int64_t first, rows;
+    summary *sum = malloc((size_t)count * sizeof *sum);
+    double *interval = malloc(2 * (size_t)count * sizeof *interval);
+    sr_status status = sum && interval ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = window_rows(&of->window, s, &first, &rows, why);
+    if (status == SR_OK) status = series_summaries(s, count, first, rows, false, sum, why);
+    if (status == SR_OK && j->intervals)
+        status = read_intervals(s, count, first, rows, interval, why);
+    for (int i = 0; i < count && status == SR_OK; i++)
+        summary_row(j, of, &s[i], &sum[i], &interval[2 * i]);
+    free(sum);
+    free(interval);
     return status;
 }
 

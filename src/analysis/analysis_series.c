@@ -27,7 +27,7 @@ int64_t series_length(const series *s) {
 /* -- from /scalars --------------------------------------------------------------------------- */
 
 /* HDF5 takes about as long for one value of a row as for COLUMNS neighbours. */
-enum { COLUMNS = 64, ROWS_BYTES = 1 << 18, FORM_ROWS = 4096 };
+enum { COLUMNS = 64, ROWS_BYTES = 1 << 18, FORM_ROWS = 4096, TILE_ROWS = 64 };
 
 static sr_status read_column(const series *s, const char *name, int64_t first, int64_t count,
                              double *value, sr_failure *why) {
@@ -41,6 +41,14 @@ static sr_status read_column(const series *s, const char *name, int64_t first, i
     return status;
 }
 
+/* Of raw [count, sites], so few rows that neighbours are still in the cache when their turn comes. */
+static void keep_sites(const series *s, int n, const float *raw, int64_t count, int64_t at,
+                       double *const *value) {
+    const int64_t sites = sr_run_get_info(s->run)->sites;
+    for (int k = 0; k < n; k++)
+        for (int64_t i = 0; i < count; i++) value[k][at + i] = (double)raw[i * sites + s[k].site];
+}
+
 /* Reads all sites, and keeps those of s[n]. */
 static sr_status read_rows(const series *s, int n, const char *name, int64_t first, int64_t count,
                            double *const *value, sr_failure *why) {
@@ -50,8 +58,8 @@ static sr_status read_rows(const series *s, int n, const char *name, int64_t fir
     for (int64_t at = 0; at < count && status == SR_OK; at += block) {
         const int64_t m = count - at < block ? count - at : block;
         status = sr_run_scalar(s->run, name, -1, first + at, m, raw, why);
-        for (int k = 0; k < n && status == SR_OK; k++)
-            for (int64_t i = 0; i < m; i++) value[k][at + i] = (double)raw[i * sites + s[k].site];
+        for (int64_t i = 0; i < m && status == SR_OK; i += TILE_ROWS)
+            keep_sites(s, n, raw + i * sites, m - i < TILE_ROWS ? m - i : TILE_ROWS, at + i, value);
     }
     free(raw);
     return status;

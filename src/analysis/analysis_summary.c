@@ -9,65 +9,111 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis_summary.h"
+
+int64_t quantile_rank(int64_t count, double p) {
+    return (int64_t)floor((double)(count - 1) * p);
+}
+
+int64_t quantile_rank_above(int64_t count, double p) {
+    const int64_t k = quantile_rank(count, p);
+    return k + 1 < count ? k + 1 : k;
+}
+
+double quantile_between(int64_t count, double p, double below, double above) {
+    const double h = (double)(count - 1) * p;
+    const int64_t k = (int64_t)floor(h);
+    if (k + 1 >= count) return below;
+    return below + (h - (double)k) * (above - below);
+}
 
 double quantile_of_sorted(const double *sorted, int64_t count, double p) {
     if (count <= 0) return NAN;
-    const double h = (double)(count - 1) * p;
-    const int64_t k = (int64_t)floor(h);
-    if (k + 1 >= count) return sorted[count - 1];
-    return sorted[k] + (h - (double)k) * (sorted[k + 1] - sorted[k]);
+    return quantile_between(count, p, sorted[quantile_rank(count, p)],
+                            sorted[quantile_rank_above(count, p)]);
 }
 
-/* Brings the finite values to the front, in their order; returns how many. */
-static int64_t keep_finite(double *value, int64_t count, summary *s) {
+finite_sum finite_sum_begin(void) {
+    return (finite_sum){.least = INFINITY, .largest = -INFINITY};
+}
+
+int64_t finite_sum_add(finite_sum *f, double *value, int64_t count) {
+    finite_sum s = *f;
     int64_t n = 0;
-    double sum = 0, least = INFINITY, largest = -INFINITY;
     for (int64_t i = 0; i < count; i++) {
         const double v = value[i];
         if (!isfinite(v)) continue;
-        sum += v;
-        least = v < least ? v : least;
-        largest = v > largest ? v : largest;
+        s.sum += v;
+        s.least = v < s.least ? v : s.least;
+        s.largest = v > s.largest ? v : s.largest;
         value[n++] = v;
     }
-    *s = (summary){.values = count,
-                   .nonfinite = count - n,
-                   .mean = n ? sum / (double)n : NAN,
-                   .min = n ? least : NAN,
-                   .max = n ? largest : NAN};
+    s.values += count, s.finite += n;
+    *f = s;
     return n;
+}
+
+summary finite_sum_end(const finite_sum *f) {
+    const bool any = f->finite > 0;
+    return (summary){.values = f->values,
+                     .nonfinite = f->values - f->finite,
+                     .mean = any ? f->sum / (double)f->finite : NAN,
+                     .min = any ? f->least : NAN,
+                     .q01 = NAN,
+                     .q25 = NAN,
+                     .median = NAN,
+                     .q75 = NAN,
+                     .q99 = NAN,
+                     .max = any ? f->largest : NAN};
+}
+
+const double summary_quantile[SUMMARY_QUANTILES] = {0.01, 0.25, 0.5, 0.75, 0.99};
+
+quantile_span quantile_span_of(bool range) {
+    return range ? (quantile_span){2, 1} : (quantile_span){0, SUMMARY_QUANTILES};
+}
+
+void summary_set_quantiles(summary *s, quantile_span q, const double *at) {
+    double *const into[SUMMARY_QUANTILES] = {&s->q01, &s->q25, &s->median, &s->q75, &s->q99};
+    for (int i = 0; i < q.count; i++) *into[q.first + i] = at[i];
+}
+
+/* Unless it is there: ranks come upwards. */
+static int rank_add(int64_t *rank, int ranks, int64_t next) {
+    if (ranks && rank[ranks - 1] >= next) return ranks;
+    rank[ranks] = next;
+    return ranks + 1;
 }
 
 /* quantile_of_sorted looks at the two order statistics around each quantile and nothing else. */
 static void order_for(double *value, int64_t count, const double *quantile, int quantiles) {
-    int64_t rank[16];
+    int64_t rank[2 * SUMMARY_QUANTILES];
     int ranks = 0;
     for (int i = 0; i < quantiles; i++) {
-        const int64_t k = (int64_t)floor((double)(count - 1) * quantile[i]);
-        if (!ranks || rank[ranks - 1] < k) rank[ranks++] = k;
-        if (k + 1 < count && rank[ranks - 1] < k + 1) rank[ranks++] = k + 1;
+        ranks = rank_add(rank, ranks, quantile_rank(count, quantile[i]));
+        ranks = rank_add(rank, ranks, quantile_rank_above(count, quantile[i]));
     }
     select_ranks(value, count, rank, count > 0 ? ranks : 0);
 }
 
+static void summary_of(double *value, int64_t count, bool range, summary *s) {
+    const quantile_span q = quantile_span_of(range);
+    const double *quantile = summary_quantile + q.first;
+    double at[SUMMARY_QUANTILES];
+    finite_sum f = finite_sum_begin();
+    const int64_t n = finite_sum_add(&f, value, count);
+    order_for(value, n, quantile, q.count);
+    for (int i = 0; i < q.count; i++) at[i] = quantile_of_sorted(value, n, quantile[i]);
+    *s = finite_sum_end(&f);
+    summary_set_quantiles(s, q, at);
+}
+
 void summary_make(double *value, int64_t count, summary *s) {
-    static const double quantile[] = {0.01, 0.25, 0.5, 0.75, 0.99};
-    const int64_t n = keep_finite(value, count, s);
-    order_for(value, n, quantile, sizeof quantile / sizeof quantile[0]);
-    s->q01 = quantile_of_sorted(value, n, quantile[0]);
-    s->q25 = quantile_of_sorted(value, n, quantile[1]);
-    s->median = quantile_of_sorted(value, n, quantile[2]);
-    s->q75 = quantile_of_sorted(value, n, quantile[3]);
-    s->q99 = quantile_of_sorted(value, n, quantile[4]);
+    summary_of(value, count, false, s);
 }
 
 void summary_range(double *value, int64_t count, summary *s) {
-    static const double quantile[] = {0.5};
-    const int64_t n = keep_finite(value, count, s);
-    order_for(value, n, quantile, 1);
-    s->median = quantile_of_sorted(value, n, quantile[0]);
-    s->q01 = s->q25 = s->q75 = s->q99 = NAN;
+    summary_of(value, count, true, s);
 }
 
 enum { RESAMPLES = 1000, LEAST = 20 };

@@ -14,79 +14,90 @@
 
 #include "statnet/analysis.h"
 
-enum { PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
+enum { BLOCK = 4096, PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
 
 /* -- phases of the learning rate ------------------------------------------------------------- */
 
-typedef struct rates {
-    int64_t count;
-    int64_t *step; /* [count] of the last pass of each update */
-    double *rate;  /* [count] */
-} rates;
-
-static void rates_free(rates *r) {
-    free(r->step);
-    free(r->rate);
-}
-
-static sr_status rates_read(rates *r, const sr_runfile *run, sr_failure *why) {
-    const int64_t steps = sr_run_get_info(run)->steps;
-    *r = (rates){.step = malloc((size_t)(steps + 1) * sizeof *r->step),
-                 .rate = malloc((size_t)(steps + 1) * sizeof *r->rate)};
-    sr_status status = r->step && r->rate ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = sr_run_step_ints(run, "step", 0, steps, r->step, why);
-    if (status == SR_OK) status = sr_run_step_reals(run, "lr", 0, steps, r->rate, why);
-    for (int64_t i = 0; i < steps && status == SR_OK; i++) {
-        if (isnan(r->rate[i])) continue;
-        r->step[r->count] = r->step[i];
-        r->rate[r->count++] = r->rate[i];
-    }
-    return status;
-}
-
-/* Of the change from update i to the next; the last update goes on as before. */
-static int direction(const rates *r, int64_t i) {
-    if (i + 1 >= r->count) return i > 0 ? direction(r, i - 1) : 0;
-    return (r->rate[i + 1] > r->rate[i]) - (r->rate[i + 1] < r->rate[i]);
-}
-
-/* Last update of the phase that begins at update `first`. */
-static int64_t phase_end(const rates *r, int64_t first) {
-    int64_t i = first;
-    const int way = direction(r, first);
-    while (i + 1 < r->count && direction(r, i) == way) i++;
-    return i;
-}
-
-static void phase_describe(const rates *r, int64_t first, int64_t last, char *text, size_t size) {
-    const int way = direction(r, first);
-    if (way == 0 || first == last)
-        snprintf(text, size, "learning rate %g", r->rate[last]);
-    else
-        snprintf(text, size, "learning rate %s from %g to %g", way > 0 ? "rising" : "falling",
-                 r->rate[first], r->rate[last]);
-}
+typedef struct update {
+    int64_t step; /* of its last pass */
+    double rate;
+} update;
 
 typedef struct phase {
     int64_t first_step, last_step;
     char text[96];
 } phase;
 
+/* Updates one after the other; those of the phase that is going on are first to last. */
+typedef struct phase_walk {
+    int64_t wanted; /* its number from 1; 0: the last one */
+    int64_t phases; /* that have begun */
+    update first, last;
+    int64_t before; /* step of the update before the phase; -1: none */
+    bool turned;    /* there is a change in the phase */
+    int way;        /* of it */
+    phase *found;
+} phase_walk;
+
+static int direction(double from, double to) {
+    return (to > from) - (to < from);
+}
+
+static void phase_describe(const phase_walk *w, char *text, size_t size) {
+    if (!w->turned || w->way == 0)
+        snprintf(text, size, "learning rate %g", w->last.rate);
+    else
+        snprintf(text, size, "learning rate %s from %g to %g", w->way > 0 ? "rising" : "falling",
+                 w->first.rate, w->last.rate);
+}
+
+static void phase_begin(phase_walk *w, update first) {
+    w->before = w->phases ? w->last.step : -1;
+    w->first = w->last = first;
+    w->turned = false;
+    w->phases++;
+}
+
+static void phase_end(const phase_walk *w) {
+    if (!w->phases || (w->wanted && w->phases != w->wanted)) return;
+    w->found->first_step = w->before + 1;
+    w->found->last_step = w->last.step;
+    phase_describe(w, w->found->text, sizeof w->found->text);
+}
+
+static void phase_add(phase_walk *w, update next) {
+    const int way = direction(w->last.rate, next.rate);
+    if (w->phases && (!w->turned || way == w->way)) {
+        w->way = way, w->turned = true;
+        w->last = next;
+        return;
+    }
+    phase_end(w);
+    phase_begin(w, next);
+}
+
+/* Rows without a rate are passes inside an update. */
+static sr_status phase_add_rows(phase_walk *w, const sr_runfile *run, int64_t first, int64_t count,
+                                sr_failure *why) {
+    int64_t step[BLOCK];
+    double rate[BLOCK];
+    sr_status status = sr_run_step_ints(run, "step", first, count, step, why);
+    if (status == SR_OK) status = sr_run_step_reals(run, "lr", first, count, rate, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        if (!isnan(rate[i])) phase_add(w, (update){step[i], rate[i]});
+    return status;
+}
+
 /* Number `wanted` from 1, or the last one for 0; *phases: how many there are. */
 static sr_status phase_find(const sr_runfile *run, int64_t wanted, phase *found, int64_t *phases,
                             sr_failure *why) {
-    rates r;
-    sr_status status = rates_read(&r, run, why);
-    *phases = 0;
-    for (int64_t first = 0, last; status == SR_OK && first < r.count; first = last + 1) {
-        last = phase_end(&r, first);
-        ++*phases;
-        if (wanted && *phases != wanted) continue;
-        found->first_step = first ? r.step[first - 1] + 1 : 0;
-        found->last_step = r.step[last];
-        phase_describe(&r, first, last, found->text, sizeof found->text);
-    }
-    rates_free(&r);
+    const int64_t steps = sr_run_get_info(run)->steps;
+    phase_walk w = {.wanted = wanted, .found = found};
+    sr_status status = SR_OK;
+    for (int64_t at = 0; at < steps && status == SR_OK; at += BLOCK)
+        status = phase_add_rows(&w, run, at, steps - at < BLOCK ? steps - at : BLOCK, why);
+    if (status == SR_OK) phase_end(&w);
+    *phases = status == SR_OK ? w.phases : 0;
     return status;
 }
 
@@ -254,28 +265,41 @@ static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table
     return status;
 }
 
+static sr_status read_tokens(void *context, int64_t first, int64_t count, double *const *value,
+                             sr_failure *why) {
+    const sr_runfile *run = context;
+    return sr_run_step_reals(run, "tokens", first, count, value[0], why);
+}
+
+static sr_status count_below(const sr_runfile *run, double limit, int64_t *count, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    double tokens[BLOCK];
+    sr_status status = SR_OK;
+    *count = 0;
+    for (int64_t at = 0; at < steps && status == SR_OK; at += BLOCK) {
+        const int64_t n = steps - at < BLOCK ? steps - at : BLOCK;
+        status = sr_run_step_reals(run, "tokens", at, n, tokens, why);
+        for (int64_t i = 0; i < n && status == SR_OK; i++) *count += tokens[i] < limit;
+    }
+    return status;
+}
+
 /* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
  * statistics: the largest values are often theirs. */
-static sr_status note_short_passes(const sr_runfile *run, const char *path, tsv *table,
-                                   sr_failure *why) {
+static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
-    double *tokens = malloc(2 * (size_t)(steps + 1) * sizeof *tokens);
-    if (!tokens) return sr_fail(why, SR_MEMORY, "out of memory");
-    double *sorted = tokens + steps + 1;
+    const column_source source = {1, steps, true, read_tokens, run};
+    column_space space = {0};
     summary s;
-    int64_t count = 0;
-    sr_status status = sr_run_step_reals(run, "tokens", 0, steps, tokens, why);
-    if (status == SR_OK) {
-        memcpy(sorted, tokens, (size_t)steps * sizeof *tokens);
-        summary_range(sorted, steps, &s);
-        for (int64_t i = 0; i < steps; i++) count += tokens[i] < s.median / 2;
-    }
-    if (count)
+    int64_t count;
+    sr_status status = summary_read(&source, &space, &s, why);
+    column_space_free(&space);
+    if (status == SR_OK) status = count_below(run, s.median / 2, &count, why);
+    if (status == SR_OK && count)
         tsv_note(table, "note",
                  "%s: %lld of %lld passes have less than half of the usual %g tokens or "
                  "images: the largest values may be theirs",
                  path, (long long)count, (long long)steps, s.median);
-    free(tokens);
     return status;
 }
 

@@ -186,7 +186,8 @@ static bool load_table(end_matter *e, int fd, const unsigned char *foot, uint64_
 }
 
 /* Holds one extent of the structure against its copy [length]. */
-static void compare(end_matter *e, extent *x, unsigned char *copy, const unsigned char *here) {
+static void compare(end_matter *e, extent *x, const unsigned char *copy,
+                    const unsigned char *here) {
     const bool copy_good = crc_add(&e->table, 0, copy, x->length) == x->sum;
     const bool same = memcmp(copy, here, x->length) == 0;
     x->looked = true;
@@ -200,31 +201,44 @@ static void compare(end_matter *e, extent *x, unsigned char *copy, const unsigne
     }
 }
 
-/* Copies [size], and what is in their places. False: of a log, not all that was meant. */
-static bool compare_copies(end_matter *e, window *w, unsigned char *copy, bool *memory) {
+/* An extent of any size: in the window, or in *large, to be freed. NULL with errno. */
+static const unsigned char *extent_at(window *w, uint64_t at, size_t size, unsigned char **large) {
+    *large = NULL;
+    if (size <= WINDOW) return window_at(w, at, size);
+    *large = malloc(size);
+    return *large && end_matter_read(w->fd, at, *large, size) ? *large : NULL;
+}
+
+/* An extent's copy, and what is in its place; false where one cannot be read. */
+static bool compare_copy(end_matter *e, extent *x, window *w, window *copies, uint64_t copy_at,
+                         bool *memory) {
+    unsigned char *large[2];
+    const unsigned char *here = extent_at(w, x->at, x->length, &large[0]);
+    const unsigned char *copy = extent_at(copies, copy_at, x->length, &large[1]);
+    const bool ok = here && copy;
+    if (ok) compare(e, x, copy, here);
+    *memory = (x->length <= WINDOW || (large[0] && large[1])) && (!x->changed || x->copy);
+    free(large[0]), free(large[1]);
+    return ok && *memory;
+}
+
+/* The copies are behind one another. False: of a log, not all that was meant. */
+static bool compare_copies(end_matter *e, window *w, window *copies, uint64_t at, bool *memory) {
     for (size_t i = 0; i < e->map.count; i++) {
         extent *x = &e->map.e[i];
         if (x->kind == EXTENT_VALUES) continue;
-        const size_t room = x->length <= WINDOW ? 0 : x->length;
-        unsigned char *large = room ? malloc(room) : NULL;
-        const unsigned char *here = room ? large : window_at(w, x->at, x->length);
-        const bool ok = here && (!room || end_matter_read(w->fd, x->at, large, room));
-        if (ok) compare(e, x, copy, here);
-        free(large);
-        if ((room && !large) || (x->changed && !x->copy)) return *memory = false;
-        if (!ok || (e->kind == END_LOG && x->bad && !x->changed)) return false;
-        copy += x->length;
+        if (!compare_copy(e, x, w, copies, at, memory)) return false;
+        if (e->kind == END_LOG && x->bad && !x->changed) return false;
+        at += x->length;
     }
     return true;
 }
 
-static bool load_copies(end_matter *e, int fd, uint64_t at, uint64_t size, bool *memory) {
-    unsigned char *copies = malloc(size + 1);
-    window w = window_open(fd, WINDOW);
-    *memory = copies && w.bytes;
-    const bool ok =
-        *memory && end_matter_read(fd, at, copies, size) && compare_copies(e, &w, copies, memory);
-    free(copies), free(w.bytes);
+static bool load_copies(end_matter *e, int fd, uint64_t at, bool *memory) {
+    window w = window_open(fd, WINDOW), copies = window_open(fd, WINDOW);
+    *memory = w.bytes && copies.bytes;
+    const bool ok = *memory && compare_copies(e, &w, &copies, at, memory);
+    free(w.bytes), free(copies.bytes);
     return ok;
 }
 
@@ -242,8 +256,7 @@ static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) 
               length >= FOOT && length <= e->size && e->end <= e->size - length &&
               end_matter_number(foot + 16, 4) == VERSION;
     ok = ok && load_table(e, fd, foot, length, &memory) &&
-         load_copies(e, fd, e->size - length, length - FOOT - ENTRY * (uint64_t)e->map.count,
-                     &memory);
+         load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;
     extent_map_free(&e->map);
     if (!memory) return sr_fail(why, SR_MEMORY, "%s: its end matter", path);
