@@ -23,7 +23,7 @@ typedef struct check {
     double step;
     tape *tape;
     gradcheck_result *result;
-    real **value; /* [count] where those of the inputs are */
+    real **value; /* [count] copies of the inputs' */
 } check;
 
 static double weight(int64_t i) {
@@ -54,14 +54,42 @@ static double evaluate(check *c, bool recording, tensor **loss) {
     return sum;
 }
 
-/* What nobody reads is not there. */
-static void hide_unread(const check *c) {
+static size_t bytes_of(const tensor *x) {
+    return (size_t)x->count * sizeof *x->value;
+}
+
+static void spoil(tensor *x) {
+    memset(x->value, 0xff, bytes_of(x)); /* NaN */
+}
+
+/* What nobody reads is not there: a backward function may have kept where it was. */
+static void spoil_unread(const check *c) {
     for (const tape_node *n = c->tape->last; n; n = n->before)
-        if (!n->out->readers) n->out->value = NULL, n->out->own = false;
+        if (!n->out->readers && n->out->own) spoil(n->out);
     for (int i = 0; i < c->count; i++) {
-        c->value[i] = c->in[i] ? c->in[i]->value : NULL;
-        if (c->in[i] && !c->in[i]->readers) c->in[i]->value = NULL;
+        if (!c->in[i] || c->in[i]->readers) continue;
+        memcpy(c->value[i], c->in[i]->value, bytes_of(c->in[i]));
+        spoil(c->in[i]);
     }
+}
+
+static void put_back(const check *c) {
+    for (int i = 0; i < c->count; i++)
+        if (c->in[i] && !c->in[i]->readers)
+            memcpy(c->in[i]->value, c->value[i], bytes_of(c->in[i]));
+}
+
+static bool make_copies(check *c) {
+    c->value = calloc((size_t)c->count + 1, sizeof *c->value);
+    bool made = c->value != NULL;
+    for (int i = 0; i < c->count && made; i++)
+        if (c->in[i]) made = (c->value[i] = malloc(bytes_of(c->in[i]))) != NULL;
+    return made;
+}
+
+static void free_copies(check *c) {
+    for (int i = 0; c->value && i < c->count; i++) free(c->value[i]);
+    free(c->value);
 }
 
 static void analytic_pass(check *c) {
@@ -72,10 +100,9 @@ static void analytic_pass(check *c) {
     }
     tensor *loss;
     evaluate(c, true, &loss);
-    hide_unread(c);
+    spoil_unread(c);
     tape_backward(c->tape, loss, 1);
-    for (int i = 0; i < c->count; i++)
-        if (c->in[i]) c->in[i]->value = c->value[i];
+    put_back(c);
 }
 
 static double difference(check *c, real *x) {
@@ -117,16 +144,15 @@ sr_status gradcheck(gradcheck_fn *f, tensor *const *in, int count, void *context
     check c = {f, in, count, context, step, tape_create(1, why), result, NULL};
     if (!c.tape) return SR_MEMORY;
     c.tape->spending = true;
-    c.value = malloc((size_t)(count + 1) * sizeof *c.value);
     sr_status status =
-        c.value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a gradient check");
+        make_copies(&c) ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a gradient check");
     if (status == SR_OK) analytic_pass(&c);
     for (int i = 0; i < count && status == SR_OK && !tape_failure(c.tape); i++)
         if (in[i] && in[i]->wants_grad) status = check_input(&c, i, why);
     const sr_failure *failure = tape_failure(c.tape);
     if (failure) status = sr_fail(why, failure->status, "%s", failure->text);
     tape_free(c.tape);
-    free(c.value);
+    free_copies(&c);
     return status;
 }
 

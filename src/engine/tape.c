@@ -160,6 +160,7 @@ static void give_value(tape *t, tensor *x) {
 /* The gradient has been passed on, and whoever reads the value came before. */
 static void give_back(tape *t, tensor *x) {
     put_spare(t, x->grad, x->count);
+    if (x->grad == x->value) x->value = NULL; /* tape_grad_over */
     x->grad = NULL;
     x->has_grad = false;
     if (t->spending) give_value(t, x);

@@ -338,12 +338,24 @@ static void test_site_parts(void **state) {
     program_free(&r);
 }
 
+/* Steps that begin within a block of the file, read in more than one piece. */
+static void test_phase(void **state) {
+    (void)state;
+    program_result r = program_run(
+        "stat-distance odd.h5 --from vectors --per-step | grep -v '^#' >all.tsv\n"
+        "stat-distance odd.h5 --from vectors --per-step --phase 100:770 | grep -v '^#' >some.tsv\n"
+        "awk 'NR == 1 || ($3 >= 100 && $3 <= 770)' all.tsv | cmp - some.tsv &&\n"
+        "test $(grep -c . some.tsv) = 2685");
+    if (r.status) fail_msg("exit %d: %.500s%s", r.status, r.out, r.err);
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_distances),  cmocka_unit_test(test_whole_rows),
         cmocka_unit_test(test_threads),    cmocka_unit_test(test_spaced),
         cmocka_unit_test(test_quantiles),  cmocka_unit_test(test_curve_parts),
-        cmocka_unit_test(test_site_parts),
+        cmocka_unit_test(test_site_parts), cmocka_unit_test(test_phase),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

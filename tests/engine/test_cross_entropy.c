@@ -136,6 +136,28 @@ static void ignored_rows_are_untouched(void **state) {
     free(o.dlogits);
 }
 
+/* On a spending tape the gradient of logits that nobody else reads stands where they did. */
+static void over_the_logits(void **state) {
+    (void)state;
+    enum { ROWS = 5, V = 37 };
+    const int32_t target[ROWS] = {3, 1, 36, 0, 1};
+    tensor *x[2];
+    for (int spending = 0; spending < 2; spending++) {
+        x[spending] = gradcheck_tensor(2, (int64_t[]){ROWS, V}, 1, true);
+        tape *t = reals_tape(1);
+        t->spending = spending;
+        tensor *logits = op_scale(t, x[spending], 1);
+        const real *place = logits->value;
+        tensor *loss = op_cross_entropy(t, logits, target, 1, -1, 0.1, SMOOTHING_OTHERS, NULL);
+        tape_backward(t, loss, 1);
+        reals_check_tape(t);
+        assert_true((logits->value == place) == !spending);
+        tape_free(t);
+    }
+    assert_memory_equal(x[0]->grad, x[1]->grad, ROWS * V * sizeof(real));
+    gradcheck_tensor_free(x[0]), gradcheck_tensor_free(x[1]);
+}
+
 static void refuse(int32_t target, int64_t V, double eps, smoothing_form form, const char *text) {
     tape *t = reals_tape(1);
     tensor *x = tape_tensor(t, 2, (int64_t[]){2, V});
@@ -162,6 +184,7 @@ int main(void) {
         cmocka_unit_test(nan_is_data),
         cmocka_unit_test(report_counts),
         cmocka_unit_test(ignored_rows_are_untouched),
+        cmocka_unit_test(over_the_logits),
         cmocka_unit_test(wrong_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,10 @@ static void consumed_in_evaluation(void **state) {
     tensor in, *x = op_relu(t, leaf(t, &in));
     tape_consume(t, x, op_scale(t, x, 3));
     assert_null(x->value);
+    tensor *z = op_scale(t, &in, 2), *view = tape_reshape(t, z, 2, (int64_t[]){2, COUNT / 2});
+    tape_consume(t, z, view);
+    tape_consume(t, view, op_scale(t, view, 2));
+    assert_true(z->value && view->value == z->value); /* of whom would it be? */
     tape_free(t);
 }
 
