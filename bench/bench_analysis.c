@@ -10,7 +10,8 @@
  *             fastest of the sizes and orders that were tried (64 to 1024 rows, dataset by dataset)
  *   analysis  stat-distance --from vectors, start to end, loading the program included
  *
- * and the same with the file dropped from the page cache before each (`cold`). Wall, user and
+ * the same beside one process that does nothing but compute (`busy`), and with the file dropped from the page
+ * cache before each (`cold`). Wall, user and
  * system time are medians over the rounds; `ratio` is speed of the analysis as a part of the speed
  * of reading; `peak` the largest resident size of any round.
  */
@@ -18,6 +19,7 @@
 #include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,16 +193,28 @@ static void print_row(const char *what, const char *cache, const cost *c, int ro
            least_wall(c, rounds), m.user, m.system, gb / m.wall, against / m.wall, m.peak);
 }
 
-static void measure(const char *bin, const char *path, int64_t steps, int rounds, bool cold) {
+/* Computes until it is killed. */
+static pid_t begin_neighbour(void) {
+    const pid_t pid = fork();
+    if (pid < 0) give_up("a process failed");
+    if (pid) return pid;
+    for (volatile unsigned n = 0;;) n++;
+}
+
+static void measure(const char *bin, const char *path, int64_t steps, int rounds,
+                    const char *cache) {
     static cost plain[MOST_ROUNDS], ours[MOST_ROUNDS];
-    const char *cache = cold ? "cold" : "warm";
+    const bool cold = strcmp(cache, "cold") == 0;
     const double gb = gigabytes(steps);
+    const pid_t neighbour = strcmp(cache, "busy") == 0 ? begin_neighbour() : 0;
     for (int r = 0; r < rounds; r++) {
         if (cold) drop_from_cache(path);
         plain[r] = time_one(NULL, path, steps);
         if (cold) drop_from_cache(path);
         ours[r] = time_one(bin, path, steps);
     }
+    if (neighbour && (kill(neighbour, SIGKILL) != 0 || waitpid(neighbour, NULL, 0) != neighbour))
+        give_up("cannot end a process");
     const double against = median_of(plain, rounds).wall;
     print_row("read", cache, plain, rounds, gb, against);
     print_row("analysis", cache, ours, rounds, gb, against);
@@ -222,8 +236,9 @@ int main(int argc, char **argv) {
     printf("# %.2f GB: %lld steps, %d sites, d %d, %d vectors; medians of %d rounds\n",
            gigabytes(steps), (long long)steps, SITES, WIDTH, NEEDED, rounds);
     printf("what\tcache\tseconds\tbest\tuser\tsystem\tGB_per_s\tratio\tpeak_MiB\n");
-    measure(argv[1], path, steps, rounds, false);
-    measure(argv[1], path, steps, rounds, true);
+    measure(argv[1], path, steps, rounds, "warm");
+    measure(argv[1], path, steps, rounds, "busy");
+    measure(argv[1], path, steps, rounds, "cold");
     unlink(path), rmdir(directory);
     return 0;
 }

@@ -6,7 +6,7 @@
 BUILD    build/release, where the bench programs are
 PYTHON   has the PyTorch that we are compared with (default: this one); without it those lines stay unmeasured
 SECONDS  roughly what a model's profile and a line against PyTorch may take; fewer make everything noisier
-PART     limits, gemm, conv, norm, ops, step-CASE, targets (default: all of them). What a part prints is kept in
+PART     limits, gemm, conv, norm, ops, analysis, figures, step-CASE, targets (default: all of them). What a part prints is kept in
          BUILD/performance/PART.txt, with date, CPU and load; one that is there is not measured again (--again:
          it is), so that a run that was stopped goes on. `targets` measures what BUILD/targets.tsv lacks.
 --write  measures nothing
@@ -19,6 +19,7 @@ A table of the page stands between two lines, which stay; so does what is writte
 machine   date, CPU, versions, load               limits   peak and bandwidth, by bench_limits
 targets   against PyTorch, by targets.py          profile CASE   what a step is made of, by bench_step
 roofline  the figure, drawn beside the page, and its points; roofline.py has the formulas
+analyses  by bench_analysis and bench_figures
 
 What was not measured is told as such. Exit status 0; 1 when something could not be measured; 2 after a mistake in the
 arguments, the page or what is kept.
@@ -37,7 +38,8 @@ from performance_page import STEPS, Mistake, kept
 
 NORMS = (("bn", 131072, 16), ("bn", 4096, 512), ("ln", 4096, 512))
 ROUNDS = {"limits": 25, "gemm": 25, "conv": 31, "ops": 25}
-PARTS = (*ROUNDS, "norm", *(f"step-{case}" for case in STEPS), "targets")
+ANALYSES = {"analysis": 5, "figures": 5}  # rounds
+PARTS = (*ROUNDS, "norm", *ANALYSES, *(f"step-{case}" for case in STEPS), "targets")
 
 
 def commands(args, part, run):
@@ -53,6 +55,8 @@ def commands(args, part, run):
         return [["bench_step", case, threads, rounds(usual), run, str(steps)]]
     if part == "norm":
         return [["bench_norm", method, str(rows), str(features), threads] for method, rows, features in NORMS]
+    if part in ANALYSES:
+        return [[f"bench_{part}", os.path.join(args.build, "bin"), rounds(ANALYSES[part])]]
     return [[f"bench_{part}", threads, rounds(ROUNDS[part])]]
 
 
@@ -72,7 +76,8 @@ def run_programs(args, part):
             status, told = printed([os.path.join(args.build, "bench", words[0]), *words[1:]])
             if status != 0:
                 raise targets.Skipped(f"{words[0]}: exit status {status}")
-            text += f"# command: {' '.join(words).replace(directory + '/', '')}\n{told}"
+            shown = " ".join(words).replace(directory + "/", "").replace(args.build + "/bin", "BIN")
+            text += f"# command: {shown}\n{told}"
     return text
 
 

@@ -16,7 +16,7 @@ STEPS = {"resnet20": (5, 25), "resnet18": (1, 11), "transformer": (5, 81), "tran
          "lm": (2, 25), "tensorized": (2, 25), "iwslt": (1, 7)}
 LEAST_SHARE = 1  # percent of a step; operations below it stand in one row
 # columns that need not be numbers
-TEXT = ("limit", "unit", "product", "shape", "pass", "method", "op", "model", "line", "which")
+TEXT = ("limit", "unit", "product", "shape", "pass", "method", "op", "model", "line", "which", "what", "cache", "figure")
 VERDICT = {"aim": "met, aim too", "met": "met", "missed": "**missed**"}
 
 
@@ -218,7 +218,20 @@ def figure(args, _):
             *drawn(["group", "point", "MFLOP", "MB", "FLOP/byte", "GFLOP/s", "of the roof"], cells)]
 
 
-BLOCKS = {"machine": machine, "limits": limits, "targets": against_torch, "profile": profile, "roofline": figure}
+def analyses(args, _):
+    lines = []
+    for part in ("analysis", "figures"):
+        told, rows = read(kept(args, part))
+        if not rows:
+            lines += [f"`bench_{part}`: not measured.", ""]
+            continue
+        cells = [[cell or "–" for cell in row.values()] for row in rows]
+        lines += [f"`{told['command']}`:", "", *drawn([name.replace("_", " ") for name in rows[0]], cells), ""]
+    return lines[:-1]
+
+
+BLOCKS = {"machine": machine, "limits": limits, "targets": against_torch, "profile": profile, "roofline": figure,
+          "analyses": analyses}
 KINDS = [*(name for name in BLOCKS if name != "profile"), *(f"profile {case}" for case in STEPS)]
 
 
