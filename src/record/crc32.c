@@ -51,15 +51,10 @@ static uint32_t add_by_tables(const crc_table *t, uint32_t c, const unsigned cha
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define MULTIPLIES      __attribute__((target("pclmul,sse2")))
-#define MULTIPLIES_WIDE __attribute__((target("vpclmulqdq,avx512f")))
+#define MULTIPLIES __attribute__((target("pclmul,sse2")))
 
 static bool multiplies(void) {
     return __builtin_cpu_supports("pclmul");
-}
-
-static bool multiplies_wide(void) {
-    return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f");
 }
 
 MULTIPLIES static __m128i load(const void *at) {
@@ -88,6 +83,14 @@ MULTIPLIES static uint32_t add_strides(const crc_table *t, uint32_t c, const uns
     return add_by_tables(t, 0, left, BLOCK);
 }
 
+/* Of what is installed, the libraries for CPUs with AVX-512 alone have more. */
+#ifdef __AVX512F__
+#define MULTIPLIES_WIDE __attribute__((target("vpclmulqdq,avx512f")))
+
+static bool multiplies_wide(void) {
+    return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f");
+}
+
 MULTIPLIES_WIDE static __m512i fold_wide(__m512i stride, __m512i factors, __m512i next) {
     const __m512i first = _mm512_clmulepi64_epi128(stride, factors, 0x00);
     const __m512i last = _mm512_clmulepi64_epi128(stride, factors, 0x11);
@@ -108,6 +111,16 @@ MULTIPLIES_WIDE static uint32_t add_wide(const crc_table *t, uint32_t c, const u
     for (int i = 0; i < WIDE / STRIDE; i++) _mm512_storeu_si512(left + STRIDE * i, stride[i]);
     return add_strides(t, 0, left, WIDE);
 }
+
+#else
+static bool multiplies_wide(void) {
+    return false;
+}
+
+static uint32_t add_wide(const crc_table *t, uint32_t c, const unsigned char *at, size_t size) {
+    return add_strides(t, c, at, size);
+}
+#endif
 
 /* Of as many bytes as are a multiple of a stride; *size gives up those. */
 static uint32_t add_by_products(const crc_table *t, uint32_t c, const unsigned char *at,
