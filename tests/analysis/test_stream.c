@@ -233,7 +233,7 @@ static void write_long(const char *path) {
     rng r = rng_create(1);
     sr_recorder *to = run_create(program_file(path), run_options());
     for (int i = 0; i < TEST_SITES; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
                                    .name = name,
