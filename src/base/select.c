@@ -31,38 +31,27 @@ static double choose_pivot(const double *x, int64_t count) {
                   middle(x[6 * s], x[7 * s], x[last]));
 }
 
-/* Brings those below the pivot to the front; returns how many. No jump depends on a value: of random values the
- * CPU guesses half of them wrong. */
-static int64_t gather_below(double *x, int64_t count, double pivot) {
-    int64_t below = 0;
+/* Brings those below the pivot to the front, and its equals too where told; returns how many. No jump depends on a
+ * value: of random values the CPU guesses half of them wrong. */
+static int64_t gather(double *x, int64_t count, double pivot, bool equals) {
+    int64_t front = 0;
     for (int64_t i = 0; i < count; i++) {
         const double now = x[i];
-        x[i] = x[below];
-        x[below] = now;
-        below += now < pivot;
+        x[i] = x[front];
+        x[front] = now;
+        front += equals ? now <= pivot : now < pivot;
     }
-    return below;
-}
-
-static int64_t gather_equal(double *x, int64_t count, double pivot) {
-    int64_t equal = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const double now = x[i];
-        x[i] = x[equal];
-        x[equal] = now;
-        equal += now <= pivot; /* none is below */
-    }
-    return equal;
+    return front;
 }
 
 /* x[0 .. *left] < pivot <= x[*right .. count - 1], what is between is equal to the pivot. Where few are below,
  * many may be equal, and are set apart. */
 static void part(double *x, int64_t count, int64_t *left, int64_t *right) {
     const double pivot = choose_pivot(x, count);
-    const int64_t below = gather_below(x, count, pivot);
+    const int64_t below = gather(x, count, pivot, false);
     const bool few = below < count / 8 + 1;
     *left = below - 1;
-    *right = below + (few ? gather_equal(x + below, count - below, pivot) : 0);
+    *right = below + (few ? gather(x + below, count - below, pivot, true) : 0);
 }
 
 /* Ranks count from `first`, the rank of x[0] in the whole. */
