@@ -33,7 +33,8 @@ static double choose_pivot(const double *x, int64_t count) {
 
 /* Brings those below the pivot to the front, and its equals too where told; returns how many. No jump depends on a
  * value: of random values the CPU guesses half of them wrong. */
-static int64_t gather(double *x, int64_t count, double pivot, bool equals) {
+static inline __attribute__((always_inline)) int64_t gather(double *x, int64_t count, double pivot,
+                                                            bool equals) {
     int64_t front = 0;
     for (int64_t i = 0; i < count; i++) {
         const double now = x[i];
