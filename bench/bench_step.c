@@ -4,7 +4,9 @@
  *
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
- * median of STEPS (5) steps; the last lines are the median of the rounds, the largest memory, and what
+ * median of STEPS (5) steps, ROUNDS 0: one for every line of standard input, behind the word `ready`, so that
+ * processes can be measured in turn while each keeps its memory. The last lines are the median of the rounds, the
+ * largest memory, and what
  * the mean step is made of: each kind of op, forward and backward; `optimizer`, the norm of all
  * gradients, the update and the zeros after it; `recorder`, what it does when the step is over, as its
  * look at the sites is in the time of their ops; and `rest`. Cases: the table below.
@@ -21,7 +23,7 @@
 #include "statnet/progress.h"
 #include "statnet/task.h"
 
-enum { MOST_STEPS = 100 };
+enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 
 /* count: images, pairs or windows of `length` tokens. Dropout is the preset's where `drops`. */
 typedef struct step_case {
@@ -201,7 +203,7 @@ static int ascending(const void *a, const void *b) {
 
 static double median(double *value, int count) {
     qsort(value, (size_t)count, sizeof *value, ascending);
-    return value[count / 2];
+    return (value[(count - 1) / 2] + value[count / 2]) / 2;
 }
 
 /* Milliseconds; negative after a failure. */
@@ -249,20 +251,32 @@ static void print_result(const step_bench *s, double ms) {
     print_shares(s);
 }
 
-static int run(step_bench *s, int rounds) {
-    const int warm = s->steps_of_round < 3 ? 1 : 3;
-    double *ms = must(malloc((size_t)rounds * sizeof *ms));
-    for (int i = 0; i < warm; i++)
-        if (!one_step(s)) return give_up(s);
+/* Until the memory is what later steps have. */
+static bool warm_up(step_bench *s, bool served) {
+    for (int i = 0; i < WARM; i++)
+        if (!one_step(s)) return false;
     s->tape->profiling = true;
     s->optimizer_ms = s->hooks_ms = s->recorder_ms = 0;
-    for (int i = 0; i < rounds; i++) {
-        ms[i] = one_round(s);
-        if (ms[i] < 0) return give_up(s);
-        printf("# round %d: %.1f ms\n", i + 1, ms[i]);
+    if (served) puts("ready");
+    return fflush(stdout) == 0;
+}
+
+static bool wants_round(int rounds, int done) {
+    char line[16];
+    return done < (rounds ? rounds : MOST_ROUNDS) && (rounds || fgets(line, sizeof line, stdin));
+}
+
+static int run(step_bench *s, int rounds) {
+    static double ms[MOST_ROUNDS];
+    int done = 0;
+    if (!warm_up(s, !rounds)) return give_up(s);
+    for (; wants_round(rounds, done); done++) {
+        ms[done] = one_round(s);
+        if (ms[done] < 0) return give_up(s);
+        printf("# round %d: %.1f ms\n", done + 1, ms[done]);
+        fflush(stdout);
     }
-    print_result(s, median(ms, rounds));
-    free(ms);
+    if (done) print_result(s, median(ms, done));
     return 0;
 }
 
@@ -285,7 +299,7 @@ int main(int argc, char **argv) {
                     .steps_of_round = argc > 5 ? atoi(argv[5]) : 5};
     const int rounds = argc > 3 ? atoi(argv[3]) : 9;
     const bool records = argc > 4 && strcmp(argv[4], "-") != 0;
-    if (!s.of || s.threads < 1 || rounds < 1 || s.steps_of_round < 1 ||
+    if (!s.of || s.threads < 1 || rounds < 0 || rounds > MOST_ROUNDS || s.steps_of_round < 1 ||
         s.steps_of_round > MOST_STEPS)
         return usage();
     gemm_setup(s.threads);

@@ -37,34 +37,21 @@ class Skipped(Exception):
 
 # -- what runs ----------------------------------------------------------------------------------------
 
-def ours(args, case, threads, steps, run):
-    """Milliseconds of a step and megabytes, of one process."""
-    words = [os.path.join(args.build, "bench/bench_step"), case, str(threads), "1", run, str(steps)]
-    told = subprocess.run(words, capture_output=True, text=True, check=False,
-                          env=dict(os.environ, GOMP_SPINCOUNT="1000"))  # as `statrec train` waits
-    if told.returncode != 0:
-        raise Skipped(told.stderr.strip() or "bench_step failed")
-    found = [re.search(rf"^# {what}: ([\d.]+)", told.stdout, re.M) for what in ("median", "peak")]
-    return float(found[0][1]), float(found[1][1])
+class Served:
+    """A program that is asked for a round at a time, and keeps its memory between them."""
 
-
-class Peer:
-    """A program of PyTorch, asked for a round at a time."""
-
-    def __init__(self, args, threads, variant, words):
-        words = [args.python, os.path.join(HERE, words[0]), *words[1:], "--threads", str(threads), "--serve"]
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        self.variant, self.told, self.peak = variant, [], float("nan")
+    def __init__(self, variant, words, environment, milliseconds):
+        self.variant, self.milliseconds, self.told, self.peak = variant, milliseconds, [], float("nan")
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, env=environment)
+                                        stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, **environment))
         if self.process.stdout.readline().strip() != "ready":
             self.process.kill()
-            raise Skipped(f"{args.python}: {variant} of {words[1]} does not run")
+            raise Skipped(f"{variant} of {' '.join(words[:3])} does not run")
 
     def round(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self.told.append(float(self.process.stdout.readline().split("\t")[2]))
+        self.told.append(float(re.search(self.milliseconds, self.process.stdout.readline())[1]))
 
     def end(self):
         self.process.stdin.close()
@@ -72,13 +59,28 @@ class Peer:
         self.process.wait()
         self.peak = float(found[1]) if found else float("nan")
 
+    def median(self):
+        return statistics.median(self.told)
+
+
+def ours(args, case, threads, steps, run):
+    """Our training; it waits as `statrec train` does."""
+    words = [os.path.join(args.build, "bench/bench_step"), case, str(threads), "0", run, str(steps)]
+    return Served("ours", words, {"GOMP_SPINCOUNT": "1000"}, r"^# round \d+: ([\d.]+)")
+
+
+def peer(args, threads, variant, words):
+    """A program of PyTorch."""
+    words = [args.python, os.path.join(HERE, words[0]), *words[1:], "--threads", str(threads), "--serve"]
+    return Served(variant, words, {"OMP_NUM_THREADS": str(threads)}, r"\t.*\t([\d.]+)")
+
 
 def open_peers(args, threads, variants):
     """variants: {name: words}"""
     peers = []
     for variant, words in variants.items():
         try:
-            peers.append(Peer(args, threads, variant, words))
+            peers.append(peer(args, threads, variant, words))
         except Skipped as reason:
             print(f"# skipped: {reason}", file=sys.stderr)
     if not peers:
@@ -87,7 +89,7 @@ def open_peers(args, threads, variants):
 
 
 def best_of(peers):
-    return min(peers, key=lambda peer: statistics.median(peer.told))
+    return min(peers, key=Served.median)
 
 
 def rounds(args, least=3):
@@ -101,60 +103,63 @@ def rounds(args, least=3):
 
 # -- kinds of lines: each gives (ours, unit, peer, which, rounds) ----------------------------------------
 
+def in_turn(args, programs):
+    """Rounds of all; then they have ended."""
+    for _ in rounds(args):
+        for program in programs:
+            program.round()
+    for program in programs:
+        program.end()
+
+
 def against_torch(args, case, threads, steps):
-    """Per round the peers and ours, and the peak of each."""
+    """Ours and the peers, after rounds in turn."""
     variants = {variant: ["bench_torch.py", case, "--variant", variant, "--steps", str(steps)]
                 for variant in VARIANTS}
-    peers, ms, peak = open_peers(args, threads, variants), [], 0.0
     with tempfile.TemporaryDirectory() as directory:
-        for _ in rounds(args):
-            for peer in peers:
-                peer.round()
-            step, most = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
-            ms.append(step)
-            peak = max(peak, most)
-    for peer in peers:
-        peer.end()
-    return ms, peak, peers
+        peers = open_peers(args, threads, variants)
+        own = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
+        in_turn(args, [*peers, own])
+    return own, peers
 
 
 def step(args, case, threads, steps):
-    ms, _, peers = against_torch(args, case, threads, steps)
+    own, peers = against_torch(args, case, threads, steps)
     best = best_of(peers)
-    return statistics.median(ms), "ms", statistics.median(best.told), best.variant, len(ms)
+    return own.median(), "ms", best.median(), best.variant, len(own.told)
 
 
 def memory(args, case, threads, steps):
     few = argparse.Namespace(**{**vars(args), "seconds": 0})
-    ms, peak, peers = against_torch(few, case, threads, steps)
+    own, peers = against_torch(few, case, threads, steps)
     best = min(peers, key=lambda peer: peer.peak)
-    return peak, "MB", best.peak, best.variant, len(ms)
+    return own.peak, "MB", best.peak, best.variant, len(own.told)
 
 
 def recording(args, case, threads, steps):
     """What recording adds, against the step without it."""
-    with_it, without = [], []
     with tempfile.TemporaryDirectory() as directory:
-        for _ in rounds(args):
-            without.append(ours(args, case, threads, steps, "-")[0])
-            with_it.append(ours(args, case, threads, steps, os.path.join(directory, "run.h5"))[0])
-    plain = statistics.median(without)
-    return statistics.median(with_it) - plain, "ms", plain, "without recording", len(without)
+        without = ours(args, case, threads, steps, "-")
+        with_it = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
+        in_turn(args, [without, with_it])
+    return with_it.median() - without.median(), "ms", without.median(), "without recording", len(without.told)
 
 
 def neighbours(args, case, threads, steps):
     """A step beside two processes that never wait, against a quiet one."""
-    quiet, busy = [], []
+    quiet, busy = (ours(args, case, threads, steps, "-") for _ in range(2))
     for _ in rounds(args):
-        quiet.append(ours(args, case, threads, steps, "-")[0])
+        quiet.round()
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
         try:
-            busy.append(ours(args, case, threads, steps, "-")[0])
+            busy.round()
         finally:
             for other in others:
                 other.kill()
                 other.wait()
-    return statistics.median(busy), "ms", statistics.median(quiet), "quiet step", len(quiet)
+    quiet.end()
+    busy.end()
+    return busy.median(), "ms", quiet.median(), "quiet step", len(quiet.told)
 
 
 def first_step(words):
@@ -222,7 +227,7 @@ def against_peers(args, threads, variants, words, least=3):
     for peer in peers:
         peer.end()
     best = best_of(peers)
-    return statistics.median(seconds), "s", statistics.median(best.told), best.variant, len(seconds)
+    return statistics.median(seconds), "s", best.median(), best.variant, len(seconds)
 
 
 def epoch(args, _, threads, __):
