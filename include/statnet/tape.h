@@ -3,7 +3,8 @@
  * One step = one arena. An op computes its value when it is called and, while the tape records,
  * leaves a node; tape_backward walks the nodes from the last to the first. Nothing is done in
  * place. What must outlive the step is copied out before the next tape_reset. Values that no backward
- * function reads may be given up (tape_consume): their memory serves later results.
+ * function reads may be given up (tape_consume), others made again for it (tape_lapse): their memory serves
+ * later results.
  *
  * Failure is sticky: the first one is kept, ops given a NULL tensor return NULL, so a model is
  * written as one expression and the loop asks tape_failure once.
@@ -38,11 +39,14 @@ typedef struct tensor {
     bool has_grad;   /* grad holds a value: the next contribution adds */
     bool own;        /* value is memory of the tape that no other tensor shares */
     int readers;     /* backward functions that read value */
+    const struct tape_node *maker; /* who can make value again; NULL: nobody */
 } tensor;
 
 typedef struct tape tape;
 typedef struct tape_node tape_node;
 typedef void tape_backward_fn(tape *t, const tape_node *node);
+/* Writes out->value as the op did, bit for bit, from what the op keeps and its backward function reads. */
+typedef void tape_remake_fn(tape *t, const tape_node *node);
 
 enum { NODE_INPUTS = 8 };
 
@@ -62,6 +66,8 @@ struct tape_node {
     tensor *out;
     tensor *in[NODE_INPUTS]; /* NULL where unused */
     void *kept;              /* in the arena, or what outlives the step; the op's own struct */
+    unsigned reads;          /* READS_ of these tensors */
+    tape_remake_fn *remake;  /* or NULL */
     tape_node *before;
 };
 
@@ -117,6 +123,10 @@ tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value);
 tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim);
 /* Scratch memory of this step; NULL and a failure when out of memory. */
 void *tape_alloc(tape *t, size_t bytes);
+/* The same for as long as a function runs, which then returns it: from where results and gradients were that
+ * nobody needs any more, if there is room. */
+void *tape_borrow(tape *t, size_t bytes);
+void tape_return(tape *t, void *borrowed, size_t bytes);
 
 /* Finishes an op: when the tape records and any input wants a gradient, out->wants_grad is set and
  * a node is kept. in is terminated by NULL or NODE_INPUTS. Returns out (NULL when out of memory).
@@ -134,6 +144,12 @@ tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, t
 /* y, which an op has made of x, where nobody takes x but that op: x is without its value from now on, unless
  * a backward function reads it (or y is x). */
 tensor *tape_consume(tape *t, tensor *x, tensor *y);
+
+/* y, which an op has just pushed, can be made again. */
+tensor *tape_remakes(tape *t, tensor *y, tape_remake_fn *remake);
+/* Nobody reads x before the backward pass: a spending tape is without its value until then, where it can be
+ * made again. */
+void tape_lapse(tape *t, tensor *x);
 
 /* Where to put dL/dx. NULL when x wants none (or memory ran out). *add false: the buffer is
  * undefined and the caller writes every element; true: it adds to what is there. */

@@ -15,7 +15,8 @@ void bias_gradient(tape *t, const real *dy, int64_t rows, int64_t out, tensor *b
     real *db = tape_grad(t, b, &add);
     if (!db) return;
     int64_t blocks = (rows + BIAS_BLOCK - 1) / BIAS_BLOCK;
-    double *sum = tape_alloc(t, (size_t)(blocks * out) * sizeof *sum);
+    const size_t bytes = (size_t)(blocks * out) * sizeof(double);
+    double *sum = tape_borrow(t, bytes);
     if (!sum) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (blocks > 1)
     for (int64_t i = 0; i < blocks; i++) {
@@ -25,4 +26,5 @@ void bias_gradient(tape *t, const real *dy, int64_t rows, int64_t out, tensor *b
     for (int64_t i = 1; i < blocks; i++)
         for (int64_t j = 0; j < out; j++) sum[j] += sum[i * out + j];
     for (int64_t j = 0; j < out; j++) db[j] = (real)(add ? (double)db[j] + sum[j] : sum[j]);
+    tape_return(t, sum, bytes);
 }

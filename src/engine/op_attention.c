@@ -93,6 +93,12 @@ static const real *dropped(const attention *a, int64_t piece, real *R) {
     return R;
 }
 
+/* y = R v */
+static void weigh(const attention *a, int64_t piece, const real *v, real *y, attention_scratch s) {
+    const real *R = dropped(a, piece, s.R);
+    product(a->Tq, a->eh, a->Tk, (tile_left){R, a->row, 1}, v, a->e, false, y, a->e);
+}
+
 static void forward_piece(const attention *a, int64_t piece, const real *q, const real *k,
                           const real *v, real *y, attention_scratch s) {
     int64_t b = piece / a->heads, first = 0;
@@ -106,8 +112,7 @@ static void forward_piece(const attention *a, int64_t piece, const real *q, cons
         if (a->report && (!a->query_valid || a->query_valid[b * a->Tq + i]))
             attention_piece_add(&a->report[piece], a->row, largest, P + i * a->row);
     }
-    const real *R = dropped(a, piece, s.R);
-    product(a->Tq, a->eh, a->Tk, (tile_left){R, a->row, 1}, v, a->e, false, y, a->e);
+    weigh(a, piece, v, y, s);
 }
 
 /* dS = R * dR - D P; dR comes in, dS goes out, in x. */
@@ -150,8 +155,8 @@ static attention_scratch scratch_of(const attention *a, bool backward, real *all
     return (attention_scratch){own, R, R + (a->drop ? a->Tq * a->row : 0)};
 }
 
-static real *scratch_alloc(tape *t, const attention *a, bool backward) {
-    return tape_alloc(t, (size_t)(scratch_size(a, backward) * t->threads) * sizeof(real));
+static size_t scratch_bytes(const tape *t, const attention *a, bool backward) {
+    return (size_t)(scratch_size(a, backward) * t->threads) * sizeof(real);
 }
 
 /* Offset of a piece in a tensor of T positions and `width` features. */
@@ -159,12 +164,26 @@ static int64_t place(const attention *a, int64_t piece, int64_t T, int64_t width
     return piece / a->heads * T * width + piece % a->heads * (width / a->heads);
 }
 
+/* y again, from P. */
+static void attention_again(tape *t, const tape_node *node) {
+    const attention *a = node->kept;
+    const size_t bytes = scratch_bytes(t, a, false);
+    real *scratch = tape_borrow(t, bytes);
+    if (!scratch) return;
+#pragma omp parallel for num_threads(t->threads) schedule(static)
+    for (int64_t p = 0; p < a->B * a->heads; p++)
+        weigh(a, p, node->in[2]->value + place(a, p, a->Tk, a->e),
+              node->out->value + place(a, p, a->Tq, a->e), scratch_of(a, false, scratch));
+    tape_return(t, scratch, bytes);
+}
+
 static void attention_backward(tape *t, const tape_node *node) {
     const attention *a = node->kept;
     const tensor *y = node->out;
     attention_gradient g[3] = {0};
     for (int i = 0; i < 3; i++) g[i].d = tape_grad(t, node->in[i], &g[i].add);
-    real *scratch = scratch_alloc(t, a, true);
+    const size_t bytes = scratch_bytes(t, a, true);
+    real *scratch = tape_borrow(t, bytes);
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t p = 0; p < a->B * a->heads; p++) {
@@ -179,6 +198,7 @@ static void attention_backward(tape *t, const tape_node *node) {
                        node->in[2]->value + at[2], y->grad + place(a, p, a->Tq, a->e), own,
                        scratch_of(a, true, scratch));
     }
+    tape_return(t, scratch, bytes);
 }
 
 static bool attention_fits(tape *t, const tensor *q, const tensor *k, const tensor *v, int heads,
@@ -238,7 +258,8 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const 
                      bool causal, double p, attention_report *report) {
     if (!q || !k || !v || !attention_fits(t, q, k, v, heads, p)) return NULL;
     attention *a = attention_create(t, q, v, heads, causal, p);
-    real *scratch = a ? scratch_alloc(t, a, false) : NULL;
+    const size_t bytes = a ? scratch_bytes(t, a, false) : 0;
+    real *scratch = a ? tape_borrow(t, bytes) : NULL;
     tensor *y = scratch ? tape_tensor(t, 3, (int64_t[]){a->B, a->Tq, a->e}) : NULL;
     if (!y || !report_begin(t, a, report)) return NULL;
     hide_keys(a, key_valid);
@@ -248,7 +269,9 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const 
                       k->value + place(a, i, a->Tk, a->d), v->value + place(a, i, a->Tk, a->e),
                       y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
+    tape_return(t, scratch, bytes);
     if (report) attention_pieces_end(a->report, a->B, heads, report);
-    return tape_push_reading(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a,
-                             READS_INPUTS);
+    y = tape_push_reading(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a,
+                          READS_INPUTS);
+    return tape_remakes(t, y, attention_again);
 }

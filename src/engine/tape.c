@@ -110,7 +110,12 @@ tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, t
                           tensor *const *in, void *kept, unsigned reads) {
     profile_forward(t, op);
     if (!out || !t->recording) return out;
-    tape_node node = {.op = op, .backward = backward, .out = out, .kept = kept, .before = t->last};
+    tape_node node = {.op = op,
+                      .backward = backward,
+                      .out = out,
+                      .kept = kept,
+                      .reads = reads,
+                      .before = t->last};
     for (int i = 0; i < NODE_INPUTS && in[i]; i++) {
         node.in[i] = in[i];
         out->wants_grad |= in[i]->wants_grad;
@@ -185,6 +190,18 @@ static real *take_reals(tape *t, int64_t count) {
     return at ? at : tape_alloc(t, (size_t)count * sizeof *at);
 }
 
+static int64_t reals_of(size_t bytes) {
+    return (int64_t)((bytes + sizeof(real) - 1) / sizeof(real));
+}
+
+void *tape_borrow(tape *t, size_t bytes) {
+    return take_reals(t, reals_of(bytes));
+}
+
+void tape_return(tape *t, void *borrowed, size_t bytes) {
+    if (borrowed) put_spare(t, borrowed, reals_of(bytes));
+}
+
 tensor *tape_tensor(tape *t, int rank, const int64_t *dim) {
     tensor *x = shaped(t, rank, dim);
     if (x) x->value = take_reals(t, x->count);
@@ -200,6 +217,33 @@ tensor *tape_like(tape *t, const tensor *x) {
 tensor *tape_consume(tape *t, tensor *x, tensor *y) {
     if (x && y && x != y && !x->readers) give_value(t, x);
     return y;
+}
+
+tensor *tape_remakes(tape *t, tensor *y, tape_remake_fn *remake) {
+    if (!y || !t->last || t->last->out != y) return y;
+    t->last->remake = remake;
+    y->maker = t->last;
+    return y;
+}
+
+void tape_lapse(tape *t, tensor *x) {
+    if (t->spending && x && x->maker) give_value(t, x);
+}
+
+static void remake(tape *t, tensor *x);
+
+/* What the node reads is there. */
+static void remake_read(tape *t, const tape_node *n) {
+    for (int i = 0; i < NODE_INPUTS && n->in[i]; i++)
+        if (n->reads & READS_IN(i)) remake(t, n->in[i]);
+}
+
+static void remake(tape *t, tensor *x) {
+    if (x->value || !x->maker) return;
+    remake_read(t, x->maker);
+    x->value = take_reals(t, x->count);
+    x->own = x->value != NULL;
+    if (x->value) x->maker->remake(t, x->maker);
 }
 
 real *tape_grad(tape *t, tensor *x, bool *add) {
@@ -261,7 +305,8 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     if (t->profiling) profile_lap(t);
     for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
         if (n->out->has_grad) {
-            n->backward(t, n);
+            remake_read(t, n);
+            if (!tape_failure(t)) n->backward(t, n);
             give_back(t, n->out);
         }
         if (t->passed) t->passed(t->passed_context, n);

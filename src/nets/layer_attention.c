@@ -53,5 +53,7 @@ tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
     k = attention_normalize_heads(a->norms.k, t, k, a->heads, answers.rows);
     tensor *v = linear_apply(&a->v, t, answers.x);
     tensor *y = op_attention(t, q, k, v, a->heads, key_valid, causal, a->dropout, report);
-    return linear_apply(&a->o, t, y);
+    tensor *z = linear_apply(&a->o, t, y);
+    tape_lapse(t, y);
+    return z;
 }

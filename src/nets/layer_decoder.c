@@ -17,7 +17,9 @@ static tensor *attend_self(const decoder_layer *l, const text_pass *p, tensor *x
     const attention_side own = {layer_before(p, &l->self_norm, x, p->target), p->target};
     tensor *h = attention_apply(&l->self, p->pass->tape, own, own, NULL, true, report);
     layer_report_tell(l->self_seen, report);
-    return layer_after(p, &l->self_norm, x, h, p->target);
+    x = layer_after(p, &l->self_norm, x, h, p->target);
+    tape_lapse(p->pass->tape, own.x);
+    return x;
 }
 
 static tensor *attend_source(const decoder_layer *l, const text_pass *p, tensor *x,
@@ -28,11 +30,12 @@ static tensor *attend_source(const decoder_layer *l, const text_pass *p, tensor 
     tensor *h =
         attention_apply(&l->cross, p->pass->tape, asks, answers, p->source_mask, false, report);
     layer_report_tell(l->cross_seen, report);
-    return layer_after(p, &l->cross_norm, x, h, p->target);
+    x = layer_after(p, &l->cross_norm, x, h, p->target);
+    tape_lapse(p->pass->tape, asks.x);
+    return x;
 }
 
 tensor *decoder_layer_apply(const decoder_layer *l, const text_pass *p, tensor *x, tensor *memory) {
     x = attend_source(l, p, attend_self(l, p, x), memory);
-    tensor *h = ffn_apply(&l->ffn, p->pass->tape, layer_before(p, &l->ffn_norm, x, p->target));
-    return layer_after(p, &l->ffn_norm, x, h, p->target);
+    return layer_ffn(p, &l->ffn, &l->ffn_norm, x, p->target);
 }

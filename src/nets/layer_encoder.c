@@ -21,6 +21,6 @@ tensor *encoder_layer_apply(const encoder_layer *l, const text_pass *p, tensor *
         attention_apply(&l->attention, p->pass->tape, own, own, p->source_mask, p->causal, report);
     layer_report_tell(l->seen, report);
     x = layer_after(p, &l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, p->pass->tape, layer_before(p, &l->norm2, x, p->source));
-    return layer_after(p, &l->norm2, x, h, p->source);
+    tape_lapse(p->pass->tape, own.x);
+    return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
 }

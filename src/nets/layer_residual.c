@@ -160,7 +160,8 @@ tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
                      const norm_rows *rows) {
     if (!n->before) return x;
     tensor *y = layer_normalize(p, n->before, x, rows);
-    return n->scale < 1 ? op_scale(p->pass->tape, y, n->scale) : y;
+    tape *t = p->pass->tape;
+    return n->scale < 1 ? tape_consume(t, y, op_scale(t, y, n->scale)) : y;
 }
 
 static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
@@ -180,6 +181,15 @@ tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tens
 tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                           const norm_rows *rows) {
     return join(p, n, x, f, rows, 0);
+}
+
+tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,
+                  const norm_rows *rows) {
+    tape *t = p->pass->tape;
+    tensor *in = layer_before(p, n, x, rows);
+    tensor *y = layer_after(p, n, x, ffn_apply(f, t, in), rows);
+    tape_lapse(t, in);
+    return y;
 }
 
 /* -- what can be watched of an attention */

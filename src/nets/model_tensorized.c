@@ -167,8 +167,7 @@ static tensor *layer_apply(const tensorized *net, const tensorized_layer *l, con
     tensor *h = layer_before(p, &l->norm1, x, p->source);
     h = multilinear_apply(&l->attention, t, h, h, positions, net->u, net->z, net->causal);
     x = layer_after(p, &l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, t, layer_before(p, &l->norm2, x, p->source));
-    return layer_after(p, &l->norm2, x, h, p->source);
+    return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
 }
 
 /* Logits [B, T, V], or the nll of each token [B T]. */

@@ -161,8 +161,7 @@ static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer,
     h = xl_attention_apply(&l->attention, t, h, keys, shared, report);
     layer_report_tell(l->seen, report);
     x = layer_after(p, &l->norm1, x, h, p->source);
-    h = ffn_apply(&l->ffn, t, layer_before(p, &l->norm2, x, p->source));
-    return layer_after(p, &l->norm2, x, h, p->source);
+    return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
 }
 
 /* Needed where keys are normalized, and there is memory. False when out of memory. */

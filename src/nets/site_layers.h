@@ -143,6 +143,9 @@ tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tens
                     const norm_rows *rows);
 tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                           const norm_rows *rows);
+/* A whole FFN sublayer. */
+tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,
+                  const norm_rows *rows);
 /* Where an attention of this pass leaves what its weights are like: room for it, or NULL where nobody
  * watches; once it is there, whoever watches is told. query_valid [B*Tq] or NULL. */
 attention_report *layer_report(const text_pass *p, const model_attention *seen,

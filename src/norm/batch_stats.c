@@ -105,6 +105,11 @@ void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, rea
     columns_scale(&m, x, k->center, scale, shift, y);
 }
 
+sr_status batch_again(norm_call *c, const real *x, real *y) {
+    batch_normalise(c, c->kept, x, y);
+    return SR_OK;
+}
+
 sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy) {
     double *sum_g = c->stat[NORM_sum_g], *sum_gx = c->stat[NORM_sum_gx];
     size_t bytes = (size_t)c->features * sizeof(double);

@@ -52,6 +52,7 @@ const norm_method norm_detach_mean = {
     .scalars = ROWS_THEOREM_SCALARS,
     .kept_bytes = rows_kept_bytes,
     .forward = forward,
+    .again = forward, /* there is no state */
     .backward = backward_mean,
 };
 
@@ -69,6 +70,7 @@ const norm_method norm_detach_std = {
     .scalars = ROWS_THEOREM_SCALARS,
     .kept_bytes = rows_kept_bytes,
     .forward = forward,
+    .again = forward, /* there is no state */
     .backward = backward_std,
 };
 
@@ -86,5 +88,6 @@ const norm_method norm_detach_both = {
     .scalars = ROWS_THEOREM_SCALARS,
     .kept_bytes = rows_kept_bytes,
     .forward = forward,
+    .again = forward, /* there is no state */
     .backward = backward_both,
 };

@@ -35,5 +35,6 @@ const norm_method norm_ln_simple = {
     .scalars = ROWS_THEOREM_SCALARS,
     .kept_bytes = rows_kept_bytes,
     .forward = forward,
+    .again = forward, /* there is no state */
     .backward = backward,
 };

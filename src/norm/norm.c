@@ -186,6 +186,22 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     return SR_OK;
 }
 
+/* y, that the tape had given up. */
+static void norm_again(tape *t, const tape_node *node) {
+    applied *a = node->kept;
+    norm_call *c = &a->call;
+    real *y = node->out->value;
+    a->x = node->in[0]->value;
+    sr_status status = a->site->method->again(c, a->x, y);
+    if (!a->site->method->padded) zero_padded(c, y);
+    if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
+}
+
+/* Whether it can be: what the layer scale keeps of x is not looked at here. */
+static bool can_again(const applied *a) {
+    return a->site->method->again && !a->scale.groups && !empty(a->site, &a->call);
+}
+
 /* -- backward ---------------------------------------------------------------------------------- */
 
 /* Adds the sums of this call to the gradient of gain or bias. */
@@ -241,27 +257,41 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
     return SR_OK;
 }
 
+/* Adds what run_backward gives to `grad`, or writes it there. */
+static sr_status input_gradient(applied *a, tape *t, const tensor *x, const real *dy, real *grad,
+                                bool add) {
+    const bool apart = !grad || add, twice = a->scale.groups && a->site->want_input;
+    const size_t bytes = (size_t)x->count * sizeof *grad;
+    real *out = apart ? tape_borrow(t, bytes) : grad;
+    real *dx = twice ? tape_borrow(t, bytes) : out;
+    sr_status status = out && dx ? run_backward(a, dy, dx, out) : SR_MEMORY;
+    if (status == SR_OK && grad && add) add_rows(grad, out, x->count, t->threads);
+    if (twice) tape_return(t, dx, bytes);
+    if (apart) tape_return(t, out, bytes);
+    return status;
+}
+
+static void parameter_gradients(const applied *a, tape *t) {
+    const norm_site *s = a->site;
+    if (empty(s, &a->call)) return;
+    if (s->gamma) add_parameter_gradient(t, s->gamma, a->call.dgamma);
+    if (s->beta) add_parameter_gradient(t, s->beta, a->call.dbeta);
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
+}
+
 static void norm_backward(tape *t, const tape_node *node) {
     applied *a = node->kept;
     tensor *x = node->in[0];
     bool add = false;
     real *grad = tape_grad(t, x, &add);
     if (x->wants_grad && !grad) return;
-    size_t bytes = (size_t)x->count * sizeof *grad;
-    real *out = grad && !add ? grad : tape_alloc(t, bytes);
-    real *dx = a->scale.groups && a->site->want_input ? tape_alloc(t, bytes) : out;
-    if (!out || !dx) return;
-    sr_status status = run_backward(a, node->out->grad, dx, out);
-    if (status != SR_OK) {
+    if (!a->scale.groups) a->x = x->value; /* made again, it may stand elsewhere */
+    sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
+    if (status == SR_OK)
+        parameter_gradients(a, t);
+    else
         tape_fail(t, status, "%s (%s): backward failed", a->site->name, a->site->method->name);
-        return;
-    }
-    if (grad && add) add_rows(grad, out, x->count, t->threads);
-    if (empty(a->site, &a->call)) return;
-    if (a->site->gamma) add_parameter_gradient(t, a->site->gamma, a->call.dgamma);
-    if (a->site->beta) add_parameter_gradient(t, a->site->beta, a->call.dbeta);
-    for (int i = 0; i < NORM_OWN_MAX; i++)
-        if (a->site->own[i]) add_parameter_gradient(t, a->site->own[i], a->call.own_grad[i]);
 }
 
 /* -- the op ------------------------------------------------------------------------------------ */
@@ -307,5 +337,6 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (s->beta) in[inputs++] = s->beta;
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
-    return tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
+    y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
+    return can_again(a) ? tape_remakes(t, y, norm_again) : y;
 }

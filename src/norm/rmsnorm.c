@@ -46,5 +46,6 @@ const norm_method norm_rmsnorm = {
     .scalars = ROWS_SCALARS,
     .kept_bytes = rows_kept_bytes,
     .forward = forward,
+    .again = forward, /* there is no state */
     .backward = backward,
 };

@@ -366,11 +366,24 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
     }
 }
 
+/* sum [ROW_SCALARS] over all rows. */
+static void tell_means(norm_call *c, const row_rule *rule, const double *sum) {
+    const double n = (double)c->rows->valid;
+    static const norm_scalar place[ROW_MEANS] = {
+        NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
+        NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var,
+        NORM_SCALAR_row_free_var};
+    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++) c->scalar[place[j]] = sum[j] / n;
+    c->scalar[NORM_SCALAR_dx_norm] = sqrt(sum[ROW_DX2]);
+    c->scalar[NORM_SCALAR_direct_norm] = sqrt(sum[ROW_DIRECT2]);
+}
+
 sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const real *dy,
                         real *dx) {
     int64_t d = c->features, n = c->rows->valid, width = 3 * d + ROW_SCALARS;
     int64_t pieces = n ? (n + PIECE - 1) / PIECE : 1; /* sums are zeros in a process without rows */
-    double *part = tape_alloc(c->tape, (size_t)(pieces * width) * sizeof *part);
+    const size_t bytes = (size_t)(pieces * width) * sizeof(double);
+    double *part = tape_borrow(c->tape, bytes);
     if (!part) return SR_MEMORY;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {
@@ -381,14 +394,7 @@ sr_status rows_backward(norm_call *c, const row_rule *rule, const real *x, const
         for (int64_t k = 0; k < 2 * d + ROW_SCALARS; k++) part[k] += part[i * width + k];
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
-    if (!c->watched) return SR_OK;
-    static const norm_scalar place[ROW_MEANS] = {
-        NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
-        NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var,
-        NORM_SCALAR_row_free_var};
-    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++)
-        c->scalar[place[j]] = part[2 * d + j] / (double)n;
-    c->scalar[NORM_SCALAR_dx_norm] = sqrt(part[2 * d + ROW_DX2]);
-    c->scalar[NORM_SCALAR_direct_norm] = sqrt(part[2 * d + ROW_DIRECT2]);
+    if (c->watched) tell_means(c, rule, part + 2 * d);
+    tape_return(c->tape, part, bytes);
     return SR_OK;
 }

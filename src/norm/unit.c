@@ -83,5 +83,6 @@ const norm_method norm_unit = {
     .scalars = ROWS_SCALARS,
     .kept_bytes = kept_bytes,
     .forward = forward,
+    .again = forward, /* there is no state */
     .backward = backward,
 };
