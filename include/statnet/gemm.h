@@ -13,6 +13,10 @@
 void gemm(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
           int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
+/* c = op(a) op(b), and then bias [n] (NULL: none) is added to every row, while a piece of c is in the cache. */
+void gemm_biased(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+                 int64_t lda, const real *b, int64_t ldb, const real *bias, real *c, int64_t ldc);
+
 /* c = alpha op(a) op(b) + beta c as one single-threaded product, for use inside a parallel
  * region. */
 void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,

@@ -53,7 +53,7 @@ static sr_status by_copies(const product *p, scratch_memory *room, int threads, 
 sr_status gemm_bf16(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why) {
-    const product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
+    const product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL};
 #ifdef BF16_AVX512
     if (gemm_bf16_native()) {
         void *packed = scratch_memory_of(room, bf16_avx512_room(&p), why);

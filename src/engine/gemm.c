@@ -73,9 +73,17 @@ void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, c
     if (allowed != 1) omp_set_num_threads(allowed);
 }
 
+static void add_bias(const product *p) {
+    for (int64_t i = 0; i < p->m; i++) {
+        real *restrict c = p->c + i * p->ldc;
+        for (int64_t j = 0; j < p->n; j++) c[j] += p->bias[j];
+    }
+}
+
 static void product_run(const product *p) {
     gemm_piece(p->ta, p->tb, p->m, p->n, p->k, 1, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
                p->ldc);
+    if (p->bias) add_bias(p);
 }
 
 static int64_t shorter(int64_t a, int64_t b) {
@@ -110,6 +118,7 @@ static product product_rows(product p, int64_t from, int64_t width) {
 static product product_columns(product p, int64_t from, int64_t width) {
     p.b += p.tb ? from * p.ldb : from;
     p.c += from;
+    p.bias = p.bias ? p.bias + from : NULL;
     p.n = shorter(width, p.n - from);
     return p;
 }
@@ -122,10 +131,11 @@ static product product_depth(product p, int64_t from, int64_t width, real *sum) 
     p.c = sum;
     p.ldc = p.n;
     p.beta = 0;
+    p.bias = NULL;
     return p;
 }
 
-/* c = beta c + partial[0] + partial[1] + ... in this order. */
+/* c = beta c + partial[0] + partial[1] + ... + bias in this order. */
 static void merge_row(const product *p, const real *partial, int64_t pieces, int64_t row) {
     real *restrict c = p->c + row * p->ldc;
     if (p->beta == 0)
@@ -136,6 +146,7 @@ static void merge_row(const product *p, const real *partial, int64_t pieces, int
         const real *restrict x = partial + (i * p->m + row) * p->n;
         for (int64_t j = 0; j < p->n; j++) c[j] += x[j];
     }
+    for (int64_t j = 0; p->bias && j < p->n; j++) c[j] += p->bias[j];
 }
 
 static void product_by_depth(const product *p, const cut *by, int threads) {
@@ -158,22 +169,30 @@ static void product_by_depth(const product *p, const cut *by, int threads) {
     free(partial);
 }
 
-void gemm(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
-          int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    product p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
-    cut by = product_cut(&p);
+static void product_cut_up(const product *p, int threads) {
+    cut by = product_cut(p);
     if (by.side == CUT_NOT) {
-        product_run(&p);
+        product_run(p);
     } else if (by.side == CUT_DEPTH) {
-        product_by_depth(&p, &by, threads);
+        product_by_depth(p, &by, threads);
     } else {
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t i = 0; i < by.pieces; i++) {
-            product part = by.side == CUT_ROWS ? product_rows(p, i * by.width, by.width)
-                                               : product_columns(p, i * by.width, by.width);
+            product part = by.side == CUT_ROWS ? product_rows(*p, i * by.width, by.width)
+                                               : product_columns(*p, i * by.width, by.width);
             product_run(&part);
         }
     }
+}
+
+void gemm(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+          int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
+    product_cut_up(&(product){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
+}
+
+void gemm_biased(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+                 int64_t lda, const real *b, int64_t ldb, const real *bias, real *c, int64_t ldc) {
+    product_cut_up(&(product){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
 }
 
 /* Activations that die out end in denormal numbers, which cost a hundred times a normal one. */

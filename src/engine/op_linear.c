@@ -32,6 +32,13 @@ static void product(tape *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, 
         gemm(t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n);
 }
 
+static void rounded_forward(tape *t, const tensor *x, const tensor *w, const tensor *b, tensor *y) {
+    if (b) fill_with_bias(t, y, b);
+    product(t, false, true, tensor_rows(x), w->dim[0], w->dim[1], x->value, w->value, b != NULL,
+            y->value);
+    bf16_round(t->threads, y->count, y->value, y->value);
+}
+
 static void linear_backward(tape *t, const tape_node *node) {
     tensor *x = node->in[0], *w = node->in[1], *b = node->in[2];
     const real *dy = node->out->grad;
@@ -57,9 +64,11 @@ tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b) {
     dim[x->rank - 1] = out;
     tensor *y = tape_tensor(t, x->rank, dim);
     if (!y) return NULL;
-    if (b) fill_with_bias(t, y, b);
-    product(t, false, true, rows, out, in, x->value, w->value, b != NULL, y->value);
-    if (t->bf16) bf16_round(t->threads, y->count, y->value, y->value);
+    if (t->bf16)
+        rounded_forward(t, x, w, b, y);
+    else
+        gemm_biased(t->threads, false, true, rows, out, in, x->value, in, w->value, in,
+                    b ? b->value : NULL, y->value, out);
     return tape_push_reading(t, "linear", linear_backward, y, (tensor *[]){x, w, b, NULL}, NULL,
                              READS_IN(0) | READS_IN(1));
 }

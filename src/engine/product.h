@@ -1,4 +1,5 @@
-/* product.h -- what gemm and gemm_bf16 multiply: c = op(a) op(b) + beta c, as gemm.h has it. */
+/* product.h -- what gemm and gemm_bf16 multiply: c = op(a) op(b) + beta c, as gemm.h has it; of gemm_biased
+ * too, which then adds bias [n] to every row. */
 #ifndef ENGINE_PRODUCT_H
 #define ENGINE_PRODUCT_H
 
@@ -17,6 +18,7 @@ typedef struct product {
     real beta;
     real *c;
     int64_t ldc;
+    const real *bias; /* or NULL */
 } product;
 
 #endif

@@ -97,6 +97,28 @@ static void check_values_and_threads(void **state) {
             for (int beta = 0; beta < 3; beta++) run_trial(cases[i], t & 1, t & 2, beta * 0.5);
 }
 
+/* The bias joins in the pieces, whatever side is cut. */
+static void biased(void **state) {
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        trial t = trial_create(cases[i], i & 1, true);
+        const int64_t count = t.s.m * t.ldc;
+        real *bias = malloc((size_t)t.ldc * sizeof *bias), *c = malloc((size_t)count * sizeof *c);
+        double *want = trial_want(&t, 1, 0);
+        assert_true(bias && c);
+        for (int64_t j = 0; j < t.ldc; j++) bias[j] = (real)(j % 7) - 3;
+        for (int64_t j = 0; j < count; j++) want[j] += j % t.ldc < t.s.n ? bias[j % t.ldc] : 0;
+        for (int threads = 1; threads <= 3; threads++) {
+            memcpy(c, t.c, (size_t)count * sizeof *c);
+            gemm_biased(threads, t.ta, t.tb, t.s.m, t.s.n, t.s.k, t.a, t.lda, t.b, t.ldb, bias, c,
+                        t.ldc);
+            reals_check("gemm_biased", c, want, count, 1e-5, 2e-6 * sqrt((double)t.s.k));
+        }
+        free(bias), free(c), free(want);
+        trial_free(&t);
+    }
+}
+
 static void piece_with_alpha(void **state) {
     (void)state;
     for (int i = 0; i < 6; i++) {
@@ -169,6 +191,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_go_to_the_main_thread), /* before others change the team */
         cmocka_unit_test(check_values_and_threads),
+        cmocka_unit_test(biased),
         cmocka_unit_test(piece_with_alpha),
         cmocka_unit_test(piece_anywhere),
         cmocka_unit_test(denormals_are_flushed),
