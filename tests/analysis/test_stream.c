@@ -89,6 +89,27 @@ static void expect_same(const summary *got, const summary *want, int kind, int r
             fail_msg("kind %d, %d rows, number %d: %a, not %a", kind, rows, i, a[i], b[i]);
 }
 
+/* What parts of figures are made of. */
+static void expect_ranges(memory_columns *m) {
+    const size_t rows = (size_t)m->rows;
+    double *copy = malloc(rows * sizeof *copy);
+    bucket_range got[KINDS];
+    column_space space = {0};
+    sr_failure why = {0};
+    const column_source source = {KINDS, m->rows, true, read_memory, m};
+    assert_non_null(copy);
+    check_ok(ranges_stream(&source, &space, got, &why), &why);
+    for (int k = 0; k < KINDS; k++) {
+        memcpy(copy, m->value + k * m->rows, rows * sizeof *copy);
+        const bucket_range want = bucket_measure(copy, m->rows);
+        if (memcmp(&got[k], &want, sizeof want) != 0 && !(isnan(got[k].least) && isnan(want.least)))
+            fail_msg("kind %d, %d rows: %a %a %a, not %a %a %a", k, (int)m->rows, got[k].least,
+                     got[k].median, got[k].largest, want.least, want.median, want.largest);
+    }
+    column_space_free(&space);
+    free(copy);
+}
+
 static void expect_summaries(memory_columns *m, bool range) {
     const int rows = (int)m->rows;
     double *copy = malloc((size_t)rows * sizeof *copy);
@@ -121,6 +142,7 @@ static void expect_kinds(int rows) {
         if (room / (8 * (rows + 1)) >= KINDS) room = 8 * (rows + 1) * KINDS - 1;
         expect_summaries(&m, i % 2);
         assert_true(m.asked >= 3 * rows);
+        expect_ranges(&m);
         assert_true(m.largest <= block[i / 2]);
     }
     free(value);
