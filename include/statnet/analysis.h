@@ -242,6 +242,9 @@ void summary_cells(tsv *table, const summary *s);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
+/* Of /steps/tokens, as summary_range. */
+sr_status run_tokens(sr_runfile *run, summary *result, sr_failure *why);
+
 /* -- summaries of columns of any length: analysis_stream.c ------------------------------------- */
 
 /* Columns side by side. */
