@@ -302,10 +302,6 @@ static sr_status curve_read(void *context, int64_t first, int64_t count, double 
     return status;
 }
 
-static void curve_row(const curve *c, int64_t i, double *row) {
-    for (int k = 0; k < 1 + c->g->columns; k++) row[k] = c->value[k][i];
-}
-
 /* The median of two whole numbers may be none. */
 static void curve_print(const curve *c, const double *row) {
     tsv_text(c->table, c->path);
@@ -319,14 +315,13 @@ static void curve_print(const curve *c, const double *row) {
 }
 
 static sr_status curve_all(curve *c, sr_failure *why) {
-    double *row = c->row;
     sr_status status = SR_OK;
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
         status = curve_read(c, done, count, c->value, why);
         for (int64_t i = 0; i < count && status == SR_OK; i++) {
-            curve_row(c, i, row);
-            curve_print(c, row);
+            for (int k = 0; k < 1 + c->g->columns; k++) c->row[k] = c->value[k][i];
+            curve_print(c, c->row);
         }
     }
     return status;
@@ -497,11 +492,6 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 
 int main(int argc, char **argv) {
     settings s;
-    const analysis_program p = {.name = "stat-curve",
-                                .help = print_help,
-                                .options = options,
-                                .settings = &s,
-                                .self = &s,
-                                .print = print_table};
+    const analysis_program p = {"stat-curve", print_help, options, &s, &s, print_table};
     return analysis_program_main(&p, argc, argv);
 }
