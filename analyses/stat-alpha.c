@@ -154,52 +154,66 @@ static sr_status read_formats(const char *text, const kept_format *wanted[FORMAT
     return SR_OK;
 }
 
-/* One site and statistic while its rows pass by. */
+enum { PIECE_VALUES = 1 << 12 };
+
+/* One site and statistic while its rows pass by, maybe several times. */
 typedef struct averaging {
     const sr_runfile *run;
-    int64_t site, width, rows;
-    int which; /* index in stats */
+    int64_t site, width, piece; /* rows that are read at once */
+    int which;                  /* index in stats */
     const kept_format *kept;
-    float *batch;     /* [width] */
-    double *running;  /* [alphas, width] */
-    double *distance; /* [alphas, rows] */
+    const alphas *alpha;
+    int64_t left_out[ALPHAS]; /* rows without a distance, of each alpha */
+    float *batch;             /* [piece, width] */
+    double *running;          /* [alphas, width] */
 } averaging;
 
 static void averaging_free(averaging *a) {
     free(a->batch);
     free(a->running);
-    free(a->distance);
 }
 
-static sr_status averaging_begin(averaging *a, int count, sr_failure *why) {
-    a->batch = malloc((size_t)a->width * sizeof *a->batch);
-    a->running = malloc((size_t)(count * a->width) * sizeof *a->running);
-    a->distance = malloc((size_t)(count * a->rows + 1) * sizeof *a->distance);
-    if (!a->batch || !a->running || !a->distance) return sr_fail(why, SR_MEMORY, "out of memory");
+static sr_status averaging_make(averaging *a, sr_failure *why) {
+    a->piece = 1 + PIECE_VALUES / a->width;
+    a->batch = malloc((size_t)(a->piece * a->width) * sizeof *a->batch);
+    a->running = malloc((size_t)(a->alpha->count * a->width) * sizeof *a->running);
+    return a->batch && a->running ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+static sr_status averaging_begin(averaging *a, sr_failure *why) {
     sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
-    for (int64_t i = 0; i < count * a->width && status == SR_OK; i++)
+    for (int64_t i = 0; i < a->alpha->count * a->width && status == SR_OK; i++)
         a->running[i] = a->kept->keep(a->batch[i % a->width]);
     return status;
 }
 
-static void averaging_step(averaging *a, const alphas *alpha, int64_t row) {
-    for (int i = 0; i < alpha->count; i++) {
-        double *r = a->running + i * a->width, sum = 0;
-        const double old = alpha->value[i];
-        for (int64_t k = 0; k < a->width; k++) {
-            const double delta = a->batch[k] - r[k];
-            sum += delta * delta;
-            r[k] = a->kept->keep(old * r[k] + (1 - old) * a->batch[k]);
-        }
-        a->distance[i * a->rows + row] = sqrt(sum) / (double)a->width;
+/* The distance to alpha i's running value, which moves on. */
+static double averaging_step(averaging *a, int i, const float *batch) {
+    double *r = a->running + i * a->width, sum = 0;
+    const double old = a->alpha->value[i];
+    for (int64_t k = 0; k < a->width; k++) {
+        const double delta = batch[k] - r[k];
+        sum += delta * delta;
+        r[k] = a->kept->keep(old * r[k] + (1 - old) * batch[k]);
     }
+    return sqrt(sum) / (double)a->width;
 }
 
-static sr_status average(averaging *a, const alphas *alpha, sr_failure *why) {
-    sr_status status = averaging_begin(a, alpha->count, why);
-    for (int64_t row = 0; row < a->rows && status == SR_OK; row++) {
-        status = sr_run_vector(a->run, batch_name[a->which], a->site, row, 1, a->batch, why);
-        if (status == SR_OK) averaging_step(a, alpha, row);
+/* Rows of /vectors from the first one on; NaN for those that are left out. */
+static sr_status average(void *context, int64_t first, int64_t count, double *const *value,
+                         sr_failure *why) {
+    averaging *a = context;
+    sr_status status = first == 0 ? averaging_begin(a, why) : SR_OK;
+    for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
+        n = count - done < a->piece ? count - done : a->piece;
+        status =
+            sr_run_vector(a->run, batch_name[a->which], a->site, first + done, n, a->batch, why);
+        for (int64_t k = 0; k < n && status == SR_OK; k++) {
+            for (int i = 0; i < a->alpha->count; i++) {
+                const double distance = averaging_step(a, i, a->batch + k * a->width);
+                value[i][done + k] = first + done + k < a->left_out[i] ? NAN : distance;
+            }
+        }
     }
     return status;
 }
@@ -228,7 +242,30 @@ static int64_t startup_rows(int64_t startup, int64_t same, double alpha, int64_t
     return wanted < recorded ? wanted : recorded;
 }
 
-/* startup: in recorded steps, or a word. window: the phase, which holds the start-up too. */
+/* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. */
+static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end) {
+    const int64_t same = same_startup(a->alpha, begin, end);
+    for (int i = 0; i < a->alpha->count; i++) {
+        const int64_t rows_out = startup_rows(startup, same, a->alpha->value[i], end);
+        a->left_out[i] = begin > rows_out ? begin : rows_out;
+    }
+}
+
+/* of [alphas]; those that are left out were taken for steps without a finite distance. */
+static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_failure *why) {
+    column_space space = {0};
+    const column_source source = {a->alpha->count, end, false, average, a};
+    sr_status status = averaging_make(a, why);
+    if (status == SR_OK) status = summary_read(&source, &space, of, why);
+    for (int i = 0; i < a->alpha->count && status == SR_OK; i++) {
+        of[i].values -= a->left_out[i];
+        of[i].nonfinite -= a->left_out[i];
+    }
+    column_space_free(&space);
+    return status;
+}
+
+/* window: the phase, which holds the start-up too. */
 static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
                             const alphas *alpha, const kept_format *kept, int64_t startup,
                             const step_window *window, tsv *t, sr_failure *why) {
@@ -238,20 +275,17 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
     averaging a = {.run = run,
                    .site = at->site,
                    .width = site->width,
-                   .rows = sr_run_get_info(run)->vectors,
                    .which = (int)(stat - stats),
-                   .kept = kept};
+                   .kept = kept,
+                   .alpha = alpha};
+    summary found[ALPHAS];
     int64_t first = 0, count = 0;
     double spacing = NAN;
     sr_status status = window_rows(window, &of, &first, &count, why);
     if (status == SR_OK) status = window_spacing(window, &of, &spacing, why);
-    if (status == SR_OK) status = average(&a, alpha, why);
-    const int64_t same = same_startup(alpha, first, first + count);
+    leave_out(&a, startup, first, first + count);
+    if (status == SR_OK) status = averaging_summarise(&a, first + count, found, why);
     for (int i = 0; i < alpha->count && status == SR_OK; i++) {
-        summary sum;
-        const int64_t left_out = startup_rows(startup, same, alpha->value[i], a.rows);
-        const int64_t begin = first > left_out ? first : left_out, end = first + count;
-        summary_make(a.distance + i * a.rows + begin, end > begin ? end - begin : 0, &sum);
         tsv_text(t, set->path[at->run]);
         tsv_text(t, site->name);
         tsv_text(t, stat->name);
@@ -259,7 +293,7 @@ static sr_status print_site(const run_set *set, const site_choice *at, const sta
         tsv_text(t, kept->word);
         tsv_real(t, spacing);
         tsv_real(t, site->alpha);
-        summary_cells(t, &sum);
+        summary_cells(t, &found[i]);
     }
     averaging_free(&a);
     return status;

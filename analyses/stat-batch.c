@@ -41,20 +41,15 @@ typedef struct point {
     int64_t updates;
 } point;
 
-static sr_status median_tokens(const sr_runfile *run, double *median, sr_failure *why) {
-    const int64_t steps = sr_run_get_info(run)->steps;
-    double *value = malloc((size_t)(steps + 1) * sizeof *value);
-    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = steps ? sr_run_step_reals(run, "tokens", 0, steps, value, why) : SR_OK;
-    summary s;
-    summary_make(value, status == SR_OK ? steps : 0, &s);
+static sr_status median_tokens(sr_runfile *run, double *median, sr_failure *why) {
+    summary s = {.median = NAN};
+    sr_status status = run_tokens(run, &s, why);
     *median = s.median;
-    free(value);
     return status;
 }
 
 /* Of running text neither option bounds the tokens of a pass: batch-size counts sequences there. */
-static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why) {
+static sr_status read_size(sr_runfile *run, double *size, sr_failure *why) {
     run_word counts;
     run_counts(run, counts);
     const bool tokens = strcmp(counts, "token") == 0;
@@ -62,7 +57,7 @@ static sr_status read_size(const sr_runfile *run, double *size, sr_failure *why)
     return *size > 0 ? SR_OK : median_tokens(run, size, why);
 }
 
-static sr_status read_point(const sr_runfile *run, const char *metric, point *p, sr_failure *why) {
+static sr_status read_point(sr_runfile *run, const char *metric, point *p, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(run);
     *p = (point){.model = info->model,
                  .data = info->data,

@@ -70,6 +70,7 @@ static void print_help(const void *self) {
            "Runs of one configuration that differ in nothing but the seed are taken together: "
            "their\nintervals cover other seeds. Those of single runs cover other steps of these "
            "runs only, and\nsay nothing about the methods: give three seeds or more of each.\n"
+           "Keeps whole columns in memory.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
 }

@@ -282,24 +282,24 @@ typedef struct curve {
     const sr_runfile *run;
     const char *path;
     tsv *table;
-    int64_t first, rows;    /* that the table is about */
-    int64_t last;           /* step of the run's last row */
-    int epoch;              /* its column */
-    double (*value)[BLOCK]; /* [1 + columns] */
-    double *row;            /* [1 + columns] scratch */
+    int64_t first, rows;     /* that the table is about */
+    int64_t last;            /* step of the run's last row */
+    int epoch;               /* its column */
+    double *memory, **value; /* [1 + columns][BLOCK] */
+    double *row;             /* [1 + columns] scratch */
 } curve;
 
-static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_failure *why) {
+/* Of the rows that the table is about; value [1 + columns][count]. */
+static sr_status curve_read(void *context, int64_t first, int64_t count, double *const *value,
+                            sr_failure *why) {
+    const curve *c = context;
     sr_status status = SR_OK;
     for (int i = 0; i < c->g->columns && status == SR_OK; i++)
-        status = c->g->read(c->run, c->g->column[i].name, first, count, c->value[1 + i], why);
+        status =
+            c->g->read(c->run, c->g->column[i].name, c->first + first, count, value[1 + i], why);
     for (int64_t i = 0; i < count && status == SR_OK; i++)
-        c->value[0][i] = c->last ? 100 * c->value[1][i] / (double)c->last : NAN;
+        value[0][i] = c->last ? 100 * value[1][i] / (double)c->last : NAN;
     return status;
-}
-
-static void curve_row(const curve *c, int64_t i, double *row) {
-    for (int k = 0; k < 1 + c->g->columns; k++) row[k] = c->value[k][i];
 }
 
 /* The median of two whole numbers may be none. */
@@ -314,40 +314,40 @@ static void curve_print(const curve *c, const double *row) {
     }
 }
 
-static sr_status curve_all(const curve *c, sr_failure *why) {
-    double *row = c->row;
+static sr_status curve_all(curve *c, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
-        status = curve_read(c, c->first + done, count, why);
+        status = curve_read(c, done, count, c->value, why);
         for (int64_t i = 0; i < count && status == SR_OK; i++) {
-            curve_row(c, i, row);
-            curve_print(c, row);
+            for (int k = 0; k < 1 + c->g->columns; k++) c->row[k] = c->value[k][i];
+            curve_print(c, c->row);
         }
     }
     return status;
 }
 
-static sr_status curve_reduce(const curve *c, parts *p, sr_failure *why) {
-    const double *values[TSV_COLUMNS];
+static sr_status curve_reduce(curve *c, parts *p, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int k = 0; k < p->columns; k++) values[k] = c->value[k];
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
-        status = curve_read(c, c->first + done, count, why);
-        if (status == SR_OK) status = parts_add(p, values[1 + c->epoch], values, count, why);
+        status = curve_read(c, done, count, c->value, why);
+        if (status == SR_OK)
+            status =
+                parts_add(p, c->value[1 + c->epoch], (const double *const *)c->value, count, why);
     }
     return status == SR_OK ? parts_end(p, why) : status;
 }
 
-static sr_status curve_parts(const curve *c, int64_t buckets, sr_failure *why) {
+static sr_status curve_parts(curve *c, int64_t buckets, sr_failure *why) {
     double low, high;
     parts p;
     sr_status status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
     if (status == SR_OK)
         status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
     if (status != SR_OK) return status;
-    parts_begin(&p, 1 + c->g->columns, buckets, low, high);
+    const column_source all = {1 + c->g->columns, c->rows, true, curve_read, c};
+    parts_begin(&p, &all, column_room(), buckets, low, high);
     status = curve_reduce(c, &p, why);
     for (int64_t i = 0; i < p.rows && status == SR_OK; i++) curve_print(c, p.row + i * p.columns);
     parts_free(&p);
@@ -400,13 +400,16 @@ static sr_status print_curves(curve *c, const run_set *set, const step_window *w
 
 static sr_status print_runs(const group *g, const run_set *set, const step_window *window,
                             int64_t buckets, tsv *table, sr_failure *why) {
-    const size_t columns = (size_t)g->columns;
-    curve c = {.g = g, .table = table, .value = malloc((1 + columns) * sizeof *c.value)};
-    c.row = malloc((1 + columns) * sizeof *c.row);
-    sr_status status = c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    const size_t columns = 1 + (size_t)g->columns;
+    curve c = {.g = g, .table = table, .row = malloc(columns * sizeof *c.row)};
+    c.memory = malloc(columns * BLOCK * sizeof *c.memory);
+    c.value = malloc(columns * sizeof *c.value);
+    sr_status status =
+        c.memory && c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (size_t k = 0; k < columns && status == SR_OK; k++) c.value[k] = c.memory + k * BLOCK;
     while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
     if (status == SR_OK) status = print_curves(&c, set, window, buckets, why);
-    free(c.value), free(c.row);
+    free(c.memory), free(c.value), free(c.row);
     return status;
 }
 
@@ -489,11 +492,6 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 
 int main(int argc, char **argv) {
     settings s;
-    const analysis_program p = {.name = "stat-curve",
-                                .help = print_help,
-                                .options = options,
-                                .settings = &s,
-                                .self = &s,
-                                .print = print_table};
+    const analysis_program p = {"stat-curve", print_help, options, &s, &s, print_table};
     return analysis_program_main(&p, argc, argv);
 }

@@ -8,7 +8,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "statnet/analysis.h"
 
@@ -49,85 +48,66 @@ typedef struct cell {
     double median[FEATURE_STATISTICS];
 } cell;
 
-/* The recorded steps of a site. */
-typedef struct column {
-    int64_t first, count;              /* rows of /vectors */
-    int64_t *step;                     /* [count] */
-    double *value[FEATURE_STATISTICS]; /* [count] each; NaN where the site has none */
-    double *scratch;                   /* [count] */
-} column;
-
-static void column_free(column *c) {
-    free(c->step);
-    free(c->scratch);
-    for (int i = 0; i < FEATURE_STATISTICS; i++) free(c->value[i]);
-}
-
-static sr_status column_make(column *c, sr_failure *why) {
-    const size_t capacity = (size_t)c->count + 1;
-    c->step = malloc(capacity * sizeof *c->step);
-    c->scratch = malloc(capacity * sizeof *c->scratch);
-    bool made = c->step && c->scratch;
-    for (int i = 0; i < FEATURE_STATISTICS && made; i++) {
-        c->value[i] = malloc(capacity * sizeof *c->value[i]);
-        made = c->value[i] != NULL;
-        for (int64_t k = 0; made && k < c->count; k++) c->value[i][k] = NAN;
-    }
-    return made ? SR_OK
-                : sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)c->count);
-}
-
-static sr_status column_read(column *c, const sr_runfile *run, const site_choice *at,
-                             const step_window *w, sr_failure *why) {
-    series of[FEATURE_STATISTICS];
-    double *into[FEATURE_STATISTICS];
-    int count = 0;
-    *c = (column){0};
-    const series any = {run, at->site, &feature_statistics[0], FROM_VECTORS};
-    sr_status status = window_rows(w, &any, &c->first, &c->count, why);
-    if (status == SR_OK) status = column_make(c, why);
-    for (int i = 0; i < FEATURE_STATISTICS && status == SR_OK; i++) {
-        if (!at->has[i]) continue;
-        of[count] = (series){run, at->site, &feature_statistics[i], FROM_VECTORS};
-        into[count++] = c->value[i];
-    }
-    if (status == SR_OK && c->count)
-        status = series_read_all(of, count, c->first, c->count, into, c->step, why);
-    return status;
-}
+/* The rows of one part at one site, those of the statistics that it has. */
+typedef struct part_source {
+    series s[FEATURE_STATISTICS];
+    int have;
+    int64_t first; /* row of /vectors */
+    int64_t looked,
+        nonfinite; /* rows that have been read, and of them those with NaN or infinity */
+} part_source;
 
 /* A step counts as not finite when any of the statistics that the site has is not. */
-static bool step_is_finite(const column *c, const site_choice *at, int64_t row) {
-    for (int i = 0; i < FEATURE_STATISTICS; i++)
-        if (at->has[i] && !isfinite(c->value[i][row])) return false;
+static bool row_is_finite(const part_source *p, double *const *value, int64_t row) {
+    for (int i = 0; i < p->have; i++)
+        if (!isfinite(value[i][row])) return false;
     return true;
 }
 
-/* Rows first .. end - 1. */
-static cell cell_make(const column *c, const site_choice *at, int64_t first, int64_t end) {
-    cell of = {.steps = end - first};
-    for (int64_t row = first; row < end; row++) of.nonfinite += !step_is_finite(c, at, row);
-    for (int i = 0; i < FEATURE_STATISTICS; i++) {
-        summary s;
-        memcpy(c->scratch, c->value[i] + first, (size_t)(end - first) * sizeof *c->scratch);
-        summary_range(c->scratch, end - first, &s);
-        of.median[i] = s.median;
-    }
-    return of;
+/* Rows are counted when they come for the first time. */
+static sr_status read_part(void *context, int64_t first, int64_t count, double *const *value,
+                           sr_failure *why) {
+    part_source *p = context;
+    sr_status status = series_read_all(p->s, p->have, p->first + first, count, value, NULL, why);
+    if (status != SR_OK || first < p->looked) return status;
+    for (int64_t row = 0; row < count; row++) p->nonfinite += !row_is_finite(p, value, row);
+    p->looked = first + count;
+    return SR_OK;
+}
+
+static void part_choose(part_source *p, const sr_runfile *run, const site_choice *at) {
+    *p = (part_source){0};
+    for (int i = 0; i < FEATURE_STATISTICS; i++)
+        if (at->has[i])
+            p->s[p->have++] = (series){run, at->site, &feature_statistics[i], FROM_VECTORS};
+}
+
+/* part: of the window. */
+static sr_status measure_part(part_source *p, const site_choice *at, const step_window *part,
+                              column_space *space, cell *of, sr_failure *why) {
+    summary found[FEATURE_STATISTICS];
+    p->looked = p->nonfinite = 0;
+    sr_status status = window_rows(part, p->s, &p->first, &of->steps, why);
+    const column_source source = {p->have, of->steps, true, read_part, p};
+    if (status == SR_OK) status = summary_read(&source, space, found, why);
+    of->nonfinite = p->nonfinite;
+    for (int i = 0, k = 0; i < FEATURE_STATISTICS; i++)
+        of->median[i] = at->has[i] && status == SR_OK ? found[k++].median : NAN;
+    return status;
 }
 
 /* part [parts] */
 static sr_status measure_site(const sr_runfile *run, const site_choice *at, const step_window *w,
                               int64_t cuts, cell *part, sr_failure *why) {
-    column c;
-    int64_t end = 0;
-    sr_status status = column_read(&c, run, at, w, why);
+    part_source p;
+    column_space space = {0};
+    sr_status status = SR_OK;
+    part_choose(&p, run, at);
     for (int64_t k = 0; k < cuts && status == SR_OK; k++) {
-        const int64_t first = end, last = window_part(w, cuts, k).last;
-        while (end < c.count && c.step[end] <= last) end++;
-        part[k] = cell_make(&c, at, first, end);
+        const step_window here = window_part(w, cuts, k);
+        status = measure_part(&p, at, &here, &space, &part[k], why);
     }
-    column_free(&c);
+    column_space_free(&space);
     return status;
 }
 

@@ -66,32 +66,44 @@ static void print_help(const void *self) {
 
 /* -- one run, site and statistic ------------------------------------------------------------- */
 
+/* As many of its rows as there is room for, those that were asked for last, are in memory. */
 typedef struct column {
-    int64_t count, last;     /* rows; last step of the run */
-    int64_t from, to;        /* steps of the window */
-    double *value, *scratch; /* [count] */
-    int64_t *step;           /* [count] */
+    series of;
+    int64_t first, count; /* rows of the run that the window has */
+    int64_t last;         /* step of the run */
+    int64_t from, to;     /* steps of the window */
+    int64_t held, end;    /* rows held .. end - 1 are in memory */
+    int64_t capacity;
+    double *value; /* [capacity] */
+    int64_t *step; /* [capacity] */
+    column_space summaries;
 } column;
 
 static void column_free(column *c) {
     free(c->value);
-    free(c->scratch);
     free(c->step);
+    column_space_free(&c->summaries);
 }
 
-static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
-    int64_t first;
-    *c = (column){.from = w->first > 1 ? w->first : 1, .to = w->last};
-    if (window_rows(w, s, &first, &c->count, why) != SR_OK) return why->status;
-    const size_t capacity = (size_t)c->count + 1;
-    c->value = malloc(capacity * sizeof *c->value);
-    c->scratch = malloc(capacity * sizeof *c->scratch);
-    c->step = malloc(capacity * sizeof *c->step);
-    sr_status status =
-        c->value && c->scratch && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+static sr_status column_make(column *c, const series *s, const step_window *w, sr_failure *why) {
+    const int64_t fit = column_room() / (int64_t)(sizeof *c->value + sizeof *c->step);
+    *c = (column){.of = *s, .from = w->first > 1 ? w->first : 1, .to = w->last};
+    sr_status status = window_rows(w, s, &c->first, &c->count, why);
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
-    if (status == SR_OK) status = series_read(s, first, c->count, c->value, c->step, why);
-    if (status != SR_OK) column_free(c);
+    if (status != SR_OK) return status;
+    c->capacity = fit < 1 ? 1 : fit < c->count ? fit : c->count;
+    c->value = malloc((size_t)(c->capacity + 1) * sizeof *c->value);
+    c->step = malloc((size_t)(c->capacity + 1) * sizeof *c->step);
+    return c->value && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+/* This row and those behind it, unless it is there. */
+static sr_status column_hold(column *c, int64_t row, sr_failure *why) {
+    if (row >= c->held && row < c->end) return SR_OK;
+    const int64_t left = c->count - row, count = left < c->capacity ? left : c->capacity;
+    c->held = c->end = row;
+    sr_status status = series_read(&c->of, c->first + row, count, c->value, c->step, why);
+    if (status == SR_OK) c->end = row + count;
     return status;
 }
 
@@ -102,7 +114,9 @@ typedef struct part {
     int64_t number, first, end;
     summary of;
     double mad;
-    int64_t outliers, farthest; /* row of the largest deviation; -1: no finite value */
+    int64_t outliers;
+    double farthest;       /* the first value of the largest deviation */
+    int64_t farthest_step; /* -1: no finite value */
 } part;
 
 static double deviation(const part *p, double value) {
@@ -114,36 +128,85 @@ static bool is_outlier(const part *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-/* scratch [count] holds the finite values in front when summary_make is done. */
-static double median_deviation(double *scratch, const summary *of) {
-    const int64_t n = of->values - of->nonfinite;
-    summary from;
-    for (int64_t i = 0; i < n; i++) scratch[i] = fabs(scratch[i] - of->median);
-    summary_range(scratch, n, &from);
-    return from.median;
+/* What the summaries of a part read. */
+typedef struct part_source {
+    column *c;
+    const part *p;
+} part_source;
+
+static sr_status read_values(void *context, int64_t first, int64_t count, double *const *value,
+                             sr_failure *why) {
+    const part_source *s = context;
+    column *c = s->c;
+    sr_status status = SR_OK;
+    for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
+        const int64_t row = s->p->first + first + done, left = count - done;
+        status = column_hold(c, row, why);
+        n = c->end - row < left ? c->end - row : left;
+        memcpy(value[0] + done, c->value + (row - c->held), (size_t)n * sizeof **value);
+    }
+    return status;
 }
 
-static void part_measure(part *p, const column *c, double k) {
+/* From the median; of what is not finite none is. */
+static sr_status read_distances(void *context, int64_t first, int64_t count, double *const *value,
+                                sr_failure *why) {
+    const part_source *s = context;
+    sr_status status = read_values(context, first, count, value, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        value[0][i] = fabs(value[0][i] - s->p->of.median);
+    return status;
+}
+
+static sr_status part_summarise(part *p, column *c, sr_failure *why) {
+    part_source s = {c, p};
     const int64_t count = p->end - p->first;
+    const column_source values = {1, count, false, read_values, &s};
+    const column_source distances = {1, count, true, read_distances, &s};
+    summary from = {0};
+    sr_status status = summary_read(&values, &c->summaries, &p->of, why);
+    if (status == SR_OK) status = summary_read(&distances, &c->summaries, &from, why);
+    p->mad = from.median;
+    return status;
+}
+
+static sr_status part_search(part *p, column *c, double k, sr_failure *why) {
     double most = -1;
-    memcpy(c->scratch, c->value + p->first, (size_t)count * sizeof *c->scratch);
-    summary_make(c->scratch, count, &p->of);
-    p->mad = median_deviation(c->scratch, &p->of);
-    p->farthest = -1;
+    sr_status status = SR_OK;
+    p->farthest_step = -1;
     p->outliers = 0;
-    for (int64_t i = p->first; i < p->end; i++) {
-        if (!isfinite(c->value[i])) continue;
-        const double from = fabs(c->value[i] - p->of.median);
-        if (from > most) p->farthest = i;
+    for (int64_t i = p->first; i < p->end && status == SR_OK; i++) {
+        status = column_hold(c, i, why);
+        if (status != SR_OK) break;
+        const double value = c->value[i - c->held], from = fabs(value - p->of.median);
+        if (!isfinite(value)) continue;
+        if (from > most) p->farthest = value, p->farthest_step = c->step[i - c->held];
         most = from > most ? from : most;
-        p->outliers += is_outlier(p, c->value[i], k);
+        p->outliers += is_outlier(p, value, k);
     }
+    return status;
 }
 
 /* The first step of the window is in part 1, the last one in the last part. */
 static int64_t part_of_step(const column *c, int64_t step, int64_t cuts) {
     const double length = (double)(c->to - c->from + 1);
     return step > c->from ? 1 + (int64_t)((double)(step - c->from) * (double)cuts / length) : 1;
+}
+
+/* Behind the last row of the part that begins at p->first. */
+static sr_status part_set_end(part *p, column *c, int64_t cuts, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (p->end = p->first; p->end < c->count; p->end++) {
+        status = column_hold(c, p->end, why);
+        if (status != SR_OK || part_of_step(c, c->step[p->end - c->held], cuts) > p->number) break;
+    }
+    return status;
+}
+
+static sr_status part_measure(part *p, column *c, const settings *s, sr_failure *why) {
+    sr_status status = part_set_end(p, c, s->parts, why);
+    if (status == SR_OK) status = part_summarise(p, c, why);
+    return status == SR_OK ? part_search(p, c, s->k, why) : status;
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */
@@ -159,11 +222,11 @@ static void begin_row(tsv *t, const place *at, const part *p) {
     tsv_int(t, p->number);
 }
 
-static void part_row(tsv *t, const place *at, const column *c, const part *p, int64_t cuts) {
+static void part_row(tsv *t, const place *at, const part *p, int64_t cuts) {
     const summary *of = &p->of;
     const double real[] = {of->median, p->mad,  of->min, of->q01,
                            of->q25,    of->q75, of->q99, of->max};
-    const bool any = p->farthest >= 0;
+    const bool any = of->values > of->nonfinite;
     begin_row(t, at, p);
     tsv_real(t, 100.0 * (double)p->number / (double)cuts);
     tsv_int(t, of->values);
@@ -171,19 +234,28 @@ static void part_row(tsv *t, const place *at, const column *c, const part *p, in
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
     tsv_int(t, p->outliers);
     tsv_real(t, any ? (double)p->outliers / (double)(of->values - of->nonfinite) : NAN);
-    tsv_real(t, any ? deviation(p, c->value[p->farthest]) : NAN);
-    tsv_int(t, any ? c->step[p->farthest] : -1);
+    tsv_real(t, any ? deviation(p, p->farthest) : NAN);
+    tsv_int(t, p->farthest_step);
 }
 
-static void list_rows(tsv *t, const place *at, const column *c, const part *p, double k) {
-    for (int64_t i = p->first; i < p->end; i++) {
-        if (!is_outlier(p, c->value[i], k)) continue;
-        begin_row(t, at, p);
-        tsv_int(t, c->step[i]);
-        tsv_real(t, 100.0 * (double)c->step[i] / (double)c->last);
-        tsv_real(t, c->value[i]);
-        tsv_real(t, deviation(p, c->value[i]));
+static void list_row(tsv *t, const place *at, const column *c, const part *p, int64_t i) {
+    const double value = c->value[i - c->held];
+    const int64_t step = c->step[i - c->held];
+    begin_row(t, at, p);
+    tsv_int(t, step);
+    tsv_real(t, 100.0 * (double)step / (double)c->last);
+    tsv_real(t, value);
+    tsv_real(t, deviation(p, value));
+}
+
+static sr_status list_rows(tsv *t, const place *at, column *c, const part *p, double k,
+                           sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t i = p->first; i < p->end && status == SR_OK; i++) {
+        status = column_hold(c, i, why);
+        if (status == SR_OK && is_outlier(p, c->value[i - c->held], k)) list_row(t, at, c, p, i);
     }
+    return status;
 }
 
 static void declare_list(tsv *t) {
@@ -226,26 +298,31 @@ static void declare_columns(tsv *t, bool list) {
     tsv_header(t);
 }
 
+static sr_status print_parts(const settings *s, const place *here, column *c, tsv *t,
+                             sr_failure *why) {
+    part p = {0};
+    sr_status status = SR_OK;
+    for (p.number = 1; p.number <= s->parts && status == SR_OK; p.number++) {
+        p.first = p.end;
+        status = part_measure(&p, c, s, why);
+        if (status == SR_OK && s->list)
+            status = list_rows(t, here, c, &p, s->k, why);
+        else if (status == SR_OK)
+            part_row(t, here, &p, s->parts);
+    }
+    return status;
+}
+
 static sr_status print_column(const settings *s, const run_set *set, const site_choice *at,
                               const step_window *w, const statistic *stat, tsv *t,
                               sr_failure *why) {
     const series of = {set->run[at->run], at->site, stat, FROM_SCALARS};
     const place here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
     column c;
-    part p = {0};
-    sr_status status = column_read(&c, &of, w, why);
-    if (status != SR_OK) return status;
-    for (p.number = 1; p.number <= s->parts; p.number++) {
-        p.first = p.end;
-        while (p.end < c.count && part_of_step(&c, c.step[p.end], s->parts) <= p.number) p.end++;
-        part_measure(&p, &c, s->k);
-        if (s->list)
-            list_rows(t, &here, &c, &p, s->k);
-        else
-            part_row(t, &here, &c, &p, s->parts);
-    }
+    sr_status status = column_make(&c, &of, w, why);
+    if (status == SR_OK) status = print_parts(s, &here, &c, t, why);
     column_free(&c);
-    return SR_OK;
+    return status;
 }
 
 static sr_status print_columns(const settings *s, const run_set *set, const step_window *windows,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "statnet/analysis_forms.h"
+#include "statnet/buckets.h"
 #include "statnet/options.h"
 #include "statnet/rng.h"
 #include "statnet/sort.h"
@@ -241,6 +242,9 @@ void summary_cells(tsv *table, const summary *s);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
+/* Of /steps/tokens, as summary_range. */
+sr_status run_tokens(sr_runfile *run, summary *result, sr_failure *why);
+
 /* -- summaries of columns of any length: analysis_stream.c ------------------------------------- */
 
 /* Columns side by side. */
@@ -269,6 +273,10 @@ void column_space_free(column_space *space);
  * into column_room() together are not kept but read several times. */
 sr_status summary_read(const column_source *c, column_space *space, summary *result,
                        sr_failure *why);
+/* result [columns], what bucket_measure finds, to the last bit, of columns that do not fit: c->range
+ * must be true. */
+sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,
+                        sr_failure *why);
 /* Of so many columns, how many to give to summary_read at once, so that they are read as few times as
  * memory allows; at least one. */
 int columns_together(int64_t rows, int columns, bool range);
@@ -282,15 +290,21 @@ sr_status series_summaries(const series *s, int count, int64_t first, int64_t ro
 
 typedef struct parts {
     int columns;
-    int64_t buckets;
-    double low, high;                /* of x */
-    int64_t number, count, capacity; /* the part that is being filled: its number, its rows */
-    double *value;                   /* [columns, capacity] */
-    int64_t rows, row_capacity;      /* what is done: three rows for each part that has any */
-    double *row; /* [rows, columns] smallest, median, largest; NaN: none finite */
+    int64_t buckets, most; /* rows of a part that is kept */
+    double low, high;      /* of x */
+    column_source all;     /* the rows that parts_add is given, to be read again */
+    int64_t first, number, count,
+        capacity;  /* the part that is being filled: its number, its rows */
+    double *value; /* [columns, capacity] */
+    column_space space;
+    int64_t rows, row_capacity; /* what is done: three rows for each part that has any */
+    double *row;                /* [rows, columns] smallest, median, largest; NaN: none finite */
 } parts;
 
-void parts_begin(parts *p, int columns, int64_t buckets, double low, double high);
+/* all: the columns and their rows, of which `range` does not matter; a part that is longer than `room`
+ * bytes is not kept but read again, several times. */
+void parts_begin(parts *p, const column_source *all, int64_t room, int64_t buckets, double low,
+                 double high);
 /* The next rows, x not falling: x [count], value [columns][count]. */
 sr_status parts_add(parts *p, const double *x, const double *const *value, int64_t count,
                     sr_failure *why);

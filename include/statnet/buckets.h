@@ -11,6 +11,8 @@ typedef struct bucket_range {
 
 /* Reorders value [count]. */
 bucket_range bucket_measure(double *value, int64_t count);
+/* Of two finite values. */
+double bucket_middle(double low, double high);
 /* Number from 0 of the part of [low, high] that x is in; x outside is in the first or the last. */
 int64_t bucket_of(double x, double low, double high, int64_t buckets);
 

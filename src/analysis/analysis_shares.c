@@ -330,6 +330,16 @@ static void print_every_step(const shared_run *r, const shared_site *s, const ch
     }
 }
 
+/* context: the columns. */
+static sr_status read_columns(void *context, int64_t first, int64_t count, double *const *value,
+                              sr_failure *why) {
+    const double *const *column = context;
+    (void)why;
+    for (int v = 0; v < 1 + VALUES; v++)
+        memcpy(value[v], column[v] + first, (size_t)count * sizeof *value[v]);
+    return SR_OK;
+}
+
 static sr_status print_parts(const shared_run *r, const shared_site *s, const char *name,
                              int64_t buckets, tsv *t, sr_failure *why) {
     parts p;
@@ -338,7 +348,8 @@ static sr_status print_parts(const shared_run *r, const shared_site *s, const ch
     if (!x) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < r->count; i++) x[i] = (double)r->step[i];
     for (int v = 0; v < VALUES; v++) column[1 + v] = s->value[v];
-    parts_begin(&p, 1 + VALUES, buckets, x[0], x[r->count - 1]);
+    const column_source all = {1 + VALUES, r->count, true, read_columns, column};
+    parts_begin(&p, &all, column_room(), buckets, x[0], x[r->count - 1]);
     sr_status status = parts_add(&p, x, column, r->count, why);
     if (status == SR_OK) status = parts_end(&p, why);
     for (int64_t i = 0; i < p.rows && status == SR_OK; i++)

@@ -5,7 +5,7 @@
 
 #include "statnet/analysis.h"
 
-enum { BLOCK = 8192, GROUP_BYTES = 64 << 20 };
+enum { BLOCK = 8192 };
 
 static series series_of(const step_table *t, const site_choice *at, int stat) {
     return (series){t->set->run[at->run], at->site, t->chosen->wanted[stat], t->source};
@@ -98,7 +98,39 @@ static sr_status print_site(const step_table *t, const site_choice *at, sr_failu
 
 /* -- reduced --------------------------------------------------------------------------------- */
 
-/* Columns of the parts: the step, then the statistics. */
+/* One site of the block, to be read again. */
+typedef struct site_source {
+    const step_block *b;
+    int64_t site, begin; /* its number among those of the block; first row of the table's */
+} site_source;
+
+static sr_status read_steps(const series *s, int64_t first, int64_t count, double *value,
+                            sr_failure *why) {
+    int64_t *step = malloc((size_t)count * sizeof *step);
+    sr_status status = step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = series_read_steps(s, first, count, step, why);
+    for (int64_t k = 0; k < count && status == SR_OK; k++) value[k] = (double)step[k];
+    free(step);
+    return status;
+}
+
+/* Columns of the parts: the step, then the statistics, NaN where the site has none. */
+static sr_status read_site(void *context, int64_t first, int64_t count, double *const *value,
+                           sr_failure *why) {
+    const site_source *of = context;
+    const step_table *t = of->b->t;
+    const site_choice *at = &of->b->at[of->site];
+    series s[ANALYSIS_STATISTICS];
+    double *into[ANALYSIS_STATISTICS];
+    int have = 0;
+    for (int i = 0; i < t->chosen->statistics; i++) {
+        for (int64_t k = 0; k < count && !at->has[i]; k++) value[1 + i][k] = NAN;
+        if (at->has[i]) s[have] = series_of(t, at, i), into[have++] = value[1 + i];
+    }
+    sr_status status = series_read_all(s, have, of->begin + first, count, into, NULL, why);
+    return status == SR_OK ? read_steps(s, of->begin + first, count, value[0], why) : status;
+}
+
 static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_failure *why) {
     const double *column[1 + ANALYSIS_STATISTICS] = {b->x};
     sr_status status = SR_OK;
@@ -110,31 +142,58 @@ static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_f
     return status;
 }
 
-static sr_status ends_of(const step_table *t, const site_choice *at, int64_t begin, int64_t length,
-                         int64_t ends[2], sr_failure *why) {
+/* Rows of the run that the table is about, and the steps of the first and the last. */
+typedef struct rows_here {
+    int64_t begin, length, ends[2];
+} rows_here;
+
+static sr_status find_rows(const step_table *t, const site_choice *at, rows_here *here,
+                           sr_failure *why) {
     const series s = series_of(t, at, 0);
-    sr_status status = series_read_steps(&s, begin, 1, &ends[0], why);
-    return status == SR_OK ? series_read_steps(&s, begin + length - 1, 1, &ends[1], why) : status;
+    sr_status status = rows_of(t, at, &here->begin, &here->length, why);
+    if (status == SR_OK) status = series_read_steps(&s, here->begin, 1, &here->ends[0], why);
+    const int64_t last = here->begin + here->length - 1;
+    return status == SR_OK ? series_read_steps(&s, last, 1, &here->ends[1], why) : status;
+}
+
+/* of [sites], which the parts read again. */
+static void begin_parts(const step_block *b, const rows_here *here, site_source *of, parts *p) {
+    const step_table *t = b->t;
+    const int64_t room = column_room() / b->sites;
+    for (int64_t k = 0; k < b->sites; k++) {
+        of[k] = (site_source){b, k, here->begin};
+        const column_source all = {1 + t->chosen->statistics, here->length, true, read_site,
+                                   &of[k]};
+        parts_begin(&p[k], &all, room, t->buckets, (double)here->ends[0], (double)here->ends[1]);
+    }
+}
+
+static sr_status reduce_rows(const step_block *b, const rows_here *here, parts *p,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t first = 0; first < here->length && status == SR_OK; first += BLOCK) {
+        const int64_t count = here->length - first < BLOCK ? here->length - first : BLOCK;
+        status = series_read_all(b->s, b->have, here->begin + first, count, b->into, b->step, why);
+        if (status == SR_OK) status = reduce_block(b, count, p, why);
+    }
+    for (int64_t k = 0; k < b->sites && status == SR_OK; k++) status = parts_end(&p[k], why);
+    return status;
 }
 
 /* The sites go through the file together. */
 static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_t sites, parts *p,
                               sr_failure *why) {
-    int64_t begin = 0, length = 0, ends[2];
+    rows_here here = {0};
     step_block b;
-    sr_status status = rows_of(t, at, &begin, &length, why);
-    if (status == SR_OK) status = ends_of(t, at, begin, length, ends, why);
+    sr_status status = find_rows(t, at, &here, why);
     if (status == SR_OK) status = block_create(&b, t, at, sites, why);
     if (status != SR_OK) return status;
-    for (int64_t k = 0; k < sites; k++)
-        parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)ends[0], (double)ends[1]);
-    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
-        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
-        status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
-        if (status == SR_OK) status = reduce_block(&b, count, p, why);
-    }
-    for (int64_t k = 0; k < sites && status == SR_OK; k++) status = parts_end(&p[k], why);
+    site_source *of = malloc((size_t)sites * sizeof *of);
+    status = of ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) begin_parts(&b, &here, of, p);
+    if (status == SR_OK) status = reduce_rows(&b, &here, p, why);
     block_free(&b);
+    free(of);
     return status;
 }
 
@@ -160,7 +219,7 @@ static sr_status print_sites(const step_table *t, const site_choice *at, int64_t
 static int64_t sites_together(const step_table *t, int64_t k, int64_t length) {
     const site_choice *at = &t->chosen->site[k];
     const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
-    const int64_t fit = GROUP_BYTES / (8 * rows * (1 + t->chosen->statistics));
+    const int64_t fit = column_room() / (8 * rows * (1 + t->chosen->statistics));
     int64_t n = 1;
     while (n < fit && k + n < t->chosen->sites && at[n].run == at->run) n++;
     return n;

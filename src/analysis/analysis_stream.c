@@ -15,6 +15,7 @@
  * -0 is below 0 here, where summary_make takes them for equal; a quantile between two of them is 0
  * either way.
  */
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,15 @@ static summary selection_end(const selection *w) {
     return s;
 }
 
+/* Of the one quantile that there is. The middle one of an odd number of values is both. */
+static bucket_range selection_range(const selection *w) {
+    const int64_t n = w->sum.finite;
+    if (n == 0) return (bucket_range){NAN, NAN, NAN};
+    const double low = value_of(w->order[0].known, w->shift);
+    const double high = value_of(w->order[n % 2 ? 0 : 1].known, w->shift);
+    return (bucket_range){w->sum.least, bucket_middle(low, high), w->sum.largest};
+}
+
 /* -- columns side by side -------------------------------------------------------------------- */
 
 /* Rows [rows] of each of the columns. */
@@ -215,21 +225,40 @@ static int64_t block_rows(const column_source *c) {
     return fit < 1 ? 1 : fit < MOST_ROWS ? fit : MOST_ROWS;
 }
 
-static sr_status summary_stream(const column_source *c, column_space *space, summary *result,
-                                sr_failure *why) {
+/* w [columns], all zero; the histograms stay his who calls. */
+static sr_status stream_select(const column_source *c, column_space *space, selection *w,
+                               sr_failure *why) {
     column_block b;
     sr_status status = block_create(&b, space, c->columns, block_rows(c), why);
-    selection *w = calloc((size_t)c->columns, sizeof *w);
-    if (!w) status = sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < c->columns && status == SR_OK; i++)
         status = selection_create(&w[i], quantile_span_of(c->range), why);
     if (status == SR_OK) status = stream_passes(c, &b, w, why);
-    for (int i = 0; i < c->columns && w; i++) {
-        if (status == SR_OK) result[i] = selection_end(&w[i]);
-        free(w[i].count);
-    }
-    free(w);
     free(b.value);
+    return status;
+}
+
+static void selections_free(selection *w, int columns) {
+    for (int i = 0; i < columns && w; i++) free(w[i].count);
+    free(w);
+}
+
+static sr_status summary_stream(const column_source *c, column_space *space, summary *result,
+                                sr_failure *why) {
+    selection *w = calloc((size_t)c->columns, sizeof *w);
+    sr_status status =
+        w ? stream_select(c, space, w, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < c->columns && status == SR_OK; i++) result[i] = selection_end(&w[i]);
+    selections_free(w, c->columns);
+    return status;
+}
+
+sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,
+                        sr_failure *why) {
+    selection *w = calloc((size_t)c->columns, sizeof *w);
+    sr_status status =
+        w ? stream_select(c, space, w, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < c->columns && status == SR_OK; i++) result[i] = selection_range(&w[i]);
+    selections_free(w, c->columns);
     return status;
 }
 

@@ -271,6 +271,14 @@ static sr_status read_tokens(void *context, int64_t first, int64_t count, double
     return sr_run_step_reals(run, "tokens", first, count, value[0], why);
 }
 
+sr_status run_tokens(sr_runfile *run, summary *s, sr_failure *why) {
+    const column_source source = {1, sr_run_get_info(run)->steps, true, read_tokens, run};
+    column_space space = {0};
+    sr_status status = summary_read(&source, &space, s, why);
+    column_space_free(&space);
+    return status;
+}
+
 static sr_status count_below(const sr_runfile *run, double limit, int64_t *count, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     double tokens[BLOCK];
@@ -288,12 +296,9 @@ static sr_status count_below(const sr_runfile *run, double limit, int64_t *count
  * statistics: the largest values are often theirs. */
 static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
-    const column_source source = {1, steps, true, read_tokens, run};
-    column_space space = {0};
     summary s;
     int64_t count;
-    sr_status status = summary_read(&source, &space, &s, why);
-    column_space_free(&space);
+    sr_status status = run_tokens(run, &s, why);
     if (status == SR_OK) status = count_below(run, s.median / 2, &count, why);
     if (status == SR_OK && count)
         tsv_note(table, "note",

@@ -7,13 +7,17 @@
 
 #include "statnet/sort.h"
 
+/* The distance of two ends of double is infinite. */
+double bucket_middle(double low, double high) {
+    const double length = high - low;
+    return isfinite(length) ? low + 0.5 * length : 0.5 * low + 0.5 * high;
+}
+
 /* sorted: values already are, as those of the axis itself. */
 static double median_of(double *value, int64_t n, bool sorted) {
     const int64_t rank[2] = {(n - 1) / 2, n / 2};
     if (!sorted) select_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
-    const double low = value[rank[0]], high = value[rank[1]];
-    const double length = high - low; /* of two ends of double: infinite */
-    return isfinite(length) ? low + 0.5 * length : 0.5 * low + 0.5 * high;
+    return bucket_middle(value[rank[0]], value[rank[1]]);
 }
 
 bucket_range bucket_measure(double *value, int64_t count) {

@@ -1,0 +1,202 @@
+/* test_stream_parts.c -- reduced curves and tables per step whose parts do not fit into memory, by a room
+ * that is made small: against themselves, where all is kept. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../programs.h"
+#include "room.h"
+#include "statnet/analysis.h"
+#include "statnet/rng.h"
+
+/* The program, to be called with a room of our own. */
+int curve_main(int argc, char **argv);
+#define main curve_main
+#include "../../analyses/stat-curve.c" /* NOLINT */
+#undef main
+
+static const statistic both[] = {{"mean", "row_grad_mean", NULL, 0, NULL, NULL},
+                                 {"var", "row_grad_var", NULL, 0, NULL, NULL}};
+
+static int steps_main(int argc, char **argv) {
+    const analysis a = {.program = "stat-test",
+                        .does = "both",
+                        .stat = both,
+                        .statistics = 2,
+                        .default_stat = "mean,var",
+                        .site = "*",
+                        .source = FROM_SCALARS};
+    return analysis_main(&a, argc, argv);
+}
+
+enum { STEPS = 3000, TEST_SITES = 3 };
+
+static void put_sites(sr_recorder *to, int step, rng *r) {
+    for (int i = 0; i < TEST_SITES; i++) {
+        sr_put_rows(to, i, 2);
+        sr_put_scalar(to, i, SR_SCALAR_row_grad_mean, step % 83 ? rng_normal(r) : NAN);
+        if (i != 1) sr_put_scalar(to, i, SR_SCALAR_row_grad_var, (double)rng_below(r, 4));
+    }
+}
+
+/* Half of the epochs have a tenth of the steps. */
+static double epoch_of(int step) {
+    return step <= STEPS / 10 ? step : STEPS / 10 + (step - STEPS / 10) / 9.0;
+}
+
+static sr_recorder *create(const char *path) {
+    sr_recorder *to = run_create(path, run_options());
+    for (int i = 0; i < TEST_SITES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%d", i);
+        sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
+                                   .name = name,
+                                   .norm = "ln",
+                                   .kind = "encoder",
+                                   .family = SR_FAMILY_ROW,
+                                   .width = 2,
+                                   .depth = i,
+                                   .eps = 3,
+                                   .alpha = NAN});
+    }
+    return to;
+}
+
+static void write_long(const char *path) {
+    rng r = rng_create(1);
+    sr_recorder *to = create(path);
+    for (int step = 1; step <= STEPS; step++) {
+        const sr_step row = {.size = sizeof(sr_step),
+                             step,
+                             (int64_t)rng_below(&r, 100),
+                             epoch_of(step),
+                             step % 71 ? rng_normal(&r) : INFINITY,
+                             step % 2 ? NAN : -1e-3 * step,
+                             step > 1000 && step < 2500 ? NAN : exp(rng_normal(&r))};
+        sr_begin_step(to, step);
+        put_sites(to, step, &r);
+        assert_int_equal(sr_end_step(to, &row), SR_OK);
+    }
+    run_finish(to);
+}
+
+/* Rooms for so many rows of these columns: for no part or for some. */
+static void expect_same(program_main *program, int columns, char **words, int rows_least) {
+    static const int64_t fit[] = {40, 250, 899};
+    for (size_t i = 0; i < sizeof fit / sizeof fit[0]; i++)
+        expect_same_table(program, 8 * columns * fit[i], words, rows_least);
+}
+
+static char buckets[] = "--buckets", one[] = "1", three[] = "3", forty[] = "40";
+
+static void curves_are_the_same(void **state) {
+    (void)state;
+    static char name[] = "stat-curve", stat[] = "--stat", loss[] = "loss", phase[] = "--phase",
+                most[] = "300:2950";
+    write_long(program_file("long.h5"));
+    char *run = strdup(program_file("long.h5"));
+    assert_non_null(run);
+    expect_same(curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, one, NULL}, 4);
+    expect_same(curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, three, NULL}, 10);
+    expect_same(curve_main, 1 + STEP_COLUMNS,
+                (char *[]){name, run, buckets, three, phase, most, NULL}, 10);
+    expect_same(curve_main, 4, (char *[]){name, run, run, stat, loss, buckets, forty, NULL}, 241);
+    free(run);
+}
+
+static void steps_are_the_same(void **state) {
+    (void)state;
+    static char name[] = "stat-test", per_step[] = "--per-step", site[] = "--site", s0[] = "s0",
+                phase[] = "--phase", most[] = "300:2950";
+    write_long(program_file("long.h5"));
+    char *run = strdup(program_file("long.h5"));
+    assert_non_null(run);
+    expect_same(steps_main, 3, (char *[]){name, run, per_step, buckets, three, NULL}, 28);
+    expect_same(steps_main, 3, (char *[]){name, run, per_step, buckets, one, NULL}, 10);
+    expect_same(steps_main, 3, (char *[]){name, run, per_step, buckets, one, phase, most, NULL},
+                10);
+    expect_same(steps_main, 3, (char *[]){name, run, per_step, buckets, forty, site, s0, NULL},
+                121);
+    free(run);
+}
+
+/* Sites go through the file together as parts of equal rows would fit: all but a few of these are in the
+ * first of a hundred. */
+static void uneven_parts_of_several_sites(void **state) {
+    (void)state;
+    static char name[] = "stat-test", per_step[] = "--per-step", hundred[] = "100";
+    rng r = rng_create(1);
+    char *run = strdup(program_file("uneven.h5"));
+    assert_non_null(run);
+    sr_recorder *to = create(run);
+    for (int row = 1; row <= 15000; row++) {
+        const int step = row <= 14700 ? row : 14700 + 14700 * (row - 14700);
+        sr_begin_step(to, step);
+        put_sites(to, row, &r);
+        run_end_step(to, step);
+    }
+    run_finish(to);
+    expect_same_table(steps_main, TEST_SITES * 8 * 3 * 9300,
+                      (char *[]){name, run, per_step, buckets, hundred, NULL}, 700);
+    free(run);
+}
+
+/* -- parts themselves ------------------------------------------------------------------------ */
+
+/* Of rows whose columns are their number, and 1 for the first ten, else 2. */
+static sr_status read_numbers(void *context, int64_t first, int64_t count, double *const *value,
+                              sr_failure *why) {
+    int64_t *asked = context;
+    (void)why;
+    *asked += count;
+    for (int64_t i = 0; i < count; i++) {
+        value[0][i] = (double)(first + i);
+        value[1][i] = first + i < 10 ? 1 : 2;
+    }
+    return SR_OK;
+}
+
+static void add_numbers(parts *p, int64_t count, int64_t block) {
+    double number[100], common[100];
+    double *const value[] = {number, common};
+    int64_t unused = 0;
+    sr_failure why = {0};
+    for (int64_t at = 0; at < count; at += block) {
+        const int64_t n = count - at < block ? count - at : block;
+        check_ok(read_numbers(&unused, at, n, value, &why), &why);
+        check_ok(parts_add(p, number, (const double *const[]){number, common}, n, &why), &why);
+    }
+    check_ok(parts_end(p, &why), &why);
+}
+
+/* Two parts of 15 rows: what fits to the last row is not read again. */
+static void long_parts_are_read_again(void **state) {
+    (void)state;
+    for (int64_t most = 13; most <= 16; most++) {
+        for (int64_t block = 1; block <= 30; block++) {
+            int64_t asked = 0;
+            parts p;
+            const column_source all = {2, 30, false, read_numbers, &asked};
+            parts_begin(&p, &all, 16 * most, 2, 0, 30);
+            add_numbers(&p, 30, block);
+            const double want[] = {0, 1, 7, 1, 14, 2, 15, 2, 22, 2, 29, 2};
+            assert_int_equal(p.rows, 6);
+            assert_memory_equal(p.row, want, sizeof want);
+            assert_true((asked == 0) == (most >= 15));
+            assert_true(p.capacity <= most);
+            parts_free(&p);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(curves_are_the_same),
+        cmocka_unit_test(steps_are_the_same),
+        cmocka_unit_test(uneven_parts_of_several_sites),
+        cmocka_unit_test(long_parts_are_read_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
