@@ -162,7 +162,7 @@ static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources
 sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
     job_list l = {0};
     sr_status status = list_fill(&l, from, why);
-    if (status == SR_OK) status = plot_process_run_all(l.process, l.count, l.each, why);
+    if (status == SR_OK) status = plot_answers_run(from->answers, l.process, l.count, l.each, why);
     for (int i = 0; i < from->template->tables && status == SR_OK; i++) {
         const plot_table *t = &from->template->table[i];
         const int first = plot_table_of_each(t) ? 1 : 0;

@@ -103,7 +103,7 @@ static sr_status make_labels(plot_labels *labels, const plot_template *t, const 
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->path, r->runs, directory, 0};
+    plot_sources from = {t, r->path, r->runs, directory, r->answers, 0};
     plot_labels labels = {0};
     plot_format format = PLOT_PDF;
     if (r->output[0])

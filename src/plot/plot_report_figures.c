@@ -77,6 +77,7 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.runs = runs;
         request.place = run;
         request.facts = r->facts;
+        request.answers = r->answers;
         request.failed_run = failed;
         request.warnings = (plot_warnings){write_warning, r->page};
         request.output = output;
