@@ -277,9 +277,9 @@ void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *
 /* -- plot_own.c: numbers that the runs declare ------------------------------------------------- */
 
 /* Whether a run declares a statistic, and in which unit; several as "s or percent". */
-bool plot_own_unit(const char *stat, char **paths, int runs, char *unit, size_t size);
+bool plot_own_unit(const char *stat, const plot_facts *facts, int runs, char *unit, size_t size);
 /* Whether a statistic is a column of steps, of the format or declared by a run. */
-bool plot_is_of_steps(const char *stat, char **paths, int runs);
+bool plot_is_of_steps(const char *stat, const plot_facts *facts, int runs);
 /* A vector of format.h, as what figures of averages draw. */
 bool plot_is_vector(const char *stat);
 
