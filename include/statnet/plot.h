@@ -167,6 +167,11 @@ sr_status plot_process_run(const plot_process *p, sr_failure *why);
  * that of the first in the list. Otherwise failures stand in each[count], whose rest is not touched, and only a
  * signal to us ends the list. */
 sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *each, sr_failure *why);
+/* plot_answers.c: the same for programs whose words alone decide what they print. directory: what was run with it
+ * before, by any process, is not run again: p[i].output is the table of then, each[i] its failure. NULL: all are
+ * run. each is zeroed. */
+sr_status plot_answers_run(const char *directory, const plot_process *p, int count,
+                           sr_failure *each, sr_failure *why);
 /* The line of a program's errors that says what is wrong, without its newline, control bytes
  * replaced: gnuplot's `"FILE" line N: ...`, else the first that is not empty; "" without any. */
 void plot_error_line(const char *path, char *line, size_t size);
@@ -224,6 +229,7 @@ typedef struct plot_sources {
     char **path; /* [runs] */
     int runs;
     const char *directory; /* for tables and data files */
+    const char *answers;   /* directory of what analyses have said before, or NULL */
     int failed_run;        /* from 1: the run that an analysis refused; 0: none */
 } plot_sources;
 
@@ -271,9 +277,9 @@ void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *
 /* -- plot_own.c: numbers that the runs declare ------------------------------------------------- */
 
 /* Whether a run declares a statistic, and in which unit; several as "s or percent". */
-bool plot_own_unit(const char *stat, char **paths, int runs, char *unit, size_t size);
+bool plot_own_unit(const char *stat, const plot_facts *facts, int runs, char *unit, size_t size);
 /* Whether a statistic is a column of steps, of the format or declared by a run. */
-bool plot_is_of_steps(const char *stat, char **paths, int runs);
+bool plot_is_of_steps(const char *stat, const plot_facts *facts, int runs);
 /* A vector of format.h, as what figures of averages draw. */
 bool plot_is_vector(const char *stat);
 
@@ -342,6 +348,7 @@ typedef struct plot_request {
     int runs;
     const int *place;        /* [runs] look of each run, from 0; NULL: in their order */
     const plot_facts *facts; /* with place: of all runs that it counts; NULL: to be read */
+    const char *answers;     /* as in plot_sources */
     int *failed_run; /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
     const char *output, *labels; /* as the options; "" for the default */
     plot_warnings warnings;

@@ -95,7 +95,7 @@ static sr_status job_make(analysis_job *j, const plot_sources *from, sr_failure 
     return status;
 }
 
-/* The analyses of all tables, and how each went: [count], table after table. */
+/* The analyses of some tables, and how each went: [count], table after table. */
 typedef struct job_list {
     analysis_job *job;
     plot_process *process;
@@ -132,10 +132,21 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
     return status;
 }
 
-static sr_status list_fill(job_list *l, const plot_sources *from, sr_failure *why) {
+/* In a report, where figures are tried with runs that may be refused, analyses of all runs wait for tables before
+ * theirs: they take the longest, and are not needed when one of those refuses a run. */
+static bool table_waits(const plot_sources *from, const plot_table *table) {
+    if (!from->answers || plot_table_of_each(table)) return false;
+    for (const plot_table *before = from->template->table; before < table; before++)
+        if (plot_table_of_each(before) && !before->optional) return true;
+    return false;
+}
+
+/* Those that wait, or the others. */
+static sr_status list_fill(job_list *l, const plot_sources *from, bool waiting, sr_failure *why) {
     sr_status status = list_create(l, from, why);
     for (int i = 0; i < from->template->tables && status == SR_OK; i++) {
         const plot_table *t = &from->template->table[i];
+        if (table_waits(from, t) != waiting) continue;
         const int first = plot_table_of_each(t) ? 1 : 0;
         for (int k = 0; k < jobs_of(from, t) && status == SR_OK; k++)
             status = list_add(l, from, t, first + k, why);
@@ -159,18 +170,35 @@ static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources
     return status;
 }
 
+static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, sr_failure *why) {
+    sr_status status = list_fill(l, from, waiting, why);
+    if (status == SR_OK)
+        status = plot_answers_run(from->answers, l->process, l->count, l->each, why);
+    return status;
+}
+
+/* The first failure in the order of the tables, also where the last of them were not run for it. */
+static sr_status tables_run(plot_sources *from, sr_failure *why) {
+    const plot_template *t = from->template;
+    job_list l[2] = {{0}, {0}};
+    sr_status status = list_run(&l[0], from, false, why);
+    for (int i = 0; i < t->tables && status == SR_OK; i++) {
+        const plot_table *table = &t->table[i];
+        const bool waits = table_waits(from, table);
+        if (waits && !l[1].job) status = list_run(&l[1], from, true, why);
+        if (status == SR_OK) status = list_judge(&l[waits], table, from, why);
+    }
+    list_free(&l[0]), list_free(&l[1]);
+    return status;
+}
+
 sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
-    job_list l = {0};
-    sr_status status = list_fill(&l, from, why);
-    if (status == SR_OK) status = plot_process_run_all(l.process, l.count, l.each, why);
+    sr_status status = tables_run(from, why);
     for (int i = 0; i < from->template->tables && status == SR_OK; i++) {
         const plot_table *t = &from->template->table[i];
         const int first = plot_table_of_each(t) ? 1 : 0;
-        status = list_judge(&l, t, from, why);
-        if (status == SR_OK)
-            status = plot_data_make(&data[i], t, from->directory, first,
-                                    first + jobs_of(from, t) - 1, why);
+        status =
+            plot_data_make(&data[i], t, from->directory, first, first + jobs_of(from, t) - 1, why);
     }
-    list_free(&l);
     return status;
 }

@@ -38,15 +38,25 @@ static void read_sites(const sr_runfile *f, plot_facts *p) {
     }
 }
 
-/* malloc'd; NULL when out of memory. */
-static char *list_declared(const sr_runfile *f) {
+/* False when out of memory. */
+static bool read_declared(const sr_runfile *f, plot_facts *p) {
     const sr_run_declared *d;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++) fprintf(out, "%s\n", d->name);
-    return fclose(out) == 0 ? text : (free(text), NULL);
+    int count = 0;
+    while (sr_run_get_declared(f, count)) count++;
+    p->declared = calloc((size_t)count + 1, sizeof *p->declared);
+    for (; p->declared && (d = sr_run_get_declared(f, p->declares)); p->declares++) {
+        facts_declared *to = &p->declared[p->declares];
+        snprintf(to->name, sizeof to->name, "%s", d->name);
+        snprintf(to->unit, sizeof to->unit, "%s", d->unit);
+        to->of_steps = d->scope == SR_PER_STEP;
+    }
+    return p->declared != NULL;
+}
+
+const facts_declared *plot_facts_find(const plot_facts *p, const char *name) {
+    for (int i = 0; i < p->declares; i++)
+        if (strcmp(p->declared[i].name, name) == 0) return &p->declared[i];
+    return NULL;
 }
 
 static sr_status read_run(const char *path, plot_facts *p, sr_failure *why) {
@@ -60,11 +70,11 @@ static sr_status read_run(const char *path, plot_facts *p, sr_failure *why) {
     copy(p->text[FACTS_DATA], FACTS_PART, name);
     snprintf(p->text[FACTS_SEED], FACTS_PART, "seed %llu", (unsigned long long)info->seed);
     p->config = strdup(info->config ? info->config : "");
-    p->declared = list_declared(f);
+    const bool whole = read_declared(f, p);
     p->startup = startup_percent(f);
     read_sites(f, p);
     sr_run_close(f);
-    return p->config && p->declared ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    return p->config && whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
 sr_status plot_facts_read(plot_facts **facts, char **paths, int count, sr_failure *why) {

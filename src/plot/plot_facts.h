@@ -14,15 +14,24 @@ enum {
     FACTS_SEED = 3
 };
 
+typedef struct facts_declared {
+    char name[SR_NAME_SIZE], unit[SR_NAME_SIZE];
+    bool of_steps; /* a number of steps, not of sites */
+} facts_declared;
+
 struct plot_facts {
     char text[FACTS_PARTS][FACTS_PART]; /* model, norm, data, seed */
     char *config;                       /* owned */
-    char *declared;         /* owned: names of what the run declares, a newline behind each */
+    facts_declared *declared;           /* [declares], owned: what the run declares */
+    int declares;
     char norms[FACTS_PART]; /* methods of all sites, each with a blank behind it */
     char uses[SR_KIND_SIZE];
     bool has_site;
     sr_run_site site; /* the main one */
     double startup;
 };
+
+/* NULL when the run declares no number of this name. */
+const facts_declared *plot_facts_find(const plot_facts *p, const char *name);
 
 #endif

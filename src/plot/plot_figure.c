@@ -84,7 +84,8 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
     return status;
 }
 
-static sr_status make_labels(plot_labels *labels, const plot_template *t, const plot_request *r,
+/* And what the runs say of the statistic. */
+static sr_status make_labels(plot_labels *labels, plot_template *t, const plot_request *r,
                              sr_failure *why) {
     plot_facts *facts = NULL;
     sr_status status = SR_OK;
@@ -92,6 +93,8 @@ static sr_status make_labels(plot_labels *labels, const plot_template *t, const 
         status = plot_facts_read(&facts, r->path, r->runs, why);
     else if (!(facts = plot_facts_choose(r->facts, r->place, r->runs)))
         status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK)
+        t->stat_own = plot_own_unit(t->stat, facts, r->runs, t->stat_unit, sizeof t->stat_unit);
     if (status == SR_OK) status = plot_labels_make(labels, facts, r->path, r->runs, r->labels, why);
     if (status == SR_OK) plot_labels_mark(labels, t, facts, r->labels[0] != 0);
     if (r->facts)
@@ -103,7 +106,7 @@ static sr_status make_labels(plot_labels *labels, const plot_template *t, const 
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->path, r->runs, directory, 0};
+    plot_sources from = {t, r->path, r->runs, directory, r->answers, 0};
     plot_labels labels = {0};
     plot_format format = PLOT_PDF;
     if (r->output[0])
@@ -114,8 +117,6 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     if (status == SR_OK) status = plot_controls_choose(t, &r->controls, why);
     if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
     if (status == SR_OK) status = check_runs(t, r->runs, why);
-    if (status == SR_OK)
-        t->stat_own = plot_own_unit(t->stat, r->path, r->runs, t->stat_unit, sizeof t->stat_unit);
     if (status == SR_OK) status = make_labels(&labels, t, r, why);
     if (status == SR_OK) status = plot_scratch_create(directory, why);
     if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);

@@ -29,24 +29,17 @@ static const char *statistic_of(const plot_table *table, int run) {
     return here ? statistic : "";
 }
 
-/* What a host declares itself it says itself. */
-static bool is_declared(const plot_facts *p, const char *statistic) {
-    const size_t length = strlen(statistic);
-    for (const char *at = p->declared; *at; at += strcspn(at, "\n") + 1)
-        if (strcspn(at, "\n") == length && strncmp(at, statistic, length) == 0) return true;
-    return false;
-}
-
 static void append(char text[128]) {
     const size_t used = strlen(text);
     snprintf(text + used, 128 - used, " (observed)");
 }
 
-/* The first normalization speaks for the run, as in its label. */
+/* The first normalization speaks for the run, as in its label; of what a host declares itself it says it itself. */
 static bool only_observed(const plot_template *t, const plot_facts *p, int run) {
     for (int k = 0; k < t->tables && p->has_site; k++) {
         const char *statistic = statistic_of(&t->table[k], run);
-        if (statistic[0] && !is_declared(p, statistic) && sr_run_only_observed(&p->site, statistic))
+        if (statistic[0] && !plot_facts_find(p, statistic) &&
+            sr_run_only_observed(&p->site, statistic))
             return true;
     }
     return false;

@@ -1,15 +1,7 @@
 /* plot_own.c -- what the runs of a figure declare of the statistic that the user chose. */
 #include <string.h>
 
-#include "statnet/plot.h"
-#include "statrec/runfile.h"
-
-static const sr_run_declared *find(const sr_runfile *f, const char *name) {
-    const sr_run_declared *d;
-    for (int64_t i = 0; (d = sr_run_get_declared(f, i)); i++)
-        if (strcmp(d->name, name) == 0) return d;
-    return NULL;
-}
+#include "plot_facts.h"
 
 /* True where it is one of the units there already, "1 or percent". */
 static bool has_unit(const char *units, const char *unit) {
@@ -22,17 +14,15 @@ static bool has_unit(const char *units, const char *unit) {
     return false;
 }
 
-bool plot_own_unit(const char *stat, char **paths, int runs, char *unit, size_t size) {
+bool plot_own_unit(const char *stat, const plot_facts *facts, int runs, char *unit, size_t size) {
     bool any = false;
     unit[0] = 0;
     for (int i = 0; i < runs && stat[0]; i++) {
-        sr_runfile *f = sr_run_open(paths[i], NULL); /* who draws tells why it cannot be read */
-        const sr_run_declared *d = f ? find(f, stat) : NULL;
+        const facts_declared *d = plot_facts_find(&facts[i], stat);
         const size_t used = strlen(unit);
         any = any || d;
         if (d && d->unit[0] && !has_unit(unit, d->unit))
             snprintf(unit + used, size - used, "%s%s", used ? " or " : "", d->unit);
-        sr_run_close(f);
     }
     return any;
 }
@@ -45,17 +35,15 @@ bool plot_is_vector(const char *stat) {
     return false;
 }
 
-bool plot_is_of_steps(const char *stat, char **paths, int runs) {
+bool plot_is_of_steps(const char *stat, const plot_facts *facts, int runs) {
 #define NAME(name, ...) #name,
     static const char *const names[] = {SR_STEP_INTS(NAME) SR_STEP_REALS(NAME)};
     bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], stat) == 0) return true;
     for (int i = 0; i < runs && !found; i++) {
-        sr_runfile *f = sr_run_open(paths[i], NULL);
-        const sr_run_declared *d = f ? find(f, stat) : NULL;
-        found = d && d->scope == SR_PER_STEP;
-        sr_run_close(f);
+        const facts_declared *d = plot_facts_find(&facts[i], stat);
+        found = d && d->of_steps;
     }
     return found;
 }

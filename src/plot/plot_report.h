@@ -9,6 +9,7 @@ typedef struct report {
     plot_facts *facts; /* of all runs */
     plot_labels labels;
     char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
+    const char *answers;     /* directory of what analyses have said, for all sections */
     FILE *page;
     int drawn;
 } report;

@@ -19,7 +19,7 @@ static void waiting_remove(waiting *w, int first, int count) {
 typedef enum stat_kind { OF_STEPS, VECTOR_OF_SITES, SCALAR_OF_SITES } stat_kind;
 
 static stat_kind kind_of(const report *r, const char *stat) {
-    if (plot_is_of_steps(stat, r->request->path, r->request->runs)) return OF_STEPS;
+    if (plot_is_of_steps(stat, r->facts, r->request->runs)) return OF_STEPS;
     return plot_is_vector(stat) ? VECTOR_OF_SITES : SCALAR_OF_SITES;
 }
 
@@ -77,6 +77,7 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.runs = runs;
         request.place = run;
         request.facts = r->facts;
+        request.answers = r->answers;
         request.failed_run = failed;
         request.warnings = (plot_warnings){write_warning, r->page};
         request.output = output;
