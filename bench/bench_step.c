@@ -5,7 +5,8 @@
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
  * median of STEPS (5) steps, ROUNDS 0: one for every line of standard input, behind the word `ready`, so that
- * processes can be measured in turn while each keeps its memory. The last lines are the median of the rounds, the
+ * processes can be measured in turn while each keeps its memory; of a line `-` without recorder, watchers and
+ * observers, in the same memory as the others. The last lines are the median of the rounds, the
  * largest memory, and what
  * the mean step is made of: each kind of op, forward and backward; `optimizer`, the norm of all
  * gradients, the update and the zeros after it; `recorder`, what it does when the step is over, as its
@@ -44,6 +45,12 @@ static const step_case cases[] = {
      true, false},
 };
 
+/* What looks at a site. */
+typedef struct lookers {
+    norm_watcher_fn *forward, *backward;
+    norm_shadow *shadow;
+} lookers;
+
 typedef struct step_bench {
     const step_case *of;
     int threads, steps_of_round;
@@ -52,6 +59,8 @@ typedef struct step_bench {
     tape *tape;
     sr_recorder *recorder;
     hooks *hooks;
+    lookers *aside; /* [sites] while `bare` */
+    bool bare;
     const optim_row *optimizer;
     optim_options optim;
     int64_t steps, measured;                            /* since the start; since the warm-up */
@@ -175,7 +184,7 @@ static bool one_step(step_bench *s) {
     task_sums report = {0};
     double norm;
     s->steps++;
-    if (s->recorder) sr_begin_step(s->recorder, s->steps);
+    if (s->recorder && !s->bare) sr_begin_step(s->recorder, s->steps);
     tape_reset(s->tape, rng_create((uint64_t)s->steps), true, true);
     const task_options o = {.label_smoothing = NAN};
     pass p = {.tape = s->tape, .batch = &s->batch, .mode = NORM_TRAIN};
@@ -191,7 +200,7 @@ static bool one_step(step_bench *s) {
     optim_apply(s->optimizer, &u, &s->model->params);
     params_zero_grad(&s->model->params);
     s->optimizer_ms += 1e3 * (progress_clock() - start);
-    if (s->recorder) end_recording(s);
+    if (s->recorder && !s->bare) end_recording(s);
     s->loss = report.loss / (double)s->batch.tokens;
     return true;
 }
@@ -261,21 +270,38 @@ static bool warm_up(step_bench *s, bool served) {
     return fflush(stdout) == 0;
 }
 
-static bool wants_round(int rounds, int done) {
-    char line[16];
-    return done < (rounds ? rounds : MOST_ROUNDS) && (rounds || fgets(line, sizeof line, stdin));
+/* Puts aside who looks at the sites, or back. */
+static void swap_lookers(step_bench *s) {
+    for (int i = 0; i < s->model->sites; i++) {
+        norm_site *site = s->model->site[i];
+        const lookers now = {site->forward_watcher, site->backward_watcher, site->shadow};
+        site->forward_watcher = s->aside[i].forward;
+        site->backward_watcher = s->aside[i].backward;
+        site->shadow = s->aside[i].shadow;
+        s->aside[i] = now;
+    }
+    s->bare = !s->bare;
+}
+
+static bool wants_round(step_bench *s, int rounds, int done) {
+    char line[16] = "";
+    if (done == (rounds ? rounds : MOST_ROUNDS) || (!rounds && !fgets(line, sizeof line, stdin)))
+        return false;
+    if ((*line == '-') != s->bare) swap_lookers(s);
+    return true;
 }
 
 static int run(step_bench *s, int rounds) {
     static double ms[MOST_ROUNDS];
     int done = 0;
     if (!warm_up(s, !rounds)) return give_up(s);
-    for (; wants_round(rounds, done); done++) {
+    for (; wants_round(s, rounds, done); done++) {
         ms[done] = one_round(s);
         if (ms[done] < 0) return give_up(s);
         printf("# round %d: %.1f ms\n", done + 1, ms[done]);
         fflush(stdout);
     }
+    if (s->bare) swap_lookers(s); /* whose they are frees them */
     if (done) print_result(s, median(ms, done));
     return 0;
 }
@@ -306,6 +332,7 @@ int main(int argc, char **argv) {
     rng r = rng_create(1);
     s.batch = s.of->task == TASK_IMAGES ? make_images(s.of, &r) : make_texts(s.of, &r);
     if (open_model(&s)) return give_up(&s);
+    s.aside = must(calloc((size_t)s.model->sites, sizeof *s.aside));
     if (records && open_recorder(&s, argv[4])) return give_up(&s);
     int status = run(&s, rounds);
     if (s.recorder &&

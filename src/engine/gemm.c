@@ -27,11 +27,11 @@
 #include "product.h"
 
 enum {
-    SMALL_WORK = 16 * 1024,   /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
-    PIECE_WORK = 1024 * 1024, /* multiply-adds a piece should have: some ten microseconds */
-    MOST_PIECES = 16,
-    NARROWEST = 48, /* rows or columns of a piece */
-    SHORTEST = 128  /* depth of a piece */
+    SMALL_WORK = 16 * 1024,       /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
+    PIECE_WORK = 4 * 1024 * 1024, /* multiply-adds a piece should have: some fifty microseconds */
+    MOST_PIECES = 8,              /* the library copies all of b for each piece */
+    NARROWEST = 48,               /* rows or columns of a piece */
+    SHORTEST = 128                /* depth of a piece */
 };
 
 typedef enum { CUT_NOT, CUT_ROWS, CUT_COLUMNS, CUT_DEPTH } cut_side;
