@@ -62,12 +62,12 @@ void tool_survive_file_limit(void);
 void tool_refuse_plugins(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
-/* Starts the program again, with OpenMP threads that look for work a thousand times before they
- * sleep; libgomp reads how often when it is loaded. Its default is to look for milliseconds, on a
- * core that another program may want: steps of a mini Transformer on two threads beside two busy
- * loops took 148 ms (129 to 733), with 1000 they take 100 ms (99 to 102); on a quiet machine 47.0
- * and 45.9. Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT say what is wanted, under valgrind, and
- * where it cannot be done. Call it before anything is printed or moved in argv. */
+/* Starts the program again, with OpenMP threads that look for work ten thousand times before they
+ * sleep, half a millisecond; libgomp reads how often when it is loaded. Its default is to look for many
+ * milliseconds, on a core that another program may want: steps of a mini Transformer on two threads beside two
+ * busy loops took 148 ms (129 to 733). Quiet and so beside: 47.5 and 104 ms, with a thousand 50 and 112 (on another
+ * CPU, which waits less at a time, 46 and 100). Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT say what is wanted,
+ * under valgrind, and where it cannot be done. Call it before anything is printed or moved in argv. */
 void tool_wait_briefly(const tool *t);
 
 #endif
