@@ -306,26 +306,76 @@ static void add_moments(row_moments m, double *sum) {
     sum[1] += m.variance;
 }
 
-/* dx: as written; along: mean[q xhat]; sum [ROW_SCALARS]; scratch [d] */
-static void measure_row(const norm_call *c, const row_rule *rule, const row_view *r, const real *dx,
-                        double along, double deviation, double *scratch, double *sum) {
-    row_q(r, rule->gain, scratch); /* there phi is a factor of the gain */
-    row_moments of_q = moments_of(scratch, r->d);
-    add_moments(of_q, sum + 2);
-    if (!is_plain(rule) && !rule->gain) {
-        row_q(r, true, scratch);
-        of_q = moments_of(scratch, r->d);
+/* From sums of d differences from `near`, and of their squares: as exact as from the mean itself where `near` is
+ * closer to it than a few deviations. */
+static row_moments moments_near(double near, double sum, double squares, int64_t d) {
+    const double n = (double)d, mean = sum / n, variance = (squares - sum * mean) / n;
+    return (row_moments){near + mean, variance < 0 ? 0 : variance};
+}
+
+/* Moments of q = gamma g and of dx in one pass, from a number near each mean that comes in. */
+static void plain_moments(const row_view *r, const real *dx, row_moments *of_q,
+                          row_moments *of_dx) {
+    wide q = {0}, q2 = {0}, x = {0}, x2 = {0}, u, v, a;
+    int64_t k = 0;
+    for (; k + WIDE <= r->d; k += WIDE) {
+        wide_load(&u, r->g + k);
+        wide_load(&a, r->gamma + k);
+        wide_load(&v, dx + k);
+        u = u * a - of_q->mean;
+        v -= of_dx->mean;
+        q += u, q2 += u * u;
+        x += v, x2 += v * v;
     }
-    const double s = divisor(c, rule, deviation);
-    if (rule->center) {
-        add_moments(exact_moments(rule, r, of_q, along, deviation, s), sum + 4);
-        sum[6] += of_q.variance / (s * s);
+    double sum[4] = {wide_total(&q), wide_total(&q2), wide_total(&x), wide_total(&x2)};
+    for (; k < r->d; k++) {
+        const double t = (double)r->gamma[k] * (double)r->g[k] - of_q->mean;
+        const double w = (double)dx[k] - of_dx->mean;
+        sum[0] += t, sum[1] += t * t;
+        sum[2] += w, sum[3] += w * w;
+    }
+    *of_q = moments_near(of_q->mean, sum[0], sum[1], r->d);
+    *of_dx = moments_near(of_dx->mean, sum[2], sum[3], r->d);
+}
+
+/* What is known of one row. */
+typedef struct row_found {
+    row_moments of_g, of_q, of_dx; /* gamma g, q, dx */
+} row_found;
+
+static row_found find_plain(const row_view *r, const real *dx, double q) {
+    row_found f = {.of_q = {q, 0}, .of_dx = {(q - r->mean_q) * r->inverse, 0}};
+    plain_moments(r, dx, &f.of_q, &f.of_dx);
+    f.of_g = f.of_q;
+    return f;
+}
+
+/* scratch [d] */
+static row_found find_row(const row_view *r, bool gain, const real *dx, double *scratch) {
+    row_found f;
+    row_q(r, gain, scratch); /* there phi is a factor of the gain */
+    f.of_g = f.of_q = moments_of(scratch, r->d);
+    if (!gain) {
+        row_q(r, true, scratch);
+        f.of_q = moments_of(scratch, r->d);
     }
     widen_row(dx, r->d, scratch);
-    const row_moments of_dx = moments_of(scratch, r->d);
-    add_moments(of_dx, sum);
-    sum[ROW_DX2] += square_of(of_dx, r->d);
-    sum[ROW_DIRECT2] += square_of(of_q, r->d) / (s * s);
+    f.of_dx = moments_of(scratch, r->d);
+    return f;
+}
+
+/* along: mean[q xhat]; sum [ROW_SCALARS] */
+static void measure_row(const norm_call *c, const row_rule *rule, const row_view *r,
+                        const row_found *f, double along, double deviation, double *sum) {
+    const double s = divisor(c, rule, deviation);
+    add_moments(f->of_g, sum + 2);
+    if (rule->center) {
+        add_moments(exact_moments(rule, r, f->of_q, along, deviation, s), sum + 4);
+        sum[6] += f->of_q.variance / (s * s);
+    }
+    add_moments(f->of_dx, sum);
+    sum[ROW_DX2] += square_of(f->of_dx, r->d);
+    sum[ROW_DIRECT2] += square_of(f->of_q, r->d) / (s * s);
 }
 
 /* -- a piece of the rows ----------------------------------------------------------------------- */
@@ -360,9 +410,10 @@ static void piece_backward(const norm_call *c, const row_rule *rule, const real 
             row_write_gradient(&r, true, false, dx + at);
         else
             row_write_gradient(&r, false, false, dx + at);
-        if (c->watched)
-            measure_row(c, rule, &r, dx + at, qx / (double)d, deviation, part + 2 * d + ROW_SCALARS,
-                        part + 2 * d);
+        if (!c->watched) continue;
+        const row_found f = plain ? find_plain(&r, dx + at, q / (double)d)
+                                  : find_row(&r, rule->gain, dx + at, part + 2 * d + ROW_SCALARS);
+        measure_row(c, rule, &r, &f, qx / (double)d, deviation, part + 2 * d);
     }
 }
 
