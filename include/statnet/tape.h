@@ -30,15 +30,15 @@
 
 /* Row-major, contiguous. Images (N, H, W, C), text (B, T, C), anything as (rows, features). */
 typedef struct tensor {
-    int rank;        /* 1..4 */
-    int64_t dim[4];  /* [0..rank-1]; the rest are 1 */
-    int64_t count;   /* product of dim */
-    real *value;     /* [count] */
-    real *grad;      /* [count], dL/dvalue; NULL until the first contribution */
-    bool wants_grad; /* false: backward functions skip it */
-    bool has_grad;   /* grad holds a value: the next contribution adds */
-    bool own;        /* value is memory of the tape that no other tensor shares */
-    int readers;     /* backward functions that read value */
+    int rank;                      /* 1..4 */
+    int64_t dim[4];                /* [0..rank-1]; the rest are 1 */
+    int64_t count;                 /* product of dim */
+    real *value;                   /* [count] */
+    real *grad;                    /* [count], dL/dvalue; NULL until the first contribution */
+    bool wants_grad;               /* false: backward functions skip it */
+    bool has_grad;                 /* grad holds a value: the next contribution adds */
+    bool own;                      /* value is memory of the tape that no other tensor shares */
+    int readers;                   /* backward functions that read value */
     const struct tape_node *maker; /* who can make value again; NULL: nobody */
 } tensor;
 
