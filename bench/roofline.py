@@ -20,8 +20,8 @@ once, 4 bytes a number. n = rows x features, or numbers of a parameter.
     LN, backward             13 n                      12 n    the same; gradients of gain and bias are sums of
                                                        their own: g = gain dy 1, x^ 2, sum of g 1, of g x^ 2, dx 4,
                                                        gain 2, bias 1
-    relu, forward            n                         8 n     x; y
-    relu, backward           n                         12 n    y, dy; dx
+    relu, forward            n                         8.125 n x; y, a bit each
+    relu, backward           n                         8.125 n the bits, dy; dx
     sgd with momentum        7 n                       20 n    p, g, buf; p, buf
                                                        g scale + wd p 3, mom buf + g 2, p - lr buf 2
     adam                     15 n                      28 n    p, g, m, v; p, m, v
@@ -55,7 +55,7 @@ def attention(batch, queries, keys, d, backward):
 
 
 # operations and bytes of a number: forward, backward; an optimizer has no backward pass
-OF_A_NUMBER = {"bn": ((8, 8), (9, 12)), "ln": ((8, 8), (13, 12)), "relu": ((1, 8), (1, 12)),
+OF_A_NUMBER = {"bn": ((8, 8), (9, 12)), "ln": ((8, 8), (13, 12)), "relu": ((1, 8.125), (1, 8.125)),
                "sgd": ((7, 20), None), "adam": ((15, 28), None)}
 
 
