@@ -177,8 +177,14 @@ static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, s
     return status;
 }
 
+static sr_status read_table(const plot_sources *from, const plot_table *t, plot_data *data,
+                            sr_failure *why) {
+    const int first = plot_table_of_each(t) ? 1 : 0;
+    return plot_data_make(data, t, from->directory, first, first + jobs_of(from, t) - 1, why);
+}
+
 /* The first failure in the order of the tables, also where the last of them were not run for it. */
-static sr_status tables_run(plot_sources *from, sr_failure *why) {
+sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};
     sr_status status = list_run(&l[0], from, false, why);
@@ -187,18 +193,8 @@ static sr_status tables_run(plot_sources *from, sr_failure *why) {
         const bool waits = table_waits(from, table);
         if (waits && !l[1].job) status = list_run(&l[1], from, true, why);
         if (status == SR_OK) status = list_judge(&l[waits], table, from, why);
+        if (status == SR_OK) status = read_table(from, table, &data[i], why);
     }
     list_free(&l[0]), list_free(&l[1]);
-    return status;
-}
-
-sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
-    sr_status status = tables_run(from, why);
-    for (int i = 0; i < from->template->tables && status == SR_OK; i++) {
-        const plot_table *t = &from->template->table[i];
-        const int first = plot_table_of_each(t) ? 1 : 0;
-        status =
-            plot_data_make(&data[i], t, from->directory, first, first + jobs_of(from, t) - 1, why);
-    }
     return status;
 }
