@@ -242,24 +242,25 @@ static void selections_free(selection *w, int columns) {
     free(w);
 }
 
-static sr_status summary_stream(const column_source *c, column_space *space, summary *result,
-                                sr_failure *why) {
+/* Into summaries, or where those are NULL into ranges. */
+static sr_status stream_into(const column_source *c, column_space *space, summary *summaries,
+                             bucket_range *ranges, sr_failure *why) {
     selection *w = calloc((size_t)c->columns, sizeof *w);
     sr_status status =
         w ? stream_select(c, space, w, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < c->columns && status == SR_OK; i++) result[i] = selection_end(&w[i]);
+    for (int i = 0; i < c->columns && status == SR_OK; i++) {
+        if (summaries)
+            summaries[i] = selection_end(&w[i]);
+        else
+            ranges[i] = selection_range(&w[i]);
+    }
     selections_free(w, c->columns);
     return status;
 }
 
 sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,
                         sr_failure *why) {
-    selection *w = calloc((size_t)c->columns, sizeof *w);
-    sr_status status =
-        w ? stream_select(c, space, w, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < c->columns && status == SR_OK; i++) result[i] = selection_range(&w[i]);
-    selections_free(w, c->columns);
-    return status;
+    return stream_into(c, space, NULL, result, why);
 }
 
 static void summarise_kept(const column_source *c, const column_block *b, summary *result) {
@@ -293,7 +294,7 @@ static int64_t columns_streamed(bool range) {
 sr_status summary_read(const column_source *c, column_space *space, summary *result,
                        sr_failure *why) {
     return c->columns <= columns_kept(c->rows) ? summary_keep(c, space, result, why)
-                                               : summary_stream(c, space, result, why);
+                                               : stream_into(c, space, result, NULL, why);
 }
 
 int columns_together(int64_t rows, int columns, bool range) {

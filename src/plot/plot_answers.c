@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "statnet/hash.h"
 #include "statnet/plot.h"
 
 typedef struct answer {
@@ -25,13 +26,6 @@ typedef struct question {
 
 /* -- a question ------------------------------------------------------------------------------ */
 
-/* 64-bit FNV-1a. */
-static uint64_t hash_of(const char *text, size_t size) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static sr_status question_make(question *q, char *const *argv, sr_failure *why) {
     *q = (question){0};
     for (; argv[q->words]; q->words++) q->bytes += strlen(argv[q->words]) + 1;
@@ -42,7 +36,7 @@ static sr_status question_make(question *q, char *const *argv, sr_failure *why) 
         memcpy(to, argv[i], size);
         to += size;
     }
-    q->hash = hash_of(q->text, q->bytes);
+    q->hash = hash_bytes(q->text, q->bytes);
     return SR_OK;
 }
 
