@@ -50,8 +50,8 @@ static void run(const shape *s, way w, int threads, const real *a, const real *b
     else if (is_head(s))
         gemm_piece(s->ta, s->tb, s->m, s->n, s->k, 1, a, lda, b, ldb, 0, c, s->n);
     else
-        gemm(w == ONE_THREAD ? 1 : threads, s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb, 0, c,
-             s->n);
+        gemm(&room, w == ONE_THREAD ? 1 : threads, s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb,
+             0, c, s->n);
 }
 
 /* GFLOP/s over enough repetitions for a millisecond or more. */
@@ -83,8 +83,8 @@ int main(int argc, char **argv) {
     for (int r = 0; r < rounds; r++)
         for (int i = 0; i < SHAPES; i++)
             for (way w = 0; w < WAYS; w++) found[i][w][r] = speed(&shapes[i], w, threads, a, b, c);
-    printf("# gemm, GFLOP/s, median of %d; OpenBLAS core %s, bfloat16 by %s\n", rounds,
-           gemm_library(), gemm_bf16_native() ? "AVX512-BF16" : "rounded copies");
+    printf("# gemm, GFLOP/s, median of %d; by %s, OpenBLAS core %s\n", rounds, gemm_kernels(),
+           gemm_library());
     printf("product\tm\tn\tk\t1 thread\t%d threads\tbest 1\tbest %d\tbf16\n", threads, threads);
     for (int i = 0; i < SHAPES; i++) {
         for (way w = 0; w < WAYS; w++) qsort(found[i][w], (size_t)rounds, sizeof(double), by_value);

@@ -181,6 +181,7 @@ static const char *dnnl_instructions(void) {
 static void print_versions(void) {
     unsigned first, second, third;
     printf("# compiler: " COMPILER " %s, for " BUILT_FOR "\n", __VERSION__);
+    printf("# products: %s\n", gemm_kernels());
     printf("# OpenBLAS: %.15s, kernels for %s\n", openblas_get_config(), gemm_library());
 #ifdef USE_DNNL
     const dnnl_version_t *v = dnnl_version();

@@ -108,7 +108,7 @@ def machine(args, _):
         return [NOT_YET]
     told = there["limits"]
     dates, loads, commits = ({head[key] for head in there.values()} for key in ("date", "load", "statrec"))
-    rows = [["date", span(dates)], *([key, told[key]] for key in ("CPU", "compiler", "OpenBLAS", "oneDNN", "HDF5")),
+    rows = [["date", span(dates)], *([key, told[key]] for key in ("CPU", "compiler", "products", "OpenBLAS", "oneDNN", "HDF5")),
             ["PyTorch", there.get("targets", told)["PyTorch"]], ["statrec", ", ".join(sorted(commits))],
             ["load before a part", span(loads, float)]]
     return drawn(["what", "which"], rows)

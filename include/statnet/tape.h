@@ -96,7 +96,7 @@ struct tape {
      * (when set), so that the tape need not know what it is. */
     void *conv_cache;
     void (*conv_cache_free)(void *cache);
-    scratch_memory rounded; /* operands of products in bfloat16; outlives the steps */
+    scratch_memory operands; /* of products, packed or rounded; outlives the steps */
 };
 
 /* NULL and *why on failure. threads >= 1. */

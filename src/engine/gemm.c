@@ -1,6 +1,6 @@
-/* gemm.c -- matrix products, cut into fixed pieces and spread over our own threads.
+/* gemm.c -- matrix products, spread over our own threads.
  *
- * c = op(a) op(b) + beta c. Each piece is one single-threaded library call:
+ * c = op(a) op(b) + beta c. Products that amx_takes are product_amx.c's. All others are cut into fixed pieces, each of which is one single-threaded library call:
  *   float, with oneDNN:  dnnl_sgemm, except products of fewer than SMALL_WORK multiply-adds
  *   otherwise:           cblas (OpenBLAS)
  * Why two libraries: OpenBLAS 0.3.21 does not know CPUs newer than itself and falls back to AVX2
@@ -25,6 +25,7 @@
 #endif
 
 #include "product.h"
+#include "product_amx.h"
 
 enum {
     SMALL_WORK = 16 * 1024,       /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
@@ -169,7 +170,7 @@ static void product_by_depth(const product *p, const cut *by, int threads) {
     free(partial);
 }
 
-static void product_cut_up(const product *p, int threads) {
+void product_by_libraries(const product *p, int threads) {
     cut by = product_cut(p);
     if (by.side == CUT_NOT) {
         product_run(p);
@@ -185,14 +186,21 @@ static void product_cut_up(const product *p, int threads) {
     }
 }
 
-void gemm(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
-          int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    product_cut_up(&(product){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
+static void product_any(scratch_memory *room, const product *p, int threads) {
+    sr_failure none;
+    if (!amx_takes(p) || amx_product(room, p, AMX_WHOLE, threads, &none) != SR_OK)
+        product_by_libraries(p, threads);
 }
 
-void gemm_biased(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
-                 int64_t lda, const real *b, int64_t ldb, const real *bias, real *c, int64_t ldc) {
-    product_cut_up(&(product){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
+void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+          const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
+    product_any(room, &(product){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
+}
+
+void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+                 int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
+                 const real *bias, real *c, int64_t ldc) {
+    product_any(room, &(product){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
 }
 
 /* Activations that die out end in denormal numbers, which cost a hundred times a normal one. */
@@ -223,6 +231,15 @@ void gemm_setup(int threads) {
         flush_denormals();
         if (omp_get_thread_num() != 0) block_signals();
     }
+}
+
+const char *gemm_kernels(void) {
+    if (amx_native()) return "AMX-BF16";
+#ifdef USE_DNNL
+    return "oneDNN";
+#else
+    return "OpenBLAS";
+#endif
 }
 
 const char *gemm_library(void) {

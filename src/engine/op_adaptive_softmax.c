@@ -93,7 +93,7 @@ static void fill_part(const adaptive *a, int m, const int32_t *target) {
 
 /* -- forward */
 
-static void part_logits(const tape *t, const adaptive *a, const part *p) {
+static void part_logits(tape *t, const adaptive *a, const part *p) {
     const adaptive_inputs *in = &a->in;
     const int64_t clusters = p->width - p->words;
     for (int64_t r = 0; r < p->count; r++) {
@@ -101,15 +101,15 @@ static void part_logits(const tape *t, const adaptive *a, const part *p) {
         memcpy(x, in->b->value + p->first, (size_t)p->words * sizeof *x);
         if (clusters) memcpy(x + p->words, in->bc->value, (size_t)clusters * sizeof *x);
     }
-    gemm(t->threads, false, true, p->count, p->words, a->d, p->h, a->d,
+    gemm(&t->operands, t->threads, false, true, p->count, p->words, a->d, p->h, a->d,
          in->w->value + p->first * a->d, a->d, 1, p->logit, p->width);
     if (clusters)
-        gemm(t->threads, false, true, p->count, clusters, a->d, p->h, a->d, in->wc->value, a->d, 1,
-             p->logit + p->words, p->width);
+        gemm(&t->operands, t->threads, false, true, p->count, clusters, a->d, p->h, a->d,
+             in->wc->value, a->d, 1, p->logit + p->words, p->width);
 }
 
 /* Adds -log p of the targets' columns to the rows of nll. */
-static void part_forward(const tape *t, const adaptive *a, const part *p, real *nll) {
+static void part_forward(tape *t, const adaptive *a, const part *p, real *nll) {
     if (p->count == 0) return;
     part_logits(t, a, p);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (p->count > PARALLEL_ROWS)
@@ -155,11 +155,11 @@ static void add_columns(const tape *t, const part *p, int64_t from, int64_t colu
 }
 
 /* Gradients of a weight whose outputs are `columns` columns of the part, and of its bias. */
-static void add_weights(const tape *t, const adaptive *a, const part *p, int64_t from,
-                        int64_t columns, real *dw, real *db) {
+static void add_weights(tape *t, const adaptive *a, const part *p, int64_t from, int64_t columns,
+                        real *dw, real *db) {
     if (dw)
-        gemm(t->threads, true, false, columns, a->d, p->count, p->logit + from, p->width, p->h,
-             a->d, 1, dw, a->d);
+        gemm(&t->operands, t->threads, true, false, columns, a->d, p->count, p->logit + from,
+             p->width, p->h, a->d, 1, dw, a->d);
     if (db) add_columns(t, p, from, columns, db);
 }
 
@@ -170,10 +170,11 @@ static void add_hidden(tape *t, const adaptive *a, const part *p, real *dh) {
     const bool head = p->first == 0;
     real *to = head ? dh : tape_alloc(t, (size_t)(p->count * d) * sizeof *to);
     if (!to) return;
-    gemm(t->threads, false, false, p->count, d, p->words, p->logit, p->width, w, d, head, to, d);
+    gemm(&t->operands, t->threads, false, false, p->count, d, p->words, p->logit, p->width, w, d,
+         head, to, d);
     if (clusters)
-        gemm(t->threads, false, false, p->count, d, clusters, p->logit + p->words, p->width,
-             a->in.wc->value, d, 1, to, d);
+        gemm(&t->operands, t->threads, false, false, p->count, d, clusters, p->logit + p->words,
+             p->width, a->in.wc->value, d, 1, to, d);
     for (int64_t r = 0; !head && r < p->count; r++)
         for (int64_t j = 0; j < d; j++) dh[p->row[r] * d + j] += to[r * d + j];
 }

@@ -36,7 +36,7 @@ static sr_status round_operands(tape *t, conv_pass pass, const conv_shape *s, co
                 {&a->y, s->images * s->out_height * s->out_width * s->out, pass != CONV_FORWARD}};
     int64_t count = 0;
     for (int i = 0; i < 3; i++) count += part[i].operand ? part[i].count : 0;
-    real *to = scratch_memory_of(&t->rounded, (size_t)count * sizeof *to, &t->failure);
+    real *to = scratch_memory_of(&t->operands, (size_t)count * sizeof *to, &t->failure);
     for (int i = 0; to && i < 3; i++) {
         if (!part[i].operand) continue;
         bf16_round(t->threads, part[i].count, *part[i].at, to);

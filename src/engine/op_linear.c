@@ -26,10 +26,10 @@ static void product(tape *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, 
                     const real *b, bool beta, real *c) {
     const int64_t lda = ta ? m : k, ldb = tb ? k : n;
     if (t->bf16)
-        gemm_bf16(&t->rounded, t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n,
+        gemm_bf16(&t->operands, t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n,
                   &t->failure);
     else
-        gemm(t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n);
+        gemm(&t->operands, t->threads, ta, tb, m, n, k, a, lda, b, ldb, beta, c, n);
 }
 
 static void rounded_forward(tape *t, const tensor *x, const tensor *w, const tensor *b, tensor *y) {
@@ -67,8 +67,8 @@ tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b) {
     if (t->bf16)
         rounded_forward(t, x, w, b, y);
     else
-        gemm_biased(t->threads, false, true, rows, out, in, x->value, in, w->value, in,
-                    b ? b->value : NULL, y->value, out);
+        gemm_biased(&t->operands, t->threads, false, true, rows, out, in, x->value, in, w->value,
+                    in, b ? b->value : NULL, y->value, out);
     return tape_push_reading(t, "linear", linear_backward, y, (tensor *[]){x, w, b, NULL}, NULL,
                              READS_IN(0) | READS_IN(1));
 }

@@ -1,5 +1,5 @@
 /* product.h -- what gemm and gemm_bf16 multiply: c = op(a) op(b) + beta c, as gemm.h has it; of gemm_biased
- * too, which then adds bias [n] to every row. */
+ * too, with bias [n] in every row. */
 #ifndef ENGINE_PRODUCT_H
 #define ENGINE_PRODUCT_H
 
@@ -20,5 +20,8 @@ typedef struct product {
     int64_t ldc;
     const real *bias; /* or NULL */
 } product;
+
+/* By the libraries, without room of its own (gemm.c). */
+void product_by_libraries(const product *p, int threads);
 
 #endif

@@ -28,7 +28,7 @@ void tape_free(tape *t) {
     if (!t) return;
     if (t->conv_cache_free) t->conv_cache_free(t->conv_cache);
     arena_free(t->arena);
-    free(t->rounded.start);
+    free(t->operands.start);
     free(t);
 }
 

@@ -15,11 +15,12 @@ typedef struct sizes {
     int64_t m, n, k;
 } sizes;
 
-/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last piece is a part. */
+/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last piece is a part. Of the products by AMX: one step
+ * and several, by slabs of one step (the two last but two) and of three, the narrower operand packed by all threads. */
 static const sizes cases[] = {
-    {1, 1, 1},      {3, 5, 7},       {16, 16, 32},     {33, 31, 29},
-    {37, 41, 130},  {1000, 65, 70},  {1023, 128, 127}, {64, 1001, 80},
-    {127, 4000, 9}, {16, 27, 20000}, {128, 128, 1030}, {130, 70, 2049},
+    {1, 1, 1},        {3, 5, 7},        {16, 16, 32},   {33, 31, 29},     {37, 41, 130},
+    {1000, 65, 70},   {1023, 128, 127}, {64, 1001, 80}, {127, 4000, 9},   {16, 27, 20000},
+    {128, 128, 1030}, {130, 70, 2049},  {33, 40, 9000}, {300, 230, 1100},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], PAD = 3 };
@@ -63,10 +64,12 @@ static double *trial_want(const trial *t, double alpha, double beta) {
     return want;
 }
 
+static scratch_memory room;
+
 static void trial_gemm(const trial *t, int threads, double beta, real *c) {
-    memcpy(c, t->c, (size_t)(t->s.m * t->ldc) * sizeof *c);
-    gemm(threads, t->ta, t->tb, t->s.m, t->s.n, t->s.k, t->a, t->lda, t->b, t->ldb, (real)beta, c,
-         t->ldc);
+    memmove(c, t->c, (size_t)(t->s.m * t->ldc) * sizeof *c);
+    gemm(&room, threads, t->ta, t->tb, t->s.m, t->s.n, t->s.k, t->a, t->lda, t->b, t->ldb,
+         (real)beta, c, t->ldc);
 }
 
 static void run_trial(sizes s, bool ta, bool tb, double beta) {
@@ -110,13 +113,132 @@ static void biased(void **state) {
         for (int64_t j = 0; j < count; j++) want[j] += j % t.ldc < t.s.n ? bias[j % t.ldc] : 0;
         for (int threads = 1; threads <= 3; threads++) {
             memcpy(c, t.c, (size_t)count * sizeof *c);
-            gemm_biased(threads, t.ta, t.tb, t.s.m, t.s.n, t.s.k, t.a, t.lda, t.b, t.ldb, bias, c,
-                        t.ldc);
+            gemm_biased(&room, threads, t.ta, t.tb, t.s.m, t.s.n, t.s.k, t.a, t.lda, t.b, t.ldb,
+                        bias, c, t.ldc);
             reals_check("gemm_biased", c, want, count, 1e-5, 2e-6 * sqrt((double)t.s.k));
         }
         free(bias), free(c), free(want);
         trial_free(&t);
     }
+}
+
+/* Root of the mean square of c's errors against sums in double. */
+static double error_of(const trial *t, const real *c, const double *want) {
+    double sum = 0;
+    for (int64_t i = 0; i < t->s.m; i++)
+        for (int64_t j = 0; j < t->s.n; j++) {
+            const double e = (double)c[i * t->ldc + j] - want[i * t->ldc + j];
+            sum += e * e;
+        }
+    return sqrt(sum / (double)(t->s.m * t->s.n));
+}
+
+/* Sums of floats one after the other. */
+static void plain_product(const trial *t, real *c) {
+    for (int64_t i = 0; i < t->s.m; i++)
+        for (int64_t j = 0; j < t->s.n; j++) {
+            real sum = 0;
+            for (int64_t p = 0; p < t->s.k; p++)
+                sum += t->a[t->ta ? p * t->lda + i : i * t->lda + p] *
+                       t->b[t->tb ? j * t->ldb + p : p * t->ldb + j];
+            c[i * t->ldc + j] = sum;
+        }
+}
+
+/* However gemm multiplies, it is no less exact than floats that are added up in a row. */
+static void as_exact_as_plain(void **state) {
+    (void)state;
+    static const sizes of[] = {{64, 64, 64}, {96, 80, 300}, {70, 64, 3000}};
+    for (int i = 0; i < 12; i++) {
+        trial t = trial_create(of[i / 4], i & 1, i & 2);
+        double *want = trial_want(&t, 1, 0);
+        trial_gemm(&t, 2, 0, t.c);
+        const double ours = error_of(&t, t.c, want);
+        plain_product(&t, t.c);
+        const double plain = error_of(&t, t.c, want);
+        if (!(ours <= plain * 1.05))
+            fail_msg("%lld deep: error %g, of a plain sum %g", (long long)t.s.k, ours, plain);
+        free(want);
+        trial_free(&t);
+    }
+}
+
+/* -- numbers that are not finite, or nearly */
+
+static void put_all(trial *t, real x) {
+    for (int64_t i = 0; i < t->s.k; i++) t->a[t->ta ? i * t->lda + 5 : 5 * t->lda + i] = x;
+}
+
+static void put_a(trial *t, int64_t row, int64_t depth, real x) {
+    t->a[t->ta ? depth * t->lda + row : row * t->lda + depth] = x;
+}
+
+static void put_b(trial *t, int64_t depth, int64_t column, real x) {
+    t->b[t->tb ? column * t->ldb + depth : depth * t->ldb + column] = x;
+}
+
+static void put_infinity(trial *t) {
+    put_a(t, 39, 69, (real)INFINITY);
+}
+
+static void put_infinities_that_cancel(trial *t) {
+    put_a(t, 3, 1, (real)INFINITY), put_a(t, 3, 2, (real)-INFINITY);
+    put_b(t, 1, 6, 1), put_b(t, 2, 6, 1);
+}
+
+static void put_infinity_upon_zero(trial *t) {
+    put_b(t, 20, 49, (real)INFINITY), put_a(t, 7, 20, 0);
+}
+
+static void put_both(trial *t) {
+    put_a(t, 8, 33, (real)INFINITY), put_b(t, 33, 17, (real)-INFINITY);
+}
+
+static void put_nan(trial *t) {
+    put_a(t, 0, 0, (real)NAN), put_b(t, 40, 48, (real)NAN);
+}
+
+static void put_row_of_nan(trial *t) {
+    put_all(t, (real)NAN);
+}
+
+/* The largest numbers round to infinity in fewer bits. */
+static void put_largest(trial *t) {
+    put_a(t, 12, 31, 3.4e38F), put_b(t, 50, 2, 3.4e38F);
+    for (int64_t j = 0; j < t->s.n; j++) put_b(t, 31, j, (real)1e-10);
+    for (int64_t i = 0; i < t->s.m; i++) put_a(t, i, 50, (real)1e-10);
+}
+
+static void check_like(const trial *t, const real *got, const double *want) {
+    for (int64_t i = 0; i < t->s.m * t->ldc; i++) {
+        const real w = (real)want[i];
+        const bool same = isnan(w) ? isnan(got[i]) : isinf(w) ? got[i] == w : isfinite(got[i]);
+        if (!same) fail_msg("at %lld: %g, not %g", (long long)i, (double)got[i], want[i]);
+        if (isfinite(w)) assert_true(fabs((double)got[i] - want[i]) <= 1e-4 + 1e-5 * fabs(want[i]));
+    }
+}
+
+static void not_finite(void **state) {
+    (void)state;
+    void (*const put[])(trial *) = {
+        put_infinity,
+        put_infinities_that_cancel,
+        put_infinity_upon_zero,
+        put_both,
+        put_nan,
+        put_row_of_nan,
+        put_largest,
+    };
+    for (int i = 0; i < 28; i++)
+        for (int beta = 0; beta < 2; beta++) {
+            trial t = trial_create((sizes){40, 50, 70}, i & 1, i & 2);
+            put[i / 4](&t);
+            double *want = trial_want(&t, 1, beta);
+            trial_gemm(&t, 2, beta, t.c);
+            check_like(&t, t.c, want);
+            free(want);
+            trial_free(&t);
+        }
 }
 
 static void piece_with_alpha(void **state) {
@@ -192,6 +314,8 @@ int main(void) {
         cmocka_unit_test(signals_go_to_the_main_thread), /* before others change the team */
         cmocka_unit_test(check_values_and_threads),
         cmocka_unit_test(biased),
+        cmocka_unit_test(as_exact_as_plain),
+        cmocka_unit_test(not_finite),
         cmocka_unit_test(piece_with_alpha),
         cmocka_unit_test(piece_anywhere),
         cmocka_unit_test(denormals_are_flushed),

@@ -1,0 +1,430 @@
+/* product_amx.c -- products of floats by the matrix tiles of AMX-BF16, which multiply pairs of bfloat16.
+ *
+ * A float has 24 bits of significand, a bfloat16 8 of them; x is split without loss into three:
+ *   x = h + m + l        h = r(x)    m = r(x - h)    l = x - h - m        r: nearest, ties away from zero
+ *   a b = l_a h_b + m_a h_b + m_a m_b + h_a m_b + h_a h_b + h_a l_b       dropped: at most 2^-24 of |a b|
+ * in this order (Henry, Tang and Heinecke, Leveraging the bfloat16 artificial intelligence datatype for higher-precision
+ * computations, ARITH 2019, section 3). A product of two bfloat16 is exact in a float, and the CPU adds 32 of them before
+ * they join the sum, so that the sum rounds six times where a loop over floats rounds 32 times; tests/engine/test_gemm.c
+ * measures the errors of both. The exponent's range is that of float, denormals are zeros. Rounded operands (AMX_ROUNDED)
+ * have one part, r(x) with ties to even, and one product.
+ *
+ * The depth is taken in steps. The operand with fewer rows or columns is packed as a whole for a step (amx_pack.h); of the
+ * other one a thread packs a block that its cache holds, and multiplies it with every panel of the whole one:
+ *   c[32 x 32] += a panel x b panel        in four tiles of sums, over the step
+ * Sums begin at zero in every step. Who does what:
+ *   rows or columns   threads share the blocks of every step; a small whole operand is packed by each of them, a large one
+ *                     by all together
+ *   depth             where c is small and the depth long (weight gradients), they share slabs of steps, whose sums are
+ *                     added up in their order
+ * Steps and slabs depend on m, n and k alone, all else changes no byte.
+ *
+ * Infinities, NaNs and numbers that r makes infinite have no parts (inf - inf); they are packed as zeros, and their
+ * products are added to c at the end.
+ */
+#define _DEFAULT_SOURCE /* syscall */
+#include "product_amx.h"
+
+#include "amx_pack.h"
+
+#ifdef PRODUCT_AMX
+#include <cpuid.h>
+#include <immintrin.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    STEP = 512,                 /* of the depth, at most */
+    SLAB_STEP = 256,            /* where threads share the depth */
+    SLABS = 16,                 /* at most */
+    SMALL_SUMS = 256 * 256,     /* of c, where they do */
+    BLOCK_BYTES = 768 * 1024,   /* of a second-level cache of 2 MiB */
+    OWN_BYTES = 256 * 1024,     /* of a whole operand that each thread packs for itself */
+    PARALLEL_WORK = 1024 * 1024 /* multiply-adds */
+};
+
+typedef struct plan {
+    const product *p;
+    operand whole, part; /* a and b in the one order or the other */
+    int threads;
+    int64_t step, steps;       /* of the depth */
+    int64_t slab, slabs;       /* steps of one */
+    int64_t block, blocks;     /* of `part` */
+    int64_t panel, all_panels; /* bytes of a panel and of `whole`, a step */
+    bool shared;               /* `whole` is packed by all threads, in two places in turn */
+    char *packed;              /* of `whole`: of all or of each thread */
+    char *own;                 /* of each thread, a block */
+    float *partial;            /* of each slab [up(m), up(n)]; NULL: there is one, and it is c */
+    float *bias;               /* filled up to whole panels, or NULL */
+    atomic_bool odd;
+} plan;
+
+static int64_t up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+static int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* -- products */
+
+static NATIVE void tiles_configure(void) {
+    struct {
+        uint8_t palette, start_row, zero[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } shape = {.palette = 1};
+    for (int i = 0; i < 8; i++) shape.row_bytes[i] = 64, shape.rows[i] = LANES;
+    _tile_loadconfig(&shape);
+}
+
+/* What of 32 x 32 is there: rows beyond LANES, columns beyond LANES. */
+typedef struct extent {
+    bool tall, wide;
+} extent;
+
+/* Tiles 0 to 3 are sums, 4 and 5 squares of a, 6 and 7 of b. */
+static NATIVE inline void load_a(const char *a, int part, extent e) {
+    _tile_loadd(4, a + part * PART, 64);
+    if (e.tall) _tile_loadd(5, a + part * PART + TILE, 64);
+}
+
+static NATIVE inline void load_b(const char *b, int part, extent e) {
+    _tile_loadd(6, b + part * PART, 64);
+    if (e.wide) _tile_loadd(7, b + part * PART + TILE, 64);
+}
+
+static NATIVE inline void multiply(extent e) {
+    _tile_dpbf16ps(0, 4, 6);
+    if (e.wide) _tile_dpbf16ps(1, 4, 7);
+    if (e.tall) _tile_dpbf16ps(2, 5, 6);
+    if (e.tall && e.wide) _tile_dpbf16ps(3, 5, 7);
+}
+
+enum { HIGH, MIDDLE, LOW };
+
+/* One operand changes from product to product. */
+static NATIVE inline void multiply_parts(const char *a, const char *b, extent e) {
+    load_a(a, LOW, e), load_b(b, HIGH, e), multiply(e);
+    load_a(a, MIDDLE, e), multiply(e);
+    load_b(b, MIDDLE, e), multiply(e);
+    load_a(a, HIGH, e), multiply(e);
+    load_b(b, HIGH, e), multiply(e);
+    load_b(b, LOW, e), multiply(e);
+}
+
+/* The bias in every row (a stride of 0), or zeros. */
+static NATIVE inline void sums_begin(const float *bias, extent e) {
+    if (!bias) {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+        return;
+    }
+    _tile_loadd(0, bias, 0);
+    if (e.wide) _tile_loadd(1, bias + LANES, 0);
+    if (e.tall) _tile_loadd(2, bias, 0);
+    if (e.tall && e.wide) _tile_loadd(3, bias + LANES, 0);
+}
+
+static NATIVE inline void sums_end(float *c, int64_t stride, extent e) {
+    _tile_stored(0, c, stride * 4);
+    if (e.wide) _tile_stored(1, c + LANES, stride * 4);
+    if (e.tall) _tile_stored(2, c + LANES * stride, stride * 4);
+    if (e.tall && e.wide) _tile_stored(3, c + LANES * stride + LANES, stride * 4);
+}
+
+/* The compiler does not know that tiles are read from and written to memory. */
+#define MEMORY_IS_SETTLED() __asm__ volatile("" ::: "memory")
+
+static NATIVE void panels_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
+                                   const float *bias, float *c, int64_t stride, extent e) {
+    MEMORY_IS_SETTLED();
+    sums_begin(bias, e);
+    for (int64_t d = 0; d < depth; d += DEPTH, a += parts * PART, b += parts * PART)
+        if (parts == AMX_ROUNDED)
+            load_a(a, HIGH, e), load_b(b, HIGH, e), multiply(e);
+        else
+            multiply_parts(a, b, e);
+    sums_end(c, stride, e);
+    MEMORY_IS_SETTLED();
+}
+
+static int64_t step_depth(const plan *k, int64_t step) {
+    return up(lesser(k->step, k->p->k - step * k->step), DEPTH);
+}
+
+/* c [rows, columns] += x [rows, SIDE] */
+static void rows_add(int64_t rows, int64_t columns, const float *x, float *c, int64_t stride) {
+    for (int64_t i = 0; i < rows; i++)
+#pragma omp simd
+        for (int64_t j = 0; j < columns; j++) c[i * stride + j] += x[i * SIDE + j];
+}
+
+/* Where the 32 x 32 sums at (row, column) belong. */
+typedef struct place {
+    float *c;
+    int64_t stride, rows, columns;
+    bool add; /* to what is there */
+} place;
+
+static place place_of(const plan *k, int64_t row, int64_t column, int64_t step) {
+    const product *p = k->p;
+    if (!k->partial)
+        return (place){p->c + row * p->ldc + column, p->ldc, lesser(p->m - row, SIDE),
+                       lesser(p->n - column, SIDE), step > 0 || p->beta != 0};
+    const int64_t stride = up(p->n, SIDE), slab = up(p->m, SIDE) * stride;
+    return (place){k->partial + step / k->slab * slab + row * stride + column, stride, SIDE, SIDE,
+                   step % k->slab > 0};
+}
+
+/* Sums of two panels over a step; by way of a copy where there is something to add to, and at c's edges. */
+static void sums_make(const plan *k, int64_t row, int64_t column, int64_t step, const char *a,
+                      const char *b) {
+    const product *p = k->p;
+    const place to = place_of(k, row, column, step);
+    const extent e = {p->m - row > LANES, p->n - column > LANES};
+    const bool direct = !to.add && to.rows % LANES == 0 && to.columns % LANES == 0;
+    float sum[SIDE * SIDE] __attribute__((aligned(64)));
+    const float *bias = step == 0 && k->bias ? k->bias + column : NULL;
+    panels_multiply(k->part.parts, a, b, step_depth(k, step), bias, direct ? to.c : sum,
+                    direct ? to.stride : SIDE, e);
+    if (to.add)
+        rows_add(to.rows, to.columns, sum, to.c, to.stride);
+    else if (!direct)
+        for (int64_t i = 0; i < to.rows; i++)
+            memcpy(to.c + i * to.stride, sum + i * SIDE, (size_t)to.columns * sizeof *sum);
+}
+
+/* A block of `part` against all of `whole`. */
+static void block_multiply(const plan *k, int64_t block, int64_t step, const char *packed,
+                           char *own) {
+    const int64_t from = block * k->block, end = lesser(from + k->block, k->part.length);
+    panels_pack(&k->part, from, end, 1, step * k->step, step_depth(k, step), k->panel, own);
+    for (int64_t w = 0; w < k->whole.length; w += SIDE)
+        for (int64_t at = from; at < end; at += SIDE) {
+            const char *whole = packed + w / SIDE * k->panel;
+            const char *part = own + (at - from) / SIDE * k->panel;
+            if (k->whole.is_b)
+                sums_make(k, at, w, step, part, whole);
+            else
+                sums_make(k, w, at, step, whole, part);
+        }
+}
+
+/* A thread's share of 0 .. count-1: neighbours, so that it finds in its cache what it had in the op before. */
+typedef struct range {
+    int64_t first, end;
+} range;
+
+static range share(int64_t count, int thread, int threads) {
+    return (range){count * thread / threads, count * (thread + 1) / threads};
+}
+
+/* `whole` for a step. Who is ahead of others packs where nobody reads any more. */
+static const char *whole_pack(const plan *k, int64_t step, int thread, int threads) {
+    const int64_t copy = k->shared ? step % 2 : thread;
+    const int64_t first = k->shared ? thread : 0, each = k->shared ? threads : 1;
+    char *to = k->packed + copy * k->all_panels;
+    panels_pack(&k->whole, first * SIDE, k->whole.length, each, step * k->step, step_depth(k, step),
+                k->panel, to + first * k->panel);
+    if (k->shared && threads > 1) {
+#pragma omp barrier
+    }
+    return to;
+}
+
+static void thread_run(const plan *k, int thread, int threads) {
+    const bool by_depth = k->slabs > 1;
+    const range slabs = by_depth ? share(k->slabs, thread, threads) : (range){0, 1};
+    const range blocks = by_depth ? (range){0, k->blocks} : share(k->blocks, thread, threads);
+    const int64_t end = lesser(slabs.end * k->slab, k->steps);
+    char *own = k->own + thread * (k->block / SIDE * k->panel);
+    tiles_configure();
+    for (int64_t step = slabs.first * k->slab; step < end; step++) {
+        const char *packed = whole_pack(k, step, thread, threads);
+        for (int64_t block = blocks.first; block < blocks.end; block++)
+            block_multiply(k, block, step, packed, own);
+    }
+    _tile_release();
+}
+
+/* c = beta c + bias + slabs in their order. */
+static void row_merge(const plan *k, int64_t row) {
+    const product *p = k->p;
+    const int64_t stride = up(p->n, SIDE), slab = up(p->m, SIDE) * stride;
+    const float *x = k->partial + row * stride;
+    float *restrict c = p->c + row * p->ldc;
+    for (int64_t j = 0; j < p->n; j++) c[j] = p->beta != 0 ? c[j] + x[j] : x[j];
+    for (int64_t i = 1; i < k->slabs; i++)
+        for (int64_t j = 0; j < p->n; j++) c[j] += x[i * slab + j];
+}
+
+/* Of as many threads as there are, which may be fewer than were asked for. */
+static void thread_part(const plan *k, int thread, int threads) {
+    thread_run(k, thread, threads);
+    if (!k->partial) return;
+    if (threads > 1) {
+#pragma omp barrier
+    }
+    const range rows = share(k->p->m, thread, threads);
+    for (int64_t row = rows.first; row < rows.end; row++) row_merge(k, row);
+}
+
+static void threads_run(const plan *k) {
+    if (k->threads == 1) {
+        thread_part(k, 0, 1);
+        return;
+    }
+#pragma omp parallel num_threads(k->threads)
+    thread_part(k, omp_get_thread_num(), omp_get_num_threads());
+}
+
+/* -- numbers without parts */
+
+static float number(const float *x, bool turned, int64_t stride, int64_t i, int64_t j) {
+    return turned ? x[j * stride + i] : x[i * stride + j];
+}
+
+/* c[i, :] += a[i, d] b[d, :] where a[i, d] is odd; behind a NaN nothing changes any more. */
+static void row_mend(const product *p, int64_t i) {
+    for (int64_t d = 0; d < p->k; d++) {
+        const float a = number(p->a, p->ta, p->lda, i, d);
+        if (!amx_is_odd(a)) continue;
+        for (int64_t j = 0; j < p->n; j++)
+            p->c[i * p->ldc + j] += a * number(p->b, p->tb, p->ldb, d, j);
+        if (isnan(a)) return;
+    }
+}
+
+/* c[:, j] += a[:, d] b[d, j] where only b[d, j] is odd. */
+static void column_mend(const product *p, int64_t j) {
+    for (int64_t d = 0; d < p->k; d++) {
+        const float b = number(p->b, p->tb, p->ldb, d, j);
+        if (!amx_is_odd(b)) continue;
+        for (int64_t i = 0; i < p->m; i++) {
+            const float a = number(p->a, p->ta, p->lda, i, d);
+            if (!amx_is_odd(a)) p->c[i * p->ldc + j] += a * b;
+        }
+    }
+}
+
+static void product_mend(const product *p, int threads) {
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < p->m; i++) row_mend(p, i);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t j = 0; j < p->n; j++) column_mend(p, j);
+}
+
+/* -- the whole */
+
+/* Steps of the depth, and the slabs that threads share: by m, n and k alone. */
+static void set_depth(plan *k) {
+    const product *p = k->p;
+    const bool slabs = p->m * p->n <= SMALL_SUMS && p->k >= 2 * SLAB_STEP;
+    const int64_t most = slabs ? SLAB_STEP : STEP;
+    k->step = up((p->k + (p->k + most - 1) / most - 1) / ((p->k + most - 1) / most), DEPTH);
+    k->steps = (p->k + k->step - 1) / k->step;
+    k->slab = slabs ? (k->steps + SLABS - 1) / SLABS : k->steps;
+    k->slabs = (k->steps + k->slab - 1) / k->slab;
+}
+
+static void set_blocks(plan *k, int threads) {
+    const product *p = k->p;
+    const int64_t length = k->part.length;
+    k->threads = p->m * p->n * p->k >= PARALLEL_WORK ? threads : 1;
+    k->panel = panel_bytes(&k->part, k->step);
+    k->all_panels = up(k->whole.length, SIDE) / SIDE * k->panel;
+    k->shared = k->slabs == 1 && k->all_panels > OWN_BYTES;
+    const int64_t fits = BLOCK_BYTES / k->panel * SIDE;
+    const int64_t each = k->slabs > 1 ? length : (length + k->threads - 1) / k->threads;
+    const int64_t blocks = (each + fits - 1) / fits;
+    k->block = up((each + blocks - 1) / blocks, SIDE);
+    k->blocks = (length + k->block - 1) / k->block;
+}
+
+static void set_sizes(plan *k, amx_parts parts, int threads) {
+    const product *p = k->p;
+    const operand a = {p->a, p->lda, p->m, p->k, !p->ta, false, parts, &k->odd};
+    const operand b = {p->b, p->ldb, p->n, p->k, p->tb, true, parts, &k->odd};
+    k->whole = p->n <= p->m ? b : a;
+    k->part = p->n <= p->m ? a : b;
+    set_depth(k);
+    set_blocks(k, threads);
+}
+
+static bool set_room(plan *k, scratch_memory *room, sr_failure *why) {
+    const product *p = k->p;
+    const int64_t packed = k->all_panels * (k->shared ? lesser(k->steps, 2) : k->threads);
+    const int64_t own = k->threads * (k->block / SIDE * k->panel);
+    const int64_t partial = k->slabs > 1 ? k->slabs * up(p->m, SIDE) * up(p->n, SIDE) : 0;
+    const int64_t bias = p->bias ? up(p->n, SIDE) : 0;
+    const int64_t floats = (partial + bias) * (int64_t)sizeof(float);
+    k->packed = scratch_memory_of(room, (size_t)(packed + own + floats), why);
+    if (!k->packed) return false;
+    k->own = k->packed + packed;
+    float *next = (float *)(k->own + own);
+    if (partial) k->partial = next;
+    if (!bias) return true;
+    k->bias = next + partial;
+    memset(k->bias, 0, (size_t)bias * sizeof *k->bias);
+    memcpy(k->bias, p->bias, (size_t)p->n * sizeof *k->bias);
+    return true;
+}
+
+static void scale(const product *p) {
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) p->c[i * p->ldc + j] *= p->beta;
+}
+
+static bool system_permits(void) {
+    enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 }; /* arch_prctl(2): ARCH_REQ_XCOMP_PERM */
+    unsigned a, b, c, d;
+    const unsigned wanted = 1u << 22 | 1u << 24; /* AMX-BF16, AMX-TILE */
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & wanted) != wanted) return false;
+    if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vl")) return false;
+    return syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
+}
+
+bool amx_native(void) {
+    enum { UNKNOWN, NO, YES };
+    static atomic_int found;
+    if (found == UNKNOWN) found = system_permits() ? YES : NO;
+    return found == YES;
+}
+
+bool amx_takes(const product *p) {
+    return lesser(lesser(p->m, p->n), p->k) >= SIDE && amx_native();
+}
+
+sr_status amx_product(scratch_memory *room, const product *p, amx_parts parts, int threads,
+                      sr_failure *why) {
+    plan k = {.p = p};
+    set_sizes(&k, parts, threads);
+    if (!set_room(&k, room, why)) return SR_MEMORY;
+    if (p->beta != 0 && p->beta != 1) scale(p);
+    threads_run(&k);
+    if (k.odd) product_mend(p, threads);
+    return SR_OK;
+}
+#else
+bool amx_native(void) {
+    return false;
+}
+
+bool amx_takes(const product *p) {
+    (void)p;
+    return false;
+}
+
+sr_status amx_product(scratch_memory *room, const product *p, amx_parts parts, int threads,
+                      sr_failure *why) {
+    (void)room, (void)p, (void)parts, (void)threads;
+    return sr_fail(why, SR_USAGE, "this engine has no products by AMX");
+}
+#endif
