@@ -72,6 +72,9 @@ static int64_t lesser(int64_t a, int64_t b) {
 
 /* -- products */
 
+/* The compiler does not know that these instructions read and write memory. */
+#define MEMORY_IS_SETTLED() __asm__ volatile("" ::: "memory")
+
 static NATIVE void tiles_configure(void) {
     struct {
         uint8_t palette, start_row, zero[14];
@@ -79,6 +82,7 @@ static NATIVE void tiles_configure(void) {
         uint8_t rows[16];
     } shape = {.palette = 1};
     for (int i = 0; i < 8; i++) shape.row_bytes[i] = 64, shape.rows[i] = LANES;
+    MEMORY_IS_SETTLED();
     _tile_loadconfig(&shape);
 }
 
@@ -138,9 +142,6 @@ static NATIVE inline void sums_end(float *c, int64_t stride, extent e) {
     if (e.tall) _tile_stored(2, c + LANES * stride, stride * 4);
     if (e.tall && e.wide) _tile_stored(3, c + LANES * stride + LANES, stride * 4);
 }
-
-/* The compiler does not know that tiles are read from and written to memory. */
-#define MEMORY_IS_SETTLED() __asm__ volatile("" ::: "memory")
 
 static NATIVE void panels_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
                                    const float *bias, float *c, int64_t stride, extent e) {
