@@ -303,15 +303,13 @@ static void row_mend(const product *p, int64_t i) {
     }
 }
 
-/* c[:, j] += a[:, d] b[d, j] where only b[d, j] is odd. */
+/* c[:, j] += a[:, d] b[d, j] where b[d, j] is odd; where a is too the product is infinite or NaN, once or twice. */
 static void column_mend(const product *p, int64_t j) {
     for (int64_t d = 0; d < p->k; d++) {
         const float b = number(p->b, p->tb, p->ldb, d, j);
         if (!amx_is_odd(b)) continue;
-        for (int64_t i = 0; i < p->m; i++) {
-            const float a = number(p->a, p->ta, p->lda, i, d);
-            if (!amx_is_odd(a)) p->c[i * p->ldc + j] += a * b;
-        }
+        for (int64_t i = 0; i < p->m; i++)
+            p->c[i * p->ldc + j] += number(p->a, p->ta, p->lda, i, d) * b;
     }
 }
 
