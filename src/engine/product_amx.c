@@ -240,7 +240,7 @@ static const char *whole_pack(const plan *k, int64_t step, int thread, int threa
     return to;
 }
 
-static void thread_run(const plan *k, int thread, int threads) {
+static NATIVE void thread_run(const plan *k, int thread, int threads) {
     const bool by_depth = k->slabs > 1;
     const range slabs = by_depth ? share(k->slabs, thread, threads) : (range){0, 1};
     const range blocks = by_depth ? (range){0, k->blocks} : share(k->blocks, thread, threads);
