@@ -148,6 +148,7 @@ static void plain_product(const trial *t, real *c) {
 /* However gemm multiplies, it is no less exact than floats that are added up in a row. */
 static void as_exact_as_plain(void **state) {
     (void)state;
+    if (sizeof(real) != 4) skip(); /* doubles are what errors are measured against */
     static const sizes of[] = {{64, 64, 64}, {96, 80, 300}, {70, 64, 3000}};
     for (int i = 0; i < 12; i++) {
         trial t = trial_create(of[i / 4], i & 1, i & 2);
