@@ -27,7 +27,7 @@ BEGIN {
     # layer of every header that crosses a folder
     own("base", "statrec/base.h")
     own("base", "statnet/bf16_number.h statnet/arena.h statnet/rng.h statnet/options.h statnet/tool.h statnet/tsv.h statnet/share.h")
-    own("base", "statnet/buckets.h statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h statnet/npz.h statnet/utf8.h statnet/hash.h")
+    own("base", "statnet/buckets.h statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h statnet/npz.h statnet/utf8.h statnet/hash.h statnet/digits.h")
     own("format", "statrec/format.h")
     own("record", "statrec/record.h")
     own("runfile", "statrec/runfile.h")
