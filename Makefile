@@ -206,7 +206,13 @@ $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(call program_libs,plot)
+# The analyses once more, for statplot: stat-NAME's main() is stat_NAME_main() there.
+LINKED := $(patsubst %,$(BUILD)/obj/linked/%.o,$(ANALYSES))
+$(BUILD)/obj/linked/%.o: $(BUILD)/obj/analyses/%.o
+	@mkdir -p $(@D)
+	$(Q)$(OBJCOPY) --redefine-sym main=$(subst -,_,$*)_main $< $@
+
+$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(LINKED) $(call program_libs,plot)
 	@mkdir -p $(@D)
 	$(LINK)
 

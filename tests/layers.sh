@@ -5,6 +5,14 @@
 # line per violation, and exit status 1. The tables are at the top of the awk program.
 top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
+# statplot has every analysis in itself.
+for analysis in analyses/stat-*.c; do
+    [ -f "$analysis" ] || continue
+    name=$(basename "$analysis" .c)
+    grep -Eq "^    DO\\(${name#stat-}\\)" src/cli/statplot.c && continue
+    echo "$analysis: not among the ANALYSES of src/cli/statplot.c"
+    exit 1
+done
 # Tests, benchmarks and tools may include what they like, but have names of their own too.
 twins=$(find src include analyses bench tools tests -name '*.[ch]' 2>/dev/null | LC_ALL=C sort |
     awk -F/ '$NF in place { print $0 ": another file has this name: " place[$NF]; next } { place[$NF] = $0 }')
@@ -19,7 +27,7 @@ BEGIN {
     # layer of every header that crosses a folder
     own("base", "statrec/base.h")
     own("base", "statnet/bf16_number.h statnet/arena.h statnet/rng.h statnet/options.h statnet/tool.h statnet/tsv.h statnet/share.h")
-    own("base", "statnet/buckets.h statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h statnet/npz.h statnet/utf8.h statnet/hash.h")
+    own("base", "statnet/buckets.h statnet/progress.h statnet/svd.h statnet/globs.h statnet/sort.h statnet/npz.h statnet/utf8.h statnet/hash.h statnet/digits.h")
     own("format", "statrec/format.h")
     own("record", "statrec/record.h")
     own("runfile", "statrec/runfile.h")

@@ -29,6 +29,12 @@ typedef struct run_set {
     char **path;      /* [count], as the user gave them; borrowed from argv */
 } run_set;
 
+/* sr_run_open_beside and sr_run_close, but after runs_keep a run that nobody writes any more stays open for those who
+ * ask for it later, in this process or one that was forked from it. One at a time has it; a file that has been
+ * replaced is opened. */
+void runs_keep(void);
+sr_runfile *run_open(const char *path, const sr_runfile *beside, sr_failure *why);
+void run_close(sr_runfile *run);
 /* Opens paths[count]; a RUN.h5 that exists only as RUN.h5.part is read too. */
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why);
 void run_set_close(run_set *set);

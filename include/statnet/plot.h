@@ -160,6 +160,15 @@ typedef struct plot_process {
     double seconds;              /* after which it is killed; 0: it takes what it takes */
 } plot_process;
 
+/* A program whose main() is part of ours: its process is forked and no more. Everything of it must fit into a process
+ * that has opened runs (run_open) and started no threads. */
+typedef struct plot_program {
+    const char *name;
+    int (*main)(int argc, char **argv);
+} plot_program;
+
+/* programs[count], borrowed, stand for those of the same names in every plot_process from now on. */
+void plot_process_link(const plot_program *programs, int count);
 /* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. It does not
  * outlive us. */
 sr_status plot_process_run(const plot_process *p, sr_failure *why);

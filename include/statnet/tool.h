@@ -53,8 +53,9 @@ char *tool_argument(const char *text);
  * capitals equal to small letters), or NULL: for hints. */
 const char *tool_nearest(const char *given, const char *const *names, int count);
 
-/* SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills. SIGPIPE is
- * ignored, so that a closed pipe is seen as a write error; so is SIGXFSZ (`ulimit -f`). */
+/* SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills, unless it comes within a
+ * quarter of a second and is taken for the same. SIGPIPE is ignored, so that a closed pipe is seen as a
+ * write error; so is SIGXFSZ (`ulimit -f`). */
 void tool_catch_signals(void);
 /* `ulimit -f` is a write error like a full disk, and no file of ours is left half written. */
 void tool_survive_file_limit(void);

@@ -14,7 +14,7 @@ sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
     set->run = calloc((size_t)count, sizeof *set->run);
     if (!set->run) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count; i++) {
-        set->run[i] = sr_run_open_beside(paths[i], i ? set->run[0] : NULL, why);
+        set->run[i] = run_open(paths[i], i ? set->run[0] : NULL, why);
         if (!set->run[i]) return why->status;
         set->count = i + 1;
     }
@@ -22,7 +22,7 @@ sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
 }
 
 void run_set_close(run_set *set) {
-    for (int i = 0; i < set->count; i++) sr_run_close(set->run[i]);
+    for (int i = 0; i < set->count; i++) run_close(set->run[i]);
     free(set->run);
     *set = (run_set){0};
 }
@@ -40,9 +40,9 @@ void run_warn_mended(const tool *t, const sr_runfile *run) {
 
 void run_warn_mended_paths(const tool *t, int count, char **paths) {
     for (int i = 0; i < count; i++) {
-        sr_runfile *run = sr_run_open(paths[i], NULL);
+        sr_runfile *run = run_open(paths[i], NULL, NULL);
         if (run) run_warn_mended(t, run);
-        sr_run_close(run);
+        run_close(run);
     }
 }
 

@@ -37,19 +37,18 @@ finite_sum finite_sum_begin(void) {
     return (finite_sum){.least = INFINITY, .largest = -INFINITY};
 }
 
+enum { BLOCK = 512 }; /* what is gathered is still at hand when it is added */
+
 int64_t finite_sum_add(finite_sum *f, double *value, int64_t count) {
-    finite_sum s = *f;
+    double sum = f->sum;
     int64_t n = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const double v = value[i];
-        if (!isfinite(v)) continue;
-        s.sum += v;
-        s.least = v < s.least ? v : s.least;
-        s.largest = v > s.largest ? v : s.largest;
-        value[n++] = v;
+    for (int64_t at = 0; at < count; at += BLOCK) {
+        const int64_t before = n, left = count - at < BLOCK ? count - at : BLOCK;
+        n += gather_finite(value + n, value + at, left, &f->least, &f->largest);
+        for (int64_t i = before; i < n; i++) sum += value[i];
     }
-    s.values += count, s.finite += n;
-    *f = s;
+    f->sum = sum;
+    f->values += count, f->finite += n;
     return n;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "statnet/utf8.h"
@@ -182,16 +183,29 @@ const char *tool_nearest(const char *given, const char *const *names, int count)
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t arrived; /* a handler has no other place to leave its news */
+static struct timespec arrived_at;
 
+/* `timeout` signals us and then our process group, and means it once. A person who asks again takes longer. */
+enum { AS_ONE = 250 }; /* milliseconds */
+
+static bool is_the_same_again(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1000.0 * (double)(now.tv_sec - arrived_at.tv_sec) +
+               1e-6 * (double)(now.tv_nsec - arrived_at.tv_nsec) <
+           AS_ONE;
+}
+
+/* The others that are caught wait meanwhile. */
 static void note_signal(int number) {
-    arrived = number;
-    for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++) {
-        struct sigaction old;
-        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler == note_signal) {
-            old.sa_handler = SIG_DFL;
-            sigaction(caught[i], &old, NULL);
-        }
+    if (arrived && is_the_same_again()) return;
+    if (arrived) {
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
     }
+    clock_gettime(CLOCK_MONOTONIC, &arrived_at);
+    arrived = number;
 }
 
 /* A signal that comes in the middle of dnnl_sgemm (oneDNN 2.6) must not have its frame pushed on
@@ -219,6 +233,8 @@ void tool_catch_signals(void) {
     struct sigaction catch = {.sa_handler = note_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     sigemptyset(&catch.sa_mask);
+    for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)
+        sigaddset(&catch.sa_mask, caught[i]);
     sigemptyset(&ignore.sa_mask);
     give_handlers_a_stack();
     for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/digits.h"
 #include "statnet/utf8.h"
 
 void tsv_escape(FILE *out, const char *text) {
@@ -252,6 +253,6 @@ void tsv_real(tsv *t, double value) {
     else if (json && isinf(value))
         fputs(value > 0 ? "\"inf\"" : "\"-inf\"", t->out);
     else
-        fprintf(t->out, "%.9g", value);
+        digits_print(t->out, value);
     end_cell(t);
 }

@@ -259,6 +259,33 @@ static void print_help(int argc, char **argv) {
         "runs that are searched first.\n");
 }
 
+/* The analyses are part of this program: their processes load nothing, and find the runs open. */
+#define ANALYSES(DO)                                                                               \
+    DO(alpha)                                                                                      \
+    DO(amgm)                                                                                       \
+    DO(batch)                                                                                      \
+    DO(batchmix)                                                                                   \
+    DO(compare)                                                                                    \
+    DO(condition)                                                                                  \
+    DO(curve)                                                                                      \
+    DO(depth)                                                                                      \
+    DO(distance)                                                                                   \
+    DO(features)                                                                                   \
+    DO(gamma)                                                                                      \
+    DO(gap)                                                                                        \
+    DO(gradnorm)                                                                                   \
+    DO(lngrad)                                                                                     \
+    DO(outlier)                                                                                    \
+    DO(pairs)                                                                                      \
+    DO(scalar)                                                                                     \
+    DO(svd)                                                                                        \
+    DO(table)                                                                                      \
+    DO(tid)
+#define DECLARE(name) int stat_##name##_main(int argc, char **argv);
+#define LINK(name)    {"stat-" #name, stat_##name##_main},
+ANALYSES(DECLARE)
+static const plot_program analyses[] = {ANALYSES(LINK)};
+
 /* The programs that make a figure's tables say it too, to nobody. */
 static void warn_mended(const plot_request *r) {
     const tool t = {.name = "statplot"};
@@ -345,6 +372,8 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         request.runs--;
     }
     if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
+    runs_keep();
+    plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
     warn_mended(&request);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
     status = refuse_of_report(&s, why);

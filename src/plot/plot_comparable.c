@@ -1,8 +1,8 @@
 /* Drawing two runs in one panel invites to compare them: says where that is wrong. */
 #include <string.h>
 
+#include "statnet/analysis.h"
 #include "statnet/plot.h"
-#include "statrec/runfile.h"
 
 enum { RUNS = 64 };
 
@@ -12,7 +12,7 @@ static sr_runfile *open_run(sr_runfile *open[RUNS], char **paths, int run) {
     if (run < 1 || run > RUNS) return NULL;
     if (open[run - 1]) return open[run - 1];
     while (other < RUNS - 1 && !open[other]) other++;
-    return open[run - 1] = sr_run_open_beside(paths[run - 1], open[other], NULL);
+    return open[run - 1] = run_open(paths[run - 1], open[other], NULL);
 }
 
 /* A curve's site is the first word of its key, where it is one. */
@@ -81,5 +81,5 @@ void plot_comparable_warn(const plot_template *t, const plot_data *data, const c
             tell_table(&lines, path);
         }
     }
-    for (int i = 0; i < RUNS; i++) sr_run_close(open[i]);
+    for (int i = 0; i < RUNS; i++) run_close(open[i]);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "statnet/buckets.h"
+#include "statnet/digits.h"
 #include "statnet/plot.h"
 
 /* A table file while it is read: column numbers of what the figure wants. */
@@ -48,11 +49,12 @@ static sr_status reader_open(reader *r, const plot_table *t, const char *directo
 }
 
 static void row_key(const reader *r, const plot_table *t, char *key, size_t size) {
-    key[0] = 0;
+    size_t used = 0;
     for (int i = 0; i < t->keys; i++) {
-        const size_t used = strlen(key);
-        snprintf(key + used, size - used, "%s%s", i ? " " : "", r->tsv.cell[r->key[i]]);
+        if (i && used + 1 < size) key[used++] = ' ';
+        for (const char *c = r->tsv.cell[r->key[i]]; *c && used + 1 < size; c++) key[used++] = *c;
     }
+    key[used] = 0;
 }
 
 /* -- first pass: which curves ---------------------------------------------------------------- */
@@ -183,12 +185,12 @@ static sr_status points_smooth(points *p, int most, sr_failure *why) {
 static void points_write(const points *p, FILE *out) {
     for (int64_t i = 0; i < p->rows; i++) {
         const double *row = p->cell + i * p->columns;
-        fprintf(out, "%.9g", row[0]);
+        digits_print(out, row[0]);
         for (int c = 1; c < p->columns; c += 3) {
-            if (isnan(row[c + 1]))
-                fputs("\tnan\tnan\tnan", out);
-            else
-                fprintf(out, "\t%.9g\t%.9g\t%.9g", row[c], row[c + 1], row[c + 2]);
+            for (int k = c; k < c + 3; k++) {
+                fputc('\t', out);
+                digits_print(out, isnan(row[c + 1]) ? NAN : row[k]);
+            }
         }
         fputc('\n', out);
     }

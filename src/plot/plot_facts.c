@@ -61,7 +61,7 @@ const facts_declared *plot_facts_find(const plot_facts *p, const char *name) {
 
 static sr_status read_run(const char *path, plot_facts *p, sr_failure *why) {
     char name[FACTS_PART];
-    sr_runfile *f = sr_run_open(path, why);
+    sr_runfile *f = run_open(path, NULL, why);
     if (!f) return why->status;
     const sr_run_info *info = sr_run_get_info(f);
     copy(p->text[FACTS_MODEL], FACTS_PART, info->model);
@@ -73,7 +73,7 @@ static sr_status read_run(const char *path, plot_facts *p, sr_failure *why) {
     const bool whole = read_declared(f, p);
     p->startup = startup_percent(f);
     read_sites(f, p);
-    sr_run_close(f);
+    run_close(f);
     return p->config && whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 

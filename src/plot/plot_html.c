@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "statnet/analysis.h"
 #include "statnet/globs.h"
 #include "statnet/plot.h"
 #include "statnet/utf8.h"
-#include "statrec/runfile.h"
 
 void plot_html_text(FILE *out, const char *text) {
     for (int bytes; *text; text += bytes ? bytes : 1) {
@@ -150,7 +150,7 @@ static void write_config(FILE *page, const char *config) {
 
 sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why) {
     char text[128];
-    sr_runfile *run = sr_run_open(path, why);
+    sr_runfile *run = run_open(path, NULL, why);
     if (!run) return why->status;
     const sr_run_info *info = sr_run_get_info(run);
     fputs("<table class=\"settings\">\n", page);
@@ -174,6 +174,6 @@ sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why) {
     write_sites(page, run);
     fputs("</table>\n", page);
     write_config(page, info->config);
-    sr_run_close(run);
+    run_close(run);
     return SR_OK;
 }

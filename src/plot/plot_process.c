@@ -65,6 +65,43 @@ static bool redirect(const char *path, int to) {
 /* We are one of several processes of a list: those that we run, we run one after the other. */
 static bool nested;
 
+static const plot_program *linked;
+static int links;
+
+void plot_process_link(const plot_program *programs, int count) {
+    linked = programs;
+    links = count;
+}
+
+static const plot_program *find_link(const char *name) {
+    for (int i = 0; i < links; i++)
+        if (strcmp(linked[i].name, name) == 0) return &linked[i];
+    return NULL;
+}
+
+/* Its name and its signals are as if it were begun anew; what is at our exit is not for it. */
+static void run_linked(const plot_program *program, char *const *argv) {
+    int argc = 0;
+    if (signal(SIGTERM, SIG_DFL) == SIG_IGN) signal(SIGTERM, SIG_IGN);
+    prctl(PR_SET_NAME, program->name);
+    while (argv[argc]) argc++;
+    _exit(program->main(argc, (char **)(uintptr_t)argv));
+}
+
+static void run_program(char *const *argv) {
+    char beside[PLOT_PATH + 64];
+    const plot_program *program = find_link(argv[0]);
+    if (program) run_linked(program, argv);
+    share_program_directory(beside);
+    const size_t used = strlen(beside);
+    if (used && !strchr(argv[0], '/')) {
+        snprintf(beside + used, sizeof beside - used, "%s", argv[0]);
+        execv(beside, argv);
+    }
+    execvp(argv[0], argv);
+    _exit(errno == ENOENT ? CANNOT_EXEC : CANNOT_START);
+}
+
 static void child(const plot_process *p, pid_t parent) {
     /* a parent that is gone by now sends no signal any more */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
@@ -74,9 +111,6 @@ static void child(const plot_process *p, pid_t parent) {
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     if (p->call) _exit(p->call(p->context));
-    char beside[PLOT_PATH + 64];
-    share_program_directory(beside);
-    const size_t used = strlen(beside);
     const int null = open("/dev/null", O_RDONLY);
     signal(SIGPIPE, SIG_DFL);
     /* figures are in UTF-8, and the same bytes whatever the locale */
@@ -86,12 +120,7 @@ static void child(const plot_process *p, pid_t parent) {
     if (!redirect(p->errors, STDERR_FILENO) || !redirect(p->output, STDOUT_FILENO))
         _exit(CANNOT_START);
     if (p->directory && chdir(p->directory) != 0) _exit(CANNOT_START);
-    if (used && !strchr(p->argv[0], '/')) {
-        snprintf(beside + used, sizeof beside - used, "%s", p->argv[0]);
-        execv(beside, p->argv);
-    }
-    execvp(p->argv[0], p->argv);
-    _exit(errno == ENOENT ? CANNOT_EXEC : CANNOT_START);
+    run_program(p->argv);
 }
 
 /* Our own programs may add a line `name: hint: text`. */

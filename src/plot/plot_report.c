@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "plot_report.h"
 
@@ -79,14 +80,30 @@ static sr_status write_page(report *r, const char *path, sr_failure *why) {
     return status;
 }
 
+/* What a report made that ends early, in the directory that it made; what somebody else put there stays. */
+static void remove_files(const report *r) {
+    char path[2 * PLOT_PATH], name[PLOT_PATH], file[2 * PLOT_PATH];
+    snprintf(path, sizeof path, "%s/files", r->scratch);
+    FILE *in = fopen(path, "r");
+    while (in && fgets(name, sizeof name, in)) {
+        name[strcspn(name, "\n")] = 0;
+        snprintf(file, sizeof file, "%s/%s", r->request->output, name);
+        unlink(file);
+    }
+    if (in) fclose(in);
+    rmdir(r->request->output);
+}
+
 /* A report that ends early leaves the page of the one before, and no table that is not whole. */
 static sr_status make_page(report *r, const char *output, sr_failure *why) {
     char path[2 * PLOT_PATH];
     sr_status status = plot_scratch_create(r->scratch, why);
+    if (status != SR_OK && r->created) rmdir(r->request->output);
     if (status != SR_OK) return status;
     snprintf(path, sizeof path, "%s/index.html", r->scratch);
     status = write_page(r, path, why);
     if (status == SR_OK) status = plot_place_output(path, output, why);
+    if (status != SR_OK && r->created) remove_files(r);
     plot_scratch_remove(r->scratch);
     if (status == SR_OK && !r->drawn)
         status =
@@ -108,6 +125,12 @@ static sr_status check_page(const char *path, bool force, sr_failure *why) {
     return SR_USAGE;
 }
 
+static sr_status make_directory(report *r, sr_failure *why) {
+    r->created = mkdir(r->request->output, 0777) == 0;
+    if (r->created || errno == EEXIST) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s", r->request->output, strerror(errno));
+}
+
 sr_status plot_report(const plot_request *request, sr_failure *why) {
     char path[2 * PLOT_PATH];
     report r = {.request = request};
@@ -119,8 +142,7 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
     if (status == SR_OK)
         status = plot_labels_make(&r.labels, r.facts, request->path, request->runs, request->labels,
                                   why);
-    if (status == SR_OK && mkdir(request->output, 0777) != 0 && errno != EEXIST)
-        status = sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
+    if (status == SR_OK) status = make_directory(&r, why);
     if (status == SR_OK) status = make_page(&r, path, why);
     plot_labels_free(&r.labels);
     plot_facts_free(r.facts, request->runs);

@@ -9,6 +9,7 @@ typedef struct report {
     plot_facts *facts; /* of all runs */
     plot_labels labels;
     char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
+    bool created;            /* the directory of the report was not there */
     const char *answers;     /* directory of what analyses have said, for all sections */
     FILE *page;
     int drawn;
@@ -25,6 +26,9 @@ int report_own(const report *r);
 void report_others(report *r);
 /* Not for want of data in the runs. */
 bool report_is_fatal(sr_status status);
+
+/* Before a file of the report is put in its place: it goes with a report that ends early in a directory of its own. */
+sr_status report_note_file(const report *r, const char *name, sr_failure *why);
 
 /* plot_report_figures.c: the section of a figure. */
 sr_status report_figure(report *r, plot_template *t, sr_failure *why);

@@ -84,7 +84,8 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.labels = labels;
         request.choice = choice_for(r, t, r->request->choice);
         request.controls = controls_for(t, r->request->controls);
-        status = plot_figure(t, &request, why);
+        status = report_note_file(r, name, why);
+        if (status == SR_OK) status = plot_figure(t, &request, why);
     }
     free(path);
     free(labels);

@@ -1,4 +1,5 @@
 /* plot_report_page.c -- headings of a report and what it lacks; see plot_report.h. */
+#include <errno.h>
 #include <string.h>
 
 #include "plot_report.h"
@@ -42,6 +43,17 @@ void report_others(report *r) {
     if (others)
         fprintf(r->page, "<p class=\"missing\">Left out: %d more run%s (--each %d)</p>\n", others,
                 others > 1 ? "s" : "", r->request->each);
+}
+
+/* A line for each, as sections are processes. */
+sr_status report_note_file(const report *r, const char *name, sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    if (!r->created) return SR_OK;
+    snprintf(path, sizeof path, "%s/files", r->scratch);
+    FILE *out = fopen(path, "a");
+    if (!out) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    fprintf(out, "%s\n", name);
+    return fclose(out) == 0 ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
 }
 
 bool report_is_fatal(sr_status status) {

@@ -47,6 +47,7 @@ static sr_status run_table(const report *r, const report_table *t, char **path, 
     snprintf(errors, sizeof errors, "%s.stderr", output);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
     sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = report_note_file(r, name, why);
     if (status == SR_OK) status = plot_place_output(output, placed, why);
     for (int i = 0; argv && i < argc; i++) free(argv[i]);
     free(argv);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statnet/digits.h"
 #include "statnet/plot.h"
 
 enum { COLUMNS = PLOT_COLUMNS };
@@ -72,7 +73,7 @@ sr_status plot_tsv_next(plot_tsv *t, bool *more, sr_failure *why) {
 
 sr_status plot_tsv_real(const plot_tsv *t, int column, double *value, sr_failure *why) {
     char *end;
-    *value = strtod(t->cell[column], &end);
+    *value = digits_read(t->cell[column], &end);
     if (end != t->cell[column] && !*end) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s:%lld: '%.40s' in column %s is no number", t->path,
                    (long long)t->at, t->cell[column], t->column[column]);

@@ -1,8 +1,10 @@
 /* test_buckets.c -- parts of an axis, and what stays of each. */
 #include <math.h>
+#include <string.h>
 
 #include "../check.h"
 #include "statnet/buckets.h"
+#include "statnet/rng.h"
 
 static void extremes_stay(void **state) {
     (void)state;
@@ -34,8 +36,43 @@ static void parts_are_equal(void **state) {
     assert_int_equal(bucket_of(1, 1, 1, 5), 0); /* no axis at all */
 }
 
+/* As one value after the other would have it, -0 and 0 too, which are equal. */
+static void check_gathered(const double *from, int count) {
+    double want[300], got[300], least = INFINITY, largest = -INFINITY, low = least, high = largest;
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        if (!isfinite(from[i])) continue;
+        want[n++] = from[i];
+        least = from[i] < least ? from[i] : least;
+        largest = from[i] > largest ? from[i] : largest;
+    }
+    memcpy(got, from, (size_t)count * sizeof *got);
+    assert_int_equal(gather_finite(got, got, count, &low, &high), n);
+    assert_memory_equal(got, want, (size_t)n * sizeof *got);
+    assert_memory_equal(&low, &least, sizeof low);
+    assert_memory_equal(&high, &largest, sizeof high);
+}
+
+static void finite_values_come_to_the_front(void **state) {
+    (void)state;
+    static const double odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0};
+    rng r = rng_create(4);
+    double value[300];
+    for (int trial = 0; trial < 2000; trial++) {
+        const int count = (int)rng_below(&r, 300), rare = trial % 4 ? 1 + 20 * (trial % 40) : 0;
+        const double shift = trial % 3 - 1;
+        for (int i = 0; i < count; i++) {
+            value[i] = shift + (shift == 0 ? rng_normal(&r) : 0.1 * rng_uniform(&r));
+            if (trial % 5 == 0) value[i] = fabs(value[i]) * shift;
+            if (rare && rng_below(&r, (uint64_t)rare) == 0) value[i] = odd[rng_below(&r, 5)];
+        }
+        check_gathered(value, count);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(extremes_stay),
-                                       cmocka_unit_test(parts_are_equal)};
+                                       cmocka_unit_test(parts_are_equal),
+                                       cmocka_unit_test(finite_values_come_to_the_front)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

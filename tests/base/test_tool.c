@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -261,8 +262,18 @@ static int first_signal(void *context) {
 static int second_signal(void *context) {
     catch_signals();
     raise(SIGINT);
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     raise(*(int *)context);
     return 99;
+}
+
+/* As `timeout` sends it. */
+static int signal_twice(void *context) {
+    catch_signals();
+    raise(*(int *)context);
+    raise(SIGTERM);
+    raise(*(int *)context);
+    return tool_signal();
 }
 
 static int ignored_signal(void *context) {
@@ -278,6 +289,7 @@ static void signals_set_a_flag_then_kill(void **state) {
     for (int i = 0; i < 3; i++) {
         assert_int_equal(capture(first_signal, &numbers[i], NULL).status, numbers[i]);
         assert_int_equal(capture(second_signal, &numbers[i], NULL).status, 128 + numbers[i]);
+        assert_int_equal(capture(signal_twice, &numbers[i], NULL).status, numbers[i]);
         assert_int_equal(capture(ignored_signal, &numbers[i], NULL).status, 0);
     }
 }

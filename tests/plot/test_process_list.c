@@ -90,6 +90,56 @@ static void lists_in_a_list_have_one_lane(void **state) {
     assert_int_equal(shared[JOBS + 1], 1);
 }
 
+/* Prints its words; fails when it has not the signals of a program. */
+static int linked_main(int argc, char **argv) {
+    struct sigaction term;
+    for (int i = 0; i < argc; i++) printf("%s%c", argv[i], i + 1 < argc ? ' ' : '\n');
+    if (sigaction(SIGTERM, NULL, &term) != 0 || term.sa_handler != SIG_DFL)
+        fprintf(stderr, "SIGTERM is not what it is for a program\n");
+    else
+        fprintf(stderr, "fails as told\n");
+    return fflush(stdout) != 0 || argc > 2;
+}
+
+static void note_nothing(int number) {
+    (void)number;
+}
+
+static void check_line(const char *path, const char *want) {
+    char line[256] = "";
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    assert_non_null(fgets(line, sizeof line, in));
+    fclose(in);
+    assert_string_equal(line, want);
+}
+
+static void a_linked_program_is_not_looked_for(void **state) {
+    (void)state;
+    static const plot_program programs[] = {{"no-such-program", linked_main}, {"echo", NULL}};
+    char name[] = "no-such-program", word[] = "a", path[] = "/bin/echo", output[4096], errors[4096];
+    char *const two[] = {name, word, NULL}, *const three[] = {name, word, word, NULL};
+    char *const other[] = {path, word, NULL};
+    sr_failure why = {0};
+    snprintf(output, sizeof output, "%s/linked", check_temporary());
+    snprintf(errors, sizeof errors, "%s/linked.stderr", check_temporary());
+    plot_process p = {.argv = two, .output = output, .errors = errors};
+    signal(SIGTERM, note_nothing);
+    plot_process_link(programs, 2);
+    check_ok(plot_process_run(&p, &why), &why);
+    check_line(output, "no-such-program a\n");
+    p.argv = three;
+    assert_int_equal(plot_process_run(&p, &why), SR_LIBRARY);
+    check_failure(&why, SR_LIBRARY, "fails as told");
+    check_line(output, "no-such-program a a\n");
+    p.argv = other; /* of a path, whatever its last word */
+    why = (sr_failure){0};
+    check_ok(plot_process_run(&p, &why), &why);
+    check_line(output, "a\n");
+    plot_process_link(NULL, 0);
+    signal(SIGTERM, SIG_DFL);
+}
+
 /* What begins after a signal could not put its things away: it has the handlers that are left. The last test:
  * a signal is noted for good. */
 static void nothing_begins_after_a_signal(void **state) {
@@ -112,6 +162,7 @@ int main(void) {
         cmocka_unit_test(failures_are_kept_apart),
         cmocka_unit_test(a_failure_ends_the_list),
         cmocka_unit_test(lists_in_a_list_have_one_lane),
+        cmocka_unit_test(a_linked_program_is_not_looked_for),
         cmocka_unit_test(nothing_begins_after_a_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

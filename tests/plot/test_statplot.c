@@ -421,10 +421,29 @@ static void test_report_interrupted(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
     check_run("mkdir ends && statplot report cv.h5 nlp.h5 six.h5 -o ended && cp -r ended before");
-    for (int milliseconds = 40; milliseconds <= 400; milliseconds += 90) {
+    for (int milliseconds = 40; milliseconds <= 240; milliseconds += 50) {
         assert_int_equal(interrupted(milliseconds), 130);
         check_run("test $(ls ends | wc -l) = 0 && diff -r ended before");
     }
+}
+
+/* Of a directory that an interrupted report made only what somebody else put there stays; and `timeout` signals its
+ * program twice. */
+static void test_report_leaves_no_directory(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("mkdir twice; export TMPDIR=twice\n"
+              "for s in 0.05 0.15 0.3; do\n"
+              "timeout -s INT $s statplot report cv.h5 nlp.h5 six.h5 -o half; test $? = 124 && ! "
+              "test -e half && test $(ls twice | wc -l) = 0 || exit 1; done");
+    check_run(
+        "for s in 0.02 0.04 0.06 0.08 0.1; do mkdir half; TMPDIR=twice timeout -s INT $s statplot "
+        "report cv.h5 nlp.h5 -o half; test $? = 124 && test -d half && rm -rf half || exit 1; "
+        "done");
+    check_run("export TMPDIR=twice; statplot report cv.h5 nlp.h5 six.h5 -o half & p=$!\n"
+              "until test -e half/runs.tsv; do sleep 0.01; done; echo 1 >half/mine; kill -TERM $p; "
+              "wait $p\n"
+              "test $? = 143 && test \"$(ls half)\" = mine && test $(ls twice | wc -l) = 0");
 }
 
 /* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
@@ -476,6 +495,7 @@ int main(void) {
         cmocka_unit_test(test_report_page),
         cmocka_unit_test(test_report_of_many),
         cmocka_unit_test(test_report_interrupted),
+        cmocka_unit_test(test_report_leaves_no_directory),
         cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
