@@ -9,6 +9,7 @@
  */
 #include "statnet/digits.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,7 +87,7 @@ static char *write_plain(char *to, const char *digit, int count, int power) {
 int digits_write(char text[DIGITS_SIZE], double value) {
     char digit[PLACES], *to = text;
     decimal d;
-    if (!isfinite(value) || value == 0 || !decimal_of(fabs(value), &d))
+    if (LDBL_MANT_DIG < 64 || !isfinite(value) || value == 0 || !decimal_of(fabs(value), &d))
         return snprintf(text, DIGITS_SIZE, "%.9g", value);
     const int count = spread(d.digits, digit);
     if (value < 0) *to++ = '-';
