@@ -87,7 +87,7 @@ static int rank_add(int64_t *rank, int ranks, int64_t next) {
 
 /* quantile_of_sorted looks at the two order statistics around each quantile and nothing else. */
 static void order_for(double *value, int64_t count, const double *quantile, int quantiles) {
-    int64_t rank[2 * SUMMARY_QUANTILES];
+    int64_t rank[2 * QUANTILES_MOST] = {0};
     int ranks = 0;
     for (int i = 0; i < quantiles; i++) {
         ranks = rank_add(rank, ranks, quantile_rank(count, quantile[i]));
@@ -96,14 +96,18 @@ static void order_for(double *value, int64_t count, const double *quantile, int 
     select_ranks(value, count, rank, count > 0 ? ranks : 0);
 }
 
+void quantiles_find(double *value, int64_t count, const double *quantile, int quantiles,
+                    double *at) {
+    order_for(value, count, quantile, quantiles);
+    for (int i = 0; i < quantiles; i++) at[i] = quantile_of_sorted(value, count, quantile[i]);
+}
+
 static void summary_of(double *value, int64_t count, bool range, summary *s) {
     const quantile_span q = quantile_span_of(range);
-    const double *quantile = summary_quantile + q.first;
     double at[SUMMARY_QUANTILES];
     finite_sum f = finite_sum_begin();
     const int64_t n = finite_sum_add(&f, value, count);
-    order_for(value, n, quantile, q.count);
-    for (int i = 0; i < q.count; i++) at[i] = quantile_of_sorted(value, n, quantile[i]);
+    quantiles_find(value, n, summary_quantile + q.first, q.count, at);
     *s = finite_sum_end(&f);
     summary_set_quantiles(s, q, at);
 }
