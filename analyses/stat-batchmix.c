@@ -60,7 +60,7 @@ static void print_help(const void *self) {
     (void)self;
     printf("usage: stat-batchmix RUN.h5... [--site GLOB] [--startup N] [--phase P]\n\n"
            "Share of ||mu_B - mu||^2 that sentence length, padding and position explain.\n"
-           "Keeps whole columns in memory.\n"
+           "Keeps up to 21 numbers for each row of vectors in memory, of other steps none.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
 }

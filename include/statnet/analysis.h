@@ -279,6 +279,16 @@ void column_space_free(column_space *space);
  * into column_room() together are not kept but read several times. */
 sr_status summary_read(const column_source *c, column_space *space, summary *result,
                        sr_failure *why);
+/* Quantiles of finite values, and what lies around them. */
+enum { QUANTILES_MOST = 5 };
+typedef struct column_quantiles {
+    int64_t finite;            /* values */
+    double least, largest;     /* infinite, the least above the largest, where there are none */
+    double at[QUANTILES_MOST]; /* NaN where there are none */
+} column_quantiles;
+/* result [columns]; quantile [quantiles] upwards, 1 to QUANTILES_MOST of them. Otherwise as summary_read. */
+sr_status quantiles_read(const column_source *c, column_space *space, const double *quantile,
+                         int quantiles, column_quantiles *result, sr_failure *why);
 /* result [columns], what bucket_measure finds, to the last bit, of columns that do not fit: c->range
  * must be true. */
 sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,

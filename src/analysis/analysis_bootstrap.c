@@ -103,22 +103,11 @@ int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failur
     return (int64_t)length;
 }
 
-typedef struct ranked {
-    double value;
-    int64_t at;
-} ranked;
-
-static int by_value(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
-                                : (x->at > y->at) - (x->at < y->at);
-}
-
-/* What a resample draws from: the values in order, and the rank of each step's value. */
+/* What a resample draws from: the values in order, and the rank of each step's value. Equal values are one rank. */
 typedef struct pool {
     int64_t n, block;
     double *sorted;
-    int64_t *rank;
+    uint32_t *rank;
     uint32_t *count; /* [n] of one resample */
 } pool;
 
@@ -128,26 +117,36 @@ static void pool_free(pool *p) {
     free(p->count);
 }
 
+/* The first that is not smaller. */
+static uint32_t rank_of(const pool *p, double value) {
+    int64_t low = 0, high = p->n - 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (p->sorted[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint32_t)low;
+}
+
+/* Sixteen bytes of each value, as many again as one has while they are sorted: the rest comes behind that. */
 static sr_status pool_create(pool *p, const double *value, int64_t n, int64_t block,
                              sr_failure *why) {
     const size_t capacity = (size_t)n + 1;
-    ranked *order = malloc(capacity * sizeof *order);
     *p = (pool){.n = n, .block = block};
-    p->sorted = malloc(capacity * sizeof *p->sorted);
-    p->rank = malloc(capacity * sizeof *p->rank);
-    p->count = malloc(capacity * sizeof *p->count);
-    if (!order || !p->sorted || !p->rank || !p->count) {
-        free(order);
+    p->sorted = n <= UINT32_MAX ? malloc(capacity * sizeof *p->sorted) : NULL;
+    if (p->sorted) {
+        memcpy(p->sorted, value, (size_t)n * sizeof *value);
+        sort_reals(p->sorted, n);
+        p->rank = malloc(capacity * sizeof *p->rank);
+        p->count = malloc(capacity * sizeof *p->count);
+    }
+    if (!p->rank || !p->count) {
         pool_free(p);
-        return sr_fail(why, SR_MEMORY, "out of memory");
+        return sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values", (long long)n);
     }
-    for (int64_t i = 0; i < n; i++) order[i] = (ranked){value[i], i};
-    qsort(order, (size_t)n, sizeof *order, by_value);
-    for (int64_t k = 0; k < n; k++) {
-        p->sorted[k] = order[k].value;
-        p->rank[order[k].at] = k;
-    }
-    free(order);
+    for (int64_t i = 0; i < n; i++) p->rank[i] = rank_of(p, value[i]);
     return SR_OK;
 }
 

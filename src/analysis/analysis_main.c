@@ -47,8 +47,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
                    "with --per-step: of each of so many parts of training only the smallest, the "
                    "median and the largest value; 0: every step"),
         FLAG_OPTION("Output", "intervals", AT(intervals), "no",
-                    "an interval (95 %, block bootstrap) of every median; keeps whole "
-                    "columns in memory"),
+                    "an interval (95 %, block bootstrap) of every median; keeps 32 bytes "
+                    "of every step in memory"),
         PARTS_OPTION(AT(parts), "1"),
     };
     int count = sizeof common / sizeof common[0];

@@ -28,7 +28,7 @@ enum {
     DIGITS = (64 + DIGIT_BITS - 1) / DIGIT_BITS,
     FIRST_SHIFT = DIGIT_BITS * (DIGITS - 1), /* the first digit has what is left */
     PASSES = 3,                              /* as of float32 */
-    RANKS = 2 * SUMMARY_QUANTILES,
+    RANKS = 2 * QUANTILES_MOST,
     MOST_ROWS = 1 << 16 /* of a block */
 };
 
@@ -40,9 +40,15 @@ typedef struct order_statistic {
     int bins;       /* which histogram is theirs */
 } order_statistic;
 
+/* Upwards. */
+typedef struct quantile_list {
+    const double *p;
+    int count;
+} quantile_list;
+
 /* On its way to the order statistics around each quantile. */
 typedef struct selection {
-    quantile_span q;
+    quantile_list q;
     finite_sum sum;
     uint64_t bits; /* that are set in any value */
     int shift;     /* of the digit that is counted now */
@@ -73,7 +79,7 @@ static double value_of(uint64_t digits, int shift) {
     return x;
 }
 
-static sr_status selection_create(selection *w, quantile_span q, sr_failure *why) {
+static sr_status selection_create(selection *w, quantile_list q, sr_failure *why) {
     *w = (selection){.sum = finite_sum_begin(), .shift = FIRST_SHIFT, .q = q, .ranks = 2 * q.count};
     w->histograms = 1; /* of all values */
     w->count = calloc((size_t)w->ranks * BINS, sizeof *w->count);
@@ -99,7 +105,7 @@ static void selection_count(selection *w, const double *value, int64_t count) {
 /* How many values there are is known after the first pass. */
 static void selection_set_ranks(selection *w) {
     for (int i = 0; i < w->q.count; i++) {
-        const double p = summary_quantile[w->q.first + i];
+        const double p = w->q.p[i];
         w->order[2 * i].rank = quantile_rank(w->sum.finite, p);
         w->order[2 * i + 1].rank = quantile_rank_above(w->sum.finite, p);
     }
@@ -132,15 +138,22 @@ static void selection_narrow(selection *w) {
     if (!w->done) selection_shift(w);
 }
 
-static summary selection_end(const selection *w) {
-    double at[SUMMARY_QUANTILES];
-    summary s = finite_sum_end(&w->sum);
+static column_quantiles selection_end(const selection *w) {
+    column_quantiles found = {.finite = w->sum.finite, w->sum.least, w->sum.largest, {NAN}};
     for (int i = 0; i < w->q.count; i++) {
         const order_statistic *o = &w->order[2 * i];
-        at[i] = quantile_between(w->sum.finite, summary_quantile[w->q.first + i],
-                                 value_of(o[0].known, w->shift), value_of(o[1].known, w->shift));
+        found.at[i] = !found.finite ? NAN
+                                    : quantile_between(found.finite, w->q.p[i],
+                                                       value_of(o[0].known, w->shift),
+                                                       value_of(o[1].known, w->shift));
     }
-    if (w->sum.finite) summary_set_quantiles(&s, w->q, at);
+    return found;
+}
+
+static summary selection_summary(const selection *w, bool range) {
+    const column_quantiles found = selection_end(w);
+    summary s = finite_sum_end(&w->sum);
+    if (found.finite) summary_set_quantiles(&s, quantile_span_of(range), found.at);
     return s;
 }
 
@@ -226,12 +239,12 @@ static int64_t block_rows(const column_source *c) {
 }
 
 /* w [columns], all zero; the histograms stay his who calls. */
-static sr_status stream_select(const column_source *c, column_space *space, selection *w,
-                               sr_failure *why) {
+static sr_status stream_select(const column_source *c, column_space *space, quantile_list q,
+                               selection *w, sr_failure *why) {
     column_block b;
     sr_status status = block_create(&b, space, c->columns, block_rows(c), why);
     for (int i = 0; i < c->columns && status == SR_OK; i++)
-        status = selection_create(&w[i], quantile_span_of(c->range), why);
+        status = selection_create(&w[i], q, why);
     if (status == SR_OK) status = stream_passes(c, &b, w, why);
     free(b.value);
     return status;
@@ -242,25 +255,37 @@ static void selections_free(selection *w, int columns) {
     free(w);
 }
 
-/* Into summaries, or where those are NULL into ranges. */
-static sr_status stream_into(const column_source *c, column_space *space, summary *summaries,
-                             bucket_range *ranges, sr_failure *why) {
+/* Where what was selected goes: to one of these. */
+typedef struct stream_result {
+    summary *summaries;
+    bucket_range *ranges;
+    column_quantiles *quantiles;
+} stream_result;
+
+static void stream_tell(const selection *w, bool range, const stream_result *to, int column) {
+    if (to->summaries) to->summaries[column] = selection_summary(w, range);
+    if (to->ranges) to->ranges[column] = selection_range(w);
+    if (to->quantiles) to->quantiles[column] = selection_end(w);
+}
+
+static sr_status stream_into(const column_source *c, column_space *space, quantile_list q,
+                             stream_result to, sr_failure *why) {
     selection *w = calloc((size_t)c->columns, sizeof *w);
     sr_status status =
-        w ? stream_select(c, space, w, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < c->columns && status == SR_OK; i++) {
-        if (summaries)
-            summaries[i] = selection_end(&w[i]);
-        else
-            ranges[i] = selection_range(&w[i]);
-    }
+        w ? stream_select(c, space, q, w, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < c->columns && status == SR_OK; i++) stream_tell(&w[i], c->range, &to, i);
     selections_free(w, c->columns);
     return status;
 }
 
+static quantile_list summary_quantiles(bool range) {
+    const quantile_span q = quantile_span_of(range);
+    return (quantile_list){summary_quantile + q.first, q.count};
+}
+
 sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,
                         sr_failure *why) {
-    return stream_into(c, space, NULL, result, why);
+    return stream_into(c, space, summary_quantiles(true), (stream_result){.ranges = result}, why);
 }
 
 static void summarise_kept(const column_source *c, const column_block *b, summary *result) {
@@ -270,12 +295,32 @@ static void summarise_kept(const column_source *c, const column_block *b, summar
         (c->range ? summary_range : summary_make)(b->value[i], c->rows, &result[i]);
 }
 
+/* All rows, in a block whose `value` is his who calls. */
+static sr_status keep_all(const column_source *c, column_space *space, column_block *b,
+                          sr_failure *why) {
+    sr_status status = block_create(b, space, c->columns, c->rows, why);
+    return status == SR_OK && c->rows ? c->read(c->context, 0, c->rows, b->value, why) : status;
+}
+
 static sr_status summary_keep(const column_source *c, column_space *space, summary *result,
                               sr_failure *why) {
     column_block b;
-    sr_status status = block_create(&b, space, c->columns, c->rows, why);
-    if (status == SR_OK && c->rows) status = c->read(c->context, 0, c->rows, b.value, why);
+    sr_status status = keep_all(c, space, &b, why);
     if (status == SR_OK) summarise_kept(c, &b, result);
+    free(b.value);
+    return status;
+}
+
+static sr_status quantiles_keep(const column_source *c, column_space *space, quantile_list q,
+                                column_quantiles *result, sr_failure *why) {
+    column_block b;
+    sr_status status = keep_all(c, space, &b, why);
+    for (int i = 0; i < c->columns && status == SR_OK; i++) {
+        finite_sum f = finite_sum_begin();
+        const int64_t n = finite_sum_add(&f, b.value[i], c->rows);
+        result[i] = (column_quantiles){.finite = n, f.least, f.largest, {NAN}};
+        quantiles_find(b.value[i], n, q.p, q.count, result[i].at);
+    }
     free(b.value);
     return status;
 }
@@ -293,8 +338,16 @@ static int64_t columns_streamed(bool range) {
 
 sr_status summary_read(const column_source *c, column_space *space, summary *result,
                        sr_failure *why) {
-    return c->columns <= columns_kept(c->rows) ? summary_keep(c, space, result, why)
-                                               : stream_into(c, space, result, NULL, why);
+    if (c->columns <= columns_kept(c->rows)) return summary_keep(c, space, result, why);
+    return stream_into(c, space, summary_quantiles(c->range), (stream_result){.summaries = result},
+                       why);
+}
+
+sr_status quantiles_read(const column_source *c, column_space *space, const double *quantile,
+                         int quantiles, column_quantiles *result, sr_failure *why) {
+    const quantile_list q = {quantile, quantiles};
+    if (c->columns <= columns_kept(c->rows)) return quantiles_keep(c, space, q, result, why);
+    return stream_into(c, space, q, (stream_result){.quantiles = result}, why);
 }
 
 int columns_together(int64_t rows, int columns, bool range) {

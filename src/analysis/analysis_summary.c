@@ -86,7 +86,7 @@ static int rank_add(int64_t *rank, int ranks, int64_t next) {
 
 /* quantile_of_sorted looks at the two order statistics around each quantile and nothing else. */
 static void order_for(double *value, int64_t count, const double *quantile, int quantiles) {
-    int64_t rank[2 * SUMMARY_QUANTILES];
+    int64_t rank[2 * QUANTILES_MOST] = {0};
     int ranks = 0;
     for (int i = 0; i < quantiles; i++) {
         ranks = rank_add(rank, ranks, quantile_rank(count, quantile[i]));
@@ -95,14 +95,18 @@ static void order_for(double *value, int64_t count, const double *quantile, int 
     select_ranks(value, count, rank, count > 0 ? ranks : 0);
 }
 
+void quantiles_find(double *value, int64_t count, const double *quantile, int quantiles,
+                    double *at) {
+    order_for(value, count, quantile, quantiles);
+    for (int i = 0; i < quantiles; i++) at[i] = quantile_of_sorted(value, count, quantile[i]);
+}
+
 static void summary_of(double *value, int64_t count, bool range, summary *s) {
     const quantile_span q = quantile_span_of(range);
-    const double *quantile = summary_quantile + q.first;
     double at[SUMMARY_QUANTILES];
     finite_sum f = finite_sum_begin();
     const int64_t n = finite_sum_add(&f, value, count);
-    order_for(value, n, quantile, q.count);
-    for (int i = 0; i < q.count; i++) at[i] = quantile_of_sorted(value, n, quantile[i]);
+    quantiles_find(value, n, summary_quantile + q.first, q.count, at);
     *s = finite_sum_end(&f);
     summary_set_quantiles(s, q, at);
 }
@@ -117,34 +121,50 @@ void summary_range(double *value, int64_t count, summary *s) {
 
 enum { RESAMPLES = 1000, LEAST = 20 };
 
-/* value [n] finite, in the order of steps; scratch [n]; drawn [BOOTSTRAP_TAILS, RESAMPLES]. */
-static sr_status draw_medians(const double *value, int64_t n, double *scratch, double *drawn,
-                              sr_failure *why) {
+static sr_status find_median(const double *value, int64_t n, double *median, sr_failure *why) {
     summary s;
+    double *scratch = malloc((size_t)n * sizeof *scratch);
+    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
     memcpy(scratch, value, (size_t)n * sizeof *scratch);
     summary_range(scratch, n, &s);
-    const int64_t block = bootstrap_block(value, n, s.median, why);
-    return block ? bootstrap_tails(value, n, block, rng_create(1), RESAMPLES, drawn, why)
-                 : why->status;
+    free(scratch);
+    *median = s.median;
+    return SR_OK;
 }
 
-sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
-                           sr_failure *why) {
-    double *finite = malloc(2 * (size_t)(count + 1) * sizeof *finite);
-    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
-    sr_status status = finite && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    int64_t n = 0;
-    *low = *high = NAN;
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        if (isfinite(value[i])) finite[n++] = value[i];
-    if (status == SR_OK && n >= LEAST) {
-        status = draw_medians(finite, n, finite + count + 1, drawn, why);
+/* value [n] finite, in the order of steps */
+static sr_status draw_medians(const double *value, int64_t n, double *low, double *high,
+                              sr_failure *why) {
+    double median = NAN, *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
+    sr_status status = drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = find_median(value, n, &median, why);
+    const int64_t block = status == SR_OK ? bootstrap_block(value, n, median, why) : 0;
+    if (block)
+        status = bootstrap_tails(value, n, block, rng_create(1), RESAMPLES, drawn, why);
+    else
+        status = why->status;
+    if (status == SR_OK) {
         sort_reals(drawn, RESAMPLES);
         *low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
         *high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
     }
-    free(finite);
     free(drawn);
+    return status;
+}
+
+sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
+                           sr_failure *why) {
+    int64_t n = 0;
+    *low = *high = NAN;
+    for (int64_t i = 0; i < count; i++) n += isfinite(value[i]) != 0;
+    if (n < LEAST) return SR_OK;
+    if (n == count) return draw_medians(value, n, low, high, why);
+    double *finite = malloc((size_t)n * sizeof *finite);
+    if (!finite) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0, to = 0; i < count; i++)
+        if (isfinite(value[i])) finite[to++] = value[i];
+    const sr_status status = draw_medians(finite, n, low, high, why);
+    free(finite);
     return status;
 }
 

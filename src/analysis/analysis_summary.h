@@ -6,7 +6,7 @@
 #include "statnet/analysis.h"
 
 /* The quantiles of a summary, upwards. */
-enum { SUMMARY_QUANTILES = 5 };
+enum { SUMMARY_QUANTILES = QUANTILES_MOST };
 extern const double summary_quantile[SUMMARY_QUANTILES];
 
 /* Those of summary_make, or of summary_range. */
@@ -34,6 +34,9 @@ summary finite_sum_end(const finite_sum *f);
  * the last. */
 int64_t quantile_rank(int64_t count, double p);
 int64_t quantile_rank_above(int64_t count, double p);
+/* at [quantiles], upwards, of finite values, whose order is lost. */
+void quantiles_find(double *value, int64_t count, const double *quantile, int quantiles,
+                    double *at);
 double quantile_between(int64_t count, double p, double below, double above);
 
 #endif

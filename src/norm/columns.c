@@ -80,7 +80,7 @@ WIDE_INLINE void add_deviations(const strip *s, int count, const real *x, const 
         for (int j = 0; j < 2 * count; j++) {
             const real *from = x + s->at[r + j % 2] + j / 2 * WIDE;
             load_scaled(&u, s, r + j % 2, from, scaled, f.factor[j / 2]);
-            if (j < 2) wide_fetch_ahead(from);
+            if (j < 2) wide_fetch_ahead(from, AHEAD_BYTES);
             u -= c[j / 2];
             a[j] += u;
             b[j] += u * u;
@@ -137,7 +137,7 @@ static void piece_moments(const columns *m, const real *x, piece p, double *shif
     strip s;
     memset(mean, 0, (size_t)d * sizeof *mean);
     memset(m2, 0, (size_t)d * sizeof *m2);
-    for (bool first = true; next_strip(m, &p, 2 * PAIR, &s); first = false) {
+    for (bool first = true; next_strip(m, &p, strip_rows(m, NARROW, 2 * PAIR), &s); first = false) {
         if (m->makes_scale) layer_scale_make(m, s.first, s.rows);
         for (int64_t k = 0; first && k < d; k++) shift[k] = value_at(m, &s, 0, k, x);
         strip_moments(m, &s, x, shift, mean, m2);
@@ -194,7 +194,7 @@ WIDE_INLINE void add_products(const strip *s, int count, const real *x, const re
             int64_t at = s->at[r + j % 2] + j / 2 * WIDE;
             load_scaled(&u, s, r + j % 2, x + at, scaled, f.factor[j / 2]);
             wide_load(&v, g + at);
-            if (j < 2) wide_fetch_ahead(x + at), wide_fetch_ahead(g + at);
+            if (j < 2) wide_fetch_ahead(x + at, AHEAD_BYTES), wide_fetch_ahead(g + at, AHEAD_BYTES);
             a[j] += v;
             b[j] += v * (u - c[j / 2]);
         }
@@ -250,7 +250,8 @@ static void piece_products(const columns *m, const real *x, const real *g, piece
     strip s;
     memset(sg, 0, (size_t)m->features * sizeof *sg);
     memset(sgx, 0, (size_t)m->features * sizeof *sgx);
-    while (next_strip(m, &p, PAIR, &s)) strip_products(m, &s, x, g, center, sg, sgx);
+    while (next_strip(m, &p, strip_rows(m, NARROW, PAIR), &s))
+        strip_products(m, &s, x, g, center, sg, sgx);
 }
 
 sr_status columns_gradient_sums(const columns *m, const real *x, const real *g,

@@ -3,8 +3,9 @@
  * Speed: these passes should cost what their memory traffic costs. A piece is walked in strips of
  * rows, a strip in tiles of 16 columns whose sums or coefficients stay in registers while the rows
  * of the strip go by; two rows at a time hide the latency of an addition. Narrow rows make strips
- * of a whole piece, which fits the first cache; wide rows go by twos and fours, because
- * the processor fetches memory ahead only along long runs; the passes ask for theirs themselves.
+ * of a whole piece; wide rows go by twos, fours and eights, because the tiles of a strip have to find its
+ * rows in the first cache, and the processor fetches memory ahead only along long runs; the passes ask for
+ * theirs themselves.
  */
 #ifndef NORM_COLUMNS_STRIP_H
 #define NORM_COLUMNS_STRIP_H
@@ -12,7 +13,9 @@
 #include "columns.h"
 #include "wide.h"
 
-enum { PIECE = 256, NARROW = 32, PAIR = 2, PAD = 24 };
+/* NARROW, ONE_TILE: the widest rows that make strips of a piece in passes that sum, and in those that write.
+ * AHEAD_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
+enum { PIECE = 256, NARROW = 32, ONE_TILE = 2 * WIDE, PAIR = 2, PAD = 24, AHEAD_OF_THREE = 4096 };
 
 typedef struct piece {
     int64_t first, end; /* rows of the pass */
@@ -33,10 +36,14 @@ static inline piece piece_at(const columns *m, int64_t number) {
     return (piece){first, end < m->rows ? end : m->rows};
 }
 
-/* The next rows of the piece, at most `most` where rows are wide; false at its end. */
+/* The rows of a strip: of rows no wider than `narrow` a whole piece, else `few`. */
+static inline int64_t strip_rows(const columns *m, int64_t narrow, int64_t few) {
+    return m->features <= narrow ? PIECE : few;
+}
+
+/* The next rows of the piece, at most `most`; false at its end. */
 static inline bool next_strip(const columns *m, piece *p, int64_t most, strip *s) {
     int64_t left = p->end - p->first;
-    if (m->features <= NARROW) most = PIECE;
     s->first = p->first;
     s->rows = left < most ? left : most;
     for (int64_t i = 0; i < s->rows; i++) s->at[i] = columns_row(m, p->first + i) * m->features;

@@ -22,7 +22,8 @@ WIDE_INLINE void scale_tile(const strip *s, int count, const real *x, const doub
     for (int64_t r = 0; r < s->rows; r++) {
         for (int j = 0; j < count; j++) {
             load_scaled(&u, s, r, x + s->at[r] + j * WIDE, scaled, f.factor[j]);
-            if (!j) wide_fetch_ahead(x + s->at[r]), wide_claim_ahead(y + s->at[r]);
+            if (!j) wide_fetch_ahead(x + s->at[r], AHEAD_BYTES);
+            if (!j) wide_claim_ahead(y + s->at[r], AHEAD_BYTES);
             u = (u - c[j]) * a[j] + b[j];
             wide_store(y + s->at[r] + j * WIDE, &u);
         }
@@ -62,7 +63,7 @@ void columns_scale(const columns *m, const real *x, const double *center, const 
     for (int64_t i = 0; i < pieces; i++) {
         piece p = piece_at(m, i);
         strip s;
-        while (next_strip(m, &p, PAIR, &s)) {
+        while (next_strip(m, &p, strip_rows(m, ONE_TILE, PAIR), &s)) {
             strip_scale(m, &s, x, center, scale, shift, y);
             go_on(m, &s);
         }
@@ -77,10 +78,9 @@ void columns_fill(const columns *m, const double *value, real *y) {
     if (m->scale && m->scale->dx) layer_scale_backward(m, 0, m->rows);
 }
 
-/* What a look finds: of the rows of a piece sum of their norms, sum of dx^2, of (a g)^2; of a strip's rows the squares
- * of weight (x - center), in eight parts each. */
+/* What a look finds in the rows of a piece, in lanes: their norms, dx^2, (a g)^2. */
 typedef struct look_sums {
-    double row_norm, dx2, direct2;
+    wide row_norm, dx2[2], direct2[2];
 } look_sums;
 
 typedef enum { LOOK_NOT, LOOK_SQUARES, LOOK_ROWS } look_depth;
@@ -88,13 +88,28 @@ typedef enum { LOOK_NOT, LOOK_SQUARES, LOOK_ROWS } look_depth;
 typedef struct strip_look {
     look_sums *sums;
     const double *weight;
-    wide *row; /* [PIECE] */
+    wide *row; /* [PIECE] squares of weight (x - center), in eight parts each */
 } strip_look;
 
-/* line: of these columns. */
+WIDE_INLINE void ask_ahead(const real *x, const real *g, real *dx) {
+    wide_fetch_ahead(x, AHEAD_OF_THREE);
+    wide_fetch_ahead(g, AHEAD_OF_THREE);
+    wide_claim_ahead(dx, AHEAD_OF_THREE);
+}
+
+/* sum += the roots of eight rows' eight parts. */
+WIDE_INLINE void add_row_norms(const wide *row, wide *sum) {
+    wide square, root = {0};
+    wide_totals(&square, row);
+    for (int i = 0; i < WIDE; i++) root[i] = sqrt(square[i]);
+    *sum += root;
+}
+
+/* line: of these columns. last: no column follows. Then eight rows' norms are taken while the next rows are walked,
+ * because roots take long and nothing else waits for them. */
 WIDE_INLINE void combine_tile(const strip *s, int count, const real *x, const real *g,
                               const columns_line *line, int64_t k, real *dx, bool scaled,
-                              tile_factors f, look_depth depth, const strip_look *look) {
+                              tile_factors f, look_depth depth, const strip_look *look, bool last) {
     wide m[2], a[2], b[2], c[2], w[2], u, v, row, dx2[2] = {{0}}, g2[2] = {{0}};
     for (int j = 0; j < count; j++) {
         wide_load_double(&m[j], line->center + k + j * WIDE);
@@ -102,6 +117,7 @@ WIDE_INLINE void combine_tile(const strip *s, int count, const real *x, const re
         wide_load_double(&b[j], line->b + k + j * WIDE);
         wide_load_double(&c[j], line->c + k + j * WIDE);
         if (depth == LOOK_ROWS) wide_load_double(&w[j], look->weight + k + j * WIDE);
+        if (depth) dx2[j] = look->sums->dx2[j];
     }
     for (int64_t r = 0; r < s->rows; r++) {
         if (depth == LOOK_ROWS) row = k ? look->row[r] : (wide){0};
@@ -109,7 +125,7 @@ WIDE_INLINE void combine_tile(const strip *s, int count, const real *x, const re
             int64_t at = s->at[r] + k + j * WIDE;
             load_scaled(&u, s, r, x + at, scaled, f.factor[j]);
             wide_load(&v, g + at);
-            if (!j) wide_fetch_ahead(x + at), wide_fetch_ahead(g + at), wide_claim_ahead(dx + at);
+            if (!j) ask_ahead(x + at, g + at, dx + at);
             u -= m[j];
             if (depth == LOOK_ROWS) row += w[j] * u * (w[j] * u);
             u = a[j] * v + (b[j] + c[j] * u);
@@ -117,10 +133,12 @@ WIDE_INLINE void combine_tile(const strip *s, int count, const real *x, const re
             if (depth) dx2[j] += u * u, g2[j] += v * v;
         }
         if (depth == LOOK_ROWS) look->row[r] = row;
+        if (depth == LOOK_ROWS && last && r % WIDE == WIDE - 1)
+            add_row_norms(look->row + r + 1 - WIDE, &look->sums->row_norm);
     }
     for (int j = 0; depth && j < count; j++) {
-        const wide direct = a[j] * a[j] * g2[j];
-        look->sums->dx2 += wide_total(&dx2[j]), look->sums->direct2 += wide_total(&direct);
+        look->sums->dx2[j] = dx2[j];
+        look->sums->direct2[j] += a[j] * a[j] * g2[j];
     }
 }
 
@@ -131,11 +149,11 @@ WIDE_INLINE int64_t wide_combine(const columns *m, const strip *s, const real *x
     tile_factors f = {{NULL, NULL}};
     for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
         if (scaled) f = factors_at(m, k);
-        combine_tile(s, 2, x, g, line, k, dx, scaled, f, depth, look);
+        combine_tile(s, 2, x, g, line, k, dx, scaled, f, depth, look, k + 2 * WIDE == m->features);
     }
     for (; k + WIDE <= end; k += WIDE) {
         if (scaled) f = factors_at(m, k);
-        combine_tile(s, 1, x, g, line, k, dx, scaled, f, depth, look);
+        combine_tile(s, 1, x, g, line, k, dx, scaled, f, depth, look, k + WIDE == m->features);
     }
     return k;
 }
@@ -151,7 +169,8 @@ static void combine_rest(const columns *m, const strip *s, const real *x, const 
             const double t = line->a[j] * v + (line->b[j] + line->c[j] * u);
             dx[at] = (real)t;
             if (!look) continue;
-            look->sums->dx2 += t * t, look->sums->direct2 += line->a[j] * line->a[j] * (v * v);
+            look->sums->dx2[0][0] += t * t;
+            look->sums->direct2[0][0] += line->a[j] * line->a[j] * (v * v);
             if (look->weight) look->row[r][0] += look->weight[j] * u * (look->weight[j] * u);
         }
     }
@@ -165,16 +184,10 @@ static __attribute__((noinline)) void strip_combine(const columns *m, const stri
     combine_rest(m, s, x, g, line, dx, done, NULL);
 }
 
-/* Sum over the rows of the root of the row's eight parts. */
-static double sum_row_norms(wide *row, int64_t rows) {
-    wide sum = {0}, square, root;
+/* The same of rows from .. rows-1; there is room up to the next multiple of eight. */
+static void add_last_norms(wide *row, int64_t from, int64_t rows, wide *sum) {
     for (int64_t r = rows; r % WIDE; r++) row[r] = (wide){0};
-    for (int64_t r = 0; r < rows; r += WIDE) {
-        wide_totals(&square, row + r);
-        for (int i = 0; i < WIDE; i++) root[i] = sqrt(square[i]);
-        sum += root;
-    }
-    return wide_total(&sum);
+    for (int64_t r = from; r < rows; r += WIDE) add_row_norms(row + r, sum);
 }
 
 /* The same, looked at. */
@@ -190,7 +203,8 @@ static __attribute__((noinline)) void strip_combine_looked(const columns *m, con
                          : weight   ? wide_combine(m, s, x, g, line, dx, false, LOOK_ROWS, &look)
                                   : wide_combine(m, s, x, g, line, dx, false, LOOK_SQUARES, &look);
     combine_rest(m, s, x, g, line, dx, done, &look);
-    if (weight) sums->row_norm += sum_row_norms(row, s->rows);
+    const int64_t summed = done == m->features ? s->rows / WIDE * WIDE : 0;
+    if (weight) add_last_norms(row, summed, s->rows, &sums->row_norm);
 }
 
 /* lane[i][j] += (weight g)^2 in rows of the same parity i; weight NULL: ones. */
@@ -233,33 +247,39 @@ static double strip_squares(const columns *m, const strip *s, const real *g, con
     return sum;
 }
 
-static void add_parts(const look_sums *part, int64_t pieces, columns_look *look) {
+static void tell_part(const look_sums *sums, double *part) {
+    part[0] = wide_total(&sums->row_norm);
+    part[1] = wide_total(&sums->dx2[0]) + wide_total(&sums->dx2[1]);
+    part[2] = wide_total(&sums->direct2[0]) + wide_total(&sums->direct2[1]);
+}
+
+static void add_parts(const double *part, int64_t pieces, columns_look *look) {
     look->row_norm = look->dx2 = look->direct2 = 0;
-    for (int64_t i = 0; i < pieces; i++) {
-        look->row_norm += part[i].row_norm;
-        look->dx2 += part[i].dx2;
-        look->direct2 += part[i].direct2;
+    for (int64_t i = 0; i < pieces; i++, part += 3) {
+        look->row_norm += part[0];
+        look->dx2 += part[1];
+        look->direct2 += part[2];
     }
 }
 
 sr_status columns_combine(const columns *m, const real *x, const real *g, const columns_line *line,
                           real *dx, columns_look *look) {
     int64_t pieces = piece_count(m);
-    look_sums *part = look ? (look_sums *)columns_scratch(m) : NULL; /* three numbers a piece */
+    double *part = look ? columns_scratch(m) : NULL; /* three numbers a piece */
     if (look && !part) return SR_MEMORY;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) {
         piece p = piece_at(m, i);
         strip s;
         look_sums sums = {0};
-        while (next_strip(m, &p, PAIR, &s)) {
+        while (next_strip(m, &p, strip_rows(m, ONE_TILE, WIDE), &s)) {
             if (part)
                 strip_combine_looked(m, &s, x, g, line, dx, look->weight, &sums);
             else
                 strip_combine(m, &s, x, g, line, dx);
             go_on(m, &s);
         }
-        if (part) part[i] = sums;
+        if (part) tell_part(&sums, part + 3 * i);
     }
     if (look) add_parts(part, pieces, look);
     return SR_OK;
@@ -275,7 +295,8 @@ sr_status columns_squares(const columns *m, const real *g, const double *weight,
         piece p = piece_at(m, i);
         strip s;
         part[i] = 0;
-        while (next_strip(m, &p, PAIR, &s)) part[i] += strip_squares(m, &s, g, weight);
+        while (next_strip(m, &p, strip_rows(m, NARROW, PAIR), &s))
+            part[i] += strip_squares(m, &s, g, weight);
     }
     for (int64_t i = 0; i < pieces; i++) *sum += part[i];
     return SR_OK;

@@ -12,7 +12,7 @@
 
 #include "statnet/real.h"
 
-enum { WIDE = 8, AHEAD_BYTES = 32768 };
+enum { WIDE = 8, AHEAD_BYTES = 8192 };
 
 typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
 typedef real wide_real __attribute__((vector_size(WIDE * sizeof(real))));
@@ -51,14 +51,14 @@ WIDE_INLINE double wide_total(const wide *v) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* Asks for what is read some rows later; any address is allowed. */
-WIDE_INLINE void wide_fetch_ahead(const real *x) {
-    __builtin_prefetch((const void *)((uintptr_t)x + AHEAD_BYTES));
+/* Asks for what is read `bytes` later, AHEAD_BYTES by a pass over one or two arrays; any address is allowed. */
+WIDE_INLINE void wide_fetch_ahead(const real *x, int bytes) {
+    __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)bytes));
 }
 
-/* The same for what is written some rows later. */
-WIDE_INLINE void wide_claim_ahead(real *y) {
-    __builtin_prefetch((void *)((uintptr_t)y + AHEAD_BYTES), 1);
+/* The same for what is written then. */
+WIDE_INLINE void wide_claim_ahead(real *y, int bytes) {
+    __builtin_prefetch((void *)((uintptr_t)y + (uintptr_t)bytes), 1);
 }
 
 /* total[j] = the sum of the lanes of v[j]: neighbours, then neighbouring pairs, then halves. */

@@ -184,12 +184,10 @@ static int values_below(const double *value, int count, double limit) {
     return below;
 }
 
-/* The median of 400 independent values lies 1.96 sqrt(400)/2 = 19.6 ranks to either side of the 200th. */
-static void the_interval_of_a_median(void **state) {
-    (void)state;
-    double value[400];
+/* value [400], each drawn anew or `repeat` times the same; every `gap`-th step has none, 0: all have one. */
+static void write_noise(const char *name, int repeat, int gap, double *value) {
     rng random = rng_create(5);
-    sr_recorder *r = run_create(program_file("noise.h5"), run_options());
+    sr_recorder *r = run_create(program_file(name), run_options());
     sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                               .name = "a",
                               .norm = "bn",
@@ -198,13 +196,21 @@ static void the_interval_of_a_median(void **state) {
                               .width = 2,
                               .eps = 1e-5,
                               .alpha = NAN});
-    for (int step = 1; step <= 400; step++) {
-        value[step - 1] = 7 + rng_normal(&random);
+    for (int step = 1, i = 0; i < 400; step++) {
+        const bool missing = gap && step % gap == 0;
+        if (!missing) value[i] = i % repeat ? value[i - 1] : 7 + rng_normal(&random);
         sr_begin_step(r, step);
-        sr_put_scalar(r, 0, SR_SCALAR_dist_mu, value[step - 1]);
+        sr_put_scalar(r, 0, SR_SCALAR_dist_mu, missing ? NAN : value[i++]);
         run_end_step(r, step);
     }
     run_finish(r);
+}
+
+/* The median of 400 independent values lies 1.96 sqrt(400)/2 = 19.6 ranks to either side of the 200th. */
+static void the_interval_of_a_median(void **state) {
+    (void)state;
+    double value[400];
+    write_noise("noise.h5", 1, 0, value);
     program_result p = program_run("stat-scalar noise.h5 --stat dist_mu --intervals --startup 0");
     const int low = values_below(value, 400, table_real(p.out, 0, "median_low"));
     const int high = values_below(value, 400, table_real(p.out, 0, "median_high"));
@@ -213,6 +219,34 @@ static void the_interval_of_a_median(void **state) {
     program_free(&p);
     p = program_run("stat-scalar noise.h5 --stat dist_mu");
     assert_null(table_cell(p.out, 0, "median_low"));
+    program_free(&p);
+}
+
+/* Steps without a value are in no block. */
+static void the_interval_beside_gaps(void **state) {
+    (void)state;
+    double value[400];
+    write_noise("noise.h5", 1, 0, value);
+    write_noise("gaps.h5", 1, 7, value);
+    program_result whole =
+        program_run("stat-scalar noise.h5 --stat dist_mu --intervals --startup 0");
+    program_result gaps = program_run("stat-scalar gaps.h5 --stat dist_mu --intervals --startup 0");
+    check_cell(&gaps, 0, "nonfinite", 66);
+    check_cell(&gaps, 0, "median_low", table_real(whole.out, 0, "median_low"));
+    check_cell(&gaps, 0, "median_high", table_real(whole.out, 0, "median_high"));
+    program_free(&whole);
+    program_free(&gaps);
+}
+
+/* Of 20 independent values, each there 20 times, it lies 20 * 1.96 sqrt(20)/2 = 88 ranks to either side. */
+static void blocks_are_as_long_as_the_dependence(void **state) {
+    (void)state;
+    double value[400];
+    write_noise("slow.h5", 20, 0, value);
+    program_result p = program_run("stat-scalar slow.h5 --stat dist_mu --intervals --startup 0");
+    const int low = values_below(value, 400, table_real(p.out, 0, "median_low"));
+    const int high = values_below(value, 400, table_real(p.out, 0, "median_high"));
+    if (high - low < 100 || high - low > 260) fail_msg("%d ranks, expected about 176", high - low);
     program_free(&p);
 }
 
@@ -259,6 +293,8 @@ int main(void) {
                                        cmocka_unit_test(phases_of_the_learning_rate),
                                        cmocka_unit_test(other_programs),
                                        cmocka_unit_test(parts_of_training),
-                                       cmocka_unit_test(the_interval_of_a_median)};
+                                       cmocka_unit_test(the_interval_of_a_median),
+                                       cmocka_unit_test(the_interval_beside_gaps),
+                                       cmocka_unit_test(blocks_are_as_long_as_the_dependence)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
