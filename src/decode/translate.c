@@ -138,12 +138,22 @@ static sr_status make_batches(translator *t, sr_failure *why) {
 }
 
 static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
-                       double *log_p, int32_t *source_at, sr_failure *why) {
+                       int32_t *source_at, sr_failure *why) {
     worker *w = context;
     const translate_options *o = w->t->o;
     w->stopped = o->stop && o->stop(o->context);
     if (w->stopped) return SR_STATE;
-    return w->t->m->row->decoder->step(w->decoder, rows, parent, token, log_p, source_at, why);
+    return w->t->m->row->decoder->step(w->decoder, rows, parent, token, source_at, why);
+}
+
+static void log_p(const void *context, int64_t row, int64_t first, int64_t count, double *log_p) {
+    const worker *w = context;
+    w->t->m->row->decoder->log_p(w->decoder, row, first, count, log_p);
+}
+
+static void largest(const void *context, int64_t row, double *log_p) {
+    const worker *w = context;
+    w->t->m->row->decoder->largest(w->decoder, row, log_p);
 }
 
 static sr_status run_batch(worker *w, int64_t turn, sr_failure *why) {
@@ -160,7 +170,7 @@ static sr_status run_batch(worker *w, int64_t turn, sr_failure *why) {
         source[i] = t->source[number[i]];
         length[i] = source[i].length;
     }
-    const scorer words = {w, t->m->target_embedding->dim[0], w->threads, score};
+    const scorer words = {w, t->m->target_embedding->dim[0], w->threads, score, log_p, largest};
     if (status == SR_OK) status = t->m->row->decoder->start(w->decoder, source, count, why);
     if (status == SR_OK) status = beam_search(&t->o->beam, &words, count, length, found, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) t->out[number[i]] = found[i];

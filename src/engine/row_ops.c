@@ -3,7 +3,7 @@
  *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (tile.h), then b
  *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
  *              with many queries both are products of tile.h, over rising k and j
- *   softmax    y = x - m - log sum exp(x - m)           m the largest x
+ *   log sum    m + log sum exp(x - m)                  m the largest x
  *
  * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
  * through once for each block of rows. Sums along q k_j of one query and over exponentials (these in
@@ -142,9 +142,10 @@ void row_memory_attention(const row_memory *m, int heads, int64_t rows, const re
 
 /* -- softmax */
 
-double row_log_softmax(int64_t n, const real *x, double *y) {
-    const real m = row_max(n, x);
-    const double log_sum = (double)m + log(row_exp_sum(n, x, m));
-    for (int64_t j = 0; j < n; j++) y[j] = (double)x[j] - log_sum;
-    return log_sum;
+double row_log_sum(int64_t n, const real *x, int64_t block, real *largest) {
+    int64_t blocks = 0;
+    for (int64_t j = 0; j < n; j += block)
+        largest[blocks++] = row_max(j + block < n ? block : n - j, x + j);
+    const real m = row_max(blocks, largest);
+    return (double)m + log(row_exp_sum(n, x, m));
 }
