@@ -1,0 +1,103 @@
+/* Rows of every length: exponentials bit for bit those of exp_fast, their sums and the largest, numbers
+ * that are none, and nothing written behind the end. */
+#include "../check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../src/engine/row_math.h"
+#include "statnet/rng.h"
+#include "statnet/row_ops.h"
+
+enum { MOST = 150, GUARD = 16 };
+
+static void fill(real *x, int64_t n, uint64_t seed) {
+    rng r = rng_create(seed);
+    for (int64_t i = 0; i < n; i++) x[i] = (real)(8 * rng_normal(&r));
+}
+
+static real largest_of(int64_t n, const real *x) {
+    real m = (real)-INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] > m) m = x[i];
+    return m;
+}
+
+/* The order of the sum that row_math.h gives where it is written by hand. */
+static double sum_of(int64_t n, const real *e) {
+    double lane[8] = {0}, sum = 0;
+    for (int64_t i = 0; i < n; i++) lane[i < n / 8 * 8 ? i % 8 : 0] += (double)e[i];
+    for (int j = 0; j < 8; j++) sum += lane[j];
+    return sum;
+}
+
+static void check_sum(int64_t n, double got, const real *e) {
+    const double want = sum_of(n, e);
+#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+    assert_memory_equal(&got, &want, sizeof got);
+#else
+    check_near_double("sum", &got, &want, 1, 1e-13, 0);
+#endif
+    (void)n;
+}
+
+static void every_length(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= MOST; n++) {
+        real x[MOST + GUARD], y[MOST + GUARD], want[MOST + GUARD];
+        fill(x, MOST + GUARD, (uint64_t)n);
+        const real m = row_max(n, x);
+        assert_true(m == largest_of(n, x));
+        memcpy(y, x, sizeof y);
+        memcpy(want, x, sizeof want);
+        for (int64_t i = 0; i < n; i++) want[i] = exp_fast(x[i] - m);
+        check_sum(n, row_exp(n, x, m, y), want);
+        assert_memory_equal(y, want, sizeof y);
+        check_sum(n, row_exp_sum(n, x, m), want);
+        check_sum(n, row_exp(n, x, m, x), want); /* in place */
+        assert_memory_equal(x, want, sizeof x);
+    }
+}
+
+/* A NaN anywhere is in the sum and never the largest; -inf adds nothing, the largest may be anywhere. */
+static void every_place(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= MOST; n++)
+        for (int64_t at = 0; at < n; at++) {
+            real x[MOST];
+            fill(x, n, (uint64_t)n);
+            x[at] = (real)NAN;
+            const real m = row_max(n, x);
+            assert_true(m == largest_of(n, x));
+            assert_true(isnan(row_exp_sum(n, x, m)));
+            x[at] = 1000;
+            assert_true(row_max(n, x) == 1000);
+            x[at] = (real)-INFINITY;
+            assert_true(isfinite(row_exp_sum(n, x, 0)));
+        }
+}
+
+static void sums_of_logs(void **state) {
+    (void)state;
+    enum { BLOCK = 7 };
+    for (int64_t n = 1; n <= MOST; n++) {
+        real x[MOST], top[MOST / BLOCK + 1];
+        double sum = 0;
+        fill(x, n, (uint64_t)(1000 + n));
+        const double got = row_log_sum(n, x, BLOCK, top);
+        for (int64_t i = 0; i < n; i++) sum += exp((double)x[i]);
+        sum = log(sum);
+        check_near_double("log sum", &got, &sum, 1, 1e-6, 1e-7);
+        for (int64_t i = 0; i < n; i += BLOCK)
+            assert_true(top[i / BLOCK] == largest_of(n - i < BLOCK ? n - i : BLOCK, x + i));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_length),
+        cmocka_unit_test(every_place),
+        cmocka_unit_test(sums_of_logs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
