@@ -3,8 +3,12 @@
  * (decode.h), so batches are simply filled from the longest source to the shortest.
  *
  * Where there are batches for all threads, each thread translates one after another by itself: the
- * matrices of a step are too small for several threads to be worth their meetings.
+ * matrices of a step are too small for several threads to be worth their meetings. These are threads of
+ * their own: in one of OpenMP every operation would make a team inside a team, with memory, a lock and
+ * calls of the system for each.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +36,7 @@ typedef struct worker {
     void *decoder;
     int threads;
     bool stopped;
+    pthread_t thread;
 } worker;
 
 translate_options translate_options_default(void) {
@@ -212,6 +217,25 @@ static void work(worker *w) {
     }
 }
 
+static void *run_worker(void *context) {
+    work(context);
+    return NULL;
+}
+
+/* The first one in this thread. Where a thread cannot be had the others do its batches; signals are this
+ * thread's business. */
+static void work_together(worker *w, int workers) {
+    sigset_t all, before;
+    int begun = 1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (begun < workers && pthread_create(&w[begun].thread, NULL, run_worker, &w[begun]) == 0)
+        begun++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    work(&w[0]);
+    for (int i = 1; i < begun; i++) pthread_join(w[i].thread, NULL);
+}
+
 /* So many as there are decoders for: memory may end before the last. 0: not even one, and *t->why. */
 static int open_workers(translator *t, worker *w, int workers) {
     sr_failure why = {0};
@@ -233,8 +257,7 @@ static sr_status run_all(translator *t) {
     const int workers = status == SR_OK ? open_workers(t, w, wanted) : 0;
     if (status == SR_OK && workers == 0) status = t->why->status;
     if (status == SR_OK) {
-#pragma omp parallel for num_threads(workers) schedule(static, 1)
-        for (int i = 0; i < workers; i++) work(&w[i]);
+        work_together(w, workers);
         if (t->failed < t->batches && !t->report->stopped) status = t->why->status;
     }
     for (int i = workers - 1; w && i >= 0; i--) t->m->row->decoder->free(w[i].decoder);
