@@ -22,7 +22,8 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
                 real *y);
 
 /* Attention of one query to n keys by heads (op_attention.c), one thread: q, y and every key and
- * value [d]. share [n]: scratch. */
+ * value [d]. share: scratch of row_attention_scratch(n) numbers. */
+int64_t row_attention_scratch(int64_t n);
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
                    const real *const *value, real *share, real *y);
 

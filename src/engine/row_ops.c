@@ -69,14 +69,41 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
 
 /* -- attention */
 
+static int64_t lanes_up(int64_t n) {
+    return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+}
+
+/* y = sum_j share_j value_j, the `width` numbers at `at` of each: in registers as many as there are. */
+static void weigh(int64_t at, int64_t width, int64_t n, const real *share, const real *const *value,
+                  real *y) {
+    enum { WIDE = 2 * TILE_VECTOR };
+    int64_t k = at;
+    for (; k + WIDE <= at + width; k += WIDE) {
+        tile_vector low = {0}, high = {0}, left, right;
+        for (int64_t j = 0; j < n; j++) {
+            memcpy(&left, value[j] + k, sizeof left);
+            memcpy(&right, value[j] + k + TILE_VECTOR, sizeof right);
+            low += share[j] * left;
+            high += share[j] * right;
+        }
+        memcpy(y + k, &low, sizeof low);
+        memcpy(y + k + TILE_VECTOR, &high, sizeof high);
+    }
+    for (; k < at + width; k++) {
+        real sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += share[j] * value[j][k];
+        y[k] = sum;
+    }
+}
+
 static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
                            const real *const *key, const real *const *value, real *share, real *y) {
-    for (int64_t j = 0; j < n; j++) share[j] = (real)row_dot(width, q + at, key[j] + at);
-    const double sum = row_exp(n, share, row_max(n, share), share);
-    row_scale(n, (real)(1 / sum), share);
-    for (int64_t k = 0; k < width; k++) y[at + k] = 0;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t k = 0; k < width; k++) y[at + k] += share[j] * value[j][at + k];
+    row_shares(n, width, q + at, key, at, share);
+    weigh(at, width, n, share, value, y);
+}
+
+int64_t row_attention_scratch(int64_t n) {
+    return lanes_up(n);
 }
 
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
@@ -86,10 +113,6 @@ void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *c
 }
 
 /* -- attention of many queries to the same keys */
-
-static int64_t lanes_up(int64_t n) {
-    return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
-}
 
 int64_t row_memory_size(int64_t d, int heads, int64_t n) {
     return d * lanes_up(n) + heads * n * lanes_up(d / heads);
@@ -118,11 +141,7 @@ static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t r
     real *sum = share + rows * m->room;
     tile_product(rows, m->room, m->width, (tile_left){q + h * m->width, d, 1},
                  m->key + h * m->width * m->room, m->room, false, share, m->room);
-    for (int64_t r = 0; r < rows; r++) {
-        real *one = share + r * m->room;
-        const double total = row_exp(m->keys, one, row_max(m->keys, one), one);
-        row_scale(m->keys, (real)(1 / total), one);
-    }
+    for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, share + r * m->room);
     tile_product(rows, m->wide, m->keys, (tile_left){share, m->room, 1},
                  m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
     for (int64_t r = 0; r < rows; r++)

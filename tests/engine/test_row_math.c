@@ -93,11 +93,35 @@ static void sums_of_logs(void **state) {
     }
 }
 
+/* Softmax in place, and of products with rows, is what its parts make: to the last bit. */
+static void shares(void **state) {
+    (void)state;
+    enum { FEATURES = 40, AT = 3 };
+    static real keys[MOST * (AT + FEATURES)], q[FEATURES];
+    const real *key[MOST];
+    fill(q, FEATURES, 1);
+    fill(keys, MOST * (AT + FEATURES), 2);
+    for (int64_t j = 0; j < MOST; j++) key[j] = keys + j * (AT + FEATURES);
+    for (int64_t n = 1; n <= MOST; n += n < 40 ? 1 : 13)
+        for (int64_t d = 1; d <= FEATURES; d += d % 8 ? 7 : 1) {
+            real x[MOST + GUARD], y[MOST + GUARD], want[MOST];
+            for (int64_t j = 0; j < n; j++) want[j] = x[j] = (real)row_dot(d, q, key[j] + AT);
+            for (int64_t j = n; j < MOST + GUARD; j++) x[j] = 1000;
+            const double sum = row_exp(n, want, row_max(n, want), want);
+            for (int64_t j = 0; j < n; j++) want[j] *= (real)(1 / sum);
+            row_softmax(n, x);
+            assert_memory_equal(x, want, (size_t)n * sizeof *x);
+            row_shares(n, d, q, key, AT, y);
+            assert_memory_equal(y, want, (size_t)n * sizeof *y);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_length),
         cmocka_unit_test(every_place),
         cmocka_unit_test(sums_of_logs),
+        cmocka_unit_test(shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
