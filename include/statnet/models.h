@@ -51,7 +51,8 @@ typedef struct model_options {
     int64_t word_dim;              /* tener: width of a word's vector; 0: the preset's */
     char char_encoder[MODEL_TEXT]; /* tener: "cnn", "transformer", "none" or "" = the preset's */
     uint64_t seed;
-    int64_t most_parameters; /* numbers in them that there may be, as a file has; 0: any */
+    int64_t most_parameters; /* numbers in them that there may be, as a file has from which the
+                                values are then read (params.h); 0: any */
 } model_options;
 
 typedef struct model model;
