@@ -122,11 +122,12 @@ row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, con
                            real *at) {
     const int64_t width = d / heads;
     const row_memory m = {n, lanes_up(n), width, lanes_up(width), at, at + d * lanes_up(n)};
-    memset(at, 0, (size_t)row_memory_size(d, heads, n) * sizeof *at);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t k = 0; k < d; k++) {
-            m.key[k * m.room + j] = key[j * d + k];
-            m.value[(k / width * n + j) * m.wide + k % width] = value[j * d + k];
+    tile_turn(n, d, key, d, m.key, m.room);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t j = 0; j < n; j++) {
+            real *to = m.value + (h * n + j) * m.wide;
+            memcpy(to, value + j * d + h * width, (size_t)width * sizeof *to);
+            memset(to + width, 0, (size_t)(m.wide - width) * sizeof *to);
         }
     return m;
 }

@@ -367,6 +367,10 @@ static tensor *step_queries(const one_step *p, const attention_layer *a, const t
 /* The keys of this step into the memory. */
 static bool keep_keys(const one_step *p, const attention_layer *a, const tensor *x,
                       const row_weight *w, real *key) {
+    if (!a->norms.k) {
+        row_linear(p->s->tape->threads, p->rows, x->value, w, a->k.b->value, key);
+        return true;
+    }
     tensor *k = step_linear(p, x, w, a->k.b);
     k = attention_normalize_heads(a->norms.k, p->s->tape, k, a->heads, p->text.target);
     if (k) memcpy(key, k->value, (size_t)(p->rows * w->out) * sizeof *key);
