@@ -188,12 +188,11 @@ static int64_t add_words(const search *s, int64_t r, int64_t block, candidate *b
     const int64_t longest = beam_longest(s->o, s->source_length[live->sentence]);
     const int64_t from = block * WORDS_TOGETHER, left = s->scorer->vocabulary - from;
     const int64_t words = left < WORDS_TOGETHER ? left : WORDS_TOGETHER;
-    const bool ordinary = block > 0 && s->t < longest; /* words without rules of their own */
     double log_p[WORDS_TOGETHER];
     s->scorer->log_p(s->scorer->context, r, from, words, log_p);
     for (int64_t i = 0; i < words; i++) {
-        if (ordinary && count == 2 * s->o->beam && !(live->sum + log_p[i] > best[count - 1].sum))
-            continue;
+        if (block > 0 && count == 2 * s->o->beam && !(live->sum + log_p[i] > best[count - 1].sum))
+            continue; /* no rule raises words behind the first block */
         const double p = allowed(s, longest, (int32_t)(from + i), log_p[i]);
         if (live->sum + p > -INFINITY)
             count = insert(s, best, count, (candidate){r, live->sum + p, p, (int32_t)(from + i)});
