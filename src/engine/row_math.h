@@ -109,6 +109,13 @@ static inline __m512d row_totals(const __m512d v[ROW_LANES]) {
     return sum;
 }
 
+/* The sum of the first n <= 16. */
+static inline double row_sum_few(int64_t n, __m512 x) {
+    const __m512d low = row_low(x);
+    return n == ROW_VECTOR ? row_total(_mm512_add_pd(low, row_high(x)))
+                           : row_end(_mm512_setzero_pd(), n, x);
+}
+
 /* Softmax of the first n <= 16, zeros behind them: what row_max, row_exp and row_scale make of them,
  * without memory in between, which waits for what was written in part. */
 static inline __m512 row_softmax_few(int64_t n, __m512 x) {
@@ -116,10 +123,7 @@ static inline __m512 row_softmax_few(int64_t n, __m512 x) {
     x = _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), mask, x);
     const __m512 m = _mm512_set1_ps(_mm512_reduce_max_ps(row_numbers(x)));
     const __m512 e = exp_fast_vector(_mm512_sub_ps(x, m));
-    const __m512d low = _mm512_add_pd(_mm512_setzero_pd(), row_low(e));
-    const double sum = n == ROW_VECTOR ? row_total(_mm512_add_pd(low, row_high(e)))
-                                       : row_end(_mm512_setzero_pd(), n, e);
-    return _mm512_maskz_mul_ps(mask, e, _mm512_set1_ps((float)(1 / sum)));
+    return _mm512_maskz_mul_ps(mask, e, _mm512_set1_ps((float)(1 / row_sum_few(n, e))));
 }
 
 /* exp(x - m) and their sum; to y unless that is NULL. */

@@ -116,12 +116,42 @@ static void shares(void **state) {
         }
 }
 
+#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+/* Their order shows in double alone. */
+static void orders(void **state) {
+    (void)state;
+    real x[16];
+    double lane[8][8], got[8];
+    __m512d v[8];
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        fill(x, 16, seed);
+        for (int i = 0; i < 16; i++) x[i] = (real)exp(2 * (double)x[i]); /* sums are rounded */
+        for (int64_t n = 1; n <= 16; n++) {
+            const double sum = row_sum_few(n, _mm512_loadu_ps(x)), want = sum_of(n, x);
+            assert_memory_equal(&sum, &want, sizeof sum);
+        }
+        for (int j = 0; j < 8; j++) {
+            for (int i = 0; i < 8; i++) lane[j][i] = sin((double)(8 * j + i) + (double)seed);
+            v[j] = _mm512_loadu_pd(lane[j]);
+        }
+        _mm512_storeu_pd(got, row_totals(v));
+        for (int j = 0; j < 8; j++) {
+            const double want = row_total(v[j]);
+            assert_memory_equal(&got[j], &want, sizeof want);
+        }
+    }
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_length),
         cmocka_unit_test(every_place),
         cmocka_unit_test(sums_of_logs),
         cmocka_unit_test(shares),
+#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+        cmocka_unit_test(orders),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
