@@ -14,13 +14,14 @@
 
 #include "exp_fast.h"
 
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
 #include <immintrin.h>
 
 enum { ROW_VECTOR = 16, ROW_LANES = 8 };
 
 static inline __mmask16 row_mask(int64_t n) {
-    return n >= ROW_VECTOR ? (__mmask16)0xffff : (__mmask16)((1u << n) - 1);
+    const int64_t few = n < ROW_VECTOR ? n : ROW_VECTOR;
+    return (__mmask16)(0xffffu >> (ROW_VECTOR - few));
 }
 
 /* x[0 .. n-1], n <= 16, and -inf behind them. */
@@ -194,7 +195,7 @@ static inline double row_dot(int64_t n, const real *restrict x, const real *rest
     return sum;
 }
 
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
 /* row_dot of x and the first eight rows, n a multiple of ROW_LANES; something where there are fewer. */
 static inline __m256 row_eight_dots(int64_t rows, int64_t n, const real *x, const real *const *y,
                                     int64_t at) {
@@ -215,7 +216,7 @@ static inline __m256 row_eight_dots(int64_t rows, int64_t n, const real *x, cons
 
 /* x = softmax of x [n]; x has room for whole vectors, and what is behind the n is lost. */
 static inline void row_softmax(int64_t n, real *x) {
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     if (n <= ROW_VECTOR) {
         _mm512_storeu_ps(x, row_softmax_few(n, _mm512_loadu_ps(x)));
         return;
@@ -228,7 +229,7 @@ static inline void row_softmax(int64_t n, real *x) {
 /* z = softmax of row_dot of x and the n numbers at y_j + at, j < rows; z has room for whole vectors. */
 static inline void row_shares(int64_t rows, int64_t n, const real *x, const real *const *y,
                               int64_t at, real *z) {
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     if (rows <= ROW_VECTOR && n % ROW_LANES == 0) {
         __m512 dots = _mm512_castps256_ps512(row_eight_dots(rows, n, x, y, at));
         if (rows > ROW_LANES)

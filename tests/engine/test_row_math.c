@@ -33,7 +33,7 @@ static double sum_of(int64_t n, const real *e) {
 
 static void check_sum(int64_t n, double got, const real *e) {
     const double want = sum_of(n, e);
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     assert_memory_equal(&got, &want, sizeof got);
 #else
     check_near_double("sum", &got, &want, 1, 1e-13, 0);
@@ -116,7 +116,7 @@ static void shares(void **state) {
         }
 }
 
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
 /* Their order shows in double alone. */
 static void orders(void **state) {
     (void)state;
@@ -149,7 +149,7 @@ int main(void) {
         cmocka_unit_test(every_place),
         cmocka_unit_test(sums_of_logs),
         cmocka_unit_test(shares),
-#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
         cmocka_unit_test(orders),
 #endif
     };
