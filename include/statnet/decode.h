@@ -66,10 +66,13 @@ typedef struct scorer {
     /* One word further: row i is the hypothesis of row parent[i] of the call before with token[i]
      * behind it; in the first call parent[i] = i is the number of the sentence and token[i] </s>.
      * Rows of a sentence are neighbours, in the order of the sentences; a sentence that is finished
-     * has none. Writes log_p [rows, vocabulary], natural logs of the next word, -inf allowed, and
-     * source_at [rows] as in hypothesis. */
+     * has none. Writes source_at [rows] as in hypothesis. */
     sr_status (*score)(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
-                       double *log_p, int32_t *source_at, sr_failure *why);
+                       int32_t *source_at, sr_failure *why);
+    /* Of a row of that call, as a model_decoder has them (models.h); -inf allowed. Any thread calls them.
+     * A NaN among the words has to be the largest. */
+    void (*log_p)(const void *context, int64_t row, int64_t first, int64_t count, double *log_p);
+    void (*largest)(const void *context, int64_t row, double *log_p);
 } scorer;
 
 /* Decodes `count` sentences together. source_length [count], </s> included. out [count] is
@@ -86,7 +89,7 @@ typedef struct translate_options {
      *     source length + beam * (longest hypothesis + 1),
      * both with </s>, does not exceed it. A position costs 2 layers d numbers of `real` (keys and
      * values of every decoder layer; sources and heads are rounded up to whole vectors) and some 30
-     * bytes, a hypothesis besides 12 bytes a word of the vocabulary. Each thread has a batch of its own
+     * bytes, a hypothesis besides 4 bytes a word of the vocabulary. Each thread has a batch of its own
      * where there are enough. On top come a copy of the decoder's weights and of the embedding, and
      * for each batch one sentence at a time in the encoder: heads S^2 numbers a layer where it has S
      * words. */

@@ -51,7 +51,8 @@ typedef struct model_options {
     int64_t word_dim;              /* tener: width of a word's vector; 0: the preset's */
     char char_encoder[MODEL_TEXT]; /* tener: "cnn", "transformer", "none" or "" = the preset's */
     uint64_t seed;
-    int64_t most_parameters; /* numbers in them that there may be, as a file has; 0: any */
+    int64_t most_parameters; /* numbers in them that there may be, as a file has from which the
+                                values are then read (params.h); 0: any */
 } model_options;
 
 typedef struct model model;
@@ -66,6 +67,7 @@ typedef struct model_source {
 /* How a model writes sentences, word by word: normalizations take running statistics, nothing is
  * dropped out, and what becomes of a sentence and of a hypothesis depends on no other that is decoded
  * with it nor on the number of threads, to the last bit. */
+enum { WORDS_TOGETHER = 64 };
 typedef struct model_decoder {
     /* What decodes with the model as it is now: its weights may change only after decoder's free.
      * NULL and *why: out of memory, or a normalization whose statistics need the whole sentence
@@ -76,11 +78,16 @@ typedef struct model_decoder {
     /* Encodes `count` sentences and forgets those before. */
     sr_status (*start)(void *decoder, const model_source *source, int64_t count, sr_failure *why);
     /* Row i is the hypothesis of row parent[i] of the call before, of sentence parent[i] in the first
-     * call after start, with token[i] behind it. Writes log_p [rows, vocabulary], natural logs of
-     * the next word, and source_at [rows], the place of the source word but </s> that the last
-     * layer's heads attend to most, averaged (-1: the source is </s> alone); NULL: not wanted. */
+     * call after start, with token[i] behind it. Writes source_at [rows], the place of the source
+     * word but </s> that the last layer's heads attend to most, averaged (-1: the source is </s>
+     * alone); NULL: not wanted. */
     sr_status (*step)(void *decoder, int64_t rows, const int32_t *parent, const int32_t *token,
-                      double *log_p, int32_t *source_at, sr_failure *why);
+                      int32_t *source_at, sr_failure *why);
+    /* Of a row of the last step, by any thread: natural logs of the next word's probability, for the
+     * words first .. first + count - 1. */
+    void (*log_p)(const void *decoder, int64_t row, int64_t first, int64_t count, double *log_p);
+    /* Of each WORDS_TOGETHER of them from word 0 on, the largest; bit for bit one of them. */
+    void (*largest)(const void *decoder, int64_t row, double *log_p);
 } model_decoder;
 
 /* What a pass of a recurrent model leaves to the next one of the same stream: of each sequence the

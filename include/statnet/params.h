@@ -26,7 +26,8 @@ typedef struct params {
     real *block; /* params_blocks: [blocks, block_length], owned; NULL: gradients by themselves */
     int64_t block_length;
     int blocks;
-    int64_t most, total; /* numbers that there may be (0: any), and are */
+    int64_t most, total; /* numbers that there may be, and are. most 0: any; else a file has so
+                            many: its values are to come, and nothing is drawn before, all are 0 */
 } params;
 
 void params_init(params *p, uint64_t seed);

@@ -22,7 +22,8 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
                 real *y);
 
 /* Attention of one query to n keys by heads (op_attention.c), one thread: q, y and every key and
- * value [d]. share [n]: scratch. */
+ * value [d]. share: scratch of row_attention_scratch(n) numbers. */
+int64_t row_attention_scratch(int64_t n);
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
                    const real *const *value, real *share, real *y);
 
@@ -45,7 +46,8 @@ int64_t row_memory_scratch(const row_memory *m, int64_t rows);
 void row_memory_attention(const row_memory *m, int heads, int64_t rows, const real *q,
                           real *scratch, real *average, int64_t step, real *y);
 
-/* y = x - log(sum exp x), [n]; -> that logarithm, not finite where x has a NaN or an infinity. */
-double row_log_softmax(int64_t n, const real *x, double *y);
+/* log(sum exp x), which log softmax takes off x [n]; not finite where x has a NaN or an infinity.
+ * largest [n / block, rounded up]: of each `block` numbers, NaN passed over. */
+double row_log_sum(int64_t n, const real *x, int64_t block, real *largest);
 
 #endif

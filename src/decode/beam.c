@@ -23,8 +23,6 @@
 
 #include "statnet/decode.h"
 
-enum { TOGETHER = 64 }; /* words, <pad>, </s> and <unk> among the first */
-
 typedef struct node {
     int64_t before; /* number of the node of the word before, -1: none */
     double log_p;
@@ -54,7 +52,8 @@ typedef struct search {
     row *live, *next; /* [sentences beam] each */
     int64_t rows, next_rows, active;
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
-    double *log_p;                       /* [sentences beam, vocabulary] */
+    int64_t blocks;                      /* of words */
+    double *top;                         /* [sentences beam, blocks] largest log p of each */
     int64_t *first;                      /* [sentences + 1] rows of each sentence that goes on */
     candidate *best;                     /* [sentences, 2 beam] */
     int64_t *found;                      /* [sentences] of them; -1: a NaN */
@@ -182,45 +181,40 @@ static int64_t insert(const search *s, candidate *best, int64_t count, candidate
     return count;
 }
 
-/* NaN where one is. */
-static double largest(int64_t n, const double *x) {
-    double m = -INFINITY;
-    int nan = 0;
-#pragma omp simd reduction(max : m) reduction(| : nan)
-    for (int64_t i = 0; i < n; i++) {
-        m = x[i] > m ? x[i] : m;
-        nan |= x[i] != x[i];
-    }
-    return nan ? NAN : m;
-}
-
-/* The candidates of row r among its words from .. end-1 join the best. */
-static int64_t add_words(const search *s, int64_t r, int64_t from, int64_t end, candidate *best,
+/* The candidates of row r among the words of a block join the best. */
+static int64_t add_words(const search *s, int64_t r, int64_t block, candidate *best,
                          int64_t count) {
     const row *live = &s->live[r];
     const int64_t longest = beam_longest(s->o, s->source_length[live->sentence]);
-    for (int64_t w = from; w < end; w++) {
-        const double p = allowed(s, longest, (int32_t)w, s->log_p[r * s->scorer->vocabulary + w]);
+    const int64_t from = block * WORDS_TOGETHER, left = s->scorer->vocabulary - from;
+    const int64_t words = left < WORDS_TOGETHER ? left : WORDS_TOGETHER;
+    double log_p[WORDS_TOGETHER];
+    s->scorer->log_p(s->scorer->context, r, from, words, log_p);
+    for (int64_t i = 0; i < words; i++) {
+        if (block > 0 && count == 2 * s->o->beam && !(live->sum + log_p[i] > best[count - 1].sum))
+            continue; /* no rule raises words behind the first block */
+        const double p = allowed(s, longest, (int32_t)(from + i), log_p[i]);
         if (live->sum + p > -INFINITY)
-            count = insert(s, best, count, (candidate){r, live->sum + p, p, (int32_t)w});
+            count = insert(s, best, count, (candidate){r, live->sum + p, p, (int32_t)(from + i)});
     }
     return count;
 }
 
-/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. Words of
- * which none is good enough are passed over together; not the first ones: what is taken off <unk> may
- * be negative. */
+/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. Blocks of
+ * which no word is good enough are passed over; not the first one, of <pad>, </s> and <unk>: what is
+ * taken off <unk> may be negative. */
 static int64_t select_best(const search *s, int64_t first, int64_t end, candidate *best) {
-    const int64_t V = s->scorer->vocabulary, most = 2 * s->o->beam;
+    const int64_t most = 2 * s->o->beam;
     int64_t count = 0;
-    for (int64_t r = first; r < end; r++)
-        for (int64_t from = 0; from < V; from += TOGETHER) {
-            const int64_t to = from + TOGETHER < V ? from + TOGETHER : V;
-            const double top = largest(to - from, s->log_p + r * V + from);
-            if (isnan(top)) return -1;
-            if (from == 0 || count < most || s->live[r].sum + top > best[most - 1].sum)
-                count = add_words(s, r, from, to, best, count);
+    for (int64_t r = first; r < end; r++) {
+        double *top = s->top + r * s->blocks;
+        s->scorer->largest(s->scorer->context, r, top);
+        for (int64_t b = 0; b < s->blocks; b++) {
+            if (isnan(top[b])) return -1;
+            if (b == 0 || count < most || s->live[r].sum + top[b] > best[most - 1].sum)
+                count = add_words(s, r, b, best, count);
         }
+    }
     return count;
 }
 
@@ -278,8 +272,8 @@ static void find_sentences(search *s) {
 }
 
 static sr_status step(search *s) {
-    sr_status status = s->scorer->score(s->scorer->context, s->rows, s->parent, s->token, s->log_p,
-                                        s->source_at, s->why);
+    sr_status status =
+        s->scorer->score(s->scorer->context, s->rows, s->parent, s->token, s->source_at, s->why);
     find_sentences(s);
     if (status == SR_OK) select_all(s);
     s->next_rows = 0;
@@ -301,10 +295,11 @@ static sr_status begin(search *s) {
     s->live = malloc((size_t)most * sizeof *s->live);
     s->next = malloc((size_t)most * sizeof *s->next);
     s->parent = malloc((size_t)(3 * most) * sizeof *s->parent);
-    s->log_p = malloc((size_t)(most * s->scorer->vocabulary) * sizeof *s->log_p);
+    s->blocks = (s->scorer->vocabulary + WORDS_TOGETHER - 1) / WORDS_TOGETHER;
+    s->top = malloc((size_t)(most * s->blocks) * sizeof *s->top);
     s->first = malloc((size_t)(2 * s->sentences + 1) * sizeof *s->first);
     s->best = malloc((size_t)(2 * most) * sizeof *s->best);
-    bool whole = s->live && s->next && s->parent && s->log_p && s->first && s->best;
+    bool whole = s->live && s->next && s->parent && s->top && s->first && s->best;
     for (int64_t i = 0; i < s->sentences && whole; i++) {
         s->out[i].item = malloc((size_t)B * sizeof *s->out[i].item);
         whole = s->out[i].item != NULL;
@@ -329,7 +324,7 @@ static void search_free(search *s) {
     free(s->live);
     free(s->next);
     free(s->parent);
-    free(s->log_p);
+    free(s->top);
     free(s->first);
     free(s->best);
 }

@@ -3,8 +3,12 @@
  * (decode.h), so batches are simply filled from the longest source to the shortest.
  *
  * Where there are batches for all threads, each thread translates one after another by itself: the
- * matrices of a step are too small for several threads to be worth their meetings.
+ * matrices of a step are too small for several threads to be worth their meetings. These are threads of
+ * their own: in one of OpenMP every operation would make a team inside a team, with memory, a lock and
+ * calls of the system for each.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +36,7 @@ typedef struct worker {
     void *decoder;
     int threads;
     bool stopped;
+    pthread_t thread;
 } worker;
 
 translate_options translate_options_default(void) {
@@ -138,12 +143,22 @@ static sr_status make_batches(translator *t, sr_failure *why) {
 }
 
 static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
-                       double *log_p, int32_t *source_at, sr_failure *why) {
+                       int32_t *source_at, sr_failure *why) {
     worker *w = context;
     const translate_options *o = w->t->o;
     w->stopped = o->stop && o->stop(o->context);
     if (w->stopped) return SR_STATE;
-    return w->t->m->row->decoder->step(w->decoder, rows, parent, token, log_p, source_at, why);
+    return w->t->m->row->decoder->step(w->decoder, rows, parent, token, source_at, why);
+}
+
+static void log_p(const void *context, int64_t row, int64_t first, int64_t count, double *log_p) {
+    const worker *w = context;
+    w->t->m->row->decoder->log_p(w->decoder, row, first, count, log_p);
+}
+
+static void largest(const void *context, int64_t row, double *log_p) {
+    const worker *w = context;
+    w->t->m->row->decoder->largest(w->decoder, row, log_p);
 }
 
 static sr_status run_batch(worker *w, int64_t turn, sr_failure *why) {
@@ -160,7 +175,7 @@ static sr_status run_batch(worker *w, int64_t turn, sr_failure *why) {
         source[i] = t->source[number[i]];
         length[i] = source[i].length;
     }
-    const scorer words = {w, t->m->target_embedding->dim[0], w->threads, score};
+    const scorer words = {w, t->m->target_embedding->dim[0], w->threads, score, log_p, largest};
     if (status == SR_OK) status = t->m->row->decoder->start(w->decoder, source, count, why);
     if (status == SR_OK) status = beam_search(&t->o->beam, &words, count, length, found, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) t->out[number[i]] = found[i];
@@ -202,6 +217,25 @@ static void work(worker *w) {
     }
 }
 
+static void *run_worker(void *context) {
+    work(context);
+    return NULL;
+}
+
+/* The first one in this thread. Where a thread cannot be had the others do its batches; signals are this
+ * thread's business. */
+static void work_together(worker *w, int workers) {
+    sigset_t all, before;
+    int begun = 1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (begun < workers && pthread_create(&w[begun].thread, NULL, run_worker, &w[begun]) == 0)
+        begun++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    work(&w[0]);
+    for (int i = 1; i < begun; i++) pthread_join(w[i].thread, NULL);
+}
+
 /* So many as there are decoders for: memory may end before the last. 0: not even one, and *t->why. */
 static int open_workers(translator *t, worker *w, int workers) {
     sr_failure why = {0};
@@ -223,8 +257,7 @@ static sr_status run_all(translator *t) {
     const int workers = status == SR_OK ? open_workers(t, w, wanted) : 0;
     if (status == SR_OK && workers == 0) status = t->why->status;
     if (status == SR_OK) {
-#pragma omp parallel for num_threads(workers) schedule(static, 1)
-        for (int i = 0; i < workers; i++) work(&w[i]);
+        work_together(w, workers);
         if (t->failed < t->batches && !t->report->stopped) status = t->why->status;
     }
     for (int i = workers - 1; w && i >= 0; i--) t->m->row->decoder->free(w[i].decoder);

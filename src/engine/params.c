@@ -101,7 +101,7 @@ tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, in
         sr_fail(&p->failure, SR_MEMORY, "out of memory for parameter %s", name);
         return NULL;
     }
-    fill(x->t.value, x->t.count, kind, a, rng_split(&p->random, (uint64_t)p->count));
+    if (!p->most) fill(x->t.value, x->t.count, kind, a, rng_split(&p->random, (uint64_t)p->count));
     p->item[p->count++] = x;
     return &x->t;
 }

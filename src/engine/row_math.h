@@ -1,13 +1,160 @@
 /* row_math.h -- what softmax, attention and cross entropy do to one row of n numbers.
  *
- * The maximum skips NaN; a NaN comes back in every sum, as exp(NaN - m) is NaN. `omp simd` allows
- * the sums to be taken in vector lanes: the order is fixed by n and the CPU type. Exponentials are
- * float, their sum is double: log(sum) keeps what a term far below the largest adds to it.
+ * The maximum skips NaN; a NaN comes back in every sum, as exp(NaN - m) is NaN. Sums are taken in
+ * vector lanes: the order is fixed by n and the CPU type. Exponentials are float, their sum is
+ * double: log(sum) keeps what a term far below the largest adds to it.
+ *
+ * With AVX-512 written by hand, sixteen exponentials at once: GCC 12 takes eight, leaves the last few
+ * of a row to scalar code, which is most of the rows of attention, and waits for every maximum. The
+ * lanes of a sum are what it makes of the plain loops there: number 8 i + j in lane j, what is behind
+ * the last whole eight in lane 0, and then the lanes in their order.
  */
 #ifndef ENGINE_ROW_MATH_H
 #define ENGINE_ROW_MATH_H
 
 #include "exp_fast.h"
+
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
+#include <immintrin.h>
+
+enum { ROW_VECTOR = 16, ROW_LANES = 8 };
+
+static inline __mmask16 row_mask(int64_t n) {
+    const int64_t few = n < ROW_VECTOR ? n : ROW_VECTOR;
+    return (__mmask16)(0xffffu >> (ROW_VECTOR - few));
+}
+
+/* x[0 .. n-1], n <= 16, and -inf behind them. */
+static inline __m512 row_part(const real *x, int64_t n) {
+    return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), row_mask(n), x);
+}
+
+/* -inf in the place of a NaN. */
+static inline __m512 row_numbers(__m512 x) {
+    return _mm512_max_ps(x, _mm512_set1_ps(-INFINITY));
+}
+
+static inline real row_max(int64_t n, const real *restrict x) {
+    enum { CHAINS = 4, STRIDE = CHAINS * ROW_VECTOR };
+    if (n <= ROW_VECTOR) return _mm512_reduce_max_ps(row_numbers(row_part(x, n)));
+    __m512 m[CHAINS];
+    for (int c = 0; c < CHAINS; c++) m[c] = _mm512_set1_ps(-INFINITY);
+    int64_t i = 0;
+    for (; i + STRIDE <= n; i += STRIDE)
+#pragma GCC unroll 4
+        for (int c = 0; c < CHAINS; c++) /* of a NaN and m: m */
+            m[c] = _mm512_max_ps(_mm512_loadu_ps(x + i + c * ROW_VECTOR), m[c]);
+    for (; i < n; i += ROW_VECTOR) m[0] = _mm512_max_ps(row_part(x + i, n - i), m[0]);
+    return _mm512_reduce_max_ps(
+        _mm512_max_ps(_mm512_max_ps(m[0], m[1]), _mm512_max_ps(m[2], m[3])));
+}
+
+static inline __m512d row_low(__m512 x) {
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+}
+
+static inline __m512d row_high(__m512 x) {
+    return _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1)));
+}
+
+static inline double row_total(__m512d lanes) {
+    double lane[ROW_LANES], sum = 0;
+    _mm512_storeu_pd(lane, lanes);
+    for (int j = 0; j < ROW_LANES; j++) sum += lane[j];
+    return sum;
+}
+
+/* The sum of the lanes and of the last n < 16 numbers. */
+static inline double row_end(__m512d lanes, int64_t n, __m512 last) {
+    real x[ROW_VECTOR];
+    int64_t i = 0;
+    if (n >= ROW_LANES) lanes = _mm512_add_pd(lanes, row_low(last)), i = ROW_LANES;
+    _mm512_storeu_ps(x, last);
+    double first = _mm512_cvtsd_f64(lanes);
+    for (; i < n; i++) first += (double)x[i];
+    return row_total(_mm512_mask_mov_pd(lanes, 1, _mm512_set1_pd(first)));
+}
+
+/* y = c x */
+static inline void row_scale(int64_t n, real c, real *x) {
+    const __m512 factor = _mm512_set1_ps(c);
+    for (int64_t i = 0; i < n; i += ROW_VECTOR) {
+        const __mmask16 mask = row_mask(n - i);
+        _mm512_mask_storeu_ps(x + i, mask,
+                              _mm512_mul_ps(factor, _mm512_maskz_loadu_ps(mask, x + i)));
+    }
+}
+
+/* Row j of eight has the lanes of v[j]; -> their sums, as row_total takes them. */
+static inline __m512d row_totals(const __m512d v[ROW_LANES]) {
+    __m512d pair[8], four[8], sum = _mm512_setzero_pd();
+    for (int i = 0; i < 4; i++) { /* even lanes of two rows; odd ones */
+        pair[i] = _mm512_unpacklo_pd(v[2 * i], v[2 * i + 1]);
+        pair[i + 4] = _mm512_unpackhi_pd(v[2 * i], v[2 * i + 1]);
+    }
+    for (int i = 0; i < 8; i += 2) { /* of four rows: lanes 0 and 4, 2 and 6; 1 and 5, 3 and 7 */
+        four[i] = __builtin_shufflevector(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
+        four[i + 1] = __builtin_shufflevector(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    static const int place[4] = {0, 4, 1, 5}; /* of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512d a = four[place[i]], b = four[place[i] + 2];
+        sum += __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512d a = four[place[i]], b = four[place[i] + 2];
+        sum += __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    return sum;
+}
+
+/* The sum of the first n <= 16. */
+static inline double row_sum_few(int64_t n, __m512 x) {
+    const __m512d low = row_low(x);
+    return n == ROW_VECTOR ? row_total(_mm512_add_pd(low, row_high(x)))
+                           : row_end(_mm512_setzero_pd(), n, x);
+}
+
+/* Softmax of the first n <= 16, zeros behind them: what row_max, row_exp and row_scale make of them,
+ * without memory in between, which waits for what was written in part. */
+static inline __m512 row_softmax_few(int64_t n, __m512 x) {
+    const __mmask16 mask = row_mask(n);
+    x = _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), mask, x);
+    const __m512 m = _mm512_set1_ps(_mm512_reduce_max_ps(row_numbers(x)));
+    const __m512 e = exp_fast_vector(_mm512_sub_ps(x, m));
+    return _mm512_maskz_mul_ps(mask, e, _mm512_set1_ps((float)(1 / row_sum_few(n, e))));
+}
+
+/* exp(x - m) and their sum; to y unless that is NULL. */
+static inline double row_exponentials(int64_t n, const real *x, real m, real *y) {
+    const __m512 largest = _mm512_set1_ps(m);
+    __m512d sum = _mm512_setzero_pd();
+    int64_t i = 0;
+    for (; i + ROW_VECTOR <= n; i += ROW_VECTOR) {
+        const __m512 e = exp_fast_vector(_mm512_sub_ps(_mm512_loadu_ps(x + i), largest));
+        if (y) _mm512_storeu_ps(y + i, e);
+        sum = _mm512_add_pd(sum, row_low(e));
+        sum = _mm512_add_pd(sum, row_high(e));
+    }
+    if (i == n) return row_total(sum);
+    const __m512 e = exp_fast_vector(_mm512_sub_ps(row_part(x + i, n - i), largest));
+    if (y) _mm512_mask_storeu_ps(y + i, row_mask(n - i), e);
+    return row_end(sum, n - i, e);
+}
+
+/* sum of exp(x - m) */
+static inline double row_exp_sum(int64_t n, const real *restrict x, real m) {
+    return row_exponentials(n, x, m, NULL);
+}
+
+/* y = exp(x - m), y may be x; returns the sum of y. */
+static inline double row_exp(int64_t n, const real *x, real m, real *y) {
+    return row_exponentials(n, x, m, y);
+}
+
+#else
 
 static inline real row_max(int64_t n, const real *restrict x) {
     real m = -INFINITY;
@@ -35,6 +182,12 @@ static inline double row_exp(int64_t n, const real *x, real m, real *y) {
     return sum;
 }
 
+static inline void row_scale(int64_t n, real c, real *x) {
+    for (int64_t i = 0; i < n; i++) x[i] *= c;
+}
+
+#endif
+
 static inline double row_dot(int64_t n, const real *restrict x, const real *restrict y) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -42,8 +195,52 @@ static inline double row_dot(int64_t n, const real *restrict x, const real *rest
     return sum;
 }
 
-static inline void row_scale(int64_t n, real c, real *x) {
-    for (int64_t i = 0; i < n; i++) x[i] *= c;
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
+/* row_dot of x and the first eight rows, n a multiple of ROW_LANES; something where there are fewer. */
+static inline __m256 row_eight_dots(int64_t rows, int64_t n, const real *x, const real *const *y,
+                                    int64_t at) {
+    __m512d lanes[ROW_LANES];
+    const real *row[ROW_LANES];
+    for (int j = 0; j < ROW_LANES; j++) row[j] = y[j < rows ? j : 0] + at;
+    for (int j = 0; j < ROW_LANES; j++) lanes[j] = _mm512_setzero_pd();
+    for (int64_t k = 0; k < n; k += ROW_LANES) {
+        const __m512d left = _mm512_cvtps_pd(_mm256_loadu_ps(x + k));
+#pragma GCC unroll 8
+        for (int j = 0; j < ROW_LANES; j++)
+            lanes[j] =
+                _mm512_fmadd_pd(left, _mm512_cvtps_pd(_mm256_loadu_ps(row[j] + k)), lanes[j]);
+    }
+    return _mm512_cvtpd_ps(row_totals(lanes));
+}
+#endif
+
+/* x = softmax of x [n]; x has room for whole vectors, and what is behind the n is lost. */
+static inline void row_softmax(int64_t n, real *x) {
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
+    if (n <= ROW_VECTOR) {
+        _mm512_storeu_ps(x, row_softmax_few(n, _mm512_loadu_ps(x)));
+        return;
+    }
+#endif
+    const double sum = row_exp(n, x, row_max(n, x), x);
+    row_scale(n, (real)(1 / sum), x);
+}
+
+/* z = softmax of row_dot of x and the n numbers at y_j + at, j < rows; z has room for whole vectors. */
+static inline void row_shares(int64_t rows, int64_t n, const real *x, const real *const *y,
+                              int64_t at, real *z) {
+#if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
+    if (rows <= ROW_VECTOR && n % ROW_LANES == 0) {
+        __m512 dots = _mm512_castps256_ps512(row_eight_dots(rows, n, x, y, at));
+        if (rows > ROW_LANES)
+            dots = _mm512_insertf32x8(dots,
+                                      row_eight_dots(rows - ROW_LANES, n, x, y + ROW_LANES, at), 1);
+        _mm512_storeu_ps(z, row_softmax_few(rows, dots));
+        return;
+    }
+#endif
+    for (int64_t j = 0; j < rows; j++) z[j] = (real)row_dot(n, x, y[j] + at);
+    row_softmax(rows, z);
 }
 
 #endif

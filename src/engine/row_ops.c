@@ -3,7 +3,7 @@
  *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (tile.h), then b
  *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
  *              with many queries both are products of tile.h, over rising k and j
- *   softmax    y = x - m - log sum exp(x - m)           m the largest x
+ *   log sum    m + log sum exp(x - m)                  m the largest x
  *
  * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
  * through once for each block of rows. Sums along q k_j of one query and over exponentials (these in
@@ -69,14 +69,41 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
 
 /* -- attention */
 
+static int64_t lanes_up(int64_t n) {
+    return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+}
+
+/* y = sum_j share_j value_j, the `width` numbers at `at` of each: in registers as many as there are. */
+static void weigh(int64_t at, int64_t width, int64_t n, const real *share, const real *const *value,
+                  real *y) {
+    enum { WIDE = 2 * TILE_VECTOR };
+    int64_t k = at;
+    for (; k + WIDE <= at + width; k += WIDE) {
+        tile_vector low = {0}, high = {0}, left, right;
+        for (int64_t j = 0; j < n; j++) {
+            memcpy(&left, value[j] + k, sizeof left);
+            memcpy(&right, value[j] + k + TILE_VECTOR, sizeof right);
+            low += share[j] * left;
+            high += share[j] * right;
+        }
+        memcpy(y + k, &low, sizeof low);
+        memcpy(y + k + TILE_VECTOR, &high, sizeof high);
+    }
+    for (; k < at + width; k++) {
+        real sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += share[j] * value[j][k];
+        y[k] = sum;
+    }
+}
+
 static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
                            const real *const *key, const real *const *value, real *share, real *y) {
-    for (int64_t j = 0; j < n; j++) share[j] = (real)row_dot(width, q + at, key[j] + at);
-    const double sum = row_exp(n, share, row_max(n, share), share);
-    row_scale(n, (real)(1 / sum), share);
-    for (int64_t k = 0; k < width; k++) y[at + k] = 0;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t k = 0; k < width; k++) y[at + k] += share[j] * value[j][at + k];
+    row_shares(n, width, q + at, key, at, share);
+    weigh(at, width, n, share, value, y);
+}
+
+int64_t row_attention_scratch(int64_t n) {
+    return lanes_up(n);
 }
 
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
@@ -87,10 +114,6 @@ void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *c
 
 /* -- attention of many queries to the same keys */
 
-static int64_t lanes_up(int64_t n) {
-    return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
-}
-
 int64_t row_memory_size(int64_t d, int heads, int64_t n) {
     return d * lanes_up(n) + heads * n * lanes_up(d / heads);
 }
@@ -99,11 +122,12 @@ row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, con
                            real *at) {
     const int64_t width = d / heads;
     const row_memory m = {n, lanes_up(n), width, lanes_up(width), at, at + d * lanes_up(n)};
-    memset(at, 0, (size_t)row_memory_size(d, heads, n) * sizeof *at);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t k = 0; k < d; k++) {
-            m.key[k * m.room + j] = key[j * d + k];
-            m.value[(k / width * n + j) * m.wide + k % width] = value[j * d + k];
+    tile_turn(n, d, key, d, m.key, m.room);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t j = 0; j < n; j++) {
+            real *to = m.value + (h * n + j) * m.wide;
+            memcpy(to, value + j * d + h * width, (size_t)width * sizeof *to);
+            memset(to + width, 0, (size_t)(m.wide - width) * sizeof *to);
         }
     return m;
 }
@@ -118,11 +142,7 @@ static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t r
     real *sum = share + rows * m->room;
     tile_product(rows, m->room, m->width, (tile_left){q + h * m->width, d, 1},
                  m->key + h * m->width * m->room, m->room, false, share, m->room);
-    for (int64_t r = 0; r < rows; r++) {
-        real *one = share + r * m->room;
-        const double total = row_exp(m->keys, one, row_max(m->keys, one), one);
-        row_scale(m->keys, (real)(1 / total), one);
-    }
+    for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, share + r * m->room);
     tile_product(rows, m->wide, m->keys, (tile_left){share, m->room, 1},
                  m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
     for (int64_t r = 0; r < rows; r++)
@@ -142,9 +162,10 @@ void row_memory_attention(const row_memory *m, int heads, int64_t rows, const re
 
 /* -- softmax */
 
-double row_log_softmax(int64_t n, const real *x, double *y) {
-    const real m = row_max(n, x);
-    const double log_sum = (double)m + log(row_exp_sum(n, x, m));
-    for (int64_t j = 0; j < n; j++) y[j] = (double)x[j] - log_sum;
-    return log_sum;
+double row_log_sum(int64_t n, const real *x, int64_t block, real *largest) {
+    int64_t blocks = 0;
+    for (int64_t j = 0; j < n; j += block)
+        largest[blocks++] = row_max(j + block < n ? block : n - j, x + j);
+    const real m = row_max(blocks, largest);
+    return (double)m + log(row_exp_sum(n, x, m));
 }

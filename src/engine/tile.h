@@ -80,15 +80,24 @@ __attribute__((always_inline)) static inline void tile_columns(const int wide, i
     int64_t i = 0;
     for (; i + TILE_ROWS <= m; i += TILE_ROWS, a.value += TILE_ROWS * a.step_m)
         tile_block(TILE_ROWS, wide, k, a, b, ldb, add, c + i * ldc, ldc);
-    if (m - i >= 4) {
-        tile_block(4, wide, k, a, b, ldb, add, c + i * ldc, ldc);
-        i += 4, a.value += 4 * a.step_m;
+    c += i * ldc;
+    switch (m -
+            i) { /* together, so that as many sums as there are wait for one another's operands */
+#define TILE_REST(rows)                                                                            \
+    case rows:                                                                                     \
+        tile_block(rows, wide, k, a, b, ldb, add, c, ldc);                                         \
+        break;
+        TILE_REST(1)
+        TILE_REST(2)
+        TILE_REST(3)
+#if defined(__AVX512F__)
+        TILE_REST(4)
+        TILE_REST(5)
+        TILE_REST(6)
+        TILE_REST(7)
+#endif
+#undef TILE_REST
     }
-    if (m - i >= 2) {
-        tile_block(2, wide, k, a, b, ldb, add, c + i * ldc, ldc);
-        i += 2, a.value += 2 * a.step_m;
-    }
-    if (m > i) tile_block(1, wide, k, a, b, ldb, add, c + i * ldc, ldc);
 }
 
 static inline void tile_product(int64_t m, int64_t n, int64_t k, tile_left a,

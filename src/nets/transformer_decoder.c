@@ -46,6 +46,10 @@ typedef struct decoding {
     int32_t *slot;     /* [rows, t] */
     int32_t *next_slot;
     int64_t slot_room; /* numbers that both have room for */
+    /* Of the last step, in the tape's memory: */
+    const real *logits;    /* [rows, vocabulary] */
+    const double *log_sum; /* [rows] log p = logit - log_sum */
+    const real *largest;   /* [rows, blocks] logits */
 } decoding;
 
 /* What the parts of a step need. */
@@ -309,13 +313,14 @@ static tensor *attend_to_self(const one_step *p, int heads, const tensor *q, int
     const int64_t d = s->net.size.layer.d, n = s->t;
     tensor *y = q ? step_tensor(p, d) : NULL;
     const real **place = tape_alloc(s->tape, (size_t)(2 * p->rows * n) * sizeof(*place));
-    real *share = tape_alloc(s->tape, (size_t)(p->rows * n) * sizeof *share);
+    const int64_t one = row_attention_scratch(n);
+    real *share = tape_alloc(s->tape, (size_t)(p->rows * one) * sizeof *share);
     if (!y || !place || !share) return NULL;
 #pragma omp parallel for num_threads(s->tape->threads) schedule(static)
     for (int64_t r = 0; r < p->rows; r++) {
         const real **key = place + 2 * r * n, **value = key + n;
         find_keys(s, layer, r, key, value);
-        row_attention(d, heads, n, q->value + r * d, key, value, share + r * n, y->value + r * d);
+        row_attention(d, heads, n, q->value + r * d, key, value, share + r * one, y->value + r * d);
     }
     return y;
 }
@@ -362,6 +367,10 @@ static tensor *step_queries(const one_step *p, const attention_layer *a, const t
 /* The keys of this step into the memory. */
 static bool keep_keys(const one_step *p, const attention_layer *a, const tensor *x,
                       const row_weight *w, real *key) {
+    if (!a->norms.k) {
+        row_linear(p->s->tape->threads, p->rows, x->value, w, a->k.b->value, key);
+        return true;
+    }
     tensor *k = step_linear(p, x, w, a->k.b);
     k = attention_normalize_heads(a->norms.k, p->s->tape, k, a->heads, p->text.target);
     if (k) memcpy(key, k->value, (size_t)(p->rows * w->out) * sizeof *key);
@@ -408,20 +417,45 @@ static tensor *step_layer(const one_step *p, int64_t layer, tensor *x) {
 
 /* -- one step: the result */
 
-static sr_status write_log_p(const one_step *p, const tensor *x, double *log_p, sr_failure *why) {
-    const int64_t V = p->s->weights->output.out;
+static int64_t block_count(const decoding *s) {
+    return (s->weights->output.out + WORDS_TOGETHER - 1) / WORDS_TOGETHER;
+}
+
+static sr_status find_words(const one_step *p, const tensor *x, sr_failure *why) {
+    decoding *s = p->s;
+    tape *t = s->tape;
+    const int64_t V = s->weights->output.out, blocks = block_count(s);
     tensor *logits = x ? step_tensor(p, V) : NULL;
-    double *sum = tape_alloc(p->s->tape, (size_t)p->rows * sizeof *sum);
-    if (!logits || !sum) return tape_status(p->s->tape, why);
-    row_linear(p->s->tape->threads, p->rows, x->value, &p->s->weights->output, NULL, logits->value);
-#pragma omp parallel for num_threads(p->s->tape->threads) schedule(static)
+    double *sum = tape_alloc(t, (size_t)p->rows * sizeof *sum);
+    real *largest = tape_alloc(t, (size_t)(p->rows * blocks) * sizeof *largest);
+    if (!logits || !sum || !largest) return tape_status(t, why);
+    row_linear(t->threads, p->rows, x->value, &s->weights->output, NULL, logits->value);
+#pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t r = 0; r < p->rows; r++)
-        sum[r] = row_log_softmax(V, logits->value + r * V, log_p + r * V);
+        sum[r] = row_log_sum(V, logits->value + r * V, WORDS_TOGETHER, largest + r * blocks);
     for (int64_t r = 0; r < p->rows; r++)
         if (!isfinite(sum[r]))
             return sr_fail(why, SR_USAGE, "word %lld: the model's output is not finite",
-                           (long long)p->s->t);
-    return tape_status(p->s->tape, why);
+                           (long long)s->t);
+    s->logits = logits->value, s->log_sum = sum, s->largest = largest;
+    return tape_status(t, why);
+}
+
+static void decoding_log_p(const void *decoder, int64_t row, int64_t first, int64_t count,
+                           double *log_p) {
+    const decoding *s = decoder;
+    const real *logit = s->logits + row * s->weights->output.out + first;
+    const double log_sum = s->log_sum[row];
+    for (int64_t w = 0; w < count; w++) log_p[w] = (double)logit[w] - log_sum;
+}
+
+/* Of the same subtraction: the larger logit has the larger log p, to the last bit. */
+static void decoding_largest(const void *decoder, int64_t row, double *log_p) {
+    const decoding *s = decoder;
+    const int64_t blocks = block_count(s);
+    const real *largest = s->largest + row * blocks;
+    const double log_sum = s->log_sum[row];
+    for (int64_t i = 0; i < blocks; i++) log_p[i] = (double)largest[i] - log_sum;
 }
 
 /* Of equal weights the first. */
@@ -443,8 +477,7 @@ static int64_t longest_source(const decoding *s) {
 }
 
 static sr_status decoding_step(void *decoder, int64_t rows, const int32_t *parent,
-                               const int32_t *token, double *log_p, int32_t *source_at,
-                               sr_failure *why) {
+                               const int32_t *token, int32_t *source_at, sr_failure *why) {
     decoding *s = decoder;
     sr_status status = check_step(s, rows, parent, token, why);
     if (status == SR_OK) status = advance(s, rows, parent, why);
@@ -461,7 +494,7 @@ static sr_status decoding_step(void *decoder, int64_t rows, const int32_t *paren
     x = layer_embedded(&p.text, s->net.decoder_embedding, x, p.text.target);
     for (int64_t i = 0; i < s->net.size.decoder_layers; i++) x = step_layer(&p, i, x);
     if (s->net.decoder_final) x = layer_normalize(&p.text, s->net.decoder_final, x, p.text.target);
-    status = write_log_p(&p, x, log_p, why);
+    status = find_words(&p, x, why);
     if (status == SR_OK && source_at) write_source_at(&p, source_at);
     return status;
 }
@@ -471,4 +504,6 @@ const model_decoder transformer_decoder = {
     .free = decoding_free,
     .start = decoding_start,
     .step = decoding_step,
+    .log_p = decoding_log_p,
+    .largest = decoding_largest,
 };

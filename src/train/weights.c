@@ -43,7 +43,13 @@ static sr_status take(const char *path, const state_item *item, const npz_array 
                       sr_failure *why) {
     sr_status status = check_array(path, item, from, why);
     if (status != SR_OK) return status;
-    for (int64_t i = 0; i < npz_count(from); i++) put_number(&item->array, i, number_of(from, i));
+    const int64_t count = npz_count(from);
+    if (from->type == item->array.type) {
+        const size_t one = from->type == NPZ_FLOAT32 ? sizeof(float) : sizeof(double);
+        memcpy(item->array.data, from->data, (size_t)count * one);
+        return SR_OK;
+    }
+    for (int64_t i = 0; i < count; i++) put_number(&item->array, i, number_of(from, i));
     return SR_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "../check.h"
 #include "plain_beam.h"
+#include "written_words.h"
 
 enum { BOS = TOKEN_BOS, EOS = TOKEN_EOS, UNK = TOKEN_UNK, A = 4, B = 5, C = 6, V = 7, ROWS = 1024 };
 enum { MANY = 200 }; /* words, of which most are passed over together */
@@ -18,22 +19,23 @@ typedef struct history {
 } history;
 
 typedef struct asked {
+    written_words words;
     plain_next_fn *next;
     void *context;
     uint64_t *seed; /* of each sentence: plain_noise instead of next */
-    int64_t V, calls;
+    int64_t calls;
     history *row, *before; /* [ROWS] */
 } asked;
 
 static void noise_or_next(asked *a, const history *h, double *log_p) {
     if (a->seed)
-        plain_noise(a->seed[h->sentence], h->word, h->count, a->V, log_p);
+        plain_noise(a->seed[h->sentence], h->word, h->count, a->words.V, log_p);
     else
         a->next(a->context, h->word, h->count, log_p);
 }
 
 static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
-                       double *log_p, int32_t *source_at, sr_failure *why) {
+                       int32_t *source_at, sr_failure *why) {
     asked *a = context;
     (void)why;
     assert_true(rows > 0 && rows <= ROWS);
@@ -48,25 +50,26 @@ static sr_status score(void *context, int64_t rows, const int32_t *parent, const
         else
             assert_true(token[r] == EOS && parent[r] == r);
         source_at[r] = (int32_t)(100 * h->sentence + h->count);
-        noise_or_next(a, h, log_p + r * a->V);
+        noise_or_next(a, h, a->words.log_p + r * a->words.V);
     }
     a->calls++;
     return SR_OK;
 }
 
 static asked ask(plain_next_fn *next, void *context, uint64_t *seed, int64_t vocabulary) {
-    asked a = {next,
+    asked a = {{vocabulary, calloc((size_t)(ROWS * vocabulary), sizeof(double))},
+               next,
                context,
                seed,
-               vocabulary,
                0,
                calloc(ROWS, sizeof *a.row),
                calloc(ROWS, sizeof *a.row)};
-    assert_true(a.row && a.before);
+    assert_true(a.words.log_p && a.row && a.before);
     return a;
 }
 
 static void asked_free(asked *a) {
+    free(a->words.log_p);
     free(a->row);
     free(a->before);
 }
@@ -75,7 +78,7 @@ static void asked_free(asked *a) {
 static translation search_in(beam_options o, plain_next_fn *next, int64_t source_length,
                              int64_t calls) {
     asked a = ask(next, NULL, NULL, V);
-    const scorer words = {&a, V, 2, score};
+    const scorer words = {&a, V, 2, score, written_log_p, written_largest};
     translation t;
     sr_failure why = {0};
     check_ok(beam_search(&o, &words, 1, &source_length, &t, &why), &why);
@@ -319,7 +322,7 @@ static void all_sentences(void **state) {
     uint64_t seed[] = {7, 8};
     const int64_t length[] = {2, 3};
     asked a = ask(NULL, NULL, seed, V);
-    const scorer words = {&a, V, 2, score};
+    const scorer words = {&a, V, 2, score, written_log_p, written_largest};
     translation t[2];
     sr_failure why = {0};
     beam_options o = beam_options_default();
@@ -361,7 +364,7 @@ static void compare_with_plain(int beam, double unk_penalty, int64_t vocabulary,
                       .max_a = 0.7,
                       .max_b = 2};
     asked a = ask(NULL, NULL, seed, vocabulary);
-    const scorer words = {&a, vocabulary, beam, score};
+    const scorer words = {&a, vocabulary, beam, score, written_log_p, written_largest};
     check_ok(beam_search(&o, &words, SENTENCES, length, got, &why), &why);
     for (int i = 0; i < SENTENCES; i++) {
         translation want = plain_beam(&o, beam_longest(&o, length[i]), vocabulary, next, &seed[i]);
@@ -396,7 +399,7 @@ static void nothing_next(void *context, const int32_t *word, int64_t count, doub
 
 static void refused(beam_options o, int64_t length, plain_next_fn *next, const char *text) {
     asked a = ask(next, NULL, NULL, V);
-    const scorer words = {&a, V, 2, score};
+    const scorer words = {&a, V, 2, score, written_log_p, written_largest};
     translation t = {.count = 99};
     sr_failure why = {0};
     assert_int_equal(beam_search(&o, &words, 1, &length, &t, &why), SR_USAGE);

@@ -8,6 +8,7 @@
 #include "../check.h"
 #include "small_model.h"
 #include "statnet/rng.h"
+#include "written_words.h"
 
 enum { SENTENCES = 4, ROWS = 11, STEPS = 9, V = SMALL_WORDS };
 
@@ -48,6 +49,20 @@ static void check_rows(model *m, const model_source *source, const line *of, int
     }
 }
 
+/* Exactly, and any piece of the words is what all of them say. */
+static void check_largest(model *m, const void *d, int64_t rows, const double *log_p) {
+    enum { BLOCKS = (V + WORDS_TOGETHER - 1) / WORDS_TOGETHER };
+    for (int64_t r = 0; r < rows; r++) {
+        double got[BLOCKS], want[BLOCKS], piece[3];
+        const written_words words = {V, (double *)(uintptr_t)log_p};
+        written_largest(&words, r, want);
+        m->row->decoder->largest(d, r, got);
+        assert_memory_equal(got, want, sizeof got);
+        m->row->decoder->log_p(d, r, V - 3, 3, piece);
+        assert_memory_equal(piece, log_p + (r + 1) * V - 3, sizeof piece);
+    }
+}
+
 static void walk(const small_model *s, int threads) {
     model *m = small_model_make(s);
     model_source source[SENTENCES];
@@ -69,7 +84,9 @@ static void walk(const small_model *s, int threads) {
         token[i] = TOKEN_EOS;
     }
     for (int64_t t = 0; t < STEPS && rows > 0; t++) {
-        check_ok(m->row->decoder->step(d, rows, parent, token, log_p, NULL, &why), &why);
+        check_ok(m->row->decoder->step(d, rows, parent, token, NULL, &why), &why);
+        for (int64_t i = 0; i < rows; i++) m->row->decoder->log_p(d, i, 0, V, log_p + i * V);
+        check_largest(m, d, rows, log_p);
         check_rows(m, source, now, rows, t, log_p, what);
         rows = branch(&r, now, rows, t, next, parent, token);
         line *spent = now;
@@ -187,7 +204,7 @@ static void looked_at(void **state) {
     void *d = m->row->decoder->create(m, NULL, 1, &why);
     check_ok(why.status, &why);
     check_ok(m->row->decoder->start(d, source, COUNT, &why), &why);
-    check_ok(m->row->decoder->step(d, COUNT, parent, token, log_p, at, &why), &why);
+    check_ok(m->row->decoder->step(d, COUNT, parent, token, at, &why), &why);
     assert_int_equal(at[0], -1);
     norm_site *last = NULL;
     for (int i = 0; i < m->sites; i++)
@@ -215,19 +232,18 @@ static void wrong_rows(void **state) {
     model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
     const int32_t word[] = {7, TOKEN_EOS}, eos = TOKEN_EOS, beyond = V, zero = 0, one = 1;
     const model_source source = {word, 2};
-    double log_p[V];
     sr_failure why = {0};
     void *d = m->row->decoder->create(m, NULL, 1, &why);
     check_ok(m->row->decoder->start(d, &source, 1, &why), &why);
-    assert_int_equal(m->row->decoder->step(d, 1, &one, &eos, log_p, NULL, &why), SR_USAGE);
+    assert_int_equal(m->row->decoder->step(d, 1, &one, &eos, NULL, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "row 0 continues row 1 of 1 with token 2 of 131");
     why = (sr_failure){0};
-    assert_int_equal(m->row->decoder->step(d, 1, &zero, &beyond, log_p, NULL, &why), SR_USAGE);
+    assert_int_equal(m->row->decoder->step(d, 1, &zero, &beyond, NULL, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "with token 131 of 131");
     why = (sr_failure){0};
     m->embedding->value[eos * 32] = NAN;
     check_ok(m->row->decoder->start(d, &source, 1, &why), &why);
-    assert_int_equal(m->row->decoder->step(d, 1, &zero, &eos, log_p, NULL, &why), SR_USAGE);
+    assert_int_equal(m->row->decoder->step(d, 1, &zero, &eos, NULL, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "word 1: the model's output is not finite");
     m->row->decoder->free(d);
     model_free(m);

@@ -1,7 +1,7 @@
 /* translate: the same hypotheses as beam search with a forward pass for every prefix, the same bytes
  * for any batch size and number of threads, order, bounds, refusals. */
 #include <math.h>
-#include <omp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -179,13 +179,15 @@ static void bounded_batches(void **state) {
 /* -- several threads */
 
 typedef struct seen {
-    int threads, calls; /* a bit for each thread that asked; how often they did */
+    int threads, calls; /* 1: the thread of the test asked, 2: another one; how often they did */
+    pthread_t own;
 } seen;
 
 /* Until both have been here, or the test fails. */
 static bool meet(void *context) {
     seen *s = context;
-    __atomic_or_fetch(&s->threads, 1 << omp_get_thread_num(), __ATOMIC_SEQ_CST);
+    const int one = pthread_equal(pthread_self(), s->own) ? 1 : 2;
+    __atomic_or_fetch(&s->threads, one, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&s->calls, 1, __ATOMIC_SEQ_CST);
     for (int ms = 0; ms < 5000 && __atomic_load_n(&s->threads, __ATOMIC_SEQ_CST) != 3; ms++)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
@@ -199,7 +201,7 @@ static void batches_side_by_side(void **state) {
     model *m = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
     model_source source[COUNT];
     translation out[COUNT];
-    seen s = {0};
+    seen s = {.own = pthread_self()};
     sr_failure why = {0};
     translate_options o = translate_options_default();
     o.beam.max_b = 3;
@@ -208,7 +210,7 @@ static void batches_side_by_side(void **state) {
     check_ok(translate(m, &o, source, COUNT, out, NULL, &why), &why);
     assert_int_equal(s.threads, 3);
     for (int i = 0; i < COUNT; i++) translation_free(&out[i]);
-    s = (seen){.threads = 2}; /* who is waited for */
+    s = (seen){.threads = 2, .own = pthread_self()}; /* who is waited for */
     check_ok(translate(m, &o, source, 1, out, NULL, &why), &why);
     assert_true(s.threads == 3 && s.calls > 0);
     translation_free(&out[0]);

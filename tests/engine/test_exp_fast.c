@@ -34,6 +34,24 @@ static void test_ulps(void **state) {
     printf("worst error %.3f ulp at %a\n", worst, (double)where);
     assert_true(worst > 0.1 && worst < 2);
 }
+
+#if defined(__AVX512F__)
+/* Sixteen floats next to one another, then some further on: numbers of every kind. */
+static void test_vector(void **state) {
+    (void)state;
+    for (uint64_t bits = 0; bits < 1ull << 32; bits += 61 * 16) {
+        float x[16], got[16];
+        for (int i = 0; i < 16; i++) x[i] = from_bits((uint32_t)bits + (uint32_t)i);
+        _mm512_storeu_ps(got, exp_fast_vector(_mm512_loadu_ps(x)));
+        for (int i = 0; i < 16; i++) {
+            const float want = exp_fast(x[i]);
+            if (isnan(want) ? !isnan(got[i]) : memcmp(&got[i], &want, sizeof want) != 0)
+                fail_msg("exp(%a): %a alone, %a in a vector", (double)x[i], (double)want,
+                         (double)got[i]);
+        }
+    }
+}
+#endif
 #endif
 
 static void test_special_values(void **state) {
@@ -51,6 +69,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #ifndef REAL_DOUBLE
         cmocka_unit_test(test_ulps),
+#if defined(__AVX512F__)
+        cmocka_unit_test(test_vector),
+#endif
 #endif
         cmocka_unit_test(test_special_values),
     };

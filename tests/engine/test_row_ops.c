@@ -68,10 +68,11 @@ static void check_case(const sizes *s, const real *average, const real *one, con
 
 static void attention(void **state) {
     (void)state;
-    static real one[ROWS * D], many[ROWS * D], alone[D], average[ROWS * KEYS], share[KEYS];
+    static real one[ROWS * D], many[ROWS * D], alone[D], average[ROWS * KEYS], share[KEYS + 64];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const sizes *s = &cases[i];
         const real *keys[KEYS], *values[KEYS];
+        assert_true(row_attention_scratch(s->keys) <= KEYS + 64);
         fill(q, ROWS * D, s->scale, 3 * i);
         fill(key, KEYS * D, s->scale, 3 * i + 1);
         fill(value, KEYS * D, 1, 3 * i + 2);

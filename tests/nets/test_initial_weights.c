@@ -173,8 +173,24 @@ static void seeds(void **state) {
     }
 }
 
+/* Nothing is drawn for what a file brings: what it would not bring is 0. */
+static void from_file(void **state) {
+    (void)state;
+    params p;
+    const int64_t dim[] = {3};
+    params_init(&p, 1);
+    p.most = 3;
+    const tensor *x = params_add(&p, "x", 1, dim, INIT_NORMAL, 1);
+    assert_non_null(x);
+    for (int i = 0; i < 3; i++) assert_true(x->value[i] == 0);
+    assert_null(params_add(&p, "y", 1, dim, INIT_NORMAL, 1));
+    check_failure(&p.failure, SR_FORMAT, "the model has 6 numbers, the file 3");
+    params_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(transformer), cmocka_unit_test(resnet20),
-                                       cmocka_unit_test(mnist_cnn), cmocka_unit_test(seeds)};
+                                       cmocka_unit_test(mnist_cnn), cmocka_unit_test(seeds),
+                                       cmocka_unit_test(from_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

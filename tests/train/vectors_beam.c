@@ -1,23 +1,25 @@
 /* vectors_beam.c -- beam.h5: beam search over tables of log probabilities, each case alone and as
  * three sentences at once. */
+#include "../decode/written_words.h"
 #include "model_vectors.h"
 #include "statnet/decode.h"
 
 /* log_p [steps, V, V]: of a word at a step behind the word before. */
 typedef struct table {
+    written_words now; /* of the rows of this step */
     const double *log_p;
     int64_t steps, V, step;
 } table;
 
 static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
-                       double *log_p, int32_t *source_at, sr_failure *why) {
+                       int32_t *source_at, sr_failure *why) {
     table *t = context;
     (void)parent;
     if (t->step >= t->steps)
         return sr_fail(why, SR_USAGE, "more than %lld steps", (long long)t->steps);
     for (int64_t r = 0; r < rows; r++) {
         const double *from = t->log_p + (t->step * t->V + token[r]) * t->V;
-        for (int64_t w = 0; w < t->V; w++) log_p[r * t->V + w] = from[w];
+        memcpy(t->now.log_p + r * t->V, from, (size_t)t->V * sizeof *from);
         source_at[r] = -1;
     }
     t->step++;
@@ -60,10 +62,12 @@ static void search(model_case *c, const beam_options *o, table *t, int64_t sente
                    int64_t width) {
     enum { MOST = 3 };
     const int64_t length[MOST] = {1, 1, 1};
-    const scorer words = {t, t->V, 2, score};
+    const scorer words = {t, t->V, 2, score, written_log_p, written_largest};
     translation out[MOST];
     sr_failure why = {0};
     t->step = 0;
+    t->now = (written_words){t->V, case_alloc(c, sentences * o->beam * t->V, sizeof *t->now.log_p)};
+    if (!t->now.log_p) return;
     if (beam_search(o, &words, sentences, length, out, &why) != SR_OK) {
         case_fail(c, "%s", why.text);
         return;
