@@ -63,7 +63,7 @@ def commands(args, part, run):
 def printed(words, **others):
     try:
         told = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False,
-                              env=dict(os.environ, GOMP_SPINCOUNT="10000"), **others)  # as `statrec train` waits
+                              env=dict(os.environ, GOMP_SPINCOUNT="100000"), **others)  # as `statrec train` waits
     except OSError as error:
         raise Mistake(f"{words[0]}: {error.strerror}") from None
     return told.returncode, told.stdout

@@ -67,7 +67,7 @@ class Served:
 def ours(args, case, threads, steps, run):
     """Our training; it waits as `statrec train` does."""
     words = [os.path.join(args.build, "bench/bench_step"), case, str(threads), "0", run, str(steps)]
-    return Served("ours", words, {"GOMP_SPINCOUNT": "10000"}, r"^# round \d+: ([\d.]+)")
+    return Served("ours", words, {"GOMP_SPINCOUNT": "100000"}, r"^# round \d+: ([\d.]+)")
 
 
 def peer(args, threads, variant, words):

@@ -258,7 +258,7 @@ void tool_wait_briefly(const tool *t) {
     if (preload && strstr(preload, "vgpreload")) return; /* /proc/self/exe is valgrind there */
     /* by its own path, or it would be called "exe" in lists of processes */
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length <= 0 || setenv("GOMP_SPINCOUNT", "10000", 1) != 0) return;
+    if (length <= 0 || setenv("GOMP_SPINCOUNT", "100000", 1) != 0) return;
     path[length] = 0;
     execv(path, t->argv);
 }
