@@ -310,6 +310,7 @@ static void column_mend(const product *p, int64_t j) {
         if (!amx_is_odd(b)) continue;
         for (int64_t i = 0; i < p->m; i++)
             p->c[i * p->ldc + j] += number(p->a, p->ta, p->lda, i, d) * b;
+        if (isnan(b)) return;
     }
 }
 

@@ -203,6 +203,10 @@ static void put_row_of_nan(trial *t) {
     put_all(t, (real)NAN);
 }
 
+static void put_nothing_but_nan(trial *t) {
+    for (int64_t i = 0; i < (t->tb ? t->s.n : t->s.k) * t->ldb; i++) t->b[i] = (real)NAN;
+}
+
 /* The largest numbers round to infinity in fewer bits. */
 static void put_largest(trial *t) {
     put_a(t, 12, 31, 3.4e38F), put_b(t, 50, 2, 3.4e38F);
@@ -228,9 +232,10 @@ static void not_finite(void **state) {
         put_both,
         put_nan,
         put_row_of_nan,
+        put_nothing_but_nan,
         put_largest,
     };
-    for (int i = 0; i < 28; i++)
+    for (int i = 0; i < 32; i++)
         for (int beta = 0; beta < 2; beta++) {
             trial t = trial_create((sizes){40, 50, 70}, i & 1, i & 2);
             put[i / 4](&t);
