@@ -10,7 +10,8 @@
 /* A weight [out, in] as row_linear wants it. */
 typedef struct row_weight {
     int64_t in, out;
-    real *value; /* owned; columns of the turned weight in panels */
+    real *value;  /* owned; columns of the turned weight in panels */
+    char *packed; /* owned; for the CPU's tiles, or NULL */
 } row_weight;
 
 /* A copy of w [out, in]; SR_MEMORY. Free with row_weight_free (zeros are fine). */

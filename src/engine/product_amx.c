@@ -26,10 +26,10 @@
 #include "product_amx.h"
 
 #include "amx_pack.h"
+#include "amx_tiles.h"
 
 #ifdef PRODUCT_AMX
 #include <cpuid.h>
-#include <immintrin.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -72,134 +72,26 @@ static int64_t lesser(int64_t a, int64_t b) {
 
 /* -- products */
 
-/* The compiler does not know that these instructions read and write memory. */
-#define MEMORY_IS_SETTLED() __asm__ volatile("" ::: "memory")
-
-static NATIVE void tiles_configure(void) {
-    struct {
-        uint8_t palette, start_row, zero[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } shape = {.palette = 1};
-    for (int i = 0; i < 8; i++) shape.row_bytes[i] = 64, shape.rows[i] = LANES;
-    MEMORY_IS_SETTLED();
-    _tile_loadconfig(&shape);
-}
-
-/* What of 32 x 32 is there: rows beyond LANES, columns beyond LANES. */
-typedef struct extent {
-    bool tall, wide;
-} extent;
-
-/* Tiles 0 to 3 are sums, 4 and 5 squares of a, 6 and 7 of b. */
-static NATIVE inline void load_a(const char *a, int part, extent e) {
-    _tile_loadd(4, a + part * PART, 64);
-    if (e.tall) _tile_loadd(5, a + part * PART + TILE, 64);
-}
-
-static NATIVE inline void load_b(const char *b, int part, extent e) {
-    _tile_loadd(6, b + part * PART, 64);
-    if (e.wide) _tile_loadd(7, b + part * PART + TILE, 64);
-}
-
-static NATIVE inline void multiply(extent e) {
-    _tile_dpbf16ps(0, 4, 6);
-    if (e.wide) _tile_dpbf16ps(1, 4, 7);
-    if (e.tall) _tile_dpbf16ps(2, 5, 6);
-    if (e.tall && e.wide) _tile_dpbf16ps(3, 5, 7);
-}
-
-enum { HIGH, MIDDLE, LOW };
-
-/* One operand changes from product to product. */
-static NATIVE inline void multiply_parts(const char *a, const char *b, extent e) {
-    load_a(a, LOW, e), load_b(b, HIGH, e), multiply(e);
-    load_a(a, MIDDLE, e), multiply(e);
-    load_b(b, MIDDLE, e), multiply(e);
-    load_a(a, HIGH, e), multiply(e);
-    load_b(b, HIGH, e), multiply(e);
-    load_b(b, LOW, e), multiply(e);
-}
-
-/* The bias in every row (a stride of 0), or zeros. */
-static NATIVE inline void sums_begin(const float *bias, extent e) {
-    if (!bias) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-        return;
-    }
-    _tile_loadd(0, bias, 0);
-    if (e.wide) _tile_loadd(1, bias + LANES, 0);
-    if (e.tall) _tile_loadd(2, bias, 0);
-    if (e.tall && e.wide) _tile_loadd(3, bias + LANES, 0);
-}
-
-static NATIVE inline void sums_end(float *c, int64_t stride, extent e) {
-    _tile_stored(0, c, stride * 4);
-    if (e.wide) _tile_stored(1, c + LANES, stride * 4);
-    if (e.tall) _tile_stored(2, c + LANES * stride, stride * 4);
-    if (e.tall && e.wide) _tile_stored(3, c + LANES * stride + LANES, stride * 4);
-}
-
-static NATIVE void panels_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
-                                   const float *bias, float *c, int64_t stride, extent e) {
-    MEMORY_IS_SETTLED();
-    sums_begin(bias, e);
-    for (int64_t d = 0; d < depth; d += DEPTH, a += parts * PART, b += parts * PART)
-        if (parts == AMX_ROUNDED)
-            load_a(a, HIGH, e), load_b(b, HIGH, e), multiply(e);
-        else
-            multiply_parts(a, b, e);
-    sums_end(c, stride, e);
-    MEMORY_IS_SETTLED();
-}
-
 static int64_t step_depth(const plan *k, int64_t step) {
     return up(lesser(k->step, k->p->k - step * k->step), DEPTH);
 }
 
-/* c [rows, columns] += x [rows, SIDE] */
-static void rows_add(int64_t rows, int64_t columns, const float *x, float *c, int64_t stride) {
-    for (int64_t i = 0; i < rows; i++)
-#pragma omp simd
-        for (int64_t j = 0; j < columns; j++) c[i * stride + j] += x[i * SIDE + j];
-}
-
-/* Where the 32 x 32 sums at (row, column) belong. */
-typedef struct place {
-    float *c;
-    int64_t stride, rows, columns;
-    bool add; /* to what is there */
-} place;
-
-static place place_of(const plan *k, int64_t row, int64_t column, int64_t step) {
+/* Where the sums at (row, column) of a step belong. */
+static tile_sums sums_of(const plan *k, int64_t row, int64_t column, int64_t step) {
     const product *p = k->p;
-    if (!k->partial)
-        return (place){p->c + row * p->ldc + column, p->ldc, lesser(p->m - row, SIDE),
-                       lesser(p->n - column, SIDE), step > 0 || p->beta != 0};
     const int64_t stride = up(p->n, SIDE), slab = up(p->m, SIDE) * stride;
-    return (place){k->partial + step / k->slab * slab + row * stride + column, stride, SIDE, SIDE,
-                   step % k->slab > 0};
+    tile_sums to = {.rows = lesser(p->m - row, SIDE), .columns = lesser(p->n - column, SIDE)};
+    to.stride = k->partial ? stride : p->ldc;
+    to.c = (k->partial ? k->partial + step / k->slab * slab : p->c) + row * to.stride + column;
+    to.add = k->partial ? step % k->slab > 0 : step > 0 || p->beta != 0;
+    return to;
 }
 
-/* Sums of two panels over a step; by way of a copy where there is something to add to, and at c's edges. */
 static void sums_make(const plan *k, int64_t row, int64_t column, int64_t step, const char *a,
                       const char *b) {
-    const product *p = k->p;
-    const place to = place_of(k, row, column, step);
-    const extent e = {p->m - row > LANES, p->n - column > LANES};
-    const bool direct = !to.add && to.rows % LANES == 0 && to.columns % LANES == 0;
-    float sum[SIDE * SIDE] __attribute__((aligned(64)));
+    const tile_sums to = sums_of(k, row, column, step);
     const float *bias = step == 0 && k->bias ? k->bias + column : NULL;
-    panels_multiply(k->part.parts, a, b, step_depth(k, step), bias, direct ? to.c : sum,
-                    direct ? to.stride : SIDE, e);
-    if (to.add)
-        rows_add(to.rows, to.columns, sum, to.c, to.stride);
-    else if (!direct)
-        for (int64_t i = 0; i < to.rows; i++)
-            memcpy(to.c + i * to.stride, sum + i * SIDE, (size_t)to.columns * sizeof *sum);
+    panels_multiply(k->part.parts, a, b, step_depth(k, step), bias, &to);
 }
 
 /* A block of `part` against all of `whole`. */
@@ -240,19 +132,19 @@ static const char *whole_pack(const plan *k, int64_t step, int thread, int threa
     return to;
 }
 
-static NATIVE void thread_run(const plan *k, int thread, int threads) {
+static void thread_run(const plan *k, int thread, int threads) {
     const bool by_depth = k->slabs > 1;
     const range slabs = by_depth ? share(k->slabs, thread, threads) : (range){0, 1};
     const range blocks = by_depth ? (range){0, k->blocks} : share(k->blocks, thread, threads);
     const int64_t end = lesser(slabs.end * k->slab, k->steps);
     char *own = k->own + thread * (k->block / SIDE * k->panel);
-    tiles_configure();
+    tiles_open();
     for (int64_t step = slabs.first * k->slab; step < end; step++) {
         const char *packed = whole_pack(k, step, thread, threads);
         for (int64_t block = blocks.first; block < blocks.end; block++)
             block_multiply(k, block, step, packed, own);
     }
-    _tile_release();
+    tiles_close();
 }
 
 /* c = beta c + bias + slabs in their order. */

@@ -6,7 +6,7 @@
  *   log sum    m + log sum exp(x - m)                  m the largest x
  *
  * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
- * through once for each block of rows. Sums along q k_j of one query and over exponentials (these in
+ * through once for each block of rows; where the CPU has tiles, packed for them too (amx_rows.h). Sums along q k_j of one query and over exponentials (these in
  * double) are by vector lanes: their order follows from the length and the CPU type (row_math.h).
  */
 #include "statnet/row_ops.h"
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amx_rows.h"
 #include "row_math.h"
 #include "tile.h"
 
@@ -24,6 +25,22 @@ enum { PANEL = 2 * TILE_LANES, ROW_BLOCK = 32 };
 
 static int64_t panel_count(const row_weight *r) {
     return (r->out + PANEL - 1) / PANEL;
+}
+
+/* For tiles too, where there are some. */
+static sr_status weight_pack(row_weight *r, const tensor *w, sr_failure *why) {
+    const size_t bytes = amx_rows_bytes(r->out, r->in);
+    if (!bytes) return SR_OK;
+    r->packed = aligned_alloc(64, bytes);
+    if (!r->packed) {
+        row_weight_free(r);
+        return sr_fail(why, SR_MEMORY, "out of memory for a packed weight of %lld x %lld",
+                       (long long)r->out, (long long)r->in);
+    }
+    if (amx_rows_pack(r->out, r->in, w->value, r->packed)) return SR_OK;
+    free(r->packed);
+    r->packed = NULL;
+    return SR_OK;
 }
 
 sr_status row_weight_init(row_weight *r, const tensor *w, sr_failure *why) {
@@ -36,12 +53,14 @@ sr_status row_weight_init(row_weight *r, const tensor *w, sr_failure *why) {
     for (int64_t j = 0; j < panel_count(r) * PANEL; j++)
         for (int64_t p = 0; p < in; p++)
             r->value[(j / PANEL * in + p) * PANEL + j % PANEL] = j < out ? w->value[j * in + p] : 0;
-    return SR_OK;
+    return weight_pack(r, w, why);
 }
 
 void row_weight_free(row_weight *r) {
     free(r->value);
+    free(r->packed);
     r->value = NULL;
+    r->packed = NULL;
 }
 
 /* Columns first .. of `rows` rows. */
@@ -56,8 +75,32 @@ static void linear_block(int64_t rows, const real *x, const row_weight *w, int64
             y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
 }
 
+/* A row whose numbers tiles cannot take, as any other CPU computes it. */
+static void odd_rows(int64_t rows, const real *x, const row_weight *w, const real *b, real *y) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
+            linear_block(1, x + r * w->in, w, j, b, y + r * w->out);
+}
+
+static void linear_by_tiles(int threads, int64_t rows, const real *x, const row_weight *w,
+                            const real *b, real *y) {
+    const int64_t share = (rows + threads - 1) / threads;
+    const int64_t group = (share + AMX_ROWS - 1) / AMX_ROWS * AMX_ROWS;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t from = 0; from < rows; from += group) {
+        const int64_t count = rows - from < group ? rows - from : group;
+        const real *in = x + from * w->in;
+        real *out = y + from * w->out;
+        if (!amx_rows(count, in, w->out, w->in, w->packed, b, out)) odd_rows(count, in, w, b, out);
+    }
+}
+
 void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, const real *b,
                 real *y) {
+    if (w->packed) {
+        linear_by_tiles(threads, rows, x, w, b, y);
+        return;
+    }
     const int64_t blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < panel_count(w) * blocks; i++) {
