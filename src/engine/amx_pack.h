@@ -24,6 +24,14 @@ enum {
     PART = 2 * TILE    /* both squares of a panel */
 };
 
+static inline int64_t up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+static inline int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 /* a or b: `length` rows or columns of c, stored with the depth running along its rows (`along`) or down them. */
 typedef struct operand {
     const float *x;

@@ -15,14 +15,6 @@ enum {
     ROOM = 4 * (STEP / DEPTH * AMX_WHOLE * PART) /* bytes of packed rows, on the stack */
 };
 
-static int64_t up(int64_t n, int64_t to) {
-    return (n + to - 1) / to * to;
-}
-
-static int64_t lesser(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 size_t amx_rows_bytes(int64_t out, int64_t in) {
     const operand w = {.parts = AMX_WHOLE};
     if (lesser(out, in) < SIDE || !amx_native()) return 0;

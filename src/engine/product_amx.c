@@ -62,14 +62,6 @@ typedef struct plan {
     atomic_bool odd;
 } plan;
 
-static int64_t up(int64_t n, int64_t to) {
-    return (n + to - 1) / to * to;
-}
-
-static int64_t lesser(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* -- products */
 
 static int64_t step_depth(const plan *k, int64_t step) {
