@@ -47,10 +47,10 @@ bool amx_is_odd(float x);
 /* Of one panel for a step that is a multiple of DEPTH. */
 int64_t panel_bytes(const operand *o, int64_t step);
 
-/* Rows (columns) first .. end-1 of the depth from .. from+depth-1, and zeros where they are beyond the operand. Every
- * `each`-th panel, to where it stands among all, `panel` bytes apart. */
-void panels_pack(const operand *o, int64_t first, int64_t end, int64_t each, int64_t from,
-                 int64_t depth, int64_t panel, char *to);
+/* Rows (columns) first .. end-1 of the depth from .. from+depth-1, and zeros where they are beyond the operand; panels
+ * stand `panel` bytes apart. */
+void panels_pack(const operand *o, int64_t first, int64_t end, int64_t from, int64_t depth,
+                 int64_t panel, char *to);
 #endif
 
 #endif

@@ -25,7 +25,7 @@ bool amx_rows_pack(int64_t out, int64_t in, const real *w, char *packed) {
     atomic_bool odd = false;
     const operand b = {w, in, out, in, true, true, AMX_WHOLE, &odd};
     memset(packed, 0, amx_rows_bytes(out, in)); /* columns beyond the last are loaded too */
-    panels_pack(&b, 0, out, 1, 0, in, panel_bytes(&b, up(in, DEPTH)), packed);
+    panels_pack(&b, 0, out, 0, in, panel_bytes(&b, up(in, DEPTH)), packed);
     return !odd;
 }
 
@@ -63,7 +63,7 @@ static bool rows_run(const job *k, const real *x) {
     tiles_open();
     for (int64_t from = 0; from < k->in; from += STEP) {
         const int64_t depth = lesser(k->in - from, STEP);
-        panels_pack(&a, 0, k->rows, 1, from, depth, k->block, k->room);
+        panels_pack(&a, 0, k->rows, from, depth, k->block, k->room);
         for (int64_t j = 0; j < k->out; j += SIDE) panel_multiply(k, j, from, depth);
     }
     tiles_close();

@@ -76,15 +76,29 @@ static NATIVE inline void sums_end(float *c, int64_t stride, extent e) {
     if (e.tall && e.wide) _tile_stored(3, c + LANES * stride + LANES, stride * 4);
 }
 
+/* Rows of c that are about to be written: stores to lines that no cache holds would wait for them. */
+static inline void rows_ask(const tile_sums *to, int64_t first, int64_t end) {
+    for (int64_t i = first; i < lesser(end, to->rows); i++) {
+        __builtin_prefetch(to->c + i * to->stride, 1);
+        __builtin_prefetch(to->c + i * to->stride + LANES, 1);
+    }
+}
+
+/* To c, which is where the sums belong or a copy; the places where they belong are asked for beside the products. */
 static NATIVE void tiles_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
-                                  const float *bias, float *c, int64_t stride, extent e) {
+                                  const float *bias, float *c, int64_t stride,
+                                  const tile_sums *to) {
+    const extent e = {to->rows > LANES, to->columns > LANES};
+    const int64_t chunks = depth / DEPTH;
     MEMORY_IS_SETTLED();
     sums_begin(bias, e);
-    for (int64_t d = 0; d < depth; d += DEPTH, a += parts * PART, b += parts * PART)
+    for (int64_t i = 0; i < chunks; i++, a += parts * PART, b += parts * PART) {
+        rows_ask(to, i * SIDE / chunks, (i + 1) * SIDE / chunks);
         if (parts == AMX_ROUNDED)
             load_a(a, HIGH, e), load_b(b, HIGH, e), multiply(e);
         else
             multiply_parts(a, b, e);
+    }
     sums_end(c, stride, e);
     MEMORY_IS_SETTLED();
 }
@@ -99,10 +113,9 @@ static void rows_add(int64_t rows, int64_t columns, const float *x, float *c, in
 /* By way of a copy where there is something to add to, and at c's edges. */
 void panels_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
                      const float *bias, const tile_sums *to) {
-    const extent e = {to->rows > LANES, to->columns > LANES};
     const bool direct = !to->add && to->rows % LANES == 0 && to->columns % LANES == 0;
     float sum[SIDE * SIDE] __attribute__((aligned(64)));
-    tiles_multiply(parts, a, b, depth, bias, direct ? to->c : sum, direct ? to->stride : SIDE, e);
+    tiles_multiply(parts, a, b, depth, bias, direct ? to->c : sum, direct ? to->stride : SIDE, to);
     if (to->add)
         rows_add(to->rows, to->columns, sum, to->c, to->stride);
     else if (!direct)

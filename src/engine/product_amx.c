@@ -90,7 +90,7 @@ static void sums_make(const plan *k, int64_t row, int64_t column, int64_t step, 
 static void block_multiply(const plan *k, int64_t block, int64_t step, const char *packed,
                            char *own) {
     const int64_t from = block * k->block, end = lesser(from + k->block, k->part.length);
-    panels_pack(&k->part, from, end, 1, step * k->step, step_depth(k, step), k->panel, own);
+    panels_pack(&k->part, from, end, step * k->step, step_depth(k, step), k->panel, own);
     for (int64_t w = 0; w < k->whole.length; w += SIDE)
         for (int64_t at = from; at < end; at += SIDE) {
             const char *whole = packed + w / SIDE * k->panel;
@@ -114,10 +114,11 @@ static range share(int64_t count, int thread, int threads) {
 /* `whole` for a step. Who is ahead of others packs where nobody reads any more. */
 static const char *whole_pack(const plan *k, int64_t step, int thread, int threads) {
     const int64_t copy = k->shared ? step % 2 : thread;
-    const int64_t first = k->shared ? thread : 0, each = k->shared ? threads : 1;
+    const int64_t all = up(k->whole.length, SIDE) / SIDE;
+    const range own = k->shared ? share(all, thread, threads) : (range){0, all};
     char *to = k->packed + copy * k->all_panels;
-    panels_pack(&k->whole, first * SIDE, k->whole.length, each, step * k->step, step_depth(k, step),
-                k->panel, to + first * k->panel);
+    panels_pack(&k->whole, own.first * SIDE, lesser(own.end * SIDE, k->whole.length),
+                step * k->step, step_depth(k, step), k->panel, to + own.first * k->panel);
     if (k->shared && threads > 1) {
 #pragma omp barrier
     }
