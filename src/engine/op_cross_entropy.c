@@ -58,21 +58,7 @@ static row_result forward_row(const cross_entropy *c, int64_t V, const real *x, 
     return r;
 }
 
-static void write_row(int64_t V, real m, real scale, real shift, const real *restrict x,
-                      real *restrict dx) {
-    for (int64_t v = 0; v < V; v++) dx[v] = exp_fast(x[v] - m) * scale - shift;
-}
-
-static void add_row(int64_t V, real m, real scale, real shift, const real *restrict x,
-                    real *restrict dx) {
-    for (int64_t v = 0; v < V; v++) dx[v] += exp_fast(x[v] - m) * scale - shift;
-}
-
-/* dx stands where x did. */
-static void write_over_row(int64_t V, real m, real scale, real shift, real *x) {
-    for (int64_t v = 0; v < V; v++) x[v] = exp_fast(x[v] - m) * scale - shift;
-}
-
+/* dx may stand where x does. */
 static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, bool add,
                          const real *x, real *dx) {
     const row_result *row = c->row + r;
@@ -80,10 +66,7 @@ static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, b
         if (!add) memset(dx, 0, (size_t)V * sizeof *dx);
         return;
     }
-    if (x == dx)
-        write_over_row(V, row->max, g * row->inverse, g * (real)c->u, dx);
-    else
-        (add ? add_row : write_row)(V, row->max, g * row->inverse, g * (real)c->u, x, dx);
+    row_softmax_gradient(V, x, row->max, g * row->inverse, g * (real)c->u, add, dx);
     dx[c->target[r]] -= g * (real)c->a;
 }
 

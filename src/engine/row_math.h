@@ -12,6 +12,8 @@
 #ifndef ENGINE_ROW_MATH_H
 #define ENGINE_ROW_MATH_H
 
+#include <stdbool.h>
+
 #include "exp_fast.h"
 
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
@@ -149,6 +151,21 @@ static inline double row_exp_sum(int64_t n, const real *restrict x, real m) {
     return row_exponentials(n, x, m, NULL);
 }
 
+/* y = exp(x - m) scale - shift, added to y where `add`; y may be x. */
+static inline void row_softmax_gradient(int64_t n, const real *x, real m, real scale, real shift,
+                                        bool add, real *y) {
+    const __m512 largest = _mm512_set1_ps(m), c = _mm512_set1_ps(scale);
+    const __m512 less = _mm512_set1_ps(shift);
+    for (int64_t i = 0; i < n; i += ROW_VECTOR) {
+        const __mmask16 mask = row_mask(n - i);
+        const __m512 e =
+            exp_fast_vector(_mm512_sub_ps(_mm512_maskz_loadu_ps(mask, x + i), largest));
+        __m512 dx = _mm512_fmsub_ps(e, c, less);
+        if (add) dx = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y + i), dx);
+        _mm512_mask_storeu_ps(y + i, mask, dx);
+    }
+}
+
 /* y = exp(x - m), y may be x; returns the sum of y. */
 static inline double row_exp(int64_t n, const real *x, real m, real *y) {
     return row_exponentials(n, x, m, y);
@@ -169,6 +186,18 @@ static inline double row_exp_sum(int64_t n, const real *restrict x, real m) {
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++) sum += (double)exp_fast(x[i] - m);
     return sum;
+}
+
+/* y = exp(x - m) scale - shift, added to y where `add`; y may be x. */
+static inline void row_softmax_gradient(int64_t n, const real *x, real m, real scale, real shift,
+                                        bool add, real *y) {
+    if (add) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) y[i] += exp_fast(x[i] - m) * scale - shift;
+    } else {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) y[i] = exp_fast(x[i] - m) * scale - shift;
+    }
 }
 
 /* y = exp(x - m), y may be x; returns the sum of y. */
