@@ -89,7 +89,7 @@ static NATIVE void tiles_multiply(amx_parts parts, const char *a, const char *b,
                                   const float *bias, float *c, int64_t stride,
                                   const tile_sums *to) {
     const extent e = {to->rows > LANES, to->columns > LANES};
-    const int64_t chunks = depth / DEPTH;
+    const int64_t chunks = (depth + DEPTH - 1) / DEPTH;
     MEMORY_IS_SETTLED();
     sums_begin(bias, e);
     for (int64_t i = 0; i < chunks; i++, a += parts * PART, b += parts * PART) {
