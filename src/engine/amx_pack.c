@@ -15,6 +15,7 @@ typedef struct square {
     const float *x;
     int64_t stride, further, rows, further_rows; /* rows that are there */
     __mmask16 lanes, further_lanes;
+    bool full; /* all are */
 } square;
 
 static square square_at(const operand *o, int64_t at, int64_t from) {
@@ -26,16 +27,19 @@ static square square_at(const operand *o, int64_t at, int64_t from) {
     s.further_rows = o->along ? length : depth - LANES;
     s.lanes = first_lanes(o->along ? depth : length);
     s.further_lanes = o->along ? first_lanes(depth - LANES) : s.lanes;
+    s.full = depth >= DEPTH && length >= LANES;
     return s;
 }
 
-static NATIVE inline __m512 square_low(const square *s, int64_t i) {
-    return _mm512_maskz_loadu_ps(i < s->rows ? s->lanes : 0, s->x + i * s->stride);
+static NATIVE inline __m512 square_low(const square *s, bool full, int64_t i) {
+    const float *x = s->x + i * s->stride;
+    return full ? _mm512_loadu_ps(x) : _mm512_maskz_loadu_ps(i < s->rows ? s->lanes : 0, x);
 }
 
-static NATIVE inline __m512 square_high(const square *s, int64_t i) {
-    const __mmask16 there = i < s->further_rows ? s->further_lanes : 0;
-    return _mm512_maskz_loadu_ps(there, s->x + i * s->stride + s->further);
+static NATIVE inline __m512 square_high(const square *s, bool full, int64_t i) {
+    const float *x = s->x + i * s->stride + s->further;
+    if (full) return _mm512_loadu_ps(x);
+    return _mm512_maskz_loadu_ps(i < s->further_rows ? s->further_lanes : 0, x);
 }
 
 /* x[i] lane j <-> x[j] lane i: pairs, then fours, then the four quarters of the vectors. */
@@ -70,7 +74,8 @@ static NATIVE inline void turn(__m512 x[LANES]) {
 
 /* Upper halves of the lanes of two vectors, as pairs. */
 static NATIVE inline __m512i pairs_of(__m512i low, __m512i high) {
-    return _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(low, 16), high);
+    const __m512i down = _mm512_set4_epi32(0x0f0e0f0e, 0x0b0a0b0a, 0x07060706, 0x03020302);
+    return _mm512_mask_shuffle_epi8(high, 0x3333333333333333, low, down);
 }
 
 static NATIVE inline __m512i half_added(__m512 x) {
@@ -81,16 +86,16 @@ static NATIVE inline __m512 without_part(__m512 x, __m512i part) {
     return _mm512_sub_ps(x, (__m512)_mm512_and_si512(part, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* The three parts of two vectors; `check` becomes NaN where a number has none. */
+/* The three parts of two vectors; `check` becomes NaN where a number has none, as its last part does, and may where two
+ * are beyond 2^80. */
 static NATIVE inline void split(__m512 x, __m512 y, char *to, __m512 *check) {
     __m512i low = half_added(x), high = half_added(y);
     _mm512_store_si512(to, pairs_of(low, high));
     x = without_part(x, low), y = without_part(y, high);
-    *check = _mm512_fmadd_ps(x, _mm512_setzero_ps(), *check);
-    *check = _mm512_fmadd_ps(y, _mm512_setzero_ps(), *check);
     low = half_added(x), high = half_added(y);
     _mm512_store_si512(to + PART, pairs_of(low, high));
     x = without_part(x, low), y = without_part(y, high);
+    *check = _mm512_fmadd_ps(x, y, *check);
     _mm512_store_si512(to + 2 * PART, pairs_of((__m512i)x, (__m512i)y));
 }
 
@@ -125,39 +130,45 @@ static NATIVE inline void pack(form f, __m512 x, __m512 y, char *to, __m512 *che
         split(without_odd(x), without_odd(y), to, check);
 }
 
-static NATIVE inline void square_pack_as(form f, const square *s, char *to, __m512 *check) {
+static NATIVE inline void square_pack_as(form f, bool full, const square *s, char *to,
+                                         __m512 *check) {
     for (int i = 0; i < LANES; i++)
-        pack(f, square_low(s, i), square_high(s, i), to + i * 64, check);
+        pack(f, square_low(s, full, i), square_high(s, full, i), to + i * 64, check);
 }
 
-static NATIVE inline void square_turn_as(form f, const square *s, char *to, __m512 *check) {
+static NATIVE inline void square_turn_as(form f, bool full, const square *s, char *to,
+                                         __m512 *check) {
     __m512 low[LANES], high[LANES];
-    for (int i = 0; i < LANES; i++) low[i] = square_low(s, i);
+    for (int i = 0; i < LANES; i++) low[i] = square_low(s, full, i);
     turn(low);
-    for (int i = 0; i < LANES; i++) high[i] = square_high(s, i);
+    for (int i = 0; i < LANES; i++) high[i] = square_high(s, full, i);
     turn(high);
     for (int i = 0; i < LANES; i++) pack(f, low[i], high[i], to + i * 64, check);
 }
 
 /* False when a number has no parts. */
-static NATIVE inline bool square_store(form f, bool turned, const square *s, char *to) {
+static NATIVE inline bool square_store(form f, bool full, bool turned, const square *s, char *to) {
     __m512 check = _mm512_setzero_ps();
     if (turned)
-        square_turn_as(f, s, to, &check);
+        square_turn_as(f, full, s, to, &check);
     else
-        square_pack_as(f, s, to, &check);
+        square_pack_as(f, full, s, to, &check);
     return _mm512_cmp_ps_mask(check, check, _CMP_UNORD_Q) == 0;
 }
 
 static void square_pack(const operand *o, int64_t at, int64_t from, char *to) {
     const square s = square_at(o, at, from);
     const bool turned = o->along == o->is_b;
-    if (o->parts == AMX_ROUNDED) {
-        square_store(ROUNDED, turned, &s, to);
-    } else if (!square_store(WHOLE, turned, &s, to)) {
-        square_store(WITHOUT_ODD, turned, &s, to);
-        atomic_store(o->odd, true);
-    }
+    bool fine = true;
+    if (o->parts == AMX_ROUNDED)
+        square_store(ROUNDED, false, turned, &s, to);
+    else if (s.full)
+        fine = square_store(WHOLE, true, turned, &s, to);
+    else
+        fine = square_store(WHOLE, false, turned, &s, to);
+    if (fine) return;
+    square_store(WITHOUT_ODD, false, turned, &s, to);
+    atomic_store(o->odd, true);
 }
 
 /* 32 of the depth at rows (columns) at .. at+31; a square that lies outside is not packed. */
