@@ -1,5 +1,6 @@
 /* optim_table.c -- the table of optimizers and what they share: pieces, threads, gradient norm. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,41 +30,70 @@ bool optim_obeys(const char *name, const char *key) {
     return row && options_lists(row->options, key);
 }
 
-/* One parallel region for all parameters: pieces are independent, so no barrier between them. */
-void optim_apply(const optim_row *row, const optim_step *s, params *p) {
-#pragma omp parallel num_threads(s->threads)
-    for (int i = 0; i < p->count; i++) {
-        param *x = p->item[i];
-        int64_t count = x->t.count;
-#pragma omp for schedule(static) nowait
-        for (int64_t at = 0; at < count; at += PIECE) {
-            int64_t n = count - at < PIECE ? count - at : PIECE;
-            row->update(s, n, x->t.value + at, x->t.grad + at, x->slot[0] ? x->slot[0] + at : NULL,
-                        x->slot[1] ? x->slot[1] + at : NULL);
-        }
-    }
-}
-
-static double piece_squares(const real *g, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += (double)g[i] * (double)g[i];
-    return sum;
-}
-
 static int64_t pieces_of(const param *x) {
     return (x->t.count + PIECE - 1) / PIECE;
 }
 
+static int64_t within(int64_t k, int64_t pieces) {
+    return k < 0 ? 0 : k < pieces ? k : pieces;
+}
+
+/* What one thread does: pieces that begin among the numbers from .. end-1 of all parameters, one behind the other. */
+typedef struct share {
+    int64_t from, end;
+} share;
+
+static share own_share(const params *p) {
+    const int64_t all = params_total(p), thread = omp_get_thread_num();
+    const int64_t threads = omp_get_num_threads();
+    return (share){all * thread / threads, all * (thread + 1) / threads};
+}
+
+/* Those of a parameter whose numbers begin at `first`. */
+static share own_pieces(const share *own, int64_t first, const param *x) {
+    return (share){within((own->from - first + PIECE - 1) / PIECE, pieces_of(x)),
+                   within((own->end - first + PIECE - 1) / PIECE, pieces_of(x))};
+}
+
+static void update_piece(const optim_row *row, const optim_step *s, const param *x, int64_t at) {
+    const int64_t n = x->t.count - at < PIECE ? x->t.count - at : PIECE;
+    row->update(s, n, x->t.value + at, x->t.grad + at, x->slot[0] ? x->slot[0] + at : NULL,
+                x->slot[1] ? x->slot[1] + at : NULL);
+}
+
+void optim_apply(const optim_row *row, const optim_step *s, params *p) {
+#pragma omp parallel num_threads(s->threads)
+    {
+        const share own = own_share(p);
+        for (int64_t i = 0, first = 0; i < p->count; first += p->item[i++]->t.count) {
+            const share pieces = own_pieces(&own, first, p->item[i]);
+            for (int64_t k = pieces.from; k < pieces.end; k++)
+                update_piece(row, s, p->item[i], k * PIECE);
+        }
+    }
+}
+
+static double piece_squares(const tensor *x, int64_t at) {
+    const int64_t end = x->count - at < PIECE ? x->count : at + PIECE;
+    const real *g = x->grad;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = at; i < end; i++) sum += (double)g[i] * (double)g[i];
+    return sum;
+}
+
+/* sum: of every piece of every parameter, in their order. */
 static void sum_pieces(const params *p, int threads, double *sum) {
 #pragma omp parallel num_threads(threads)
-    for (int64_t i = 0, first = 0; i < p->count; first += pieces_of(p->item[i++])) {
-        const tensor *x = &p->item[i]->t;
-        int64_t pieces = pieces_of(p->item[i]);
-#pragma omp for schedule(static) nowait
-        for (int64_t k = 0; k < pieces; k++) {
-            int64_t at = k * PIECE, n = x->count - at < PIECE ? x->count - at : PIECE;
-            sum[first + k] = piece_squares(x->grad + at, n);
+    {
+        const share own = own_share(p);
+        double *to = sum;
+        for (int64_t i = 0, first = 0; i < p->count; first += p->item[i++]->t.count) {
+            const param *x = p->item[i];
+            const share pieces = own_pieces(&own, first, x);
+            for (int64_t k = pieces.from; k < pieces.end; k++)
+                to[k] = piece_squares(&x->t, k * PIECE);
+            to += pieces_of(x);
         }
     }
 }
