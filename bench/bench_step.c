@@ -190,6 +190,7 @@ static bool one_step(step_bench *s) {
     pass p = {.tape = s->tape, .batch = &s->batch, .mode = NORM_TRAIN};
     tensor *loss = task_loss(task_of(s->batch.task), &o, s->model, &p, &report);
     tape_backward(s->tape, loss, 1);
+    params_settle_grad(&s->model->params);
     if (tape_failure(s->tape)) s->why = *tape_failure(s->tape);
     double start = progress_clock();
     if (s->why.status != SR_OK ||
@@ -198,7 +199,7 @@ static bool one_step(step_bench *s) {
     optim_step u = {&s->optim, s->steps, s->of->task == TASK_IMAGES ? 0.1 : 1e-4,
                     1.0 / (double)s->batch.tokens, s->threads};
     optim_apply(s->optimizer, &u, &s->model->params);
-    params_zero_grad(&s->model->params);
+    params_forget_grad(&s->model->params);
     s->optimizer_ms += 1e3 * (progress_clock() - start);
     if (s->recorder && !s->bare) end_recording(s);
     s->loss = report.loss / (double)s->batch.tokens;

@@ -118,13 +118,25 @@ int64_t params_total(const params *p) {
     return sum;
 }
 
+static void zero_grad(tensor *x) {
+    memset(x->grad, 0, (size_t)x->count * sizeof *x->grad);
+    x->has_grad = true;
+}
+
 void params_zero_grad(params *p) {
-    if (p->block) {
-        memset(p->block, 0, (size_t)(p->blocks * p->block_length) * sizeof *p->block);
-        return;
-    }
+    if (p->block) memset(p->block, 0, (size_t)(p->blocks * p->block_length) * sizeof *p->block);
+    for (int i = 0; i < p->count && !p->block; i++) zero_grad(&p->item[i]->t);
+}
+
+/* Whether there is something in a gradient is known of the block in use alone. */
+void params_forget_grad(params *p) {
+    if (p->block) params_zero_grad(p);
+    for (int i = 0; i < p->count && !p->block; i++) p->item[i]->t.has_grad = false;
+}
+
+void params_settle_grad(params *p) {
     for (int i = 0; i < p->count; i++)
-        memset(p->item[i]->t.grad, 0, (size_t)p->item[i]->t.count * sizeof(real));
+        if (!p->item[i]->t.has_grad) zero_grad(&p->item[i]->t);
 }
 
 /* -- gradients side by side */

@@ -57,7 +57,7 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
         r->result->skipped++;
     }
     run_record_after_update(r->record, r->threads);
-    params_zero_grad(&r->model->params);
+    params_forget_grad(&r->model->params);
     r->accumulated = r->accumulated_tokens = 0;
     return SR_OK;
 }

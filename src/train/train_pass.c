@@ -27,6 +27,7 @@ sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why) {
     times->forward += progress_lap(&mark);
     if (r->leaving) gradient_sum_watch(r->leaving, r->tape);
     tape_backward(r->tape, value, p->absent ? 0 : 1);
+    params_settle_grad(&r->model->params);
     const double recorder = run_record_seconds(r->record);
     times->recorder += recorder;
     times->backward += progress_lap(&mark) - recorder;

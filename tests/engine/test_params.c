@@ -1,0 +1,95 @@
+/* test_params.c -- gradients of parameters between one update and the next. */
+#include <math.h>
+
+#include "../check.h"
+#include "reals.h"
+#include "statnet/ops.h"
+#include "statnet/params.h"
+
+enum { COUNT = 5 };
+
+typedef struct two {
+    params p;
+    tensor *used, *unused;
+    tape *t;
+} two;
+
+static void two_open(two *w) {
+    params_init(&w->p, 1);
+    w->used = params_add(&w->p, "used", 1, (int64_t[]){COUNT}, INIT_CONSTANT, 2);
+    w->unused = params_add(&w->p, "unused", 1, (int64_t[]){COUNT}, INIT_CONSTANT, 3);
+    w->t = reals_tape(1);
+}
+
+static void two_close(two *w) {
+    tape_free(w->t);
+    params_free(&w->p);
+}
+
+static void fill(tensor *x, real value) {
+    for (int i = 0; i < COUNT; i++) x->grad[i] = value;
+}
+
+/* d/dx sum x^2 = 2 x = 4 */
+static void pass(two *w) {
+    tape_reset(w->t, rng_create(1), true, true);
+    tape_backward(w->t, op_sum(w->t, op_product(w->t, w->used, w->used)), 1);
+    reals_check_tape(w->t);
+    params_settle_grad(&w->p);
+}
+
+static void check_all(const tensor *x, double want) {
+    for (int i = 0; i < COUNT; i++) assert_true((double)x->grad[i] == want);
+}
+
+/* What stood there is in no gradient, and passes add until it is forgotten again. */
+static void forgotten(void **state) {
+    (void)state;
+    two w;
+    two_open(&w);
+    for (int update = 0; update < 2; update++) {
+        fill(w.used, (real)NAN), fill(w.unused, (real)NAN);
+        params_forget_grad(&w.p);
+        pass(&w);
+        check_all(w.used, 4), check_all(w.unused, 0);
+        pass(&w);
+        check_all(w.used, 8), check_all(w.unused, 0);
+    }
+    two_close(&w);
+}
+
+static void zeroed(void **state) {
+    (void)state;
+    two w;
+    two_open(&w);
+    fill(w.used, 7), fill(w.unused, 7);
+    params_forget_grad(&w.p);
+    params_zero_grad(&w.p);
+    check_all(w.used, 0), check_all(w.unused, 0);
+    pass(&w);
+    check_all(w.used, 4), check_all(w.unused, 0);
+    two_close(&w);
+}
+
+/* Blocks are cleared at once: which of them a pass has written is not kept. */
+static void blocks(void **state) {
+    (void)state;
+    two w;
+    two_open(&w);
+    check_ok(params_blocks(&w.p, 2, NULL), NULL);
+    for (int update = 0; update < 2; update++) {
+        for (int b = 1; b >= 0; b--) {
+            params_use_block(&w.p, b);
+            pass(&w);
+            check_all(w.used, 4), check_all(w.unused, 0);
+        }
+        params_forget_grad(&w.p);
+    }
+    two_close(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(forgotten), cmocka_unit_test(zeroed),
+                                       cmocka_unit_test(blocks)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
