@@ -7,6 +7,7 @@
  * Microseconds of forward and of backward, least and median of ROUNDS (default 25). On a shared
  * machine set OMP_WAIT_POLICY=passive: a spinning thread otherwise waits for its whole time slice.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static tensor *matrix(tape *t, const shape *s, real *data) {
 static tensor *attend(tape *t, const shape *s, real *data, bool causal) {
     int64_t query[3] = {s->a, s->b, s->d}, key[3] = {s->a, s->c, s->d};
     return op_attention(t, input(t, 3, query, data), input(t, 3, key, data), input(t, 3, key, data),
-                        4, NULL, causal, 0.1, NULL);
+                        4, 1 / sqrt((double)s->d / 4), NULL, causal, 0.1, NULL);
 }
 
 static tensor *attention(tape *t, const shape *s, real *data) {

@@ -70,12 +70,12 @@ typedef struct attention_report {
     double *queries; /* [heads] how many count: they see a key */
 } attention_report;
 
-/* softmax(q k^T) v per head (the caller scales q). q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], head h =
+/* softmax(scale q k^T) v per head. q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], head h =
  * columns h*d/heads .. of q and k, h*e/heads .. of v; key_valid [B*Tk] (1 = attend) or NULL; causal:
  * key j > query i is hidden. Dropout p on the attention weights. A query with every key hidden gives 0. report may be
  * NULL; filled at the call. -> [B, Tq, e]. */
-tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
-                     bool causal, double p, attention_report *report);
+tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double scale,
+                     const uint8_t *key_valid, bool causal, double p, attention_report *report);
 
 /* Attention that sees direction and distance (docs/models.md 5): qkv [B, T, 3 d] holds queries, keys
  * and values, head h = columns h*d/heads .. of each; u, z [d] biases by head; scaled: scores divided

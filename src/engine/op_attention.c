@@ -1,9 +1,9 @@
 /* op_attention.c -- scaled dot-product attention by heads (Vaswani et al., NeurIPS 2017,
- * section 3.2; docs/models.md 2.3), without the projections and without the factor on q, which are
- * the caller's.
+ * section 3.2; docs/models.md 2.3), without the projections, which are the caller's. c is his factor on
+ * the logits, 1/sqrt(d/heads) as a rule.
  *
  * Per sentence b and head h (columns h dh .. of q and k, dh = d/heads; h eh .. of v and y, eh = e/heads):
- *   S = q k^T                        [Tq, Tk]; hidden keys -inf
+ *   S = c q k^T                      [Tq, Tk]; hidden keys -inf
  *   P = softmax(S) by rows           0 where hidden; a row with every key hidden is all 0
  *   R = P m / (1 - p)                m the dropout mask, R = P without dropout
  *   y = R v                          [Tq, eh]
@@ -12,8 +12,8 @@
  *
  * Backward, from dy:
  *   dR = dy v^T                      dv = R^T dy
- *   D_i = sum_j R_ij dR_ij           dS = R * dR - D P      (as dP = dR m / (1 - p))
- *   dq = dS k                        dk = dS^T q
+ *   D_i = sum_j R_ij dR_ij           dS = c (R * dR - D P)  (as dP = dR m / (1 - p))
+ *   dq = dS k                        dk = dS^T q            (dS that of q k^T)
  * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros behind Tk), and the
  * key of the mask, which is drawn again (element number: place in P).
  * A hidden key weighs 0 but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch.
@@ -32,6 +32,7 @@
 typedef struct attention {
     int64_t B, Tq, Tk, d, dh, e, eh, row;
     int heads;
+    real scale; /* c */
     bool causal, drop;
     dropout_mask mask;
     real *P;     /* [B, heads, Tq, row] */
@@ -59,13 +60,13 @@ static void product(int64_t m, int64_t n, int64_t k, tile_left a, const real *b,
     }
 }
 
-/* s = -inf where hidden; the largest of the rest. */
-static real mask_row(int64_t n, const real *restrict hide, const real *restrict after,
+/* s = -inf where hidden, else c s; the largest of them. */
+static real mask_row(int64_t n, real c, const real *restrict hide, const real *restrict after,
                      real *restrict s) {
     real m = -INFINITY;
 #pragma omp simd reduction(max : m)
     for (int64_t j = 0; j < n; j++) {
-        s[j] = hide[j] + after[j] < 0 ? (real)-INFINITY : s[j];
+        s[j] = hide[j] + after[j] < 0 ? (real)-INFINITY : c * s[j];
         m = s[j] > m ? s[j] : m;
     }
     return m;
@@ -78,7 +79,7 @@ static real softmax_row(const attention *a, int64_t i, int64_t first, const real
     int64_t width = first < n ? (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES : 0;
     real m = -INFINITY;
     if (width > 0) {
-        m = mask_row(width, hide, a->stair + a->row - n, s);
+        m = mask_row(width, a->scale, hide, a->stair + a->row - n, s);
         row_scale(width, (real)(1 / row_exp(width, s, m, s)), s);
     }
     for (int64_t j = width; j < a->row; j++) s[j] = 0;
@@ -115,10 +116,10 @@ static void forward_piece(const attention *a, int64_t piece, const real *q, cons
     weigh(a, piece, v, y, s);
 }
 
-/* dS = R * dR - D P; dR comes in, dS goes out, in x. */
-static void softmax_gradient(int64_t n, const real *R, const real *P, real *restrict x) {
+/* dS = c (R * dR - D P); dR comes in, dS goes out, in x. */
+static void softmax_gradient(int64_t n, real c, const real *R, const real *P, real *restrict x) {
     real D = (real)row_dot(n, R, x);
-    for (int64_t j = 0; j < n; j++) x[j] = R[j] * x[j] - D * P[j];
+    for (int64_t j = 0; j < n; j++) x[j] = c * (R[j] * x[j] - D * P[j]);
 }
 
 typedef struct attention_gradient {
@@ -134,7 +135,7 @@ static void backward_piece(const attention *a, int64_t piece, const real *q, con
     tile_turn(Tk, eh, v, e, s.turned, row);
     product(Tq, row, eh, (tile_left){dy, e, 1}, s.turned, row, false, s.dS, row);
     for (int64_t i = 0; i < Tq; i++)
-        softmax_gradient(row, R + i * row, P + i * row, s.dS + i * row);
+        softmax_gradient(row, a->scale, R + i * row, P + i * row, s.dS + i * row);
     if (g[0].d) product(Tq, dh, Tk, (tile_left){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
     if (g[1].d) product(Tk, dh, Tq, (tile_left){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
     if (g[2].d) product(Tk, eh, Tq, (tile_left){R, 1, row}, dy, e, g[2].add, g[2].d, e);
@@ -218,12 +219,13 @@ static bool attention_fits(tape *t, const tensor *q, const tensor *k, const tens
 }
 
 static attention *attention_create(tape *t, const tensor *q, const tensor *v, int heads,
-                                   bool causal, double p) {
+                                   double scale, bool causal, double p) {
     attention *a = tape_alloc(t, sizeof *a);
     if (!a) return NULL;
     *a = (attention){
         .B = q->dim[0], .Tq = q->dim[1], .Tk = v->dim[1], .d = q->dim[2], .e = v->dim[2]};
     a->heads = heads;
+    a->scale = (real)scale;
     a->dh = a->d / heads;
     a->eh = a->e / heads;
     a->row = (a->Tk + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
@@ -254,10 +256,10 @@ static bool report_begin(tape *t, attention *a, const attention_report *report) 
     return a->report != NULL;
 }
 
-tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, const uint8_t *key_valid,
-                     bool causal, double p, attention_report *report) {
+tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double scale,
+                     const uint8_t *key_valid, bool causal, double p, attention_report *report) {
     if (!q || !k || !v || !attention_fits(t, q, k, v, heads, p)) return NULL;
-    attention *a = attention_create(t, q, v, heads, causal, p);
+    attention *a = attention_create(t, q, v, heads, scale, causal, p);
     const size_t bytes = a ? scratch_bytes(t, a, false) : 0;
     real *scratch = a ? tape_borrow(t, bytes) : NULL;
     tensor *y = scratch ? tape_tensor(t, 3, (int64_t[]){a->B, a->Tq, a->e}) : NULL;

@@ -223,6 +223,6 @@ tensor *op_tener_attention(tape *t, tensor *qkv, tensor *u, tensor *z, int heads
         R ? wide_create(t, qkv, heads, 0, scaled ? 1 / sqrt((double)dh) : 1, R) : NULL;
     tensor *query = queries(t, of_queries, qkv, u, z);
     tensor *key = query ? keys(t, wide_create(t, qkv, heads, 1, 1, R), qkv) : NULL;
-    return op_attention(t, query, key, op_slice(t, qkv, 2, 2 * d, d), heads, key_valid, false, p,
+    return op_attention(t, query, key, op_slice(t, qkv, 2, 2 * d, d), heads, 1, key_valid, false, p,
                         report);
 }

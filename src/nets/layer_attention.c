@@ -1,12 +1,12 @@
 /* layer_attention.c -- multi-head attention (docs/models.md 2.3):
  *
- *   q = (x Wq^T + bq) / sqrt(d/heads)    k = m Wk^T + bk    v = m Wv^T + bv
- *   y = Attention(q, k, v) Wo^T + bo
+ *   q = x Wq^T + bq    k = m Wk^T + bk    v = m Wv^T + bv
+ *   y = softmax(q k^T / sqrt(d/heads)) v Wo^T + bo
  *
- * with d/heads features of q, k and v in each head, or as many as are asked for (the first line then
+ * with d/heads features of q, k and v in each head, or as many as are asked for (the second line then
  * divides by the root of those of q). With a norm of the heads (layer_head_norm.c)
  *
- *   q = n_q(x Wq^T + bq) / sqrt(d/heads)    k = n_k(m Wk^T + bk)
+ *   q = n_q(x Wq^T + bq)    k = n_k(m Wk^T + bk)
  *
  * Initialisation as fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their biases
  * U(1/sqrt(d)), Wo Xavier, bo 0.
@@ -48,11 +48,10 @@ tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
                         attention_report *report) {
     tensor *q = linear_apply(&a->q, t, asks.x);
     q = attention_normalize_heads(a->norms.q, t, q, a->heads, asks.rows);
-    q = tape_consume(t, q, op_scale(t, q, a->scale));
     tensor *k = linear_apply(&a->k, t, answers.x);
     k = attention_normalize_heads(a->norms.k, t, k, a->heads, answers.rows);
     tensor *v = linear_apply(&a->v, t, answers.x);
-    tensor *y = op_attention(t, q, k, v, a->heads, key_valid, causal, a->dropout, report);
+    tensor *y = op_attention(t, q, k, v, a->heads, a->scale, key_valid, causal, a->dropout, report);
     tensor *z = linear_apply(&a->o, t, y);
     tape_lapse(t, y);
     return z;

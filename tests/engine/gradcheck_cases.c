@@ -150,20 +150,21 @@ static const uint8_t keys[18] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0,
 /* a heads, b causal, p dropout, extra keys. */
 static tensor *attention(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    return op_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p, NULL);
+    return op_attention(t, in[0], in[1], in[2], c->a, 0.7, c->extra, c->b, c->p, NULL);
 }
 
 static tensor *attention_self(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    return op_attention(t, in[0], in[0], in[0], c->a, c->extra, c->b, c->p, NULL);
+    return op_attention(t, in[0], in[0], in[0], c->a, 1, c->extra, c->b, c->p, NULL);
 }
 
 /* q and k are views of one tensor [B T, d]. */
 static tensor *attention_views(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
-    if (!in[0] || !in[1]) return op_attention(t, in[0], in[0], in[1], c->a, NULL, c->b, c->p, NULL);
+    if (!in[0] || !in[1])
+        return op_attention(t, in[0], in[0], in[1], c->a, 1, NULL, c->b, c->p, NULL);
     tensor *q = tape_reshape(t, in[0], 3, in[1]->dim), *k = tape_reshape(t, in[0], 3, in[1]->dim);
-    return op_attention(t, q, k, in[1], c->a, c->extra, c->b, c->p, NULL);
+    return op_attention(t, q, k, in[1], c->a, 1, c->extra, c->b, c->p, NULL);
 }
 
 /* b scaled. */

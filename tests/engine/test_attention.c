@@ -20,6 +20,8 @@ static const double RTOL = 1e-4, ATOL = 3e-5;
 
 enum { Q, K, V, INPUTS };
 
+#define FACTOR 0.75 /* on the logits */
+
 typedef struct problem {
     int64_t B, Tq, Tk, d;
     int heads;
@@ -49,7 +51,8 @@ static void inputs_free(tensor *in[INPUTS]) {
 }
 
 static tensor *run(tape *t, const problem *c, tensor *const *in, const real *dy) {
-    tensor *y = op_attention(t, in[Q], in[K], in[V], c->heads, c->key_valid, c->causal, c->p, NULL);
+    tensor *y =
+        op_attention(t, in[Q], in[K], in[V], c->heads, FACTOR, c->key_valid, c->causal, c->p, NULL);
     reals_check_tape(t);
     reals_backward(t, y, dy);
     return y;
@@ -74,7 +77,7 @@ static void plain_weights(const problem *c, int64_t b, int64_t i, const real *q,
     double largest = -INFINITY, sum = 0;
     for (int64_t j = 0; j < c->Tk; j++) {
         bool hidden = (c->causal && j > i) || (c->key_valid && !c->key_valid[b * c->Tk + j]);
-        P[j] = hidden ? -INFINITY : dot(q, k + j * c->d, dh);
+        P[j] = hidden ? -INFINITY : FACTOR * dot(q, k + j * c->d, dh);
         largest = fmax(largest, P[j]);
     }
     for (int64_t j = 0; j < c->Tk; j++) sum += P[j] = largest > -INFINITY ? exp(P[j] - largest) : 0;
@@ -105,7 +108,7 @@ static void plain_query(const problem *c, const dropout_mask *m, int64_t b, int 
         D += P[j] * dP[j];
     }
     for (int64_t j = 0; j < c->Tk; j++) {
-        const double dS = P[j] * (dP[j] - D);
+        const double dS = FACTOR * P[j] * (dP[j] - D);
         for (int64_t n = 0; n < dh; n++) {
             out->d[Q][at + n] += dS * (double)k[j * d + n];
             out->d[K][keys + j * d + n] += dS * (double)q[n];
@@ -170,20 +173,21 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
 }
 
-static void fill(tensor *x, const double *from) {
-    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)from[i];
+static void fill(tensor *x, double factor, const double *from) {
+    for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)(factor * from[i]);
 }
 
 static void check_oracle(const problem *c, const double *const from[INPUTS], const double *dy,
                          const double *y, const double *const want[INPUTS]) {
     tensor *in[INPUTS];
     inputs_create(c, in);
-    for (int i = 0; i < INPUTS; i++) fill(in[i], from[i]);
+    for (int i = 0; i < INPUTS; i++) fill(in[i], i == Q ? 1 / FACTOR : 1, from[i]);
     real *seed = malloc((size_t)in[Q]->count * sizeof *seed);
     for (int64_t i = 0; i < in[Q]->count; i++) seed[i] = (real)dy[i];
     tape *t = reals_tape(1);
     tensor *got = run(t, c, in, seed);
     reals_check("y", got->value, y, got->count, 1e-5, 1e-6);
+    for (int64_t i = 0; i < in[Q]->count; i++) in[Q]->grad[i] /= (real)FACTOR;
     for (int i = 0; i < INPUTS; i++)
         reals_check("gradient", in[i]->grad, want[i], in[i]->count, 1e-5, 1e-5);
     free(seed);
@@ -230,7 +234,7 @@ static void nan_is_data(void **state) {
     in[Q]->value[4] = (real)NAN;      /* sentence 0, query 1 */
     in[K]->value[16 + 4] = (real)NAN; /* sentence 1, key 1 */
     tape *t = reals_tape(1);
-    tensor *y = op_attention(t, in[Q], in[K], in[V], 1, NULL, true, 0, NULL);
+    tensor *y = op_attention(t, in[Q], in[K], in[V], 1, 1, NULL, true, 0, NULL);
     assert_non_null(y);
     const bool spoilt[6] = {false, true, false, false, true, true};
     for (int r = 0; r < 6; r++)
@@ -244,7 +248,7 @@ static void refuse(int heads, int64_t d, int64_t Tv, double p, const char *text)
     tensor *q = tape_tensor(t, 3, (int64_t[]){2, 3, 6});
     tensor *k = tape_tensor(t, 3, (int64_t[]){2, 4, d}),
            *v = tape_tensor(t, 3, (int64_t[]){2, Tv, d});
-    assert_null(op_attention(t, q, k, v, heads, NULL, false, p, NULL));
+    assert_null(op_attention(t, q, k, v, heads, 1, NULL, false, p, NULL));
     check_failure(tape_failure(t), SR_USAGE, text);
     tape_free(t);
 }
@@ -260,7 +264,7 @@ static void wrong_arguments(void **state) {
     tape *t = reals_tape(1);
     tensor *q = tape_tensor(t, 3, (int64_t[]){2, 3, 6}),
            *v = tape_tensor(t, 3, (int64_t[]){2, 3, 4});
-    assert_null(op_attention(t, q, q, v, 3, NULL, false, 0, NULL));
+    assert_null(op_attention(t, q, q, v, 3, 1, NULL, false, 0, NULL));
     check_failure(tape_failure(t), SR_USAGE, "3 heads in 4 features");
     tape_free(t);
 }

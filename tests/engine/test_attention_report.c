@@ -11,6 +11,8 @@
 
 enum { HEADS = 3, DH = 4, WIDTH = HEADS * DH, B = 4, MOST = 40 };
 
+#define FACTOR 4.0 /* on the logits */
+
 typedef struct problem {
     int64_t Tq, Tk;
     bool keys, queries, causal; /* masks */
@@ -59,8 +61,8 @@ static void plain_report(const problem *c, const masks *m, tensor *const in[2], 
                 hidden[j] = (c->causal && j > q % c->Tq) || (c->keys && !m->key[key]);
                 S[j] = 0;
                 for (int k = h * DH; k < (h + 1) * DH; k++)
-                    S[j] +=
-                        (double)in[0]->value[q * WIDTH + k] * (double)in[1]->value[key * WIDTH + k];
+                    S[j] += FACTOR * (double)in[0]->value[q * WIDTH + k] *
+                            (double)in[1]->value[key * WIDTH + k];
             }
             if (!plain_query(S, hidden, c->Tk, &one, &two)) continue;
             largest[h] = fmax(largest[h], one);
@@ -80,14 +82,14 @@ static void check_problem(const problem *c, double *largest, double *entropy) {
     for (int i = 0; i < 3; i++) {
         in[i] =
             gradcheck_tensor(3, (int64_t[]){B, i ? c->Tk : c->Tq, WIDTH}, (uint64_t)i + 1, true);
-        for (int64_t k = 0; k < in[i]->count; k++) in[i]->value[k] *= 2;
     }
     plain_report(c, &m, in, want[0], want[1], want[2]);
     attention_report found = {c->queries ? m.query : NULL, largest, entropy, queries};
     tape *t = reals_tape(c->threads), *without = reals_tape(c->threads);
     const uint8_t *keys = c->keys ? m.key : NULL;
-    tensor *y = op_attention(t, in[0], in[1], in[2], HEADS, keys, c->causal, c->p, &found);
-    tensor *plain = op_attention(without, in[0], in[1], in[2], HEADS, keys, c->causal, c->p, NULL);
+    tensor *y = op_attention(t, in[0], in[1], in[2], HEADS, FACTOR, keys, c->causal, c->p, &found);
+    tensor *plain =
+        op_attention(without, in[0], in[1], in[2], HEADS, FACTOR, keys, c->causal, c->p, NULL);
     reals_check_tape(t);
     assert_memory_equal(y->value, plain->value, (size_t)y->count * sizeof(real));
     assert_true(check_close("largest logit", largest, want[0], HEADS, 1e-5, 1e-6));
@@ -130,7 +132,7 @@ static void nobody_counts(void **state) {
     for (int which = 0; which < 2; which++) {
         attention_report found = {which ? none : NULL, largest, entropy, queries};
         tape *t = reals_tape(1);
-        assert_non_null(op_attention(t, x, x, x, HEADS, which ? NULL : none, false, 0, &found));
+        assert_non_null(op_attention(t, x, x, x, HEADS, 1, which ? NULL : none, false, 0, &found));
         for (int h = 0; h < HEADS; h++) assert_true(isnan(largest[h]) && queries[h] == 0);
         tape_free(t);
     }
@@ -147,11 +149,11 @@ static void known_entropies(void **state) {
     for (int i = 0; i < 5; i++) k->value[i] = 3;
     q->value[0] = q->value[1] = 2;
     tape *t = reals_tape(1);
-    assert_non_null(op_attention(t, q, k, k, 1, NULL, false, 0, &found));
+    assert_non_null(op_attention(t, q, k, k, 1, 1, NULL, false, 0, &found));
     assert_true(queries[0] == 2 && fabs(entropy[0] - 2 * log(5)) < 1e-6 &&
                 fabs(largest[0] - 6) < 1e-6);
     k->value[2] = 300;
-    assert_non_null(op_attention(t, q, k, k, 1, NULL, false, 0, &found));
+    assert_non_null(op_attention(t, q, k, k, 1, 1, NULL, false, 0, &found));
     assert_true(fabs(entropy[0]) < 1e-12 && largest[0] == 600);
     tape_free(t);
     gradcheck_tensor_free(q);
