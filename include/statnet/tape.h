@@ -157,6 +157,8 @@ real *tape_grad(tape *t, tensor *x, bool *add);
 /* The same; of a spending tape in the place of x's value, where the caller is its only reader: who is done with a
  * number of x when it writes that of dL/dx. */
 real *tape_grad_over(tape *t, tensor *x, bool *add);
+/* In the backward function of x's op: the gradient of x, which the caller keeps and gives back by tape_return. */
+real *tape_keep_grad(tensor *x);
 /* As tape_grad, zeroed when fresh, for scattered contributions: always adds. */
 real *tape_grad_zeroed(tape *t, tensor *x);
 

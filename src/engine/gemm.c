@@ -192,6 +192,19 @@ static void product_any(scratch_memory *room, const product *p, int threads) {
         product_by_libraries(p, threads);
 }
 
+void products(scratch_memory *room, product_sides sides, int count, const product *one,
+              int threads) {
+    sr_failure none;
+    if (count > 1 && amx_takes_together(sides, one) &&
+        amx_products(room, sides, count, one, threads, &none) == SR_OK)
+        return;
+    for (int i = 0; i < count; i++) {
+        product p = one[i];
+        if (i && sides == SIDES_DEPTH) p.beta = 1;
+        product_any(room, &p, threads);
+    }
+}
+
 void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
     product_any(room, &(product){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "statnet/real.h"
+#include "statnet/scratch.h"
 
 typedef struct product {
     bool ta, tb;
@@ -23,5 +24,19 @@ typedef struct product {
 
 /* By the libraries, without room of its own (gemm.c). */
 void product_by_libraries(const product *p, int threads);
+
+/* Products of the same sizes, strides and turns that share an operand or a result, and what is side by side in the one
+ * product that they are together. */
+typedef enum product_sides {
+    SIDES_COLUMNS, /* a is one matrix; b, c and the bias have columns of each */
+    SIDES_ROWS,    /* b is one matrix; a and c have rows of each */
+    SIDES_DEPTH    /* c is one matrix, the sum of all, with the beta of the first */
+} product_sides;
+
+enum { PRODUCTS_TOGETHER = 3 };
+
+/* count: at most PRODUCTS_TOGETHER. As one product where that is faster, otherwise one after the other. */
+void products(scratch_memory *room, product_sides sides, int count, const product *one,
+              int threads);
 
 #endif

@@ -26,4 +26,9 @@ bool amx_takes(const product *p);
 sr_status amx_product(scratch_memory *room, const product *p, amx_parts parts, int threads,
                       sr_failure *why);
 
+/* Whether they can be one product: what is side by side has whole panels of each. */
+bool amx_takes_together(product_sides sides, const product *one);
+sr_status amx_products(scratch_memory *room, product_sides sides, int count, const product *one,
+                       int threads, sr_failure *why);
+
 #endif

@@ -149,7 +149,7 @@ enum { SPARE_ALIGN = 64 / sizeof(real), SPARE_LEAST = SPARE_ALIGN };
 
 static void put_spare(tape *t, real *at, int64_t count) {
     struct tape_spare **place = &t->spare, *s = (void *)at;
-    if (count < SPARE_LEAST) return;
+    if (!at || count < SPARE_LEAST) return;
     while (*place && (*place)->count < count) place = &(*place)->next;
     *s = (struct tape_spare){*place, count};
     *place = s;
@@ -165,7 +165,7 @@ static void give_value(tape *t, tensor *x) {
 /* The gradient has been passed on, and whoever reads the value came before. */
 static void give_back(tape *t, tensor *x) {
     put_spare(t, x->grad, x->count);
-    if (x->grad == x->value) x->value = NULL; /* tape_grad_over */
+    if (x->grad && x->grad == x->value) x->value = NULL; /* tape_grad_over */
     x->grad = NULL;
     x->has_grad = false;
     if (t->spending) give_value(t, x);
@@ -264,6 +264,13 @@ real *tape_grad_over(tape *t, tensor *x, bool *add) {
         x->own = false;
     }
     return tape_grad(t, x, add);
+}
+
+real *tape_keep_grad(tensor *x) {
+    real *g = x->grad;
+    if (g == x->value) x->value = NULL, x->own = false;
+    x->grad = NULL;
+    return g;
 }
 
 real *tape_grad_zeroed(tape *t, tensor *x) {

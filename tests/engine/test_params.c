@@ -36,6 +36,7 @@ static void pass(two *w) {
     tape_backward(w->t, op_sum(w->t, op_product(w->t, w->used, w->used)), 1);
     reals_check_tape(w->t);
     params_settle_grad(&w->p);
+    assert_true(w->used->has_grad && w->unused->has_grad);
 }
 
 static void check_all(const tensor *x, double want) {
