@@ -5,16 +5,21 @@
  *
  * Every round times every product once with one thread and once with THREADS (default 2); the
  * table has the medians over ROUNDS (default 15), so that a slow moment of the machine does not hit
- * one line only, and the best rounds; `bf16`: gemm_bf16() with THREADS, packing included, medians (heads: none). For the
- * other library build with `make DNNL=0`.
+ * one line only, and the best rounds. Medians with THREADS of the same products (heads: none) are
+ *   library   made by oneDNN or OpenBLAS (gemm.c), what they are without tiles
+ *   far       of operands and results that are in another place each time, in no cache of a core
+ *   bf16      gemm_bf16(), packing included
+ * Numbers are random: of others, whose digits are few, tiles make more. For the other library build with `make DNNL=0`.
  */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../src/engine/product.h"
 #include "statnet/bf16.h"
 #include "statnet/gemm.h"
 #include "statnet/progress.h"
+#include "statnet/rng.h"
 
 typedef struct shape {
     const char *name;
@@ -33,20 +38,37 @@ static const shape shapes[] = {
     {"head qk, T 32", false, true, 32, 32, 32},   {"head av, T 32", false, false, 32, 32, 32},
 };
 
-typedef enum { ONE_THREAD, ALL_THREADS, ALL_BF16, WAYS } way;
+typedef enum { ONE_THREAD, ALL_THREADS, ALL_LIBRARY, ALL_FAR, ALL_BF16, WAYS } way;
 
-enum { SHAPES = sizeof shapes / sizeof shapes[0], ROOM = 4096 * 1024, MOST_ROUNDS = 1000 };
+enum { SHAPES = sizeof shapes / sizeof shapes[0], ROOM = 16 << 20, MOST_ROUNDS = 1000 };
+
+/* [ROOM] each */
+typedef struct matrices {
+    real *a, *b, *c;
+} matrices;
 
 static bool is_head(const shape *s) {
     return s->name[0] == 'h';
 }
 
-static void run(const shape *s, way w, int threads, const real *a, const real *b, real *c) {
+/* Where in ROOM the i-th matrix of so many numbers is. */
+static int64_t place_of(int64_t count, int i) {
+    const int64_t line = 16, size = (count + line - 1) / line * line;
+    return i % (ROOM / size) * size;
+}
+
+static void run(const shape *s, way w, int threads, const matrices *x, int i) {
     static scratch_memory room;
     sr_failure why = {0};
-    int64_t lda = s->ta ? s->m : s->k, ldb = s->tb ? s->k : s->n;
+    const int64_t lda = s->ta ? s->m : s->k, ldb = s->tb ? s->k : s->n;
+    const int far = w == ALL_FAR ? i : 0;
+    const real *a = x->a + place_of(s->m * s->k, far), *b = x->b + place_of(s->k * s->n, far);
+    real *c = x->c + place_of(s->m * s->n, far);
     if (w == ALL_BF16)
         gemm_bf16(&room, threads, s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb, 0, c, s->n, &why);
+    else if (w == ALL_LIBRARY)
+        product_by_libraries(
+            &(product){s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb, 0, c, s->n, NULL}, threads);
     else if (is_head(s))
         gemm_piece(s->ta, s->tb, s->m, s->n, s->k, 1, a, lda, b, ldb, 0, c, s->n);
     else
@@ -55,13 +77,20 @@ static void run(const shape *s, way w, int threads, const real *a, const real *b
 }
 
 /* GFLOP/s over enough repetitions for a millisecond or more. */
-static double speed(const shape *s, way w, int threads, const real *a, const real *b, real *c) {
-    if (w == ALL_BF16 && is_head(s)) return 0;
+static double speed(const shape *s, way w, int threads, const matrices *x) {
+    if (w >= ALL_LIBRARY && is_head(s)) return 0;
     double work = 2.0 * (double)(s->m * s->n * s->k);
     int repeat = 1 + (int)(2e8 / work);
     double start = (1e9 * progress_clock());
-    for (int i = 0; i < repeat; i++) run(s, w, threads, a, b, c);
+    for (int i = 0; i < repeat; i++) run(s, w, threads, x, i);
     return work * repeat / ((1e9 * progress_clock()) - start);
+}
+
+static real *random_matrices(uint64_t seed) {
+    real *x = malloc(ROOM * sizeof *x);
+    rng r = rng_create(seed);
+    for (int i = 0; x && i < ROOM; i++) x[i] = (real)(rng_uniform(&r) - 0.5);
+    return x;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -77,22 +106,24 @@ int main(int argc, char **argv) {
         return 2;
     }
     gemm_setup(threads);
-    real *a = calloc(ROOM, sizeof *a), *b = calloc(ROOM, sizeof *b), *c = calloc(ROOM, sizeof *c);
-    if (!a || !b || !c) return 1;
-    for (int i = 0; i < ROOM; i++) a[i] = b[i] = (real)(i % 17) / 16;
+    const matrices x = {random_matrices(1), random_matrices(2), random_matrices(3)};
+    if (!x.a || !x.b || !x.c) return 1;
     for (int r = 0; r < rounds; r++)
         for (int i = 0; i < SHAPES; i++)
-            for (way w = 0; w < WAYS; w++) found[i][w][r] = speed(&shapes[i], w, threads, a, b, c);
+            for (way w = 0; w < WAYS; w++) found[i][w][r] = speed(&shapes[i], w, threads, &x);
     printf("# gemm, GFLOP/s, median of %d; by %s, OpenBLAS core %s\n", rounds, gemm_kernels(),
            gemm_library());
-    printf("product\tm\tn\tk\t1 thread\t%d threads\tbest 1\tbest %d\tbf16\n", threads, threads);
+    printf("product\tm\tn\tk\t1 thread\t%d threads\tbest 1\tbest %d\tlibrary\tfar\tbf16\n", threads,
+           threads);
     for (int i = 0; i < SHAPES; i++) {
         for (way w = 0; w < WAYS; w++) qsort(found[i][w], (size_t)rounds, sizeof(double), by_value);
-        printf("%s\t%lld\t%lld\t%lld\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\n", shapes[i].name,
+        const double(*of)[MOST_ROUNDS] = found[i];
+        printf("%s\t%lld\t%lld\t%lld\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\n", shapes[i].name,
                (long long)shapes[i].m, (long long)shapes[i].n, (long long)shapes[i].k,
-               found[i][0][rounds / 2], found[i][1][rounds / 2], found[i][0][rounds - 1],
-               found[i][1][rounds - 1], found[i][ALL_BF16][rounds / 2]);
+               of[ONE_THREAD][rounds / 2], of[ALL_THREADS][rounds / 2], of[ONE_THREAD][rounds - 1],
+               of[ALL_THREADS][rounds - 1], of[ALL_LIBRARY][rounds / 2], of[ALL_FAR][rounds / 2],
+               of[ALL_BF16][rounds / 2]);
     }
-    free(a), free(b), free(c);
+    free(x.a), free(x.b), free(x.c);
     return 0;
 }

@@ -230,7 +230,23 @@ def analyses(args, _):
     return lines[:-1]
 
 
-BLOCKS = {"machine": machine, "limits": limits, "targets": against_torch, "profile": profile, "roofline": figure,
+def share(value, of):
+    return f"{float(value) / float(of):.2f}" if float(of) else "–"
+
+
+def products(args, _):
+    """Of gemm(), beside those of the library on the same shapes."""
+    told, rows = read(kept(args, "gemm"))
+    if told is None:
+        return [NOT_YET]
+    ours = f"{told['threads']} threads"
+    columns = ["product", "m", "n", "k", "1 thread", ours, "library", "far", "bf16"]
+    cells = [[*(row[name] for name in columns), share(row[ours], row["library"])]
+             for row in rows if not row["product"].startswith("head")]
+    return [*drawn([*columns, f"{ours} / library"], cells), "", f"`{told['command']}`, GFLOP/s"]
+
+
+BLOCKS = {"machine": machine, "limits": limits, "products": products, "targets": against_torch, "profile": profile, "roofline": figure,
           "analyses": analyses}
 KINDS = [*(name for name in BLOCKS if name != "profile"), *(f"profile {case}" for case in STEPS)]
 
