@@ -159,6 +159,9 @@ real *tape_grad(tape *t, tensor *x, bool *add);
 real *tape_grad_over(tape *t, tensor *x, bool *add);
 /* In the backward function of x's op: the gradient of x, which the caller keeps and gives back by tape_return. */
 real *tape_keep_grad(tensor *x);
+/* In the backward function of y's op, of which x is an input of as many numbers: dL/dy becomes dL/dx as it is, and is
+ * gone from y. False where x wants no gradient or has one to add to. */
+bool tape_hand_grad(tensor *y, tensor *x);
 /* As tape_grad, zeroed when fresh, for scattered contributions: always adds. */
 real *tape_grad_zeroed(tape *t, tensor *x);
 

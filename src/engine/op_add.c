@@ -32,8 +32,8 @@ static void pass_gradient(tape *t, tensor *x, const tensor *y) {
 }
 
 static void add_backward(tape *t, const tape_node *node) {
-    pass_gradient(t, node->in[0], node->out);
     pass_gradient(t, node->in[1], node->out);
+    if (!tape_hand_grad(node->out, node->in[0])) pass_gradient(t, node->in[0], node->out);
 }
 
 tensor *op_add(tape *t, tensor *a, tensor *b) {

@@ -273,6 +273,12 @@ real *tape_keep_grad(tensor *x) {
     return g;
 }
 
+bool tape_hand_grad(tensor *y, tensor *x) {
+    if (!x->wants_grad || x->grad) return false;
+    x->grad = tape_keep_grad(y);
+    return x->has_grad = true;
+}
+
 real *tape_grad_zeroed(tape *t, tensor *x) {
     bool add;
     real *g = tape_grad(t, x, &add);
@@ -280,16 +286,13 @@ real *tape_grad_zeroed(tape *t, tensor *x) {
     return g;
 }
 
-/* A view shares the value; its gradient is copied or added back. */
+/* A view shares the value; its gradient is handed or added back. */
 static void reshape_backward(tape *t, const tape_node *node) {
+    if (tape_hand_grad(node->out, node->in[0])) return;
     bool add;
     real *g = tape_grad(t, node->in[0], &add);
-    if (!g) return;
-    if (!add) {
-        memcpy(g, node->out->grad, (size_t)node->out->count * sizeof *g);
-        return;
-    }
-    for (int64_t i = 0; i < node->out->count; i++) g[i] += node->out->grad[i];
+    for (int64_t i = 0; g && i < node->out->count; i++)
+        g[i] = add ? g[i] + node->out->grad[i] : node->out->grad[i];
 }
 
 tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim) {

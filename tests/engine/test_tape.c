@@ -103,6 +103,34 @@ static void written_over(void **state) {
     }
 }
 
+static void handed(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    bool add;
+    tensor in, other, *x = op_scale(t, leaf(t, &in), 2), *y = op_scale(t, x, 3);
+    real *g = tape_grad(t, y, &add);
+    assert_true(tape_hand_grad(y, x));
+    assert_true(x->grad == g && x->has_grad && !y->grad);
+    g = tape_grad(t, y, &add);
+    assert_false(tape_hand_grad(y, x)); /* that one adds */
+    assert_ptr_equal(y->grad, g);
+    *leaf(t, &other) = *tape_wrap(t, 1, (int64_t[]){COUNT}, numbers);
+    assert_false(tape_hand_grad(y, &other));
+    tape_free(t);
+}
+
+/* To both terms, to one twice, to one that has a gradient, to a view. */
+static void added(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    tensor a, b, c, *x = op_scale(t, leaf(t, &a), 1), *z;
+    z = op_add(t, op_add(t, x, leaf(t, &b)), op_add(t, x, x));
+    z = tape_reshape(t, op_add(t, z, op_scale(t, leaf(t, &c), 5)), 2, (int64_t[]){2, COUNT / 2});
+    tape_backward(t, op_sum(t, z), 1);
+    for (int i = 0; i < COUNT; i++) assert_true(a.grad[i] == 3 && b.grad[i] == 1 && c.grad[i] == 5);
+    tape_free(t);
+}
+
 /* y = 2 x, which can be made again. */
 static int made;
 
@@ -190,6 +218,8 @@ int main(void) {
                                        cmocka_unit_test(consumed_in_evaluation),
                                        cmocka_unit_test(spent),
                                        cmocka_unit_test(written_over),
+                                       cmocka_unit_test(handed),
+                                       cmocka_unit_test(added),
                                        cmocka_unit_test(lapsed),
                                        cmocka_unit_test(not_lapsed),
                                        cmocka_unit_test(borrowed)};
