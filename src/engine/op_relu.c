@@ -45,7 +45,7 @@ static void backward_block(int64_t n, const uint32_t *restrict passes, bool add,
 }
 
 static int64_t block_length(int64_t at, int64_t end) {
-    return end - at < BLOCK ? end - at : BLOCK;
+    return lesser(BLOCK, end - at);
 }
 
 static void relu_backward(tape *t, const tape_node *node) {
