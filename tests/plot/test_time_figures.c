@@ -100,15 +100,7 @@ static void write_noise(const char *name) {
     sr_options o = run_options();
     o.vectors_every = 1;
     sr_recorder *r = run_create(program_file(name), o);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "noise",
-                              .norm = "bn",
-                              .kind = "conv",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = WIDE,
-                              .depth = 1,
-                              .eps = 1,
-                              .alpha = 0.9});
+    run_add_bn(r, "noise", WIDE, 1, 1);
     for (int step = 1; step <= LONG; step++) {
         for (int k = 0; k < WIDE; k++) {
             value[k] = -6;

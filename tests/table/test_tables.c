@@ -88,15 +88,7 @@ static void write_toy(const toy *t) {
              (int)t->seed, t->path, t->settings);
     sr_recorder *r = create(program_file(t->path), config, "parallel", "pairs", t->seed);
     const char *site = strstr(t->settings, "final") ? "encoder.final" : "encoder.0.norm1";
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = site,
-                              .norm = "bn",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = 0.9});
+    run_add_bn(r, site, 2, 1, 1e-5);
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);
