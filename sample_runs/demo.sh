@@ -11,7 +11,16 @@ for figure in fair fig2 fig3; do
     "$bin/statplot" $figure demo/cv.h5 demo/nlp.h5 -o demo/$figure.pdf
 done
 printf '\nDistances of batch from running statistics at the first site of each run:\n'
-"$bin/stat-distance" --site first demo/cv.h5 demo/nlp.h5 | grep -v '^#' | column -t -s "$(printf '\t')" ||
-    "$bin/stat-distance" --site first demo/cv.h5 demo/nlp.h5
-printf '\ndemo/: '
-ls demo
+table=$("$bin/stat-distance" --site first demo/cv.h5 demo/nlp.h5)
+printf '%s\n' "$table" | awk -F '\t' '
+    /^#/ { next }
+    { row[++rows] = $0; for (i = 1; i <= NF; i++) if (length($i) > width[i]) width[i] = length($i) }
+    END {
+        for (r = 1; r <= rows; r++) {
+            columns = split(row[r], cell)
+            for (i = 1; i <= columns; i++) printf i < columns ? "%-" width[i] "s  " : "%s\n", cell[i]
+        }
+    }'
+cd demo
+set -- *
+printf '\nin demo/: %s\n' "$*"

@@ -1,6 +1,7 @@
 #define _XOPEN_SOURCE 700
 #include "check.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <math.h>
 #include <stdio.h>
@@ -88,6 +89,24 @@ const char *check_temporary(void) {
     if (!mkdtemp(temporary)) fail_msg("mkdtemp: %s", temporary);
     atexit(remove_temporary);
     return temporary;
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+void check_write(const char *path, const char *text) {
+    FILE *out = fopen(path, "w");
+    if (!out) fail_msg("%s is not written", path);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+}
+
+int check_descriptors(void) {
+    DIR *d = opendir("/proc/self/fd");
+    int count = 0;
+    assert_non_null(d);
+    while (readdir(d)) count++;
+    closedir(d);
+    return count;
 }
 
 /* -- what of a program runs ------------------------------------------------------------------ */

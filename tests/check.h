@@ -36,6 +36,12 @@ const char *check_shared(const char *below);
  */
 const char *check_temporary(void);
 
+/* Writes a file with this text. */
+void check_write(const char *path, const char *text);
+
+/* How many files this process has open; for differences. */
+int check_descriptors(void);
+
 /* Which tests of a program run: all, or those of $STATREC_TEST, a name or a pattern with * and ? (check.c).
  *
  * How many places a test tries: $STATREC_TORTURE, else `few` (docs/checking.md, Tiers). Says once that it was

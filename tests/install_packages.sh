@@ -5,7 +5,7 @@
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev libunistring-dev gnuplot-nox"
 check="libcmocka-dev hdf5-tools python3 python3-h5py mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck"
-mpi="openmpi-bin libopenmpi-dev"
+mpi="openmpi-bin libopenmpi-dev procps"
 
 case ${1-} in
 build) wanted=$build ;;
@@ -64,6 +64,7 @@ is_there() {
     shellcheck) command -v shellcheck ;;
     openmpi-bin) command -v mpirun ;;
     libopenmpi-dev) command -v mpicc ;;
+    procps) command -v pgrep ;;
     esac >/dev/null 2>&1
 }
 

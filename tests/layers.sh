@@ -49,7 +49,7 @@ BEGIN {
     own("task", "statnet/task.h statnet/translator.h")
     own("observe", "statnet/observe.h")
     own("train", "statnet/train.h statnet/optim.h statnet/trained.h")
-    own("analysis", "statnet/analysis.h statnet/analysis_forms.h statnet/batchmix.h statnet/compare_sample.h")
+    own("analysis", "statnet/analysis.h statnet/analysis_forms.h statnet/column_summary.h statnet/batchmix.h statnet/compare_sample.h")
     own("diagnose", "statnet/diagnose.h")
     own("table", "statnet/table.h")
     own("plot", "statnet/plot.h")

@@ -40,6 +40,10 @@ const char *program_file(const char *name) {
     return to;
 }
 
+void program_write(const char *name, const char *text) {
+    check_write(program_file(name), text);
+}
+
 static char *read_whole(const char *path) {
     FILE *in = fopen(path, "r");
     assert_non_null(in);
@@ -155,6 +159,36 @@ sr_recorder *run_create(const char *path, sr_options o) {
     sr_recorder *r = sr_create(path, &o, &why);
     if (!r) fail_msg("%s", why.text);
     return r;
+}
+
+static int add_site(sr_recorder *r, const sr_site *site) {
+    const int number = sr_add_site(r, site);
+    if (number < 0) fail_msg("%s", sr_failed(r)->text);
+    return number;
+}
+
+int run_add_bn(sr_recorder *r, const char *name, int width, int depth, double eps) {
+    return add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = name,
+                                  .norm = "bn",
+                                  .kind = "encoder",
+                                  .family = SR_FAMILY_SIGMA,
+                                  .width = width,
+                                  .depth = depth,
+                                  .eps = eps,
+                                  .alpha = 0.9});
+}
+
+int run_add_ln(sr_recorder *r, const char *name, int width, int depth, double eps) {
+    return add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = name,
+                                  .norm = "ln",
+                                  .kind = "encoder",
+                                  .family = SR_FAMILY_ROW,
+                                  .width = width,
+                                  .depth = depth,
+                                  .eps = eps,
+                                  .alpha = NAN});
 }
 
 void run_end_step(sr_recorder *r, int step) {
@@ -288,15 +322,7 @@ void write_small_run(const char *path, int up_to, bool whole) {
 
 void write_ln_run(const char *path) {
     sr_recorder *r = create(path, "toy", "numbers", 7);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "encoder.0.norm1",
-                              .norm = "ln",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_ROW,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = NAN});
+    run_add_ln(r, "encoder.0.norm1", 2, 1, 1e-5);
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);

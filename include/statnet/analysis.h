@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "statnet/analysis_forms.h"
-#include "statnet/buckets.h"
+#include "statnet/column_summary.h"
 #include "statnet/options.h"
 #include "statnet/rng.h"
 #include "statnet/sort.h"
@@ -228,105 +228,19 @@ void window_part_cells(tsv *t, int64_t cuts, int64_t number);
  * the first one that has it, naming what may be compared instead. */
 void comparable_warn(const choice *c, const run_set *set, tsv *table);
 
-/* -- summaries ------------------------------------------------------------------------------- */
+/* -- summaries of runs: column_summary.h has those of columns -------------------------------------- */
 
-typedef struct summary {
-    int64_t values, nonfinite;
-    double mean, min, q01, q25, median, q75, q99, max; /* of the finite values; NaN without any */
-} summary;
-
-/* Reorders value [count]. */
-void summary_make(double *value, int64_t count, summary *result);
-/* The same for who needs only count, mean, min, median and max; the quantiles are NaN. */
-void summary_range(double *value, int64_t count, summary *result);
-/* Percentile interval (95 %) of the median from a block bootstrap; NaN below 20 finite values. */
-sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
-                           sr_failure *why);
 /* Columns steps, nonfinite, median, mean, quantiles, max; and one row's cells of them. */
 void summary_columns(tsv *table);
 void summary_cells(tsv *table, const summary *s);
-/* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
-double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
 /* Of /steps/tokens, as summary_range. */
 sr_status run_tokens(sr_runfile *run, summary *result, sr_failure *why);
-
-/* -- summaries of columns of any length: analysis_stream.c ------------------------------------- */
-
-/* Columns side by side. */
-typedef struct column_source {
-    int columns;
-    int64_t rows;
-    bool range; /* summaries as of summary_range */
-    /* Fills value [columns][count] with rows first .. first + count - 1. Asked for all rows in their
-     * order, at once or block by block, and maybe for all of them again, several times. */
-    sr_status (*read)(void *context, int64_t first, int64_t count, double *const *value,
-                      sr_failure *why);
-    void *context;
-} column_source;
-
-/* Bytes of columns that are kept in memory (analysis_room.c). */
-int64_t column_room(void);
-
-/* Memory that goes from one summary_read to the next; {0} at first, column_space_free in the end. */
-typedef struct column_space {
-    double *memory;
-    size_t size; /* doubles */
-} column_space;
-
-void column_space_free(column_space *space);
-/* result [columns], what summary_make or summary_range finds, to the last bit. Columns that do not fit
- * into column_room() together are not kept but read several times. */
-sr_status summary_read(const column_source *c, column_space *space, summary *result,
-                       sr_failure *why);
-/* Quantiles of finite values, and what lies around them. */
-enum { QUANTILES_MOST = 5 };
-typedef struct column_quantiles {
-    int64_t finite;            /* values */
-    double least, largest;     /* infinite, the least above the largest, where there are none */
-    double at[QUANTILES_MOST]; /* NaN where there are none */
-} column_quantiles;
-/* result [columns]; quantile [quantiles] upwards, 1 to QUANTILES_MOST of them. Otherwise as summary_read. */
-sr_status quantiles_read(const column_source *c, column_space *space, const double *quantile,
-                         int quantiles, column_quantiles *result, sr_failure *why);
-/* result [columns], what bucket_measure finds, to the last bit, of columns that do not fit: c->range
- * must be true. */
-sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,
-                        sr_failure *why);
-/* Of so many columns, how many to give to summary_read at once, so that they are read as few times as
- * memory allows; at least one. */
-int columns_together(int64_t rows, int columns, bool range);
 
 /* Summaries of series of one run and source, rows first .. first + rows - 1 of each; sites in forward
  * order (analysis_columns.c). result [count] */
 sr_status series_summaries(const series *s, int count, int64_t first, int64_t rows, bool range,
                            summary *result, sr_failure *why);
-
-/* -- many rows to few: analysis_parts.c -------------------------------------------------------- */
-
-typedef struct parts {
-    int columns;
-    int64_t buckets, most; /* rows of a part that is kept */
-    double low, high;      /* of x */
-    column_source all;     /* the rows that parts_add is given, to be read again */
-    int64_t first, number, count,
-        capacity;  /* the part that is being filled: its number, its rows */
-    double *value; /* [columns, capacity] */
-    column_space space;
-    int64_t rows, row_capacity; /* what is done: three rows for each part that has any */
-    double *row;                /* [rows, columns] smallest, median, largest; NaN: none finite */
-} parts;
-
-/* all: the columns and their rows, of which `range` does not matter; a part that is longer than `room`
- * bytes is not kept but read again, several times. */
-void parts_begin(parts *p, const column_source *all, int64_t room, int64_t buckets, double low,
-                 double high);
-/* The next rows, x not falling: x [count], value [columns][count]. */
-sr_status parts_add(parts *p, const double *x, const double *const *value, int64_t count,
-                    sr_failure *why);
-/* After the last row. */
-sr_status parts_end(parts *p, sr_failure *why);
-void parts_free(parts *p);
 
 /* -- one row per step: analysis_steps.c -------------------------------------------------------- */
 

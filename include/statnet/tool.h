@@ -63,13 +63,11 @@ void tool_survive_file_limit(void);
 void tool_refuse_plugins(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
-/* Starts the program again, with OpenMP threads that look for work a hundred thousand times before they sleep, some
- * four milliseconds; libgomp reads how often when it is loaded. Its default is to look for many milliseconds more, on a
- * core that another program may want: steps of a mini Transformer on two threads beside two busy loops took 148 ms (129
- * to 733). With a hundred thousand they took 2.1 to 2.5 times the quiet step in seven pairs of runs, with ten thousand
- * 2.3 to 4.5 times; beside four loops 198, 201 and 1,241 ms against 357 to 378. Returns where OMP_WAIT_POLICY or
- * GOMP_SPINCOUNT say what is wanted, under valgrind, and where it cannot be done. Call it before anything is printed or
- * moved in argv. */
+/* Starts the program again, with OpenMP threads that look for work a hundred thousand times before they sleep; libgomp
+ * reads how often when it is loaded. Its default is to look for much longer, on a core that another program may want;
+ * where they hardly look, a thread that comes late has to be woken for every loop. `bench/targets.py build/release
+ * neighbours` prints what a step takes beside busy programs. Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT say what is
+ * wanted, under valgrind, and where it cannot be done. Call it before anything is printed or moved in argv. */
 void tool_wait_briefly(const tool *t);
 
 #endif

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
 #include "statnet/buckets.h"
+#include "statnet/column_summary.h"
+#include "statnet/tsv.h"
 
 void parts_begin(parts *p, const column_source *all, int64_t room, int64_t buckets, double low,
                  double high) {

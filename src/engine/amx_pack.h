@@ -9,6 +9,7 @@
 #ifndef ENGINE_AMX_PACK_H
 #define ENGINE_AMX_PACK_H
 
+#include "pieces.h"
 #include "product_amx.h"
 
 #ifdef PRODUCT_AMX
@@ -26,10 +27,6 @@ enum {
 
 static inline int64_t up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
-}
-
-static inline int64_t lesser(int64_t a, int64_t b) {
-    return a < b ? a : b;
 }
 
 /* a or b: `length` rows or columns of c, stored with the depth running along its rows (`along`) or down them. */

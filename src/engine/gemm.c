@@ -24,6 +24,7 @@
 #include <immintrin.h>
 #endif
 
+#include "pieces.h"
 #include "product.h"
 #include "product_amx.h"
 
@@ -87,10 +88,6 @@ static void product_run(const product *p) {
     if (p->bias) add_bias(p);
 }
 
-static int64_t shorter(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* Blocks of equal width (rounded up to a multiple of `grain`) along `length`. */
 static cut cut_evenly(cut_side side, int64_t length, int64_t pieces, int64_t grain) {
     int64_t width = (length + pieces - 1) / pieces;
@@ -99,11 +96,11 @@ static cut cut_evenly(cut_side side, int64_t length, int64_t pieces, int64_t gra
 }
 
 static cut product_cut(const product *p) {
-    int64_t wanted = shorter(p->m * p->n * p->k / PIECE_WORK, MOST_PIECES);
+    int64_t wanted = lesser(p->m * p->n * p->k / PIECE_WORK, MOST_PIECES);
     if (wanted < 2) return (cut){CUT_NOT, 1, 0};
     int64_t longest = p->m > p->n ? p->m : p->n;
-    int64_t across = shorter(wanted, longest / NARROWEST);
-    int64_t deep = shorter(wanted, p->k / SHORTEST);
+    int64_t across = lesser(wanted, longest / NARROWEST);
+    int64_t deep = lesser(wanted, p->k / SHORTEST);
     if (across < 4 && deep > across) return cut_evenly(CUT_DEPTH, p->k, deep, 16);
     if (across < 2) return (cut){CUT_NOT, 1, 0};
     return cut_evenly(p->m >= p->n ? CUT_ROWS : CUT_COLUMNS, longest, across, 16);
@@ -112,7 +109,7 @@ static cut product_cut(const product *p) {
 static product product_rows(product p, int64_t from, int64_t width) {
     p.a += p.ta ? from : from * p.lda;
     p.c += from * p.ldc;
-    p.m = shorter(width, p.m - from);
+    p.m = lesser(width, p.m - from);
     return p;
 }
 
@@ -120,7 +117,7 @@ static product product_columns(product p, int64_t from, int64_t width) {
     p.b += p.tb ? from * p.ldb : from;
     p.c += from;
     p.bias = p.bias ? p.bias + from : NULL;
-    p.n = shorter(width, p.n - from);
+    p.n = lesser(width, p.n - from);
     return p;
 }
 
@@ -128,7 +125,7 @@ static product product_columns(product p, int64_t from, int64_t width) {
 static product product_depth(product p, int64_t from, int64_t width, real *sum) {
     p.a += p.ta ? from * p.lda : from;
     p.b += p.tb ? from : from * p.ldb;
-    p.k = shorter(width, p.k - from);
+    p.k = lesser(width, p.k - from);
     p.c = sum;
     p.ldc = p.n;
     p.beta = 0;

@@ -12,20 +12,23 @@
 
 enum { WORDS = 16, BITS = 32, BLOCK = WORDS * BITS, PIECE_WORDS = PIECE / BITS };
 
+/* `words` neighbours, the i-th of the block and those behind it: WORDS, a number that the compiler knows, or fewer at the
+ * block's end. */
+static inline void forward_words(int words, int64_t i, const real *restrict x, real *restrict y,
+                                 uint32_t *restrict word) {
+    for (int j = 0; j < words; j++) {
+        word[j] |= x[i + j] <= 0 ? 0 : UINT32_C(1) << i / WORDS;
+        y[i + j] = x[i + j] < 0 ? 0 : x[i + j];
+    }
+}
+
 /* n <= BLOCK elements */
 static void forward_block(int64_t n, const real *restrict x, real *restrict y,
                           uint32_t *restrict passes) {
     uint32_t word[WORDS] = {0};
     int64_t i = 0;
-    for (; i + WORDS <= n; i += WORDS)
-        for (int j = 0; j < WORDS; j++) {
-            word[j] |= x[i + j] <= 0 ? 0 : UINT32_C(1) << i / WORDS;
-            y[i + j] = x[i + j] < 0 ? 0 : x[i + j];
-        }
-    for (int j = 0; i + j < n; j++) {
-        word[j] |= x[i + j] <= 0 ? 0 : UINT32_C(1) << i / WORDS;
-        y[i + j] = x[i + j] < 0 ? 0 : x[i + j];
-    }
+    for (; i + WORDS <= n; i += WORDS) forward_words(WORDS, i, x, y, word);
+    forward_words((int)(n - i), i, x, y, word);
     for (int j = 0; passes && j < WORDS; j++) passes[j] = word[j];
 }
 
@@ -45,7 +48,7 @@ static void backward_block(int64_t n, const uint32_t *restrict passes, bool add,
 }
 
 static int64_t block_length(int64_t at, int64_t end) {
-    return end - at < BLOCK ? end - at : BLOCK;
+    return lesser(BLOCK, end - at);
 }
 
 static void relu_backward(tape *t, const tape_node *node) {

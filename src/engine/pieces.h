@@ -1,4 +1,4 @@
-/* pieces.h -- how the element-wise ops cut their work: fixed pieces of PIECE elements, whatever the
+/* pieces.h -- how work is cut. That of the element-wise ops: into fixed pieces of PIECE elements, whatever the
  * number of threads, so that no result depends on it. */
 #ifndef ENGINE_PIECES_H
 #define ENGINE_PIECES_H
@@ -7,13 +7,16 @@
 
 enum { PIECE = 8192 };
 
+static inline int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 static inline int64_t piece_count(int64_t count) {
     return (count + PIECE - 1) / PIECE;
 }
 
 static inline int64_t piece_length(int64_t piece, int64_t count) {
-    int64_t left = count - piece * PIECE;
-    return left < PIECE ? left : PIECE;
+    return lesser(PIECE, count - piece * PIECE);
 }
 
 /* The same for rows: as many as hold about PIECE elements, at least one. */

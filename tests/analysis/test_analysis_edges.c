@@ -17,15 +17,7 @@ static int write_runs(void **state) {
     o.force = true;
     sr_recorder *r = sr_create(program_file("edges.h5"), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "top",
-                              .norm = "ln",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_ROW,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = NAN});
+    run_add_ln(r, "top", 2, 1, 1e-5);
     for (int step = 1; step <= 6; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);

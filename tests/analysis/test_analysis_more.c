@@ -67,33 +67,9 @@ static void write_final_run(const char *path) {
     o.overhead = 0;
     o.final = true;
     sr_recorder *r = sr_create(path, &o, &why);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "stem",
-                              .norm = "bn",
-                              .kind = "conv",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1,
-                              .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "next",
-                              .norm = "bn",
-                              .kind = "conv",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 2,
-                              .depth = 2,
-                              .eps = 1,
-                              .alpha = 0.9});
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "top",
-                              .norm = "ln",
-                              .kind = "conv",
-                              .family = SR_FAMILY_ROW,
-                              .width = 3,
-                              .depth = 3,
-                              .eps = 1e-5,
-                              .alpha = NAN});
+    run_add_bn(r, "stem", 2, 1, 1);
+    run_add_bn(r, "next", 2, 2, 1);
+    run_add_ln(r, "top", 3, 3, 1e-5);
     sr_begin_step(r, 1);
     sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
     const double mean[] = {0.5, 0.25, NAN}, var[] = {2, 4, NAN};

@@ -35,15 +35,7 @@ static void write_run_of(const identity *who, const char *path, const char *name
     if (!r) fail_msg("%s", why.text);
     for (int i = 0; i < sites; i++) {
         snprintf(site[i], sizeof site[i], "%s%d", name, i);
-        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                                  .name = site[i],
-                                  .norm = "ln",
-                                  .kind = "conv",
-                                  .family = SR_FAMILY_ROW,
-                                  .width = 2,
-                                  .depth = i + 1,
-                                  .eps = 0,
-                                  .alpha = NAN});
+        run_add_ln(r, site[i], 2, i + 1, 0);
     }
     for (int step = 1; step <= steps; step++) {
         sr_begin_step(r, step);

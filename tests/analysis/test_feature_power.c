@@ -341,15 +341,7 @@ static void test_infinite(void **state) {
     sr_options o = run_options();
     o.vectors_every = 2;
     sr_recorder *r = run_create(program_file("flat.h5"), o);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "top",
-                              .norm = "bn",
-                              .kind = "conv",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = D,
-                              .depth = 1,
-                              .eps = 1,
-                              .alpha = 0.9});
+    run_add_bn(r, "top", D, 1, 1);
     for (int step = 1; step <= 12; step++) {
         const double value[D] = {4, 4, 4, step == 8 ? 9 : step == 10 ? 0 : 4};
         sr_begin_step(r, step);

@@ -1,6 +1,5 @@
 /* test_kept_runs.c -- runs that stay open: the same for one reader after the other, another for two at a time, for a
  * file that was replaced, and for one that grows. */
-#include <dirent.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -10,14 +9,7 @@
 
 static sr_recorder *begin_run(const char *name, int steps) {
     sr_recorder *r = run_create(program_file(name), run_options());
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "a",
-                              .norm = "bn",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 1,
-                              .eps = 1e-5,
-                              .alpha = 0.9});
+    run_add_bn(r, "a", 1, 0, 1e-5);
     for (int step = 1; step <= steps; step++) {
         sr_begin_step(r, step);
         run_end_step(r, step);
@@ -33,20 +25,11 @@ static sr_runfile *open_run(const char *name, int64_t steps) {
     return run;
 }
 
-static int descriptors(void) {
-    DIR *d = opendir("/proc/self/fd");
-    int count = 0;
-    assert_non_null(d);
-    while (readdir(d)) count++;
-    closedir(d);
-    return count;
-}
-
 /* How many files stay open behind the reader. */
 static int left_open(const char *name, int64_t steps) {
-    const int before = descriptors();
+    const int before = check_descriptors();
     run_close(open_run(name, steps));
-    return descriptors() - before;
+    return check_descriptors() - before;
 }
 
 /* The first test: from then on runs are kept. */

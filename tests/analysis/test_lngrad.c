@@ -57,15 +57,7 @@ static void write_theorem(const char *path) {
 static void write_overflow(const char *path) {
     static const double measured[] = {2, INFINITY, NAN};
     sr_recorder *r = run_create(program_file(path), run_options());
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "top",
-                              .norm = "ln",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_ROW,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 3,
-                              .alpha = NAN});
+    run_add_ln(r, "top", 2, 1, 3);
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 2);

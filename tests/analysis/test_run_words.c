@@ -15,15 +15,7 @@ static void write_run(const char *name, const char *task, const char *unit, cons
     sr_options o = run_options();
     o.config = config, o.task = task, o.data = "files";
     sr_recorder *r = run_create(program_file(name), o);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "a",
-                              .norm = "bn",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 1,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = 0.9});
+    run_add_bn(r, "a", 1, 1, 1e-5);
     sr_add_metric(r, "score", "percent", "hits", SR_BETTER_MORE);
     sr_add_metric(r, "valid_loss", unit, "loss", SR_BETTER_LESS);
     for (int step = 1; step <= 3; step++) {

@@ -25,15 +25,7 @@ enum { SPECTRA = sizeof spectra / sizeof spectra[0] };
 
 static sr_recorder *create(const char *path, const char *name, int count) {
     sr_recorder *r = run_create(path, run_options());
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "stem",
-                              .norm = "ln",
-                              .kind = "conv",
-                              .family = SR_FAMILY_ROW,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1,
-                              .alpha = NAN});
+    run_add_ln(r, "stem", 2, 1, 1);
     if (name) assert_int_equal(sr_add_embedding(r, name, 100, count), SR_OK);
     return r;
 }

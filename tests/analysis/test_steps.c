@@ -39,15 +39,7 @@ static void write_run(const char *path, double alpha, rate_fn *rate) {
                               .width = 2,
                               .eps = 1e-5,
                               .alpha = alpha});
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "b",
-                              .norm = "ln",
-                              .kind = "conv",
-                              .family = SR_FAMILY_ROW,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = NAN});
+    run_add_ln(r, "b", 2, 1, 1e-5);
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(r, step);
         sr_put_rows(r, 0, 4);

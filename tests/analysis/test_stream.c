@@ -250,15 +250,7 @@ static void write_long(const char *path) {
     for (int i = 0; i < TEST_SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
-                                   .name = name,
-                                   .norm = "ln",
-                                   .kind = "encoder",
-                                   .family = SR_FAMILY_ROW,
-                                   .width = 2,
-                                   .depth = i,
-                                   .eps = 3,
-                                   .alpha = NAN});
+        run_add_ln(to, name, 2, i, 3);
     }
     for (int step = 1; step <= STEPS; step++) {
         const double rate = step < 1000 ? 1e-3 * step : step < 4098 ? 1 : 2;

@@ -25,14 +25,7 @@ static void write_run(const char *path) {
     sr_options o = run_options();
     o.vectors_every = 1;
     sr_recorder *to = run_create(path, o);
-    sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
-                               .name = "s",
-                               .norm = "bn",
-                               .kind = "encoder",
-                               .family = SR_FAMILY_SIGMA,
-                               .width = WIDTH,
-                               .eps = 1e-2,
-                               .alpha = 0.9});
+    run_add_bn(to, "s", WIDTH, 0, 1e-2);
     for (int step = 1; step <= STEPS; step++) {
         double mean[WIDTH], variance[WIDTH];
         for (int k = 0; k < WIDTH; k++) {

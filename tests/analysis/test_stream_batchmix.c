@@ -42,15 +42,7 @@ static void write_run(const char *path, int steps, int every) {
     o.vectors_every = every, o.flush_seconds = 1e9;
     sr_recorder *to = run_create(path, o);
     rng r = rng_create(1);
-    sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
-                               .name = "s",
-                               .norm = "bn",
-                               .kind = "encoder",
-                               .family = SR_FAMILY_SIGMA,
-                               .width = WIDTH,
-                               .depth = 1,
-                               .eps = 1e-5,
-                               .alpha = 0.9});
+    run_add_bn(to, "s", WIDTH, 1, 1e-5);
     for (int step = 1; step <= steps; step++) {
         sr_begin_step(to, step);
         put_site(to, step, &r);

@@ -23,16 +23,7 @@ static sr_recorder *create(const char *path) {
     sr_options o = run_options();
     o.vectors_every = 1;
     sr_recorder *to = run_create(path, o);
-    for (int i = 0; i < TEST_SITES; i++)
-        sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
-                                   .name = i ? "late" : "early",
-                                   .norm = "bn",
-                                   .kind = "encoder",
-                                   .family = SR_FAMILY_SIGMA,
-                                   .width = WIDTH,
-                                   .depth = i,
-                                   .eps = 1e-2,
-                                   .alpha = 0.9});
+    for (int i = 0; i < TEST_SITES; i++) run_add_bn(to, i ? "late" : "early", WIDTH, i, 1e-2);
     return to;
 }
 

@@ -33,14 +33,7 @@ static double second_value(int step) {
 static void write_run(const char *path) {
     rng r = rng_create(1);
     sr_recorder *to = run_create(path, run_options());
-    sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
-                               .name = "s",
-                               .norm = "ln",
-                               .kind = "encoder",
-                               .family = SR_FAMILY_ROW,
-                               .width = 2,
-                               .eps = 3,
-                               .alpha = NAN});
+    run_add_ln(to, "s", 2, 0, 3);
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(to, step);
         sr_put_rows(to, 0, 2);

@@ -51,15 +51,7 @@ static sr_recorder *create(const char *path) {
     for (int i = 0; i < TEST_SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        sr_add_site(to, &(sr_site){.size = sizeof(sr_site),
-                                   .name = name,
-                                   .norm = "ln",
-                                   .kind = "encoder",
-                                   .family = SR_FAMILY_ROW,
-                                   .width = 2,
-                                   .depth = i,
-                                   .eps = 3,
-                                   .alpha = NAN});
+        run_add_ln(to, name, 2, i, 3);
     }
     return to;
 }

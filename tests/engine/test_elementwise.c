@@ -23,6 +23,31 @@ static void relu_values(void **state) {
     tape_free(t);
 }
 
+/* Whatever is left over by vectors, blocks and pieces, to the last number; twice, so that a gradient is added to. */
+static void relu_at_any_end(void **state) {
+    (void)state;
+    static const int64_t length[] = {1, 15, 16, 17, 511, 513, 8192 + 530};
+    for (size_t l = 0; l < sizeof length / sizeof length[0]; l++) {
+        const int64_t n = length[l];
+        tape *t = reals_tape(2);
+        tensor *x = reals_tensor(t, 1, &n, 1);
+        x->value[n - 1] = 1;
+        real *dy = reals_random(n, 2);
+        double *y = malloc((size_t)n * sizeof *y), *dx = malloc((size_t)n * sizeof *dx);
+        assert_true(y && dx);
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = x->value[i] > 0 ? 2 * (double)x->value[i] : 0;
+            dx[i] = x->value[i] > 0 ? 2 * (double)dy[i] : 0;
+        }
+        tensor *sum = op_add(t, op_relu(t, x), op_relu(t, x));
+        reals_check("y", sum->value, y, n, 0, 0);
+        reals_backward(t, sum, dy);
+        reals_check("dx", x->grad, dx, n, 0, 0);
+        free(y), free(dx), free(dy);
+        tape_free(t);
+    }
+}
+
 static void add_and_scale_values(void **state) {
     (void)state;
     enum { N = 20011 };
@@ -232,6 +257,7 @@ static void softmax_of_special_values(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relu_values),
+        cmocka_unit_test(relu_at_any_end),
         cmocka_unit_test(add_and_scale_values),
         cmocka_unit_test(add_takes_the_first_shape),
         cmocka_unit_test(sigmoid_and_tanh_values),

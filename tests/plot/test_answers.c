@@ -13,13 +13,6 @@
 static char program[4096], directory[4096];
 static int made;
 
-static void write_text(const char *path, const char *text) {
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
-
 static char *file_of(const char *name) {
     static char path[2][8300];
     static int i;
@@ -38,7 +31,7 @@ static int new_directory(void **state) {
         "#!/bin/sh\necho start >>'%s/starts'\nfor w; do test $w != bad || { echo \"stat-x: bad "
         "$1\" >&2; echo 'stat-x: hint: do it' >&2; exit 1; }; done\necho \"$*\"\n",
         directory);
-    write_text(program, text);
+    check_write(program, text);
     assert_int_equal(chmod(program, 0755), 0);
     return 0;
 }

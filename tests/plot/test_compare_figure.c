@@ -15,15 +15,7 @@ static void write_run(const char *name, int sites) {
     for (int i = 0; i < sites; i++) {
         char site[16];
         snprintf(site, sizeof site, "norm%d", i);
-        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                                  .name = site,
-                                  .norm = "bn",
-                                  .kind = "x",
-                                  .family = SR_FAMILY_SIGMA,
-                                  .width = 1,
-                                  .depth = i,
-                                  .eps = 1,
-                                  .alpha = 0.9});
+        run_add_bn(r, site, 1, i, 1);
     }
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);

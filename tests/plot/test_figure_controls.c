@@ -8,27 +8,21 @@
 #include "../check.h"
 #include "../programs.h"
 
-static void write_text(const char *name, const char *text) {
-    FILE *out = fopen(program_file(name), "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
-
 /* nine.gp draws nine points of stat-nine, which prints what it was told into `words`. */
 static int write_templates(void **state) {
     (void)state;
     write_small_run(program_file("run.h5"), 6, true);
-    write_text("nine.gp",
-               "#: title nine\n#: runs 1 RUN.h5\n#: size 3 2\n#: controls x y scale smooth steps\n"
-               "#: table t stat-nine {run} --buckets {buckets} --phase {steps}\n"
-               "#: curves t x x y v\n"
-               "set multiplot\neval panel(1, 1, 1, 1)\neval x_axis(1, 9, 2)\n"
-               "eval linear_y(t_v_least, t_v_largest)\nplot t using t_x:t_v with lines\n"
-               "eval LEGEND_DRAW\nunset multiplot\n");
-    write_text("stat-nine", "#!/bin/sh\necho \"$*\" | sed 's/.*--phase //' >\"$WORDS\"\n"
-                            "awk 'BEGIN { print \"x\\tv\"; for (i = 1; i <= 9; i++)\n"
-                            "print i \"\\t\" (i == 5 ? 100 : i == 8 ? \"nan\" : i) }'\n");
+    program_write(
+        "nine.gp",
+        "#: title nine\n#: runs 1 RUN.h5\n#: size 3 2\n#: controls x y scale smooth steps\n"
+        "#: table t stat-nine {run} --buckets {buckets} --phase {steps}\n"
+        "#: curves t x x y v\n"
+        "set multiplot\neval panel(1, 1, 1, 1)\neval x_axis(1, 9, 2)\n"
+        "eval linear_y(t_v_least, t_v_largest)\nplot t using t_x:t_v with lines\n"
+        "eval LEGEND_DRAW\nunset multiplot\n");
+    program_write("stat-nine", "#!/bin/sh\necho \"$*\" | sed 's/.*--phase //' >\"$WORDS\"\n"
+                               "awk 'BEGIN { print \"x\\tv\"; for (i = 1; i <= 9; i++)\n"
+                               "print i \"\\t\" (i == 5 ? 100 : i == 8 ? \"nan\" : i) }'\n");
     assert_int_equal(chmod(program_file("stat-nine"), 0755), 0);
     return 0;
 }
@@ -154,15 +148,7 @@ static void write_heads(const char *name, int heads) {
              "data-dir = /some/where/pairs/\nsource = de\ntarget = en\nheads = %d\n", heads);
     o.config = config, o.model = "toy", o.data = "parallel", o.task = "pairs";
     sr_recorder *r = run_create(program_file(name), o);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "top",
-                              .norm = "bn",
-                              .kind = "x",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = 0.9});
+    run_add_bn(r, "top", 2, 1, 1e-5);
     for (int step = 1; step <= 3; step++) {
         sr_begin_step(r, step);
         run_end_step(r, step);
@@ -237,7 +223,7 @@ static void test_replaced_means(void **state) {
 static void test_help(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    write_text(
+    program_write(
         "try.sh",
         "value() { case $1 in xrange|steps) echo 1:60;; yrange) echo 0.1:2;; smooth) echo 3;; "
         "size) echo 9x9;; esac; }\n"
@@ -262,7 +248,7 @@ static void test_help(void **state) {
 
 static void test_bad_line(void **state) {
     (void)state;
-    write_text("bad.gp", "#: title x\n#: controls x z\n#: table t stat-curve {run}\n");
+    program_write("bad.gp", "#: title x\n#: controls x z\n#: table t stat-curve {run}\n");
     check_shell(
         "! statplot ./bad.gp run.h5 2>said && grep -q \"bad.gp:2: no such control in 'x z'\" said");
 }

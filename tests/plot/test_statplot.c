@@ -1,91 +1,16 @@
 /* statplot: figures are whole, repeatable, keep outliers, and hostile names do nothing. */
-#include "../programs.h"
-
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../check.h"
-
-static int write_runs(void **state) {
-    (void)state;
-    const noisy_run vision = {
-        program_file("cv.h5"), "resnet20", "bn", "cifar10", "stem", 1500, 16, 0.002, 0};
-    const noisy_run text = {program_file("nlp.h5"),
-                            "transformer",
-                            "bn",
-                            "iwslt14",
-                            "encoder.0.norm1",
-                            1000,
-                            128,
-                            0.2,
-                            30};
-    const noisy_run hostile = {program_file("ho`touch tick`'s$(touch dollar).h5"),
-                               "`touch tick`\"; system('touch quote') #'''\n",
-                               "b`n",
-                               "{/Symbol @}_^\\$(touch dollar)\"`touch tick`",
-                               "s'i`touch tick`te",
-                               300,
-                               4,
-                               0.1,
-                               5};
-    write_noisy_run(&vision);
-    write_noisy_run(&text);
-    write_noisy_run(&hostile);
-    write_ln_run(program_file("ln.h5"));
-    write_small_run(program_file("one.h5"), 1, true);
-    write_small_run(program_file("two.h5"), 2, true);
-    write_small_run(program_file("six.h5"), 6, true);
-    return 0;
-}
-
-static bool exists(const char *name) {
-    return access(program_file(name), F_OK) == 0;
-}
-
-static void write_text(const char *name, const char *text) {
-    FILE *out = fopen(program_file(name), "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
+#include "statplot_runs.h"
 
 /* A program for templates of tests, found on PATH. */
 static void write_program(const char *name, const char *script) {
-    write_text(name, script);
+    program_write(name, script);
     assert_int_equal(chmod(program_file(name), 0755), 0);
-}
-
-/* Nothing on stderr but what may not be compared between the runs, and that they are sample runs. */
-static bool only_warnings(const char *err) {
-    static const char begin[] = "statplot: warning: ", samples[] = "statplot: no run file given: ";
-    for (const char *at = err; *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : "")
-        if (strncmp(at, begin, sizeof begin - 1) != 0 &&
-            strncmp(at, samples, sizeof samples - 1) != 0)
-            return false;
-    return true;
-}
-
-static void check_run(const char *command) {
-    program_result r = program_run("%s", command);
-    if (r.status != 0 || !only_warnings(r.err))
-        fail_msg("%s: exit %d: %s", command, r.status, r.err);
-    program_free(&r);
-}
-
-static void check_fails(const char *command, int status, const char *part) {
-    program_result r = program_run("%s", command);
-    if (r.status != status || !strstr(r.err, part))
-        fail_msg("%s: exit %d instead of %d, or no '%s' in: %s", command, r.status, status, part,
-                 r.err);
-    assert_string_equal(r.out, "");
-    program_free(&r);
 }
 
 static void test_same_bytes(void **state) {
@@ -199,7 +124,8 @@ static void test_usage(void **state) {
     check_fails("statplot", 2, "no figure given");
     check_fails("statplot fig99 cv.h5", 2, "no figure named 'fig99'");
     check_fails("STATREC_SAMPLES=no statplot fig2", 2, "the sample run cv_bn.h5 is not found");
-    write_text("bare.gp", "#: title no samples\n#: runs 1 RUN.h5\n#: table t stat-curve {run}\n");
+    program_write("bare.gp",
+                  "#: title no samples\n#: runs 1 RUN.h5\n#: table t stat-curve {run}\n");
     check_fails("statplot ./bare.gp", 2, "takes 1 run, not 0");
     check_fails("statplot fig2 cv.h5 -o cv.h5", 2, "ends in .pdf, .svg or .png");
     check_fails("statplot fig2 cv.h5 nlp.h5 --labels one", 2, "1 labels for 2 runs");
@@ -261,10 +187,11 @@ static void test_spike_survives(void **state) {
                                   "awk 'BEGIN { for (i = 1; i <= 1000000; i++)\n"
                                   "  printf \"a\\t%.9g\\t%s\\n\", i / 1e4, i == 700001 ? 123.5 : "
                                   "i == 300001 ? -7 : i % 5 ? 1 : \"nan\" }'\n");
-    write_text("spike.gp",
-               "#: title one spike\n#: runs 1 RUN.h5\n#: size 3 2\n"
-               "#: table t stat-million\n#: curves t by site x percent y v buckets 400\n"
-               "plot t using t_x:t_v_low:t_v_high with filledcurves, t using t_x:t_v with lines\n");
+    program_write(
+        "spike.gp",
+        "#: title one spike\n#: runs 1 RUN.h5\n#: size 3 2\n"
+        "#: table t stat-million\n#: curves t by site x percent y v buckets 400\n"
+        "plot t using t_x:t_v_low:t_v_high with filledcurves, t using t_x:t_v with lines\n");
     program_result r =
         program_run("PATH=.:$PATH statplot ./spike.gp cv.h5 -o spike.svg --keep 2>kept && "
                     "d=$(sed 's/.*kept //' kept) && cat $d/t.dat && rm -r $d");
@@ -287,18 +214,18 @@ static void test_spike_survives(void **state) {
 /* A template whose table comes from the script given. */
 static void check_table(const char *script, int status, const char *part) {
     write_program("stat-made", script);
-    write_text("made.gp",
-               "#: title made\n#: runs 1 RUN.h5\n#: size 3 2\n#: table t stat-made {run}\n"
-               "#: curves t x percent y v\nplot t using t_x:t_v with lines\n");
+    program_write("made.gp",
+                  "#: title made\n#: runs 1 RUN.h5\n#: size 3 2\n#: table t stat-made {run}\n"
+                  "#: curves t x percent y v\nplot t using t_x:t_v with lines\n");
     check_fails("rm -f made.svg; PATH=.:$PATH statplot ./made.gp cv.h5 -o made.svg", status, part);
     assert_false(exists("made.svg"));
 }
 
 static void test_broken_tables(void **state) {
     (void)state;
-    write_text("empty.gp", "#: title empty\n#: runs 1- RUN.h5\n#: size 3 2\n"
-                           "#: table t stat-outlier {run} --list --deviations 1e9\n"
-                           "#: curves t by site x step y value\nplot 1\n");
+    program_write("empty.gp", "#: title empty\n#: runs 1- RUN.h5\n#: size 3 2\n"
+                              "#: table t stat-outlier {run} --list --deviations 1e9\n"
+                              "#: curves t by site x step y value\nplot 1\n");
     check_fails("statplot ./empty.gp cv.h5 nlp.h5 -o x.svg", 1,
                 "statplot: stat-outlier: the table of run 1 has no rows");
     check_table("#!/bin/sh\nprintf 'percent\\tv\\n1\\t2\\n2\\t3'\n", 1, "breaks off");
@@ -316,141 +243,20 @@ static void test_broken_tables(void **state) {
 static void test_gnuplot_warning_is_failure(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    write_text("warn.gp",
-               "#: title warns\n#: runs 1 RUN.h5\n#: size 3 2\n#: table t stat-curve {run}\n"
-               "#: curves t x percent y loss\nplot t using t_x:t_loss, 'no such file'\n");
-    write_text("warn.svg", "the old figure\n");
+    program_write("warn.gp",
+                  "#: title warns\n#: runs 1 RUN.h5\n#: size 3 2\n#: table t stat-curve {run}\n"
+                  "#: curves t x percent y loss\nplot t using t_x:t_loss, 'no such file'\n");
+    program_write("warn.svg", "the old figure\n");
     check_fails("statplot ./warn.gp cv.h5 -o warn.svg", 1, "gnuplot, figure warn:");
     check_run("grep -q 'the old figure' warn.svg && test $(ls warn.svg* | wc -l) = 1");
-}
-
-static void test_report(void **state) {
-    (void)state;
-    if (!have_gnuplot()) skip();
-    check_run("statplot report cv.h5 nlp.h5 -o report");
-    check_run("cd report; test -s fig2.svg && test -s layers.1.svg && test -s layers.2.svg");
-    check_run("cd report; sed -n 's/.*<img src=.\\([^ ]*svg\\).*/\\1/p' index.html | xargs ls "
-              ">/dev/null");
-    check_run("cd report; test $(ls *.svg | wc -l) = $(grep -c '<img' index.html)");
-    /* settings, tables and definitions of both runs; every file that the page names is there;
-     * nothing comes from anywhere else */
-    check_run("cd report; grep -q '<h3>nlp.h5: transformer, bn, iwslt14, seed 1' index.html");
-    check_run(
-        "cd report; for t in runs diagnosis.1 diagnosis.2 sites.1 sites.2; do test -s $t.tsv && "
-        "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
-    check_run("cd report; grep -q '<td>late</td><td>dist_psi2</td>' index.html");
-    check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
-    check_run("cd report; test $(ls | grep -c stderr) = 0; ! grep -q 'https\\?:\\|<script' "
-              "index.html");
-    check_run("statplot report nlp.h5 nlp.h5 -o same && grep -q 'no difference shown' "
-              "same/compare.tsv && grep -q 'no difference shown' same/index.html");
-    check_run("statplot report cv.h5 nlp.h5 -o again && diff -r report again");
-    check_run("statplot report ln.h5 -o bare");
-    check_run("grep -q 'Not drawn: stat-distance: ln.h5 has no dist_mu' bare/index.html");
-    check_run(
-        "statplot report ho*.h5 -o hostile; grep -q 'tick`&quot;; system' hostile/index.html");
-    check_fails("statplot report cv.h5", 2, "needs -o DIRECTORY");
-    check_fails("statplot report missing.h5 -o none", 1, "missing.h5");
-    assert_false(exists("none"));
-    assert_false(exists("tick") || exists("dollar") || exists("quote"));
-}
-
-/* Of many runs the first ones get what is of one run, and lines; tables, and figures with a point for each, hold
- * all. */
-static void test_report_of_many(void **state) {
-    (void)state;
-    check_run("for i in 1 2 3; do cp nlp.h5 many$i.h5; done; rm -rf many");
-    check_run("statplot report many?.h5 --each 1 -o many");
-    check_run("cd many; test -s layers.1.svg && ! test -e layers.2.svg && test -s sites.1.tsv && "
-              "! test -e sites.2.tsv && ! test -e diagnosis.2.tsv");
-    check_run("cd many; test $(grep -c '2 more runs (--each 1)' index.html) -ge 4");
-    check_run("cd many; test $(grep -v '^#' runs.tsv | grep -c many) = 3");
-    check_run("statplot report many?.h5 --each 2 -o many && grep -q 'Left out: 1 more run (--each "
-              "2)' many/index.html && test -s many/layers.2.svg");
-    check_run("statplot report many?.h5 --each 2 --labels a1,a2,a3 -o many && cd many && "
-              "grep -q '>a2<' curves.svg && ! grep -q '>a3<' curves.svg && "
-              "grep -q '>a3<' tidgap.svg");
-    check_fails("statplot report many1.h5 --each 0 -o none", 2, "--each");
-    check_fails("statplot curves many1.h5 --each 2", 2, "each");
-}
-
-/* Somebody's page stays; the contents lead to every section; images and text have figures of their own. */
-static void test_report_page(void **state) {
-    (void)state;
-    if (!have_gnuplot()) skip();
-    check_run("mkdir -p theirs && echo '<html>mine' >theirs/index.html");
-    check_fails("statplot report six.h5 -o theirs", 2,
-                "theirs/index.html exists, and is no statrec");
-    check_run("grep -qx '<html>mine' theirs/index.html && test $(ls theirs | wc -l) = 1");
-    check_run(
-        "statplot report six.h5 -o theirs --force && grep -q 'statrec report' theirs/index.html");
-    check_run("statplot report cv.h5 nlp.h5 -o theirs");
-    check_run(
-        "cd theirs; sed -n 's/.*<li><a href=.#\\([^\"]*\\)\".*/\\1/p' index.html >ids; test $(wc "
-        "-l <ids) "
-        "= $(($(statrec list figures | wc -l) + 4)); while read -r id; do grep -q \"id=.$id.>\" "
-        "index.html || exit 1; done <ids");
-    check_run("cd theirs; grep -q 'cifar10, seed\\|resnet20' curves.svg && ! grep -q transformer "
-              "curves.svg && "
-              "grep -q transformer curves.2.svg && ! grep -q resnet20 curves.2.svg && "
-              "grep -q '<h3>transformer, iwslt14</h3>' index.html && grep -q resnet20 fig2.svg && "
-              "grep -q transformer fig2.svg");
-    check_run("cd theirs; grep -q 'class=.narrow. src=.results.svg' index.html && "
-              "! grep 'src=.fig2.svg' index.html | grep -q narrow");
-}
-
-/* The exit status of `statplot report` of all runs when Ctrl-C comes after so many milliseconds: to each of
- * its processes. */
-static int interrupted(int milliseconds) {
-    const struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
-    int state;
-    const pid_t pid = fork();
-    if (pid == 0) {
-        setpgid(0, 0);
-        _exit(program_run("export TMPDIR=ends; exec statplot report cv.h5 nlp.h5 six.h5 -o ended")
-                  .status);
-    }
-    nanosleep(&pause, NULL);
-    assert_int_equal(kill(-pid, SIGINT), 0);
-    assert_int_equal(waitpid(pid, &state, 0), pid);
-    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
-
-/* Page and tables of the report before are whole as long as there are no others; nothing stays behind. */
-static void test_report_interrupted(void **state) {
-    (void)state;
-    if (!have_gnuplot()) skip();
-    check_run("mkdir ends && statplot report cv.h5 nlp.h5 six.h5 -o ended && cp -r ended before");
-    for (int milliseconds = 40; milliseconds <= 240; milliseconds += 50) {
-        assert_int_equal(interrupted(milliseconds), 130);
-        check_run("test $(ls ends | wc -l) = 0 && diff -r ended before");
-    }
-}
-
-/* Of a directory that an interrupted report made only what somebody else put there stays; and `timeout` signals its
- * program twice. */
-static void test_report_leaves_no_directory(void **state) {
-    (void)state;
-    if (!have_gnuplot()) skip();
-    check_run("mkdir twice; export TMPDIR=twice\n"
-              "for s in 0.05 0.15 0.3; do\n"
-              "timeout -s INT $s statplot report cv.h5 nlp.h5 six.h5 -o half; test $? = 124 && ! "
-              "test -e half && test $(ls twice | wc -l) = 0 || exit 1; done");
-    check_run(
-        "for s in 0.02 0.04 0.06 0.08 0.1; do mkdir half; TMPDIR=twice timeout -s INT $s statplot "
-        "report cv.h5 nlp.h5 -o half; test $? = 124 && test -d half && rm -rf half || exit 1; "
-        "done");
-    check_run("export TMPDIR=twice; statplot report cv.h5 nlp.h5 six.h5 -o half & p=$!\n"
-              "until test -e half/runs.tsv; do sleep 0.01; done; echo 1 >half/mine; kill -TERM $p; "
-              "wait $p\n"
-              "test $? = 143 && test \"$(ls half)\" = mine && test $(ls twice | wc -l) = 0");
 }
 
 /* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
 static void test_terminated(void **state) {
     (void)state;
     write_program("stat-slow", "#!/bin/sh\nexec sleep 20\n");
-    write_text("slow.gp", "#: title slow\n#: runs 1 RUN.h5\n#: table t stat-slow {run}\nplot t\n");
+    program_write("slow.gp",
+                  "#: title slow\n#: runs 1 RUN.h5\n#: table t stat-slow {run}\nplot t\n");
     program_result r = program_run("mkdir tmp; export TMPDIR=$PWD/tmp PATH=.:$PATH\n"
                                    "statplot ./slow.gp cv.h5 -o slow.svg & p=$!\n"
                                    "sleep 0.5; kill -TERM $p; wait $p; echo $? $(ls tmp | wc -l)");
@@ -470,7 +276,7 @@ static void test_bad_templates(void **state) {
         {"plot sin(x)\n", "no `#: title`"},
     };
     for (int i = 0; i < 6; i++) {
-        write_text("bad.gp", bad[i][0]);
+        program_write("bad.gp", bad[i][0]);
         check_fails("statplot ./bad.gp cv.h5 -o bad.svg", 1, bad[i][1]);
     }
 }
@@ -491,13 +297,8 @@ int main(void) {
         cmocka_unit_test(test_spike_survives),
         cmocka_unit_test(test_broken_tables),
         cmocka_unit_test(test_gnuplot_warning_is_failure),
-        cmocka_unit_test(test_report),
-        cmocka_unit_test(test_report_page),
-        cmocka_unit_test(test_report_of_many),
-        cmocka_unit_test(test_report_interrupted),
-        cmocka_unit_test(test_report_leaves_no_directory),
         cmocka_unit_test(test_terminated),
         cmocka_unit_test(test_bad_templates),
     };
-    return cmocka_run_group_tests(tests, write_runs, NULL);
+    return cmocka_run_group_tests(tests, statplot_runs, NULL);
 }

@@ -10,36 +10,29 @@
 
 #include "../check.h"
 
-static void write_text(const char *name, const char *text) {
-    FILE *out = fopen(program_file(name), "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
-
 /* plots/open.gp has two choices, plots/more.gp one of the same name with another word, and
  * plots/closed.gp none. stat-words prints its arguments into the file `words`, and a table. */
 static int write_templates(void **state) {
     (void)state;
     write_small_run(program_file("run.h5"), 6, true);
     assert_int_equal(mkdir(program_file("plots"), 0755), 0);
-    write_text("plots/style.gp", "\n");
-    write_text("plots/open.gp",
-               "#: title open\n#: runs 1 RUN.h5\n#: stat a\n"
-               "#: choice form plain|both|un-named which column is drawn\n"
-               "#: choice extent small|large\n"
-               "#: word tail form |b|_b\n#: word more form |--more|--name={form}\n"
-               "#: table t stat-words {more} --form={form},{stat}{tail} {other} {extent}\n"
-               "#: curves t x x y {stat},a{tail}\n"
-               "set title 'drawn:'.form.':'.extent.':'.tail.':'.t_y2_largest noenhanced\n"
-               "plot t using t_x:t_y2 with lines\n");
-    write_text("plots/more.gp", "#: title more\n#: runs 1 RUN.h5\n#: choice form plain|other\n"
-                                "#: table t stat-words {form}\n#: curves t x x y a\n"
-                                "plot t using t_x:t_a with lines\n");
-    write_text("plots/closed.gp", "#: title closed\n#: runs 1 RUN.h5\n#: table t stat-words\n"
-                                  "#: curves t x x y a\nplot t using t_x:t_a with lines\n");
-    write_text("stat-words", "#!/bin/sh\necho \"$@\" >\"$WORDS\"\n"
-                             "printf 'x\\ta\\tab\\ta_b\\n1\\t0\\t0\\t0\\n2\\t1\\t2\\t3\\n'\n");
+    program_write("plots/style.gp", "\n");
+    program_write("plots/open.gp",
+                  "#: title open\n#: runs 1 RUN.h5\n#: stat a\n"
+                  "#: choice form plain|both|un-named which column is drawn\n"
+                  "#: choice extent small|large\n"
+                  "#: word tail form |b|_b\n#: word more form |--more|--name={form}\n"
+                  "#: table t stat-words {more} --form={form},{stat}{tail} {other} {extent}\n"
+                  "#: curves t x x y {stat},a{tail}\n"
+                  "set title 'drawn:'.form.':'.extent.':'.tail.':'.t_y2_largest noenhanced\n"
+                  "plot t using t_x:t_y2 with lines\n");
+    program_write("plots/more.gp", "#: title more\n#: runs 1 RUN.h5\n#: choice form plain|other\n"
+                                   "#: table t stat-words {form}\n#: curves t x x y a\n"
+                                   "plot t using t_x:t_a with lines\n");
+    program_write("plots/closed.gp", "#: title closed\n#: runs 1 RUN.h5\n#: table t stat-words\n"
+                                     "#: curves t x x y a\nplot t using t_x:t_a with lines\n");
+    program_write("stat-words", "#!/bin/sh\necho \"$@\" >\"$WORDS\"\n"
+                                "printf 'x\\ta\\tab\\ta_b\\n1\\t0\\t0\\t0\\n2\\t1\\t2\\t3\\n'\n");
     assert_int_equal(chmod(program_file("stat-words"), 0755), 0);
     return 0;
 }
@@ -127,7 +120,7 @@ static void test_report(void **state) {
 static void check_line(const char *line, const char *fault) {
     char text[512];
     snprintf(text, sizeof text, "#: title x\n#: runs 1 RUN.h5\n#: choice form a|b\n%s\n", line);
-    write_text("bad.gp", text);
+    program_write("bad.gp", text);
     program_result r = program_run("statplot ./bad.gp run.h5");
     if (r.status != 1 || !strstr(r.err, "./bad.gp:4: ") || !strstr(r.err, fault))
         fail_msg("%s: exit %d, or no '%s' in: %s", line, r.status, fault, r.err);

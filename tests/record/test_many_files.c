@@ -1,6 +1,5 @@
 /* test_many_files.c -- more run files at once than a process may have descriptors: those that rest are
  * what they were when they are read again, or a failure that names them. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -50,15 +49,6 @@ static void close_runs(sr_runfile *run[], int files) {
     for (int i = 0; i < files; i++) sr_run_close(run[i]);
 }
 
-static int descriptors(void) {
-    DIR *d = opendir("/proc/self/fd");
-    int count = 0;
-    assert_non_null(d);
-    while (readdir(d)) count++;
-    closedir(d);
-    return count;
-}
-
 static void read_loss(sr_runfile *f, sr_failure *why) {
     double loss;
     sr_run_step_reals(f, "loss", 0, 1, &loss, why);
@@ -83,18 +73,18 @@ static void resting_files_are_read_again(void **state) {
     getrlimit(RLIMIT_NOFILE, &limit);
     low = (struct rlimit){DESCRIPTORS, limit.rlim_max};
     setrlimit(RLIMIT_NOFILE, &low);
-    const int before = descriptors();
+    const int before = check_descriptors();
     open_runs(run, FILES);
-    assert_true(descriptors() - before <= 32);
+    assert_true(check_descriptors() - before <= 32);
     for (int round = 0; round < 2; round++)
         for (int i = FILES - 1; i >= 0; i--) {
             assert_int_equal(sr_run_get_info(run[i])->steps, STEPS + i % 3);
             assert_int_equal(sr_run_get_info(run[i])->seed, (uint64_t)i);
             check_run(run[i]);
         }
-    assert_true(descriptors() - before <= 32);
+    assert_true(check_descriptors() - before <= 32);
     close_runs(run, FILES);
-    assert_int_equal(descriptors(), before);
+    assert_int_equal(check_descriptors(), before);
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -48,15 +48,7 @@ static void write_tested(const char *path, double loss) {
     sr_options o = run_options();
     o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags", o.data = "tags";
     sr_recorder *r = run_create(program_file(path), o);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "a",
-                              .norm = "bn",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 1,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = 0.9});
+    run_add_bn(r, "a", 1, 1, 1e-5);
     sr_add_metric(r, "valid_loss", "nats per tag", "", SR_BETTER_LESS);
     sr_add_metric(r, "test_loss", "nats per tag", "", SR_BETTER_LESS);
     for (int step = 1; step <= 2; step++) {

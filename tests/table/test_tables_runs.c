@@ -109,15 +109,7 @@ static void write_observed(const char *path) {
     o.force = true;
     sr_recorder *r = sr_create(program_file(path), &o, &why);
     if (!r) fail_msg("%s", why.text);
-    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "early",
-                              .norm = "bn",
-                              .kind = "encoder",
-                              .family = SR_FAMILY_SIGMA,
-                              .width = 2,
-                              .depth = 1,
-                              .eps = 1e-5,
-                              .alpha = 0.9});
+    run_add_bn(r, "early", 2, 1, 1e-5);
     sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                               .name = "late",
                               .norm = "ln",
