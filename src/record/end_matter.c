@@ -15,18 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "end_bytes.h"
+
 enum { FOOT = 64, ENTRY = 16, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 18 };
 
 static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";
 
 static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
-}
-
-uint64_t end_matter_number(const unsigned char *at, int bytes) {
-    uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
-    return value;
 }
 
 /* -- making ---------------------------------------------------------------------------------- */
@@ -72,19 +68,6 @@ unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_tab
 
 /* -- reading bytes --------------------------------------------------------------------------- */
 
-bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size) {
-    unsigned char *to = bytes;
-    while (size) {
-        const ssize_t got = pread(fd, to, size, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return false;
-        if (got == 0) break;
-        to += got, at += (uint64_t)got, size -= (size_t)got;
-    }
-    memset(to, 0, size);
-    return true;
-}
-
 /* Bytes of a file that were read at once: most of what is asked for lies close together. */
 typedef struct window {
     int fd;
@@ -103,7 +86,7 @@ static const unsigned char *window_at(window *w, uint64_t at, size_t size) {
     if (at < w->at || at + size > w->at + w->size) {
         const size_t wanted = size < w->least ? w->least : size;
         w->size = 0;
-        if (!end_matter_read(w->fd, at, w->bytes, wanted)) return NULL;
+        if (!end_bytes_read(w->fd, at, w->bytes, wanted)) return NULL;
         w->at = at, w->size = wanted;
     }
     return w->bytes + (at - w->at);
@@ -155,14 +138,14 @@ static bool take_table(end_matter *e, const unsigned char *table, size_t count, 
     uint64_t done = 0;
     *copies = 0;
     for (size_t i = 0; i < count; i++, table += ENTRY) {
-        const uint64_t at = end_matter_number(table, 7);
-        const uint32_t length = (uint32_t)end_matter_number(table + 8, 4);
+        const uint64_t at = end_bytes_number(table, 7);
+        const uint32_t length = (uint32_t)end_bytes_number(table + 8, 4);
         if (at < done || at + length > e->end || !table[7] || table[7] > EXTENT_STRUCTURE)
             return false;
         extent *x = extent_map_append(&e->map);
         if (!x) return *memory = false;
         *x = (extent){.at = at, .length = length, .kind = table[7]};
-        x->sum = (uint32_t)end_matter_number(table + 12, 4);
+        x->sum = (uint32_t)end_bytes_number(table + 12, 4);
         if (x->kind != EXTENT_VALUES) *copies += length;
         done = at + length;
     }
@@ -172,13 +155,13 @@ static bool take_table(end_matter *e, const unsigned char *table, size_t count, 
 /* The table before the foot, by which the copies must have `left` bytes. */
 static bool load_table(end_matter *e, int fd, const unsigned char *foot, uint64_t length,
                        bool *memory) {
-    const uint64_t count = end_matter_number(foot + 40, 4);
+    const uint64_t count = end_bytes_number(foot + 40, 4);
     uint64_t copies;
     if (count * ENTRY > length - FOOT) return false;
     unsigned char *table = malloc(count * ENTRY + 1);
     if (!table) return *memory = false;
-    bool ok = end_matter_read(fd, e->size - FOOT - count * ENTRY, table, count * ENTRY) &&
-              crc_add(&e->table, 0, table, count * ENTRY) == end_matter_number(foot + 56, 4) &&
+    bool ok = end_bytes_read(fd, e->size - FOOT - count * ENTRY, table, count * ENTRY) &&
+              crc_add(&e->table, 0, table, count * ENTRY) == end_bytes_number(foot + 56, 4) &&
               take_table(e, table, count, &copies, memory) &&
               copies == length - FOOT - count * ENTRY;
     free(table);
@@ -206,7 +189,7 @@ static const unsigned char *extent_at(window *w, uint64_t at, size_t size, unsig
     *large = NULL;
     if (size <= WINDOW) return window_at(w, at, size);
     *large = malloc(size);
-    return *large && end_matter_read(w->fd, at, *large, size) ? *large : NULL;
+    return *large && end_bytes_read(w->fd, at, *large, size) ? *large : NULL;
 }
 
 /* An extent's copy, and what is in its place; false where one cannot be read. */
@@ -245,16 +228,16 @@ static bool load_copies(end_matter *e, int fd, uint64_t at, bool *memory) {
 static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) {
     unsigned char foot[FOOT];
     bool memory = true;
-    if (e->size < FOOT || !end_matter_read(fd, e->size - FOOT, foot, FOOT) ||
+    if (e->size < FOOT || !end_bytes_read(fd, e->size - FOOT, foot, FOOT) ||
         memcmp(foot, mark, sizeof mark) != 0)
         return SR_OK;
-    const uint64_t length = end_matter_number(foot + 24, 8);
-    e->gaps = (uint32_t)end_matter_number(foot + 44, 4);
-    e->kind = end_matter_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
-    e->end = end_matter_number(foot + 32, 8);
-    bool ok = crc_add(&e->table, 0, foot, 60) == end_matter_number(foot + 60, 4) &&
-              length >= FOOT && length <= e->size && e->end <= e->size - length &&
-              end_matter_number(foot + 16, 4) == VERSION;
+    const uint64_t length = end_bytes_number(foot + 24, 8);
+    e->gaps = (uint32_t)end_bytes_number(foot + 44, 4);
+    e->kind = end_bytes_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
+    e->end = end_bytes_number(foot + 32, 8);
+    bool ok = crc_add(&e->table, 0, foot, 60) == end_bytes_number(foot + 60, 4) && length >= FOOT &&
+              length <= e->size && e->end <= e->size - length &&
+              end_bytes_number(foot + 16, 4) == VERSION;
     ok = ok && load_table(e, fd, foot, length, &memory) &&
          load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;

@@ -24,9 +24,6 @@ typedef struct end_matter {
     crc_table table;
 } end_matter;
 
-/* Little-endian, of 1 to 8 bytes, as everything in such a file. */
-uint64_t end_matter_number(const unsigned char *at, int bytes);
-
 /* The bytes of an end matter: of all of `m`, or for a log of what changed and as much structure as is
  * reasonable. malloc'd; NULL when memory is short. */
 unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_table *table,
@@ -50,8 +47,5 @@ sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failur
 /* Sum of the bytes of [0, end) that no extent has; of the extents of values sums are filled in. False with
  * errno. */
 bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps);
-
-/* All of [at, at + size), zeros behind the end of the file; false with errno. */
-bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size);
 
 #endif
