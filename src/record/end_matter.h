@@ -9,6 +9,7 @@
 #define RECORD_END_MATTER_H
 
 #include "crc32.h"
+#include "end_table.h"
 #include "extent_map.h"
 #include "statrec/base.h"
 
@@ -16,11 +17,15 @@ typedef enum { END_NONE, END_LOG, END_SEAL } end_kind;
 
 typedef struct end_matter {
     end_kind kind;
-    bool damaged;   /* there is some, and it is not whole */
-    uint64_t end;   /* of HDF5's part */
-    uint64_t size;  /* of the file */
-    uint32_t gaps;  /* sum of all bytes that no extent has, one after the other */
-    extent_map map; /* copies only where they are to be read, or are bad */
+    bool damaged;  /* there is some, and it is not whole */
+    uint64_t end;  /* of HDF5's part */
+    uint64_t size; /* of the file */
+    uint32_t gaps; /* sum of all bytes that no extent has, one after the other */
+    end_table entries;
+    extent_map
+        map; /* those that are bad: of structure and steps, and of values that were looked at */
+    extent spare;   /* one that could not be kept there */
+    extent refused; /* what was found bad last */
     crc_table table;
 } end_matter;
 
