@@ -61,10 +61,9 @@ static int make_options(const analysis *a, const char *words, option *row) {
                                            "what a last pass after training found (statrec train "
                                            "--final-tid)");
     if (a->ranks)
-        row[count++] = (option)FLAG_OPTION(
-            "Definition", "ranks", AT(ranks), "no",
-            "how far the batch statistics of the shares of a batch "
-            "are apart (statrec train --record-ranks); keeps whole columns in memory");
+        row[count++] = (option)FLAG_OPTION("Definition", "ranks", AT(ranks), "no",
+                                           "how far the batch statistics of the shares of a batch "
+                                           "are apart (statrec train --record-ranks)");
     return count;
 }
 

@@ -17,6 +17,9 @@
  *     expected_mean = sqrt(1/R sum_r (1 - 1/R)/n_r),   ratio = spread_mean / expected_mean
  *
  * A step at which a share has no rows has no value. Share K > 0 of site NAME is the site NAME@K (globs.h).
+ *
+ * Values are columns of any length (column_source): those of as many sites as fit are kept, others are
+ * measured again whenever they are asked for.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,23 +29,34 @@
 #include "statnet/globs.h"
 
 enum { SPREAD_MEAN, SPREAD_STD, EXPECTED, RATIO, ROWS, VALUES };
-enum { PIECE_BYTES = 4 << 20 };
+enum { BLOCK = 8192 };
+
+/* Of what is read at once on the way to the values. */
+static int64_t piece_bytes(void) {
+    return column_room() / 16;
+}
 
 typedef struct shared_site {
     int64_t number, *of; /* its number; [shares] those of its shares, from 0 */
     int shares;
-    double *value[VALUES]; /* [count of the run] */
 } shared_site;
 
 typedef struct shared_run {
     const sr_runfile *run;
     const char *path;
     int64_t first, count, last; /* rows of /vectors; last step of the run */
-    int64_t *step;              /* [count] */
     bool *recorded;             /* [sites of the run] */
     shared_site *site;          /* [sites] */
     int64_t sites, replicas;    /* chosen; all that the file has */
 } shared_run;
+
+/* Neighbours among the chosen sites, with VALUES columns each. */
+typedef struct site_group {
+    const shared_run *r;
+    const shared_site *site; /* [sites] */
+    int64_t sites;
+    const double *kept; /* [sites, VALUES, count of the run]; NULL: to be measured */
+} site_group;
 
 /* -- which sites ----------------------------------------------------------------------------- */
 
@@ -110,19 +124,15 @@ static sr_status choose_sites(shared_run *r, const char *list, sr_failure *why) 
 }
 
 static void shared_free(shared_run *r) {
-    for (int64_t i = 0; i < r->sites; i++) {
-        free(r->site[i].of);
-        free(r->site[i].value[0]);
-    }
+    for (int64_t i = 0; i < r->sites; i++) free(r->site[i].of);
     free(r->site);
     free(r->recorded);
-    free(r->step);
 }
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* rows [sites of the run] of the step of row i. */
-static void take_rows(const shared_site *s, int64_t i, const float *rows) {
+/* rows [sites of the run] of the step of row i of the values. */
+static void take_rows(const shared_site *s, const float *rows, double *const *value, int64_t i) {
     const double shares = s->shares;
     double sum = 0, inverse = 0;
     for (int k = 0; k < s->shares; k++) {
@@ -131,32 +141,54 @@ static void take_rows(const shared_site *s, int64_t i, const float *rows) {
         inverse += 1 / n;
     }
     if (isnan(sum)) return;
-    s->value[ROWS][i] = sum / shares;
-    s->value[EXPECTED][i] = sqrt((1 - 1 / shares) * inverse / shares);
+    value[ROWS][i] = sum / shares;
+    value[EXPECTED][i] = sqrt((1 - 1 / shares) * inverse / shares);
 }
 
-/* /scalars/rows has a row for each step, /vectors fewer. */
-static sr_status read_rows(const shared_run *r, sr_failure *why) {
-    const sr_run_info *info = sr_run_get_info(r->run);
-    const int64_t block = 1 + PIECE_BYTES / (4 * info->sites);
-    if (!sr_run_has_scalar(r->run, "rows")) return SR_OK;
-    int64_t *step = malloc((size_t)block * sizeof *step), at = 0;
-    float *rows = malloc((size_t)(block * info->sites) * sizeof *rows);
-    sr_status status = step && rows ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t first = 0; first < info->steps && at < r->count && status == SR_OK;
-         first += block) {
-        const int64_t m = info->steps - first < block ? info->steps - first : block;
-        status = sr_run_step_ints(r->run, "step", first, m, step, why);
-        if (status == SR_OK) status = sr_run_scalar(r->run, "rows", -1, first, m, rows, why);
+/* Rows of /steps, of which /vectors has fewer: those from step wanted[0] to wanted[count - 1]. */
+static sr_status find_steps(const shared_run *r, const int64_t *wanted, int64_t count,
+                            int64_t *first, int64_t *steps, sr_failure *why) {
+    const series all = {r->run, 0, &batch_statistics, FROM_SCALARS};
+    const int64_t last = wanted[count - 1] < r->last ? wanted[count - 1] : r->last;
+    const step_window of = {.first = wanted[0], .last = last};
+    return window_rows(&of, &all, first, steps, why);
+}
+
+/* Those of the steps wanted [count] into value [sites of the group, VALUES]. */
+static sr_status take_steps(const site_group *g, const int64_t *wanted, int64_t count,
+                            double *const *value, sr_failure *why) {
+    const int64_t sites = sr_run_get_info(g->r->run)->sites,
+                  block = 1 + piece_bytes() / (4 * sites);
+    int64_t *step = malloc((size_t)block * sizeof *step), at = 0, from = 0, steps = 0;
+    float *rows = malloc((size_t)(block * sites) * sizeof *rows);
+    sr_status status = step && rows ? find_steps(g->r, wanted, count, &from, &steps, why)
+                                    : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t done = 0; done < steps && at < count && status == SR_OK; done += block) {
+        const int64_t m = steps - done < block ? steps - done : block;
+        status = sr_run_step_ints(g->r->run, "step", from + done, m, step, why);
+        if (status == SR_OK)
+            status = sr_run_scalar(g->r->run, "rows", -1, from + done, m, rows, why);
         for (int64_t i = 0; i < m && status == SR_OK; i++) {
-            while (at < r->count && r->step[at] < step[i]) at++;
-            if (at == r->count || r->step[at] != step[i]) continue;
-            for (int64_t k = 0; k < r->sites; k++)
-                take_rows(&r->site[k], at, rows + i * info->sites);
+            while (at < count && wanted[at] < step[i]) at++;
+            if (at == count || wanted[at] != step[i]) continue;
+            for (int64_t k = 0; k < g->sites; k++)
+                take_rows(&g->site[k], rows + i * sites, value + k * VALUES, at);
         }
     }
     free(step);
     free(rows);
+    return status;
+}
+
+static sr_status read_rows(const site_group *g, int64_t first, int64_t count, double *const *value,
+                           sr_failure *why) {
+    if (!sr_run_has_scalar(g->r->run, "rows")) return SR_OK;
+    int64_t *wanted = malloc((size_t)count * sizeof *wanted);
+    sr_status status = wanted ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK)
+        status = sr_run_vector_steps(g->r->run, g->r->first + first, count, wanted, why);
+    if (status == SR_OK) status = take_steps(g, wanted, count, value, why);
+    free(wanted);
     return status;
 }
 
@@ -175,9 +207,10 @@ static double mean_of(const double *value, int shares) {
     return sum / shares;
 }
 
-/* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]. */
+/* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value [VALUES], of
+ * which row i is filled. */
 static void measure_row(const shared_site *s, float *const *raw, int64_t from, int64_t width,
-                        double *one, int64_t i) {
+                        double *one, double *const *value, int64_t i) {
     double means = 0, deviations = 0, length = 0;
     for (int64_t j = from; j < from + width; j++) {
         for (int k = 0; k < s->shares; k++) one[k] = (double)raw[k][j];
@@ -187,9 +220,9 @@ static void measure_row(const shared_site *s, float *const *raw, int64_t from, i
         deviations += scatter(one, s->shares, bar);
         length += bar * bar;
     }
-    s->value[SPREAD_MEAN][i] = sqrt(means / s->shares) / sqrt(length);
-    s->value[SPREAD_STD][i] = sqrt(deviations / s->shares) / sqrt(length);
-    s->value[RATIO][i] = s->value[SPREAD_MEAN][i] / s->value[EXPECTED][i];
+    value[SPREAD_MEAN][i] = sqrt(means / s->shares) / sqrt(length);
+    value[SPREAD_STD][i] = sqrt(deviations / s->shares) / sqrt(length);
+    value[RATIO][i] = value[SPREAD_MEAN][i] / value[EXPECTED][i];
 }
 
 /* Rows at .. at + m - 1 of both vectors of all shares into raw. */
@@ -202,19 +235,22 @@ static sr_status read_piece(const shared_run *r, const shared_site *s, int64_t a
     return status;
 }
 
-static sr_status measure_site(const shared_run *r, const shared_site *s, sr_failure *why) {
+/* Rows first .. first + count - 1; value [VALUES]. */
+static sr_status measure_site(const shared_run *r, const shared_site *s, int64_t first,
+                              int64_t count, double *const *value, sr_failure *why) {
     const int64_t width = sr_run_get_site(r->run, s->number)->width;
-    const int64_t fit = PIECE_BYTES / (8 * s->shares * width), block = fit < 1 ? 1 : fit;
+    const int64_t fit = piece_bytes() / (8 * s->shares * width), most = fit < 1 ? 1 : fit;
+    const int64_t block = most < count ? most : count;
     float *memory = malloc((size_t)(2 * s->shares * block * width) * sizeof *memory);
     float **raw = malloc(2 * (size_t)s->shares * sizeof *raw);
     double *one = malloc((size_t)s->shares * sizeof *one);
     sr_status status = memory && raw && one ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int k = 0; k < 2 * s->shares && status == SR_OK; k++) raw[k] = memory + k * block * width;
-    for (int64_t at = 0; at < r->count && status == SR_OK; at += block) {
-        const int64_t m = r->count - at < block ? r->count - at : block;
-        status = read_piece(r, s, at, m, raw, why);
+    for (int64_t at = 0; at < count && status == SR_OK; at += block) {
+        const int64_t m = count - at < block ? count - at : block;
+        status = read_piece(r, s, first + at, m, raw, why);
         for (int64_t i = 0; i < m && status == SR_OK; i++)
-            measure_row(s, raw, i * width, width, one, at + i);
+            measure_row(s, raw, i * width, width, one, value, at + i);
     }
     free(memory);
     free(raw);
@@ -222,29 +258,38 @@ static sr_status measure_site(const shared_run *r, const shared_site *s, sr_fail
     return status;
 }
 
-/* Room for the values, all NaN. */
-static sr_status make_room(const shared_run *r, shared_site *s, sr_failure *why) {
-    s->value[0] = malloc((size_t)(VALUES * r->count + 1) * sizeof(double));
-    if (!s->value[0])
-        return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)r->count);
-    for (int v = 1; v < VALUES; v++) s->value[v] = s->value[0] + v * r->count;
-    for (int64_t i = 0; i < VALUES * r->count; i++) s->value[0][i] = NAN;
+/* -- columns --------------------------------------------------------------------------------- */
+
+static sr_status group_measure(const site_group *g, int64_t first, int64_t count,
+                               double *const *value, sr_failure *why) {
+    for (int64_t c = 0; c < VALUES * g->sites; c++)
+        for (int64_t i = 0; i < count; i++) value[c][i] = NAN;
+    sr_status status = read_rows(g, first, count, value, why);
+    for (int64_t k = 0; k < g->sites && status == SR_OK; k++)
+        status = measure_site(g->r, &g->site[k], first, count, value + k * VALUES, why);
+    return status;
+}
+
+/* Of a column_source: value [sites, VALUES]. */
+static sr_status group_read(void *context, int64_t first, int64_t count, double *const *value,
+                            sr_failure *why) {
+    const site_group *g = context;
+    if (!g->kept) return group_measure(g, first, count, value, why);
+    for (int64_t c = 0; c < VALUES * g->sites; c++)
+        memcpy(value[c], g->kept + c * g->r->count + first, (size_t)count * sizeof *value[c]);
     return SR_OK;
 }
 
-static sr_status measure(shared_run *r, const step_window *w, sr_failure *why) {
+/* The site of a group alone. */
+static site_group group_site(const site_group *g, int64_t k) {
+    const double *kept = g->kept ? g->kept + k * VALUES * g->r->count : NULL;
+    return (site_group){g->r, &g->site[k], 1, kept};
+}
+
+static sr_status find_rows(shared_run *r, const step_window *w, sr_failure *why) {
     const series all = {r->run, 0, &batch_statistics, FROM_VECTORS};
     sr_status status = run_last_step(r->run, &r->last, why);
-    if (status == SR_OK) status = window_rows(w, &all, &r->first, &r->count, why);
-    r->step = malloc((size_t)(r->count + 1) * sizeof *r->step);
-    if (!r->step) return sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = sr_run_vector_steps(r->run, r->first, r->count, r->step, why);
-    for (int64_t k = 0; k < r->sites && status == SR_OK; k++)
-        status = make_room(r, &r->site[k], why);
-    if (status == SR_OK) status = read_rows(r, why);
-    for (int64_t k = 0; k < r->sites && status == SR_OK; k++)
-        status = measure_site(r, &r->site[k], why);
-    return status;
+    return status == SR_OK ? window_rows(w, &all, &r->first, &r->count, why) : status;
 }
 
 /* -- a row for each site --------------------------------------------------------------------- */
@@ -274,26 +319,52 @@ static void declare_summary(tsv *t) {
     tsv_header(t);
 }
 
-static void print_summary(const shared_run *r, tsv *t) {
-    for (int64_t k = 0; k < r->sites; k++) {
-        const shared_site *s = &r->site[k];
-        summary of[VALUES];
-        for (int v = 0; v < VALUES; v++) summary_make(s->value[v], r->count, &of[v]);
-        tsv_text(t, r->path);
-        tsv_text(t, sr_run_get_site(r->run, s->number)->name);
-        tsv_text(t, sr_run_get_site(r->run, s->number)->norm);
-        tsv_int(t, s->shares);
-        tsv_int(t, r->count);
-        tsv_int(t, of[SPREAD_MEAN].nonfinite);
-        tsv_real(t, of[ROWS].median);
-        for (int v = SPREAD_MEAN; v <= SPREAD_STD; v++) {
-            tsv_real(t, of[v].median);
-            tsv_real(t, of[v].q25);
-            tsv_real(t, of[v].q75);
-        }
-        tsv_real(t, of[EXPECTED].median);
-        tsv_real(t, of[RATIO].median);
+enum { Q25, MEDIAN, Q75, QUANTILES };
+static const double quantile[QUANTILES] = {0.25, 0.5, 0.75};
+
+/* of [VALUES] */
+static void summary_row(const shared_run *r, const shared_site *s, const column_quantiles *of,
+                        tsv *t) {
+    tsv_text(t, r->path);
+    tsv_text(t, sr_run_get_site(r->run, s->number)->name);
+    tsv_text(t, sr_run_get_site(r->run, s->number)->norm);
+    tsv_int(t, s->shares);
+    tsv_int(t, r->count);
+    tsv_int(t, r->count - of[SPREAD_MEAN].finite);
+    tsv_real(t, of[ROWS].at[MEDIAN]);
+    for (int v = SPREAD_MEAN; v <= SPREAD_STD; v++) {
+        tsv_real(t, of[v].at[MEDIAN]);
+        tsv_real(t, of[v].at[Q25]);
+        tsv_real(t, of[v].at[Q75]);
     }
+    tsv_real(t, of[EXPECTED].at[MEDIAN]);
+    tsv_real(t, of[RATIO].at[MEDIAN]);
+}
+
+static sr_status summarise_group(site_group *g, column_space *space, tsv *t, sr_failure *why) {
+    const int columns = (int)(VALUES * g->sites);
+    const column_source all = {columns, g->r->count, false, group_read, g};
+    column_quantiles *of = malloc((size_t)columns * sizeof *of);
+    sr_status status = of ? quantiles_read(&all, space, quantile, QUANTILES, of, why)
+                          : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t k = 0; k < g->sites && status == SR_OK; k++)
+        summary_row(g->r, &g->site[k], of + k * VALUES, t);
+    free(of);
+    return status;
+}
+
+/* Sites go through the file together as far as their columns fit: /scalars/rows has those of all. */
+static sr_status print_summary(const shared_run *r, tsv *t, sr_failure *why) {
+    column_space space = {0};
+    sr_status status = SR_OK;
+    for (int64_t k = 0, n; k < r->sites && status == SR_OK; k += n) {
+        n = columns_together(r->count, (int)(VALUES * (r->sites - k)), false) / VALUES;
+        if (n < 1) n = 1;
+        site_group g = {r, &r->site[k], n, NULL};
+        status = summarise_group(&g, &space, t, why);
+    }
+    column_space_free(&space);
+    return status;
 }
 
 /* -- a row for each step --------------------------------------------------------------------- */
@@ -322,75 +393,139 @@ static void print_step(const shared_run *r, const char *name, const double *row,
     for (int v = 0; v < VALUES; v++) tsv_real(t, row[1 + v]);
 }
 
-static void print_every_step(const shared_run *r, const shared_site *s, const char *name, tsv *t) {
-    for (int64_t i = 0; i < r->count; i++) {
-        double row[1 + VALUES] = {(double)r->step[i]};
-        for (int v = 0; v < VALUES; v++) row[1 + v] = s->value[v][i];
-        print_step(r, name, row, t);
+/* value [sites, VALUES][count], of which those of the first site become the medians over the sites that
+ * have a value; one [sites]. */
+static void take_medians(const site_group *g, double *const *value, int64_t count, double *one) {
+    for (int v = 0; v < VALUES; v++) {
+        for (int64_t i = 0; i < count; i++) {
+            summary over;
+            for (int64_t k = 0; k < g->sites; k++) one[k] = value[k * VALUES + v][i];
+            summary_range(one, g->sites, &over);
+            value[v][i] = over.median;
+        }
     }
 }
 
-/* context: the columns. */
-static sr_status read_columns(void *context, int64_t first, int64_t count, double *const *value,
+/* Of every column and step; value [VALUES]. */
+static sr_status read_medians(site_group *g, int64_t first, int64_t count, double *const *value,
                               sr_failure *why) {
-    const double *const *column = context;
-    (void)why;
-    for (int v = 0; v < 1 + VALUES; v++)
-        memcpy(value[v], column[v] + first, (size_t)count * sizeof *value[v]);
-    return SR_OK;
+    const int64_t columns = VALUES * g->sites, fit = column_room() / (32 * columns);
+    const int64_t block = fit < 1 ? 1 : fit < count ? fit : count;
+    double *memory = malloc((size_t)(columns * block + g->sites) * sizeof *memory);
+    double **all = malloc((size_t)columns * sizeof *all);
+    sr_status status = memory && all ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t c = 0; c < columns && status == SR_OK; c++) all[c] = memory + c * block;
+    for (int64_t at = 0; at < count && status == SR_OK; at += block) {
+        const int64_t m = count - at < block ? count - at : block;
+        status = group_read(g, first + at, m, all, why);
+        if (status == SR_OK) take_medians(g, all, m, memory + columns * block);
+        for (int v = 0; v < VALUES && status == SR_OK; v++)
+            memcpy(value[v] + at, all[v], (size_t)m * sizeof *value[v]);
+    }
+    free(memory);
+    free(all);
+    return status;
 }
 
-static sr_status print_parts(const shared_run *r, const shared_site *s, const char *name,
-                             int64_t buckets, tsv *t, sr_failure *why) {
+static sr_status read_steps(const shared_run *r, int64_t first, int64_t count, double *value,
+                            sr_failure *why) {
+    int64_t *step = malloc((size_t)count * sizeof *step);
+    sr_status status = step ? sr_run_vector_steps(r->run, r->first + first, count, step, why)
+                            : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < count && status == SR_OK; i++) value[i] = (double)step[i];
+    free(step);
+    return status;
+}
+
+/* Of a column_source: the step, and the values of the only site of a group or their medians. */
+static sr_status read_table(void *context, int64_t first, int64_t count, double *const *value,
+                            sr_failure *why) {
+    site_group *g = context;
+    sr_status status = read_steps(g->r, first, count, value[0], why);
+    if (status != SR_OK) return status;
+    return g->sites > 1 ? read_medians(g, first, count, value + 1, why)
+                        : group_read(g, first, count, value + 1, why);
+}
+
+/* Row after row, printed or into p (NULL: printed). */
+static sr_status pass_rows(site_group *g, const char *name, parts *p, tsv *t, sr_failure *why) {
+    double *memory = malloc((1 + VALUES) * BLOCK * sizeof *memory), *value[1 + VALUES];
+    const double *column[1 + VALUES];
+    sr_status status = memory ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int v = 0; v <= VALUES && memory; v++) column[v] = value[v] = memory + v * BLOCK;
+    for (int64_t first = 0; first < g->r->count && status == SR_OK; first += BLOCK) {
+        const int64_t m = g->r->count - first < BLOCK ? g->r->count - first : BLOCK;
+        status = read_table(g, first, m, value, why);
+        if (status == SR_OK && p) status = parts_add(p, value[0], column, m, why);
+        for (int64_t i = 0; i < m && status == SR_OK && !p; i++) {
+            double row[1 + VALUES];
+            for (int v = 0; v <= VALUES; v++) row[v] = value[v][i];
+            print_step(g->r, name, row, t);
+        }
+    }
+    free(memory);
+    return status;
+}
+
+static sr_status print_parts(site_group *g, const char *name, int64_t buckets, tsv *t,
+                             sr_failure *why) {
     parts p;
-    double *x = malloc((size_t)r->count * sizeof *x);
-    const double *column[1 + VALUES] = {x};
-    if (!x) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t i = 0; i < r->count; i++) x[i] = (double)r->step[i];
-    for (int v = 0; v < VALUES; v++) column[1 + v] = s->value[v];
-    const column_source all = {1 + VALUES, r->count, true, read_columns, column};
-    parts_begin(&p, &all, column_room(), buckets, x[0], x[r->count - 1]);
-    sr_status status = parts_add(&p, x, column, r->count, why);
+    double low = NAN, high = NAN;
+    const column_source all = {1 + VALUES, g->r->count, true, read_table, g};
+    sr_status status = read_steps(g->r, 0, 1, &low, why);
+    if (status == SR_OK) status = read_steps(g->r, g->r->count - 1, 1, &high, why);
+    parts_begin(&p, &all, column_room(), buckets, low, high);
+    if (status == SR_OK) status = pass_rows(g, name, &p, t, why);
     if (status == SR_OK) status = parts_end(&p, why);
     for (int64_t i = 0; i < p.rows && status == SR_OK; i++)
-        print_step(r, name, p.row + i * p.columns, t);
+        print_step(g->r, name, p.row + i * p.columns, t);
     parts_free(&p);
-    free(x);
     return status;
 }
 
-static sr_status print_steps(const shared_run *r, const shared_site *s, const char *name,
-                             int64_t buckets, tsv *t, sr_failure *why) {
-    if (buckets && r->count > 3 * buckets) return print_parts(r, s, name, buckets, t, why);
-    print_every_step(r, s, name, t);
-    return SR_OK;
+static sr_status print_steps(site_group *g, const char *name, int64_t buckets, tsv *t,
+                             sr_failure *why) {
+    if (buckets && g->r->count > 3 * buckets) return print_parts(g, name, buckets, t, why);
+    return pass_rows(g, name, NULL, t, why);
 }
 
-/* Of every column and step the median over the sites that have a value. */
-static sr_status median_of_sites(const shared_run *r, shared_site *median, sr_failure *why) {
-    double *one = malloc((size_t)(r->sites + 1) * sizeof *one);
-    sr_status status = one ? make_room(r, median, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t i = 0; i < VALUES * r->count && status == SR_OK; i++) {
-        summary over;
-        for (int64_t k = 0; k < r->sites; k++) one[k] = r->site[k].value[0][i];
-        summary_range(one, r->sites, &over);
-        median->value[0][i] = over.median;
-    }
-    free(one);
+/* The sites from number k on whose values can be kept, in memory that is his who calls; of longer columns one
+ * site, of which nothing is. */
+static sr_status keep_group(const shared_run *r, int64_t k, site_group *g, double **memory,
+                            sr_failure *why) {
+    const int64_t fit = column_room() / (16 * VALUES * (r->count + 1)), left = r->sites - k;
+    const int64_t n = fit < 1 ? 1 : fit < left ? fit : left;
+    *g = (site_group){r, &r->site[k], n, NULL};
+    *memory = NULL;
+    if (fit < 1 || !r->count) return SR_OK;
+    *memory = malloc((size_t)(n * VALUES * r->count) * sizeof **memory);
+    double **value = malloc((size_t)(n * VALUES) * sizeof *value);
+    sr_status status = *memory && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t c = 0; c < n * VALUES && status == SR_OK; c++) value[c] = *memory + c * r->count;
+    if (status == SR_OK) status = group_measure(g, 0, r->count, value, why);
+    g->kept = *memory;
+    free(value);
     return status;
 }
 
+/* Group after group; in the end, of several sites, the medians over all. */
 static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, sr_failure *why) {
-    shared_site median = {0};
     sr_status status = SR_OK;
-    for (int64_t k = 0; k < r->sites && status == SR_OK; k++)
-        status = print_steps(r, &r->site[k], sr_run_get_site(r->run, r->site[k].number)->name,
-                             buckets, t, why);
-    if (status == SR_OK && r->sites > 1) {
-        status = median_of_sites(r, &median, why);
-        if (status == SR_OK) status = print_steps(r, &median, "(median)", buckets, t, why);
+    for (int64_t k = 0, n; k < r->sites && status == SR_OK; k += n) {
+        site_group g;
+        double *memory;
+        status = keep_group(r, k, &g, &memory, why);
+        n = g.sites;
+        for (int64_t i = 0; i < n && status == SR_OK; i++) {
+            site_group one = group_site(&g, i);
+            const char *name = sr_run_get_site(r->run, one.site->number)->name;
+            status = print_steps(&one, name, buckets, t, why);
+        }
+        site_group all = n == r->sites ? g : (site_group){r, r->site, r->sites, NULL};
+        if (status == SR_OK && k + n == r->sites && r->sites > 1)
+            status = print_steps(&all, "(median)", buckets, t, why);
+        free(memory);
     }
-    free(median.value[0]);
     return status;
 }
 
@@ -442,12 +577,10 @@ static sr_status print_runs(const shares_request *q, const run_set *set, shared_
         declare_summary(t);
     for (int r = 0; r < set->count && status == SR_OK; r++) {
         if (!runs[r].sites) continue;
-        status = measure(&runs[r], &windows[r], why);
+        status = find_rows(&runs[r], &windows[r], why);
         if (status != SR_OK) return status;
-        if (q->per_step)
-            status = print_run_steps(&runs[r], q->buckets, t, why);
-        else
-            print_summary(&runs[r], t);
+        status = q->per_step ? print_run_steps(&runs[r], q->buckets, t, why)
+                             : print_summary(&runs[r], t, why);
         shared_free(&runs[r]);
         runs[r] = (shared_run){0};
     }

@@ -15,18 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOOT = 64, ENTRY = 16, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 18 };
+#include "end_bytes.h"
+
+enum { FOOT = 64, ENTRY = END_ENTRY, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 18 };
 
 static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";
 
 static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
-}
-
-uint64_t end_matter_number(const unsigned char *at, int bytes) {
-    uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
-    return value;
 }
 
 /* -- making ---------------------------------------------------------------------------------- */
@@ -72,19 +68,6 @@ unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_tab
 
 /* -- reading bytes --------------------------------------------------------------------------- */
 
-bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size) {
-    unsigned char *to = bytes;
-    while (size) {
-        const ssize_t got = pread(fd, to, size, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return false;
-        if (got == 0) break;
-        to += got, at += (uint64_t)got, size -= (size_t)got;
-    }
-    memset(to, 0, size);
-    return true;
-}
-
 /* Bytes of a file that were read at once: most of what is asked for lies close together. */
 typedef struct window {
     int fd;
@@ -103,7 +86,7 @@ static const unsigned char *window_at(window *w, uint64_t at, size_t size) {
     if (at < w->at || at + size > w->at + w->size) {
         const size_t wanted = size < w->least ? w->least : size;
         w->size = 0;
-        if (!end_matter_read(w->fd, at, w->bytes, wanted)) return NULL;
+        if (!end_bytes_read(w->fd, at, w->bytes, wanted)) return NULL;
         w->at = at, w->size = wanted;
     }
     return w->bytes + (at - w->at);
@@ -120,17 +103,23 @@ static bool sum_of(const crc_table *table, window *w, uint64_t at, uint64_t size
     return true;
 }
 
-static bool sum_gaps(const extent_map *m, const crc_table *table, window *w, uint64_t end,
-                     uint32_t *gaps) {
-    uint64_t done = 0;
-    bool ok = true;
-    *gaps = 0;
-    for (size_t i = 0; i < m->count && ok; i++) {
-        if (m->e[i].at > done && done < end)
-            ok = sum_of(table, w, done, (m->e[i].at < end ? m->e[i].at : end) - done, gaps);
-        done = m->e[i].at + m->e[i].length;
-    }
-    return ok && (done >= end || sum_of(table, w, done, end - done, gaps));
+/* Of the bytes that no extent has, as extents go by in their order. */
+typedef struct gap_sum {
+    const crc_table *table;
+    window *w;
+    uint64_t done, end;
+    uint32_t sum;
+} gap_sum;
+
+static bool gaps_until(gap_sum *g, uint64_t at) {
+    const uint64_t to = at < g->end ? at : g->end;
+    return g->done >= to || sum_of(g->table, g->w, g->done, to - g->done, &g->sum);
+}
+
+static bool gaps_pass(gap_sum *g, const extent *x) {
+    const bool ok = gaps_until(g, x->at);
+    g->done = x->at + x->length;
+    return ok;
 }
 
 bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps) {
@@ -141,7 +130,10 @@ bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end,
         e->sum = 0;
         if (!e->copy) ok = sum_of(table, &w, e->at, e->length, &e->sum);
     }
-    ok = ok && sum_gaps(m, table, &w, end, gaps);
+    gap_sum between = {table, &w, 0, end, 0};
+    for (size_t i = 0; i < m->count && ok; i++) ok = gaps_pass(&between, &m->e[i]);
+    ok = ok && gaps_until(&between, end);
+    *gaps = between.sum;
     if (!w.bytes) errno = ENOMEM;
     free(w.bytes);
     return ok;
@@ -149,40 +141,15 @@ bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end,
 
 /* -- loading --------------------------------------------------------------------------------- */
 
-/* Entries of the table; false where one is impossible. *copies: bytes of the second copies. */
-static bool take_table(end_matter *e, const unsigned char *table, size_t count, uint64_t *copies,
-                       bool *memory) {
-    uint64_t done = 0;
-    *copies = 0;
-    for (size_t i = 0; i < count; i++, table += ENTRY) {
-        const uint64_t at = end_matter_number(table, 7);
-        const uint32_t length = (uint32_t)end_matter_number(table + 8, 4);
-        if (at < done || at + length > e->end || !table[7] || table[7] > EXTENT_STRUCTURE)
-            return false;
-        extent *x = extent_map_append(&e->map);
-        if (!x) return *memory = false;
-        *x = (extent){.at = at, .length = length, .kind = table[7]};
-        x->sum = (uint32_t)end_matter_number(table + 12, 4);
-        if (x->kind != EXTENT_VALUES) *copies += length;
-        done = at + length;
-    }
-    return true;
-}
-
 /* The table before the foot, by which the copies must have `left` bytes. */
 static bool load_table(end_matter *e, int fd, const unsigned char *foot, uint64_t length,
                        bool *memory) {
-    const uint64_t count = end_matter_number(foot + 40, 4);
+    const uint64_t count = end_bytes_number(foot + 40, 4);
     uint64_t copies;
     if (count * ENTRY > length - FOOT) return false;
-    unsigned char *table = malloc(count * ENTRY + 1);
-    if (!table) return *memory = false;
-    bool ok = end_matter_read(fd, e->size - FOOT - count * ENTRY, table, count * ENTRY) &&
-              crc_add(&e->table, 0, table, count * ENTRY) == end_matter_number(foot + 56, 4) &&
-              take_table(e, table, count, &copies, memory) &&
-              copies == length - FOOT - count * ENTRY;
-    free(table);
-    return ok;
+    return end_table_open(&e->entries, &e->table, fd, e->size - FOOT - count * ENTRY, count, e->end,
+                          (uint32_t)end_bytes_number(foot + 56, 4), &copies, memory) &&
+           copies == length - FOOT - count * ENTRY;
 }
 
 /* Holds one extent of the structure against its copy [length]. */
@@ -206,7 +173,7 @@ static const unsigned char *extent_at(window *w, uint64_t at, size_t size, unsig
     *large = NULL;
     if (size <= WINDOW) return window_at(w, at, size);
     *large = malloc(size);
-    return *large && end_matter_read(w->fd, at, *large, size) ? *large : NULL;
+    return *large && end_bytes_read(w->fd, at, *large, size) ? *large : NULL;
 }
 
 /* An extent's copy, and what is in its place; false where one cannot be read. */
@@ -224,12 +191,14 @@ static bool compare_copy(end_matter *e, extent *x, window *w, window *copies, ui
 
 /* The copies are behind one another. False: of a log, not all that was meant. */
 static bool compare_copies(end_matter *e, window *w, window *copies, uint64_t at, bool *memory) {
-    for (size_t i = 0; i < e->map.count; i++) {
-        extent *x = &e->map.e[i];
-        if (x->kind == EXTENT_VALUES) continue;
-        if (!compare_copy(e, x, w, copies, at, memory)) return false;
-        if (e->kind == END_LOG && x->bad && !x->changed) return false;
-        at += x->length;
+    for (size_t i = 0; i < e->entries.count; i++) {
+        extent x;
+        if (!end_table_get(&e->entries, w->fd, i, &x)) return false;
+        if (x.kind == EXTENT_VALUES) continue;
+        bool ok = compare_copy(e, &x, w, copies, at, memory);
+        if (x.bad && !extent_map_add(&e->map, &x)) free(x.copy), ok = *memory = false;
+        if (!ok || (e->kind == END_LOG && x.bad && !x.changed)) return false;
+        at += x.length;
     }
     return true;
 }
@@ -245,20 +214,20 @@ static bool load_copies(end_matter *e, int fd, uint64_t at, bool *memory) {
 static sr_status load(end_matter *e, int fd, const char *path, sr_failure *why) {
     unsigned char foot[FOOT];
     bool memory = true;
-    if (e->size < FOOT || !end_matter_read(fd, e->size - FOOT, foot, FOOT) ||
+    if (e->size < FOOT || !end_bytes_read(fd, e->size - FOOT, foot, FOOT) ||
         memcmp(foot, mark, sizeof mark) != 0)
         return SR_OK;
-    const uint64_t length = end_matter_number(foot + 24, 8);
-    e->gaps = (uint32_t)end_matter_number(foot + 44, 4);
-    e->kind = end_matter_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
-    e->end = end_matter_number(foot + 32, 8);
-    bool ok = crc_add(&e->table, 0, foot, 60) == end_matter_number(foot + 60, 4) &&
-              length >= FOOT && length <= e->size && e->end <= e->size - length &&
-              end_matter_number(foot + 16, 4) == VERSION;
+    const uint64_t length = end_bytes_number(foot + 24, 8);
+    e->gaps = (uint32_t)end_bytes_number(foot + 44, 4);
+    e->kind = end_bytes_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
+    e->end = end_bytes_number(foot + 32, 8);
+    bool ok = crc_add(&e->table, 0, foot, 60) == end_bytes_number(foot + 60, 4) && length >= FOOT &&
+              length <= e->size && e->end <= e->size - length &&
+              end_bytes_number(foot + 16, 4) == VERSION;
     ok = ok && load_table(e, fd, foot, length, &memory) &&
          load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;
-    extent_map_free(&e->map);
+    extent_map_free(&e->map), end_table_free(&e->entries);
     if (!memory) return sr_fail(why, SR_MEMORY, "%s: its end matter", path);
     e->damaged = e->kind == END_SEAL;
     e->kind = END_NONE;
@@ -282,7 +251,7 @@ sr_status end_matter_load(end_matter *e, const char *path, sr_failure *why) {
 }
 
 void end_matter_free(end_matter *e) {
-    extent_map_free(&e->map);
+    extent_map_free(&e->map), end_table_free(&e->entries);
     *e = (end_matter){0};
 }
 
@@ -300,54 +269,91 @@ void end_matter_patch(const end_matter *e, uint64_t at, void *bytes, size_t size
     }
 }
 
-/* The extent's bytes are these. */
-static void look_at(const end_matter *e, extent *x, const unsigned char *bytes) {
-    x->looked = true;
-    x->bad = crc_add(&e->table, 0, bytes, x->length) != x->sum;
+/* Keeps what is known of an extent of values: those that are bad. */
+static extent *look_at(end_matter *e, size_t i, const extent *x, uint32_t sum) {
+    extent bad = *x, *kept = NULL;
+    bad.looked = bad.bad = true;
+    if (sum != x->sum && !(kept = extent_map_add(&e->map, &bad))) {
+        e->spare = bad; /* to be looked at again */
+        return &e->spare;
+    }
+    end_table_set_looked(&e->entries, i);
+    return kept;
 }
 
-static bool look_in_file(const end_matter *e, extent *x, window *w) {
-    uint32_t sum = 0;
-    if (!sum_of(&e->table, w, x->at, x->length, &sum)) return false;
-    x->looked = true, x->bad = sum != x->sum;
-    return true;
+static bool sum_in_file(const end_matter *e, const extent *x, int fd, uint32_t *sum) {
+    window w = window_open(fd, 0);
+    *sum = 0;
+    const bool ok = w.bytes && sum_of(&e->table, &w, x->at, x->length, sum);
+    free(w.bytes);
+    return ok;
 }
 
 /* What cannot be read is as good as bad. */
-static void look_beyond(const end_matter *e, extent *x, int fd) {
-    window w = window_open(fd, 0);
-    if (!w.bytes || !look_in_file(e, x, &w)) x->bad = true;
-    free(w.bytes);
+static extent *unreadable(end_matter *e, const extent *x) {
+    e->spare = *x;
+    return &e->spare;
+}
+
+/* NULL: its bytes are those that were written. bytes: they; NULL: in the file. */
+static extent *find_bad(end_matter *e, size_t i, const extent *x, int fd,
+                        const unsigned char *bytes) {
+    uint32_t sum;
+    if (end_table_is_looked(&e->entries, i)) {
+        const size_t k = extent_map_find(&e->map, x->at);
+        return k < e->map.count && e->map.e[k].at == x->at ? &e->map.e[k] : NULL;
+    }
+    if (bytes)
+        sum = crc_add(&e->table, 0, bytes, x->length);
+    else if (!sum_in_file(e, x, fd, &sum))
+        return unreadable(e, x);
+    return look_at(e, i, x, sum);
 }
 
 bool end_matter_agrees(end_matter *e, int fd, uint64_t at, const void *bytes, size_t size,
                        const extent **bad) {
+    size_t i;
     *bad = NULL;
     if (e->kind != END_SEAL) return true;
-    for (size_t i = extent_map_find(&e->map, at); i < e->map.count; i++) {
-        extent *x = &e->map.e[i];
-        if (x->at >= at + size) break;
-        if (x->kind != EXTENT_VALUES) continue;
-        const bool within = x->at >= at && x->at + x->length <= at + size;
-        if (!x->looked && within) look_at(e, x, (const unsigned char *)bytes + (x->at - at));
-        if (!x->looked) look_beyond(e, x, fd);
-        if (x->bad && !*bad) *bad = x, x->told = true;
+    bool known = end_table_find(&e->entries, fd, at, &i);
+    for (; known && i < e->entries.count; i++) {
+        extent x;
+        known = end_table_get(&e->entries, fd, i, &x);
+        if (!known || x.at >= at + size) break;
+        if (x.kind != EXTENT_VALUES) continue;
+        const bool within = x.at >= at && x.at + x.length <= at + size;
+        extent *found =
+            find_bad(e, i, &x, fd, within ? (const unsigned char *)bytes + (x.at - at) : NULL);
+        if (found && !*bad) found->told = true, e->refused = *found, *bad = &e->refused;
     }
-    return *bad == NULL;
+    if (known || *bad) return *bad == NULL;
+    e->refused = (extent){.at = at, .length = (uint32_t)size};
+    *bad = &e->refused;
+    return false;
+}
+
+/* Extent after extent: of values that nobody read, and of the bytes before each. */
+static bool look_at_all(end_matter *e, window *w, gap_sum *between) {
+    bool ok = true;
+    for (size_t i = 0; i < e->entries.count && ok; i++) {
+        extent x;
+        uint32_t sum = 0;
+        ok = end_table_get(&e->entries, w->fd, i, &x) && gaps_pass(between, &x);
+        if (!ok || x.kind != EXTENT_VALUES || end_table_is_looked(&e->entries, i)) continue;
+        ok = sum_of(&e->table, w, x.at, x.length, &sum);
+        if (ok && look_at(e, i, &x, sum) == &e->spare) ok = false, errno = ENOMEM;
+    }
+    return ok && gaps_until(between, e->end);
 }
 
 sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failure *why) {
     *gaps = true;
     if (e->kind != END_SEAL) return SR_OK;
-    uint32_t sum = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     window w = window_open(fd, WINDOW);
-    bool ok = w.bytes && fd >= 0;
-    for (size_t i = 0; i < e->map.count && ok; i++)
-        if (e->map.e[i].kind == EXTENT_VALUES && !e->map.e[i].looked)
-            ok = look_in_file(e, &e->map.e[i], &w);
-    ok = ok && sum_gaps(&e->map, &e->table, &w, e->end, &sum);
-    *gaps = sum == e->gaps;
+    gap_sum between = {&e->table, &w, 0, e->end, 0};
+    const bool ok = w.bytes && fd >= 0 && look_at_all(e, &w, &between);
+    *gaps = between.sum == e->gaps;
     const int error = w.bytes ? errno : ENOMEM;
     if (fd >= 0) close(fd);
     free(w.bytes);

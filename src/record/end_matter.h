@@ -9,6 +9,7 @@
 #define RECORD_END_MATTER_H
 
 #include "crc32.h"
+#include "end_table.h"
 #include "extent_map.h"
 #include "statrec/base.h"
 
@@ -16,16 +17,17 @@ typedef enum { END_NONE, END_LOG, END_SEAL } end_kind;
 
 typedef struct end_matter {
     end_kind kind;
-    bool damaged;   /* there is some, and it is not whole */
-    uint64_t end;   /* of HDF5's part */
-    uint64_t size;  /* of the file */
-    uint32_t gaps;  /* sum of all bytes that no extent has, one after the other */
-    extent_map map; /* copies only where they are to be read, or are bad */
+    bool damaged;  /* there is some, and it is not whole */
+    uint64_t end;  /* of HDF5's part */
+    uint64_t size; /* of the file */
+    uint32_t gaps; /* sum of all bytes that no extent has, one after the other */
+    end_table entries;
+    extent_map
+        map; /* those that are bad: of structure and steps, and of values that were looked at */
+    extent spare;   /* one that could not be kept there */
+    extent refused; /* what was found bad last */
     crc_table table;
 } end_matter;
-
-/* Little-endian, of 1 to 8 bytes, as everything in such a file. */
-uint64_t end_matter_number(const unsigned char *at, int bytes);
 
 /* The bytes of an end matter: of all of `m`, or for a log of what changed and as much structure as is
  * reasonable. malloc'd; NULL when memory is short. */
@@ -50,8 +52,5 @@ sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failur
 /* Sum of the bytes of [0, end) that no extent has; of the extents of values sums are filled in. False with
  * errno. */
 bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps);
-
-/* All of [at, at + size), zeros behind the end of the file; false with errno. */
-bool end_matter_read(int fd, uint64_t at, void *bytes, size_t size);
 
 #endif

@@ -19,12 +19,6 @@ static bool reserve(extent_map *m, size_t count) {
     return true;
 }
 
-extent *extent_map_append(extent_map *m) {
-    if (!reserve(m, m->count + 1)) return NULL;
-    m->e[m->count] = (extent){0};
-    return &m->e[m->count++];
-}
-
 static uint64_t end_of(const extent *e) {
     return e->at + e->length;
 }
@@ -65,12 +59,16 @@ static size_t make_room(extent_map *m, size_t i, uint64_t at, uint64_t end) {
     return i;
 }
 
-static bool insert(extent_map *m, size_t i, const extent *new) {
-    if (!reserve(m, m->count + 1)) return false;
+static extent *insert(extent_map *m, size_t i, const extent *new) {
+    if (!reserve(m, m->count + 1)) return NULL;
     memmove(&m->e[i + 1], &m->e[i], (m->count - i) * sizeof *m->e);
     m->e[i] = *new;
     m->count++;
-    return true;
+    return &m->e[i];
+}
+
+extent *extent_map_add(extent_map *m, const extent *new) {
+    return insert(m, extent_map_find(m, new->at), new);
 }
 
 bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,

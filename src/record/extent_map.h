@@ -36,7 +36,7 @@ size_t extent_map_find(const extent_map *m, uint64_t at);
  * memory is short; nothing has changed then but that older extents may be gone. */
 bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
                     const unsigned char *bytes);
-/* Another extent at the end, zeroed; NULL when memory is short. */
-extent *extent_map_append(extent_map *m);
+/* One that overlaps none of them, as it is; NULL when memory is short. Who has another by its address loses it. */
+extent *extent_map_add(extent_map *m, const extent *new);
 
 #endif

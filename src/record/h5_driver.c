@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "end_bytes.h"
 #include "file_log.h"
 #include "h5_inner.h"
 
@@ -153,7 +154,7 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
     const haddr_t left = at < f->end_of_file ? f->end_of_file - at : 0;
     const size_t there = size < left ? size : (size_t)left;
     (void)type, (void)transfer;
-    if (f->outcome->fd < 0 || !end_matter_read(f->outcome->fd, at, buffer, there))
+    if (f->outcome->fd < 0 || !end_bytes_read(f->outcome->fd, at, buffer, there))
         return push("read");
     memset((char *)buffer + there, 0, size - there);
     if (f->outcome->log) file_log_patch(f->outcome->log, at, buffer, size);

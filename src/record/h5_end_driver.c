@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "end_bytes.h"
 #include "end_matter.h"
 #include "h5_headers.h"
 #include "h5_heaps.h"
@@ -115,7 +116,7 @@ static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
     const read_file *f = (const read_file *)file;
     const extent *bad;
     (void)transfer;
-    if (!end_matter_read(f->fd, at, buffer, size)) return push("read");
+    if (!end_bytes_read(f->fd, at, buffer, size)) return push("read");
     if (f->end && type == H5FD_MEM_DRAW &&
         !end_matter_agrees(f->end, f->fd, at, buffer, size, &bad))
         return refuse(bad);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "end_bytes.h"
 #include "h5_messages.h"
 #include "h5_sum.h"
 
@@ -25,7 +26,7 @@ static int start_of(const unsigned char *byte) {
 static uint64_t length_of(const unsigned char *byte, size_t size) {
     if (size < LONGEST || memcmp(byte, "OHDR\2", 5) != 0) return 0;
     const int at = start_of(byte), width = 1 << (byte[5] & 3);
-    const uint64_t more = end_matter_number(byte + at - width, width);
+    const uint64_t more = end_bytes_number(byte + at - width, width);
     return more > UINT32_MAX ? UINT64_MAX : (uint64_t)at + more + SUM;
 }
 
@@ -43,7 +44,7 @@ static bool messages_are_whole(header *h, const unsigned char *at, const unsigne
 /* A piece of the file that ends in its sum; malloc'd, NULL: HDF5 will tell why. */
 static unsigned char *read_piece(const header *h, uint64_t at, uint64_t length) {
     unsigned char *piece = malloc(length);
-    if (piece && end_matter_read(h->fd, at, piece, length)) {
+    if (piece && end_bytes_read(h->fd, at, piece, length)) {
         if (h->e) end_matter_patch(h->e, at, piece, length);
         return piece;
     }
@@ -52,7 +53,7 @@ static unsigned char *read_piece(const header *h, uint64_t at, uint64_t length) 
 }
 
 static bool sum_is_right(const unsigned char *piece, uint64_t length) {
-    return h5_sum(piece, length - SUM) == end_matter_number(piece + length - SUM, SUM);
+    return h5_sum(piece, length - SUM) == end_bytes_number(piece + length - SUM, SUM);
 }
 
 static bool chunk_is_whole(header *h, uint64_t at, uint64_t length) {
@@ -75,11 +76,11 @@ static bool messages_are_whole(header *h, const unsigned char *at, const unsigne
     const int head = h->flags & 4 ? 6 : 4;
     while (end - at >= head) {
         const unsigned char *message = at + head;
-        const size_t length = (size_t)end_matter_number(at + 1, 2);
+        const size_t length = (size_t)end_bytes_number(at + 1, 2);
         if ((size_t)(end - message) < length) return true; /* HDF5 will tell */
         if (!(at[3] & SHARED) && !h5_message_fits(at[0], message, length)) return false;
         if (at[0] == 16 && length >= 16 && h->chunks-- > 0 &&
-            !chunk_is_whole(h, end_matter_number(message, 8), end_matter_number(message + 8, 8)))
+            !chunk_is_whole(h, end_bytes_number(message, 8), end_bytes_number(message + 8, 8)))
             return false;
         at = message + length;
     }

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "end_matter.h"
+#include "end_bytes.h"
 
 enum {
     ADDRESS = 8,
@@ -26,7 +26,7 @@ static uint64_t take(message *m, int bytes) {
     m->fits = m->fits && m->end - m->at >= bytes;
     if (!m->fits) return 0;
     m->at += bytes;
-    return end_matter_number(m->at - bytes, bytes);
+    return end_bytes_number(m->at - bytes, bytes);
 }
 
 static void skip(message *m, uint64_t bytes) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/record/end_bytes.h"
 #include "../../src/record/h5_heaps.h"
 #include "../../src/record/h5_sum.h"
 #include "../../src/record/h5_trees.h"
@@ -71,7 +72,7 @@ static unsigned char *next_header(const image *f, const unsigned char *from) {
 }
 
 static uint64_t number(const unsigned char *at, int bytes) {
-    return end_matter_number(at, bytes);
+    return end_bytes_number(at, bytes);
 }
 
 static unsigned char *root_of(const image *f, const unsigned char *header) {

@@ -1,0 +1,25 @@
+/* end_bytes.c -- see end_bytes.h. */
+#include "end_bytes.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+uint64_t end_bytes_number(const unsigned char *at, int bytes) {
+    uint64_t value = 0;
+    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
+    return value;
+}
+
+bool end_bytes_read(int fd, uint64_t at, void *bytes, size_t size) {
+    unsigned char *to = bytes;
+    while (size) {
+        const ssize_t got = pread(fd, to, size, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return false;
+        if (got == 0) break;
+        to += got, at += (uint64_t)got, size -= (size_t)got;
+    }
+    memset(to, 0, size);
+    return true;
+}

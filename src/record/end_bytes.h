@@ -1,0 +1,14 @@
+/* end_bytes.h -- bytes and numbers of a run file at their places. Internal to src/record. */
+#ifndef RECORD_END_BYTES_H
+#define RECORD_END_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Little-endian, of 1 to 8 bytes, as everything in such a file. */
+uint64_t end_bytes_number(const unsigned char *at, int bytes);
+/* All of [at, at + size), zeros behind the end of the file; false with errno. */
+bool end_bytes_read(int fd, uint64_t at, void *bytes, size_t size);
+
+#endif
