@@ -52,12 +52,13 @@ sr_status sample_make(sample *x, const sample_plan *s, const series *of, const s
     sr_status status = sample_read(x, of, w, s->after, why);
     if (status == SR_OK) status = sample_exact(x, why);
     if (status != SR_OK || x->count < LEAST_STEPS) return status;
-    x->block = s->block ? s->block : bootstrap_block(x->value, x->count, x->exact[0], why);
+    const column_source c = column_in_memory(x->value, x->count);
+    x->block = s->block ? s->block : bootstrap_block(&c, x->count, x->exact[0], why);
     if (!x->block) return SR_MEMORY;
     if (x->block > x->count) x->block = x->count;
     x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
     if (!x->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    return bootstrap_tails(x->value, x->count, x->block, random, s->resamples, x->drawn, why);
+    return bootstrap_tails(&c, x->count, x->block, random, s->resamples, x->drawn, why);
 }
 
 /* -- pairs ----------------------------------------------------------------------------------- */
