@@ -189,6 +189,22 @@ static void ranges_are_those_of_below(void **state) {
     }
 }
 
+/* 2^64 mod (2^64 - v) is v itself, below 2^63: the least that is not refused. */
+static void the_limit_is_no_surplus(void **state) {
+    (void)state;
+    int seen = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const rng first = rng_create(seed);
+        rng a = first, b = first;
+        const uint64_t v = rng_at(first.key, 0);
+        if (v >> 63) continue;
+        const rng_range range = rng_range_create(-v);
+        assert_true(rng_in_range(&a, &range) == v && rng_below(&b, -v) == v);
+        seen++;
+    }
+    assert_true(seen > 0);
+}
+
 /* All 24 orders of 4 items are equally frequent. */
 static void shuffle_is_uniform(void **state) {
     (void)state;
@@ -236,6 +252,7 @@ int main(void) {
         cmocka_unit_test(below_rejects_the_surplus),
         cmocka_unit_test(below_one_is_zero),
         cmocka_unit_test(ranges_are_those_of_below),
+        cmocka_unit_test(the_limit_is_no_surplus),
         cmocka_unit_test(shuffle_is_uniform),
         cmocka_unit_test(shuffle_of_few),
     };
