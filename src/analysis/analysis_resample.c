@@ -29,8 +29,7 @@ enum {
     TOGETHER = 1024, /* resamples that share the passes over the file */
     WANTED = 2 * BOOTSTRAP_TAILS,
     KEPT_BYTES = 64, /* of column_room() for a value that is kept: 32 of them while it is sorted */
-    WHOLE_BYTES =
-        512, /* and where a series is kept as a whole: longer ones are faster by classes */
+    WHOLE_BYTES = 512, /* and where a series is kept as a whole: classes are faster behind that */
     WORD = 64,
     PIECES = 64, /* of a resample, that are drawn before they are looked at */
     FOUND = -1
