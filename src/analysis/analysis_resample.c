@@ -29,7 +29,10 @@ enum {
     TOGETHER = 1024, /* resamples that share the passes over the file */
     WANTED = 2 * BOOTSTRAP_TAILS,
     KEPT_BYTES = 64, /* of column_room() for a value that is kept: 32 of them while it is sorted */
-    WHOLE_BYTES = 512, /* and where a series is kept as a whole: classes are faster behind that */
+    /* and of a series that is kept as a whole: classes are faster behind that, with long blocks sooner */
+    WHOLE_BYTES = 512,
+    WHOLE_BYTES_LONG = 4096,
+    LONG_BLOCK = 16,
     WORD = 64,
     PIECES = 64, /* of a resample, that are drawn before they are looked at */
     FOUND = -1
@@ -513,7 +516,7 @@ static sr_status tails_read(const column_source *c, draw first, int64_t kept, in
 sr_status bootstrap_tails(const column_source *c, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why) {
     const int64_t room = column_room() / KEPT_BYTES, kept = room > 1 ? room : 1;
-    const bool whole = n <= column_room() / WHOLE_BYTES;
+    const bool whole = n <= column_room() / (block < LONG_BLOCK ? WHOLE_BYTES : WHOLE_BYTES_LONG);
     const draw first = {random, rng_range_create((uint64_t)n), n, block, n};
     if (n > UINT32_MAX)
         return sr_fail(why, SR_MEMORY, "resamples are of %lld values at most, not %lld",

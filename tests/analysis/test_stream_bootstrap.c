@@ -211,6 +211,8 @@ static void read_three_times(void **state) {
     assert_int_equal(times_read(7, 20, 500), 3);
     assert_int_equal(times_read(0, LONGEST, 500), 3);
     assert_in_range(times_read(0, LONGEST, 13), 5, 7);
+    assert_int_equal(times_read(0, 15, 8 * LONGEST), 1); /* kept as a whole */
+    assert_int_equal(times_read(0, 16, 8 * LONGEST), 3); /* faster by classes */
 }
 
 static sr_status tails_and_block(sequence *s, double *result, sr_failure *why) {
