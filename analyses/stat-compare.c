@@ -70,7 +70,7 @@ static void print_help(const void *self) {
            "Runs of one configuration that differ in nothing but the seed are taken together: "
            "their\nintervals cover other seeds. Those of single runs cover other steps of these "
            "runs only, and\nsay nothing about the methods: give three seeds or more of each.\n"
-           "Keeps whole columns in memory.\n"
+           "Keeps little more than a byte of every step in memory, 2^32 - 1 of them at most.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
     options_help(options, stdout);
 }

@@ -237,6 +237,19 @@ void summary_cells(tsv *table, const summary *s);
 /* Of /steps/tokens, as summary_range. */
 sr_status run_tokens(sr_runfile *run, summary *result, sr_failure *why);
 
+/* Rows of one series as a column, from memory where they fit (column_keep). s must stay. */
+typedef struct series_column {
+    const series *s;
+    int64_t first;
+    column_source source;
+    column_space space;
+} series_column;
+
+/* x must stay where it is; series_column_close after a failure too. */
+sr_status series_column_open(series_column *x, const series *s, int64_t first, int64_t rows,
+                             sr_failure *why);
+void series_column_close(series_column *x);
+
 /* Summaries of series of one run and source, rows first .. first + rows - 1 of each; sites in forward
  * order (analysis_columns.c). result [count] */
 sr_status series_summaries(const series *s, int count, int64_t first, int64_t rows, bool range,
@@ -278,15 +291,21 @@ void metric_warn(const run_set *set, const char *word, size_t length, tsv *table
 /* The last finite value; NaN when the run has none. */
 sr_status metric_read_last(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 
-/* -- intervals: analysis_bootstrap.c -------------------------------------------------------- */
+/* -- intervals: analysis_bootstrap.c, analysis_block.c, analysis_resample.c -------------------- */
 
 enum { BOOTSTRAP_TAILS = 3 }; /* median, 99 % quantile, maximum */
 
+/* Both are of the finite values of the one column of c, in the order of steps, n >= 1 of them, which are asked for
+ * several times; they keep little more than a byte for each. */
 /* Length of the blocks that keep the dependence of neighbouring values; 0 and *why on failure. */
-int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failure *why);
-/* result [BOOTSTRAP_TAILS, resamples]; value [n] in the order of steps, finite, n >= 1. */
-sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
+int64_t bootstrap_block(const column_source *c, int64_t n, double median, sr_failure *why);
+/* result [BOOTSTRAP_TAILS, resamples] */
+sr_status bootstrap_tails(const column_source *c, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why);
+/* Percentile interval (95 %) of the median from a block bootstrap; NaN below 20 finite values. `finite` and `median`
+ * are those of the one column of c. */
+sr_status summary_interval(const column_source *c, int64_t finite, double median, double *low,
+                           double *high, sr_failure *why);
 /* Two levels: result [BOOTSTRAP_TAILS, resamples] are means over as many runs as there are, drawn
  * with replacement, each with one of its resamples, drawn[r] [BOOTSTRAP_TAILS, resamples]. */
 void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result);

@@ -23,9 +23,6 @@ typedef struct summary {
 void summary_make(double *value, int64_t count, summary *result);
 /* The same for who needs only count, mean, min, median and max; the quantiles are NaN. */
 void summary_range(double *value, int64_t count, summary *result);
-/* Percentile interval (95 %) of the median from a block bootstrap; NaN below 20 finite values. */
-sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
-                           sr_failure *why);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
@@ -67,6 +64,10 @@ typedef struct column_quantiles {
 /* result [columns]; quantile [quantiles] upwards, 1 to QUANTILES_MOST of them. Otherwise as summary_read. */
 sr_status quantiles_read(const column_source *c, column_space *space, const double *quantile,
                          int quantiles, column_quantiles *result, sr_failure *why);
+/* One column of what is in memory, which must stay. And the column of c, of which there is one, from `space`
+ * where it fits beside all that is made of it: what is read several times is read once then. */
+column_source column_in_memory(const double *value, int64_t count);
+sr_status column_keep(column_source *c, column_space *space, sr_failure *why);
 /* result [columns], what bucket_measure finds, to the last bit, of columns that do not fit: c->range
  * must be true. */
 sr_status ranges_stream(const column_source *c, column_space *space, bucket_range *result,

@@ -1,4 +1,4 @@
-/* compare_sample.h -- one series of stat-compare: its values in a window, and resamples of them; and which
+/* compare_sample.h -- one series of stat-compare: its tails in a window, and resamples of them; and which
  * sites belong together (compare_places.c). */
 #ifndef STATNET_COMPARE_SAMPLE_H
 #define STATNET_COMPARE_SAMPLE_H
@@ -14,8 +14,8 @@ typedef struct sample_plan {
 } sample_plan;
 
 typedef struct sample {
-    int64_t count, nonfinite, block;
-    double *value;                 /* [count] finite, in the order of steps */
+    int64_t count, nonfinite; /* finite values, and others */
+    int64_t block;
     double *drawn;                 /* [BOOTSTRAP_TAILS, resamples]; NULL below LEAST_STEPS */
     double exact[BOOTSTRAP_TAILS]; /* of the series itself */
 } sample;

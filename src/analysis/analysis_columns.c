@@ -29,6 +29,22 @@ static sr_status together_read(void *context, int64_t first, int64_t count, doub
     return series_read_all(t->s, t->count, t->first + first, count, value, NULL, why);
 }
 
+static sr_status series_column_read(void *context, int64_t first, int64_t count,
+                                    double *const *value, sr_failure *why) {
+    const series_column *x = context;
+    return series_read(x->s, x->first + first, count, *value, NULL, why);
+}
+
+sr_status series_column_open(series_column *x, const series *s, int64_t first, int64_t rows,
+                             sr_failure *why) {
+    *x = (series_column){s, first, {1, rows, false, series_column_read, x}, {0}};
+    return column_keep(&x->source, &x->space, why);
+}
+
+void series_column_close(series_column *x) {
+    column_space_free(&x->space);
+}
+
 /* How many of the next ones go together. */
 static int count_together(const placed *next, int left, int64_t rows, bool range) {
     int alike = next->s.source == FROM_SCALARS ? 1 : left;

@@ -47,8 +47,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
                    "with --per-step: of each of so many parts of training only the smallest, the "
                    "median and the largest value; 0: every step"),
         FLAG_OPTION("Output", "intervals", AT(intervals), "no",
-                    "an interval (95 %, block bootstrap) of every median; keeps 32 bytes "
-                    "of every step in memory"),
+                    "an interval (95 %, block bootstrap) of every median; keeps little more than a "
+                    "byte of every step in memory, 2^32 - 1 of them at most"),
         PARTS_OPTION(AT(parts), "1"),
     };
     int count = sizeof common / sizeof common[0];
@@ -115,19 +115,18 @@ typedef struct stretch {
     int64_t part;
 } stretch;
 
-/* Of medians of rows first .. first + rows - 1. A bootstrap has no use for a part of a column. */
-static sr_status read_intervals(const series *s, int count, int64_t first, int64_t rows,
-                                double *interval, sr_failure *why) {
-    double *value = malloc((size_t)(rows + 1) * sizeof *value);
-    sr_status status = value ? SR_OK
-                             : sr_fail(why, SR_MEMORY, "out of memory for intervals of %lld steps",
-                                       (long long)rows);
+/* Of medians of rows first .. first + rows - 1. */
+static sr_status read_intervals(const series *s, const summary *of, int count, int64_t first,
+                                int64_t rows, double *interval, sr_failure *why) {
+    sr_status status = SR_OK;
     for (int i = 0; i < count && status == SR_OK; i++) {
-        status = series_read(&s[i], first, rows, value, NULL, why);
+        series_column x;
+        status = series_column_open(&x, &s[i], first, rows, why);
         if (status == SR_OK)
-            status = summary_interval(value, rows, &interval[2 * i], &interval[2 * i + 1], why);
+            status = summary_interval(&x.source, of[i].values - of[i].nonfinite, of[i].median,
+                                      &interval[2 * i], &interval[2 * i + 1], why);
+        series_column_close(&x);
     }
-    free(value);
     return status;
 }
 
@@ -151,7 +150,7 @@ static sr_status summary_part(const step_table *j, const stretch *of, const seri
     if (status == SR_OK) status = window_rows(&of->window, s, &first, &rows, why);
     if (status == SR_OK) status = series_summaries(s, count, first, rows, false, sum, why);
     if (status == SR_OK && j->intervals)
-        status = read_intervals(s, count, first, rows, interval, why);
+        status = read_intervals(s, sum, count, first, rows, interval, why);
     for (int i = 0; i < count && status == SR_OK; i++)
         summary_row(j, of, &s[i], &sum[i], &interval[2 * i]);
     free(sum);

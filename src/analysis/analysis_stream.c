@@ -29,7 +29,8 @@ enum {
     FIRST_SHIFT = DIGIT_BITS * (DIGITS - 1), /* the first digit has what is left */
     PASSES = 3,                              /* as of float32 */
     RANKS = 2 * QUANTILES_MOST,
-    MOST_ROWS = 1 << 16 /* of a block */
+    MOST_ROWS = 1 << 16, /* of a block */
+    KEPT_PART = 8        /* of the room, for one column that is kept beside what is made of it */
 };
 
 /* -- one column ------------------------------------------------------------------------------ */
@@ -355,4 +356,41 @@ int columns_together(int64_t rows, int columns, bool range) {
     const int64_t groups = (columns + streamed - 1) / streamed;
     const int64_t fit = kept * PASSES * groups >= columns ? kept : streamed;
     return fit < columns ? (int)fit : columns;
+}
+
+/* -- one column as it is --------------------------------------------------------------------- */
+
+sr_status finite_values(const column_source *c, finite_taker *take, void *into, sr_failure *why) {
+    column_space space = {0};
+    column_block b;
+    sr_status status = block_create(&b, &space, 1, block_rows(c), why);
+    for (int64_t first = 0; first < c->rows && status == SR_OK; first += b.rows) {
+        const int64_t count = c->rows - first < b.rows ? c->rows - first : b.rows;
+        status = c->read(c->context, first, count, b.value, why);
+        finite_sum unused = finite_sum_begin();
+        if (status == SR_OK) take(into, *b.value, finite_sum_add(&unused, *b.value, count));
+    }
+    free(b.value);
+    column_space_free(&space);
+    return status;
+}
+
+static sr_status read_memory(void *context, int64_t first, int64_t count, double *const *value,
+                             sr_failure *why) {
+    (void)why;
+    memcpy(*value, (const double *)context + first, (size_t)count * sizeof **value);
+    return SR_OK;
+}
+
+column_source column_in_memory(const double *value, int64_t count) {
+    return (column_source){1, count, false, read_memory, (void *)value};
+}
+
+sr_status column_keep(column_source *c, column_space *space, sr_failure *why) {
+    column_block b;
+    if (c->rows * (int64_t)sizeof(double) > column_room() / KEPT_PART) return SR_OK;
+    const sr_status status = keep_all(c, space, &b, why);
+    free(b.value);
+    if (status == SR_OK) *c = column_in_memory(space->memory, c->rows);
+    return status;
 }

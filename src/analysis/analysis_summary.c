@@ -6,8 +6,6 @@
  * Mean: sum in double divided by n. NaN and infinite values are counted, and are in nothing else.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis_summary.h"
 
@@ -117,55 +115,6 @@ void summary_make(double *value, int64_t count, summary *s) {
 
 void summary_range(double *value, int64_t count, summary *s) {
     summary_of(value, count, true, s);
-}
-
-enum { RESAMPLES = 1000, LEAST = 20 };
-
-static sr_status find_median(const double *value, int64_t n, double *median, sr_failure *why) {
-    summary s;
-    double *scratch = malloc((size_t)n * sizeof *scratch);
-    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
-    memcpy(scratch, value, (size_t)n * sizeof *scratch);
-    summary_range(scratch, n, &s);
-    free(scratch);
-    *median = s.median;
-    return SR_OK;
-}
-
-/* value [n] finite, in the order of steps */
-static sr_status draw_medians(const double *value, int64_t n, double *low, double *high,
-                              sr_failure *why) {
-    double median = NAN, *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
-    sr_status status = drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = find_median(value, n, &median, why);
-    const int64_t block = status == SR_OK ? bootstrap_block(value, n, median, why) : 0;
-    if (block)
-        status = bootstrap_tails(value, n, block, rng_create(1), RESAMPLES, drawn, why);
-    else
-        status = why->status;
-    if (status == SR_OK) {
-        sort_reals(drawn, RESAMPLES);
-        *low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
-        *high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
-    }
-    free(drawn);
-    return status;
-}
-
-sr_status summary_interval(const double *value, int64_t count, double *low, double *high,
-                           sr_failure *why) {
-    int64_t n = 0;
-    *low = *high = NAN;
-    for (int64_t i = 0; i < count; i++) n += isfinite(value[i]) != 0;
-    if (n < LEAST) return SR_OK;
-    if (n == count) return draw_medians(value, n, low, high, why);
-    double *finite = malloc((size_t)n * sizeof *finite);
-    if (!finite) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t i = 0, to = 0; i < count; i++)
-        if (isfinite(value[i])) finite[to++] = value[i];
-    const sr_status status = draw_medians(finite, n, low, high, why);
-    free(finite);
-    return status;
 }
 
 void summary_columns(tsv *t) {

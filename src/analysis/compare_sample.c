@@ -1,63 +1,64 @@
-/* One series of stat-compare: what is in the window, its median and tails, and resamples of them
- * (analysis_bootstrap.c). */
+/* One series of stat-compare: median and tails of what is in the window, and resamples of them
+ * (analysis_bootstrap.c). The values are read for each and do not stay. */
 #include "statnet/compare_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void sample_free(sample *x) {
-    free(x->value);
     free(x->drawn);
     *x = (sample){0};
 }
 
-/* Rows in the window whose step is at or behind --after. */
-static sr_status sample_read(sample *x, const series *of, const step_window *w, double after,
-                             sr_failure *why) {
-    int64_t first = 0, rows_here = 0;
-    if (window_rows(w, of, &first, &rows_here, why) != SR_OK) return why->status;
-    int64_t last, *step = malloc((size_t)(rows_here + 1) * sizeof *step);
-    x->value = malloc((size_t)(rows_here + 1) * sizeof *x->value);
-    sr_status status = step && x->value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = run_last_step(of->run, &last, why);
-    if (status == SR_OK) status = series_read(of, first, rows_here, x->value, step, why);
-    for (int64_t i = 0; i < rows_here && status == SR_OK; i++) {
-        if (100 * (double)step[i] < after * (double)last) continue;
-        if (isfinite(x->value[i]))
-            x->value[x->count++] = x->value[i];
-        else
-            x->nonfinite++;
-    }
-    free(step);
-    return status;
+/* The window without the steps before --after: 100 step < after last. */
+static sr_status window_after(step_window *w, const series *of, double after, sr_failure *why) {
+    int64_t last;
+    sr_status status = run_last_step(of->run, &last, why);
+    if (status != SR_OK) return status;
+    const double least = after * (double)last;
+    int64_t step = (int64_t)fmax(floor(least / 100) - 1, 0);
+    while (100 * (double)step < least) step++;
+    if (step > w->first) w->first = step;
+    return SR_OK;
 }
 
-static sr_status sample_exact(sample *x, sr_failure *why) {
-    double *sorted = malloc((size_t)(x->count + 1) * sizeof *sorted);
-    if (!sorted) return sr_fail(why, SR_MEMORY, "out of memory");
-    memcpy(sorted, x->value, (size_t)x->count * sizeof *sorted);
+static sr_status sample_exact(sample *x, const column_source *c, sr_failure *why) {
+    column_space space = {0};
     summary s;
-    summary_make(sorted, x->count, &s);
+    const sr_status status = summary_read(c, &space, &s, why);
+    column_space_free(&space);
+    if (status != SR_OK) return status;
+    x->count = s.values - s.nonfinite;
+    x->nonfinite = s.nonfinite;
     x->exact[0] = s.median;
     x->exact[1] = s.q99;
     x->exact[2] = s.max;
-    free(sorted);
     return SR_OK;
+}
+
+static sr_status sample_draw(sample *x, const sample_plan *s, const column_source *c, rng random,
+                             sr_failure *why) {
+    x->block = s->block ? s->block : bootstrap_block(c, x->count, x->exact[0], why);
+    if (!x->block) return why->status;
+    if (x->block > x->count) x->block = x->count;
+    x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
+    if (!x->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
+    return bootstrap_tails(c, x->count, x->block, random, s->resamples, x->drawn, why);
 }
 
 sr_status sample_make(sample *x, const sample_plan *s, const series *of, const step_window *w,
                       rng random, sr_failure *why) {
+    step_window later = *w;
+    series_column column;
+    int64_t first = 0, rows = 0;
     *x = (sample){0};
-    sr_status status = sample_read(x, of, w, s->after, why);
-    if (status == SR_OK) status = sample_exact(x, why);
-    if (status != SR_OK || x->count < LEAST_STEPS) return status;
-    x->block = s->block ? s->block : bootstrap_block(x->value, x->count, x->exact[0], why);
-    if (!x->block) return SR_MEMORY;
-    if (x->block > x->count) x->block = x->count;
-    x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
-    if (!x->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    return bootstrap_tails(x->value, x->count, x->block, random, s->resamples, x->drawn, why);
+    sr_status status = window_after(&later, of, s->after, why);
+    if (status == SR_OK) status = window_rows(&later, of, &first, &rows, why);
+    if (status != SR_OK) return status;
+    status = series_column_open(&column, of, first, rows, why);
+    if (status == SR_OK) status = sample_exact(x, &column.source, why);
+    if (status == SR_OK && x->count >= LEAST_STEPS)
+        status = sample_draw(x, s, &column.source, random, why);
+    series_column_close(&column);
+    return status;
 }
-
-/* -- pairs ----------------------------------------------------------------------------------- */

@@ -32,6 +32,10 @@ uint64_t rng_below(rng *r, uint64_t n) {
     }
 }
 
+rng_range rng_range_create(uint64_t n) {
+    return (rng_range){n, -n % n, UINT64_MAX / n};
+}
+
 void rng_shuffle(rng *r, int64_t *items, int64_t count) {
     for (int64_t i = count - 1; i > 0; i--) {
         int64_t j = (int64_t)rng_below(r, (uint64_t)i + 1);

@@ -167,6 +167,44 @@ static void below_one_is_zero(void **state) {
     for (int i = 0; i < 10; i++) assert_true(rng_below(&r, UINT64_MAX) < UINT64_MAX);
 }
 
+/* The same numbers with and without divisions, near powers of two, of small and of large n, and where many draws
+ * are refused. */
+static void ranges_are_those_of_below(void **state) {
+    (void)state;
+    enum { N = 2000 };
+    const uint64_t some[] = {1, 2, 3, 6, 1000003, (uint64_t)3 << 62, UINT64_MAX};
+    rng random = rng_create(11);
+    for (int trial = 0; trial < 7 + 3 * 64 + 100; trial++) {
+        const int bit = (trial - 7) / 3;
+        uint64_t n = rng_next(&random) >> trial % 64;
+        if (trial < 7)
+            n = some[trial];
+        else if (bit < 64)
+            n = ((uint64_t)1 << bit) + (uint64_t)((trial - 7) % 3) - 1;
+        if (n == 0) n = 1;
+        const rng_range range = rng_range_create(n);
+        rng a = rng_create(12), b = a;
+        for (int i = 0; i < N; i++) assert_true(rng_in_range(&a, &range) == rng_below(&b, n));
+        assert_true(a.counter == b.counter);
+    }
+}
+
+/* 2^64 mod (2^64 - v) is v itself, below 2^63: the least that is not refused. */
+static void the_limit_is_no_surplus(void **state) {
+    (void)state;
+    int seen = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const rng first = rng_create(seed);
+        rng a = first, b = first;
+        const uint64_t v = rng_at(first.key, 0);
+        if (v >> 63) continue;
+        const rng_range range = rng_range_create(-v);
+        assert_true(rng_in_range(&a, &range) == v && rng_below(&b, -v) == v);
+        seen++;
+    }
+    assert_true(seen > 0);
+}
+
 /* All 24 orders of 4 items are equally frequent. */
 static void shuffle_is_uniform(void **state) {
     (void)state;
@@ -213,6 +251,8 @@ int main(void) {
         cmocka_unit_test(below_is_uniform),
         cmocka_unit_test(below_rejects_the_surplus),
         cmocka_unit_test(below_one_is_zero),
+        cmocka_unit_test(ranges_are_those_of_below),
+        cmocka_unit_test(the_limit_is_no_surplus),
         cmocka_unit_test(shuffle_is_uniform),
         cmocka_unit_test(shuffle_of_few),
     };

@@ -1,0 +1,526 @@
+/* Quantiles of resamples of a series that may be longer than memory: exact, one byte for a step.
+ *
+ * Of a resample (analysis_bootstrap.c) six order statistics are wanted: those around its median, around its
+ * 99 % quantile, and the largest. Values that are few enough are kept, and a resample is the number of times
+ * each of their distinct ranks was drawn: one pass and no sorting.
+ *
+ * Of more values each step keeps its class, the number of the interval between two splitters that its value
+ * lies in. A resample counts how often each class was drawn, which tells in whose values each order statistic
+ * is, and its rank among those that were drawn of them. These classes are few: the quantiles of resamples
+ * lie close together. Their values are read again and kept, with the places of their steps, and drawn again,
+ * the same numbers in the same order. A class of one value alone needs none of that. One that is too
+ * large to be kept is taken for a series of its own: its values have new splitters between them, all others
+ * are of class 0, which no one asks for.
+ *
+ * Splitters are quantiles of a sample. Where they lie decides how much work there is, and no result: counts
+ * are of all values.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis_summary.h"
+
+enum {
+    CLASSES = 256,
+    SPLITTERS = CLASSES - 2, /* class 0 is what lies outside */
+    LANES = 4, /* neighbours are often of one class: the same counter twice has to wait */
+    SAMPLE = 1 << 15,
+    TOGETHER = 1024, /* resamples that share the passes over the file */
+    WANTED = 2 * BOOTSTRAP_TAILS,
+    KEPT_BYTES = 64, /* of column_room() for a value that is kept: 32 of them while it is sorted */
+    /* and of a series that is kept as a whole: classes are faster behind that, with long blocks sooner */
+    WHOLE_BYTES = 512,
+    WHOLE_BYTES_LONG = 4096,
+    LONG_BLOCK = 16,
+    WORD = 64,
+    PIECES = 64, /* of a resample, that are drawn before they are looked at */
+    FOUND = -1
+};
+
+static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
+
+/* -- drawing --------------------------------------------------------------------------------- */
+
+/* One resample: places in the series, piece by piece. */
+typedef struct draw {
+    rng random;
+    rng_range range; /* of n */
+    int64_t n, block;
+    int64_t left; /* values to draw */
+} draw;
+
+typedef struct piece {
+    int64_t at, end;
+} piece;
+
+/* The next pieces, 0: there are none. A block that goes beyond the end of the series has two. */
+static int draw_next(draw *d, piece next[PIECES]) {
+    rng random = d->random;
+    int64_t left = d->left;
+    int count = 0;
+    while (left && count < PIECES - 1) {
+        const int64_t length = d->block < left ? d->block : left;
+        const int64_t at = (int64_t)rng_in_range(&random, &d->range), end = at + length;
+        left -= length;
+        next[count++] = (piece){at, end < d->n ? end : d->n};
+        if (end > d->n) next[count++] = (piece){0, end - d->n};
+    }
+    d->random = random;
+    d->left = left;
+    return count;
+}
+
+/* An order statistic of a resample: its rank among the values that were drawn of those in span number
+ * `span`. */
+typedef struct order {
+    int span; /* FOUND: value is it */
+    int64_t rank;
+    double value;
+} order;
+
+static void orders_begin(order *o, int64_t n) {
+    for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
+        o[2 * i] = (order){.rank = quantile_rank(n, tail_quantile[i])};
+        o[2 * i + 1] = (order){.rank = quantile_rank_above(n, tail_quantile[i])};
+    }
+}
+
+static bool orders_ask(const order *o, int first, int spans) {
+    bool any = false;
+    for (int i = 0; i < WANTED; i++) any |= o[i].span >= first && o[i].span < first + spans;
+    return any;
+}
+
+static void orders_end(const order *o, int64_t n, int64_t resamples, double *result) {
+    for (int i = 0; i < BOOTSTRAP_TAILS; i++)
+        result[i * resamples] =
+            quantile_between(n, tail_quantile[i], o[2 * i].value, o[2 * i + 1].value);
+}
+
+/* -- values that are kept -------------------------------------------------------------------- */
+
+typedef struct pool {
+    int64_t capacity, count;
+    double *value;          /* [capacity] by step, then in order */
+    uint32_t *rank;         /* [capacity] by step; equal values are one rank */
+    uint32_t *drawn;        /* [capacity] times, of each rank */
+    uint64_t *member;       /* a bit for each step of the series; NULL: all are here */
+    uint32_t *before;       /* members in front of each word of them */
+    int first;              /* the spans of these values are those numbers */
+    int64_t begin[CLASSES]; /* rank of the least value of each span; -1: not here */
+} pool;
+
+static void pool_free(pool *p) {
+    free(p->value);
+    free(p->rank);
+    free(p->drawn);
+    free(p->member);
+    free(p->before);
+    *p = (pool){0};
+}
+
+static sr_status pool_create(pool *p, int64_t capacity, sr_failure *why) {
+    p->capacity = capacity;
+    p->value = calloc((size_t)capacity + 1, sizeof *p->value);
+    p->rank = malloc(((size_t)capacity + 1) * sizeof *p->rank);
+    if (p->value && p->rank) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values",
+                   (long long)capacity);
+}
+
+/* The first that is not smaller. */
+static uint32_t rank_of(const double *sorted, int64_t count, double value) {
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (sorted[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint32_t)low;
+}
+
+/* After the last value. */
+static sr_status pool_sort(pool *p, sr_failure *why) {
+    const size_t count = (size_t)p->capacity;
+    double *sorted = malloc((count + 1) * sizeof *sorted);
+    if (!sorted) return sr_fail(why, SR_MEMORY, "out of memory for resamples of %zu values", count);
+    memcpy(sorted, p->value, count * sizeof *sorted);
+    sort_reals(sorted, p->capacity);
+    for (int64_t i = 0; i < p->capacity; i++)
+        p->rank[i] = rank_of(sorted, p->capacity, p->value[i]);
+    free(p->value);
+    p->value = sorted;
+    p->drawn = malloc((count + 1) * sizeof *p->drawn);
+    return p->drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+/* Members among the first `steps` of the series. */
+static int64_t pool_before(const pool *p, int64_t steps) {
+    if (!p->member) return steps;
+    const uint64_t below = ((uint64_t)1 << steps % WORD) - 1;
+    return p->before[steps / WORD] + __builtin_popcountll(p->member[steps / WORD] & below);
+}
+
+static void pool_draw(pool *p, draw *d) {
+    piece next[PIECES];
+    memset(p->drawn, 0, (size_t)p->capacity * sizeof *p->drawn);
+    for (int pieces; (pieces = draw_next(d, next)) > 0;)
+        for (int k = 0; k < pieces; k++) {
+            const int64_t end = pool_before(p, next[k].end);
+            for (int64_t i = pool_before(p, next[k].at); i < end; i++) p->drawn[p->rank[i]]++;
+        }
+}
+
+/* Those that are here, of what was drawn last. Ranks come upwards, so the next one is looked for from the
+ * last. */
+static void pool_find(const pool *p, order *o) {
+    int64_t at = 0, below = 0;
+    int span = FOUND;
+    for (int i = 0; i < WANTED; i++) {
+        const int64_t number = o[i].span - p->first;
+        if (number < 0 || number >= CLASSES || p->begin[number] < 0) continue;
+        if (o[i].span != span || o[i].rank < below) at = p->begin[number], below = 0;
+        span = o[i].span;
+        while (at < p->capacity - 1 && below + p->drawn[at] <= o[i].rank) below += p->drawn[at++];
+        o[i] = (order){FOUND, 0, p->value[at]};
+    }
+}
+
+/* -- classes --------------------------------------------------------------------------------- */
+
+/* Values next to each other. */
+typedef struct span {
+    int number;
+    double least, largest;
+    int64_t members;
+} span;
+
+/* A resampling of a series whose values do not stay. */
+typedef struct resampler {
+    const column_source *source;
+    draw first;          /* of a resample, but for where it begins */
+    int64_t n, kept;     /* values, and at most at once in memory */
+    uint8_t *step_class; /* [n] */
+    int numbers;         /* of spans, that are given away */
+    int64_t count;       /* resamples of now, at most TOGETHER */
+    rng *begin;          /* [count + 1] where each begins */
+    order *order;        /* [count, WANTED] */
+} resampler;
+
+static draw draw_begin(const resampler *r, int64_t resample) {
+    draw d = r->first;
+    d.random = r->begin[resample];
+    return d;
+}
+
+/* One member of each of `count` equal parts. */
+typedef struct sampler {
+    span of;
+    double *value; /* [count] */
+    int64_t count, taken, member, next;
+    double least;
+    rng random;
+} sampler;
+
+static void sampler_place_next(sampler *s) {
+    const int64_t begin = s->taken * s->of.members / s->count;
+    const int64_t end = (s->taken + 1) * s->of.members / s->count;
+    s->next = begin + (int64_t)rng_below(&s->random, (uint64_t)(end - begin));
+}
+
+static void sampler_add(void *into, const double *value, int64_t count) {
+    sampler *s = into;
+    for (int64_t i = 0; i < count && s->taken < s->count; i++) {
+        if (value[i] < s->of.least || value[i] > s->of.largest) continue;
+        if (value[i] < s->least) s->least = value[i];
+        if (s->member++ != s->next) continue;
+        s->value[s->taken++] = value[i];
+        if (s->taken < s->count) sampler_place_next(s);
+    }
+}
+
+typedef struct classes {
+    resampler *r;
+    span of, span[CLASSES];
+    int64_t at;                     /* step that is next */
+    double splitter[SPLITTERS + 1]; /* class 1 is below the first; infinite behind the last */
+} classes;
+
+/* A value that is met twice has a class to itself, so each class has fewer values than all of them: the
+ * least is taken for a splitter, of which no class is below. */
+static void classes_split(classes *c, const double *sorted, int64_t count, double least) {
+    double last = least;
+    int found = 0;
+    for (int j = 1; j <= SPLITTERS; j++) {
+        const double next = sorted[count * j / (SPLITTERS + 1)];
+        if (next < last) continue;
+        last = next > last ? next : nextafter(last, INFINITY);
+        c->splitter[found++] = last;
+    }
+    while (found <= SPLITTERS) c->splitter[found++] = INFINITY;
+}
+
+static sr_status classes_sample(classes *c, sr_failure *why) {
+    sampler s = {.of = c->of,
+                 .count = c->of.members < SAMPLE ? c->of.members : SAMPLE,
+                 .least = INFINITY,
+                 .random = rng_create(1)};
+    s.value = malloc((size_t)s.count * sizeof *s.value);
+    if (!s.value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sampler_place_next(&s);
+    const sr_status status = finite_values(c->r->source, sampler_add, &s, why);
+    sort_reals(s.value, s.taken);
+    if (status == SR_OK) classes_split(c, s.value, s.taken, s.least);
+    free(s.value);
+    return status;
+}
+
+/* Splitters that are not above it. */
+static int class_of(const double *splitter, double value) {
+    int below = 0;
+    for (int step = CLASSES / 2; step; step /= 2)
+        below += splitter[below + step - 1] <= value ? step : 0;
+    return below;
+}
+
+static void classes_add(void *into, const double *value, int64_t count) {
+    classes *c = into;
+    for (int64_t i = 0; i < count && c->at < c->r->n; i++) {
+        const bool outside = value[i] < c->of.least || value[i] > c->of.largest;
+        const int here = outside ? 0 : 1 + class_of(c->splitter, value[i]);
+        span *s = &c->span[here];
+        c->r->step_class[c->at++] = (uint8_t)here;
+        s->members++;
+        if (value[i] < s->least) s->least = value[i];
+        if (value[i] > s->largest) s->largest = value[i];
+    }
+}
+
+static sr_status classes_create(classes *c, resampler *r, const span *of, sr_failure *why) {
+    *c = (classes){.r = r, .of = *of};
+    for (int i = 0; i < CLASSES; i++)
+        c->span[i] = (span){.number = r->numbers++, .least = INFINITY, .largest = -INFINITY};
+    sr_status status = classes_sample(c, why);
+    return status == SR_OK ? finite_values(r->source, classes_add, c, why) : status;
+}
+
+/* -- resamples of classes -------------------------------------------------------------------- */
+
+static void count_piece(const uint8_t *of, piece p, uint32_t count[LANES][CLASSES]) {
+    int64_t i = p.at;
+    for (; i + LANES <= p.end; i += LANES)
+        for (int k = 0; k < LANES; k++) count[k][of[i + k]]++;
+    for (; i < p.end; i++) count[0][of[i]]++;
+}
+
+/* Where the next resample begins is known then. */
+static void count_resample(resampler *r, int64_t resample, uint32_t count[LANES][CLASSES]) {
+    draw d = draw_begin(r, resample);
+    piece next[PIECES];
+    memset(count, 0, LANES * CLASSES * sizeof count[0][0]);
+    for (int pieces; (pieces = draw_next(&d, next)) > 0;)
+        for (int k = 0; k < pieces; k++) count_piece(r->step_class, next[k], count);
+    for (int i = 0; i < CLASSES; i++)
+        for (int k = 1; k < LANES; k++) count[0][i] += count[k][i];
+    r->begin[resample + 1] = d.random;
+}
+
+/* The class of an order statistic, and its rank in it. */
+static void order_descend(order *o, const classes *c, const uint32_t *count) {
+    int at = 1;
+    while (at < CLASSES - 1 && o->rank >= count[at]) o->rank -= count[at++];
+    const span *s = &c->span[at];
+    o->span = s->least < s->largest ? s->number : FOUND;
+    o->value = s->least;
+}
+
+static void descend(const classes *c) {
+    uint32_t count[LANES][CLASSES];
+    for (int64_t b = 0; b < c->r->count; b++) {
+        order *o = c->r->order + b * WANTED;
+        if (!orders_ask(o, c->of.number, 1)) continue;
+        count_resample(c->r, b, count);
+        for (int i = 0; i < WANTED; i++)
+            if (o[i].span == c->of.number) order_descend(&o[i], c, count[0]);
+    }
+}
+
+static bool is_wanted(const classes *c, int number) {
+    bool any = false;
+    for (int64_t i = 0; i < c->r->count * WANTED && !any; i++)
+        any = c->r->order[i].span == c->span[number].number;
+    return any;
+}
+
+/* -- values of some classes ------------------------------------------------------------------ */
+
+typedef struct gathering {
+    pool *p;
+    const resampler *r;
+    int64_t at; /* step that is next */
+} gathering;
+
+static void gather(void *into, const double *value, int64_t count) {
+    gathering *g = into;
+    pool *p = g->p;
+    for (int64_t i = 0; i < count && g->at < g->r->n; i++, g->at++) {
+        if (p->begin[g->r->step_class[g->at]] < 0 || p->count == p->capacity) continue;
+        p->member[g->at / WORD] |= (uint64_t)1 << g->at % WORD;
+        p->value[p->count++] = value[i];
+    }
+}
+
+static sr_status pool_create_places(pool *p, int64_t n, sr_failure *why) {
+    const size_t words = (size_t)(n / WORD + 1);
+    p->member = calloc(words, sizeof *p->member);
+    p->before = malloc(words * sizeof *p->before);
+    return p->member && p->before ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+static void pool_count_before(pool *p, int64_t n) {
+    uint32_t count = 0;
+    for (int64_t i = 0; i <= n / WORD; i++) {
+        p->before[i] = count;
+        count += (uint32_t)__builtin_popcountll(p->member[i]);
+    }
+}
+
+/* The classes of p->begin. */
+static sr_status pool_gather(pool *p, const classes *c, int64_t members, sr_failure *why) {
+    gathering g = {p, c->r, 0};
+    p->first = c->span[0].number;
+    sr_status status = pool_create(p, members, why);
+    if (status == SR_OK) status = pool_create_places(p, c->r->n, why);
+    if (status == SR_OK) status = finite_values(c->r->source, gather, &g, why);
+    if (status == SR_OK) pool_count_before(p, c->r->n);
+    return status == SR_OK ? pool_sort(p, why) : status;
+}
+
+static sr_status find_gathered(pool *p, const classes *c, int64_t members, sr_failure *why) {
+    sr_status status = members ? pool_gather(p, c, members, why) : SR_OK;
+    for (int64_t b = 0; b < c->r->count && members && status == SR_OK; b++) {
+        order *o = c->r->order + b * WANTED;
+        if (!orders_ask(o, p->first, CLASSES)) continue;
+        draw d = draw_begin(c->r, b);
+        pool_draw(p, &d);
+        pool_find(p, o);
+    }
+    pool_free(p);
+    return status;
+}
+
+static void pool_clear(pool *p) {
+    for (int i = 0; i < CLASSES; i++) p->begin[i] = -1;
+}
+
+/* Of the classes that may be kept, as many at once as fit. */
+static sr_status find_small(const classes *c, sr_failure *why) {
+    pool p = {0};
+    int64_t members = 0;
+    sr_status status = SR_OK;
+    pool_clear(&p);
+    for (int i = 1; i < CLASSES && status == SR_OK; i++) {
+        const int64_t more = c->span[i].members;
+        if (more > c->r->kept || !is_wanted(c, i)) continue;
+        if (members + more > c->r->kept) {
+            status = find_gathered(&p, c, members, why);
+            pool_clear(&p);
+            members = 0;
+        }
+        p.begin[i] = members;
+        members += more;
+    }
+    if (status == SR_OK) status = find_gathered(&p, c, members, why);
+    return status;
+}
+
+/* What is asked for among the values of a span. Classes that are too large are spans of their own, each
+ * smaller than the one that it is in. */
+static sr_status resolve(resampler *r, const span *of, sr_failure *why) {
+    classes *c = malloc(sizeof *c);
+    if (!c) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = classes_create(c, r, of, why);
+    if (status == SR_OK) {
+        descend(c);
+        status = find_small(c, why);
+    }
+    for (int i = 1; i < CLASSES && status == SR_OK; i++)
+        if (c->span[i].members > r->kept && is_wanted(c, i)) status = resolve(r, &c->span[i], why);
+    free(c);
+    return status;
+}
+
+/* -- all resamples --------------------------------------------------------------------------- */
+
+static void keep(void *into, const double *value, int64_t count) {
+    pool *p = into;
+    for (int64_t i = 0; i < count && p->count < p->capacity; i++) p->value[p->count++] = value[i];
+}
+
+static sr_status tails_kept(const column_source *c, draw first, int64_t resamples, double *result,
+                            sr_failure *why) {
+    pool p = {0};
+    sr_status status = pool_create(&p, first.n, why);
+    if (status == SR_OK) status = finite_values(c, keep, &p, why);
+    if (status == SR_OK) status = pool_sort(&p, why);
+    for (int64_t b = 0; b < resamples && status == SR_OK; b++) {
+        order o[WANTED];
+        draw d = first;
+        orders_begin(o, first.n);
+        pool_draw(&p, &d);
+        pool_find(&p, o);
+        orders_end(o, first.n, resamples, result + b);
+        first.random = d.random;
+    }
+    pool_free(&p);
+    return status;
+}
+
+static sr_status tails_together(resampler *r, int64_t count, int64_t resamples, double *result,
+                                sr_failure *why) {
+    const span all = {0, -INFINITY, INFINITY, r->n};
+    r->numbers = 1;
+    r->count = count;
+    for (int64_t b = 0; b < count; b++) orders_begin(r->order + b * WANTED, r->n);
+    const sr_status status = resolve(r, &all, why);
+    for (int64_t b = 0; b < count && status == SR_OK; b++)
+        orders_end(r->order + b * WANTED, r->n, resamples, result + b);
+    return status;
+}
+
+static sr_status tails_read(const column_source *c, draw first, int64_t kept, int64_t resamples,
+                            double *result, sr_failure *why) {
+    resampler r = {.source = c, .first = first, .n = first.n, .kept = kept};
+    r.step_class = calloc((size_t)r.n, sizeof *r.step_class);
+    r.begin = calloc(TOGETHER + 1, sizeof *r.begin);
+    r.order = calloc(TOGETHER * WANTED, sizeof *r.order);
+    sr_status status =
+        r.step_class && r.begin && r.order
+            ? SR_OK
+            : sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values", (long long)r.n);
+    if (status == SR_OK) r.begin[0] = first.random;
+    for (int64_t b = 0; b < resamples && status == SR_OK; b += TOGETHER) {
+        const int64_t count = resamples - b < TOGETHER ? resamples - b : TOGETHER;
+        status = tails_together(&r, count, resamples, result + b, why);
+        r.begin[0] = r.begin[count];
+    }
+    free(r.step_class);
+    free(r.begin);
+    free(r.order);
+    return status;
+}
+
+sr_status bootstrap_tails(const column_source *c, int64_t n, int64_t block, rng random,
+                          int64_t resamples, double *result, sr_failure *why) {
+    const int64_t room = column_room() / KEPT_BYTES, kept = room > 1 ? room : 1;
+    const bool whole = n <= column_room() / (block < LONG_BLOCK ? WHOLE_BYTES : WHOLE_BYTES_LONG);
+    const draw first = {random, rng_range_create((uint64_t)n), n, block, n};
+    if (n > UINT32_MAX)
+        return sr_fail(why, SR_MEMORY, "resamples are of %lld values at most, not %lld",
+                       (long long)UINT32_MAX, (long long)n);
+    return whole ? tails_kept(c, first, resamples, result, why)
+                 : tails_read(c, first, kept, resamples, result, why);
+}
