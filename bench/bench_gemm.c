@@ -87,7 +87,7 @@ static double speed(const shape *s, way w, int threads, const matrices *x) {
 }
 
 static real *random_matrices(uint64_t seed) {
-    real *x = malloc(ROOM * sizeof *x);
+    real *x = aligned_alloc(64, ROOM * sizeof *x);
     rng r = rng_create(seed);
     for (int i = 0; x && i < ROOM; i++) x[i] = (real)(rng_uniform(&r) - 0.5);
     return x;
