@@ -117,6 +117,8 @@ void *tape_fail(tape *t, sr_status status, const char *format, ...)
 tensor *tape_tensor(tape *t, int rank, const int64_t *dim);
 /* The same shape as x. */
 tensor *tape_like(tape *t, const tensor *x);
+/* The same but for the last dimension. */
+tensor *tape_with_features(tape *t, const tensor *x, int64_t features);
 /* Wraps memory of the caller's ([product of dim], not copied, no gradient wanted). */
 tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value);
 /* The same numbers under another shape (count must agree); shares value and gradient flow. */

@@ -20,174 +20,19 @@
 #include <string.h>
 
 #include "analysis_summary.h"
+#include "resample_pool.h"
 
 enum {
-    CLASSES = 256,
     SPLITTERS = CLASSES - 2, /* class 0 is what lies outside */
     LANES = 4, /* neighbours are often of one class: the same counter twice has to wait */
     SAMPLE = 1 << 15,
     TOGETHER = 1024, /* resamples that share the passes over the file */
-    WANTED = 2 * BOOTSTRAP_TAILS,
     KEPT_BYTES = 64, /* of column_room() for a value that is kept: 32 of them while it is sorted */
     /* and of a series that is kept as a whole: classes are faster behind that, with long blocks sooner */
     WHOLE_BYTES = 512,
     WHOLE_BYTES_LONG = 4096,
-    LONG_BLOCK = 16,
-    WORD = 64,
-    PIECES = 64, /* of a resample, that are drawn before they are looked at */
-    FOUND = -1
+    LONG_BLOCK = 16
 };
-
-static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
-
-/* -- drawing --------------------------------------------------------------------------------- */
-
-/* One resample: places in the series, piece by piece. */
-typedef struct draw {
-    rng random;
-    rng_range range; /* of n */
-    int64_t n, block;
-    int64_t left; /* values to draw */
-} draw;
-
-typedef struct piece {
-    int64_t at, end;
-} piece;
-
-/* The next pieces, 0: there are none. A block that goes beyond the end of the series has two. */
-static int draw_next(draw *d, piece next[PIECES]) {
-    rng random = d->random;
-    int64_t left = d->left;
-    int count = 0;
-    while (left && count < PIECES - 1) {
-        const int64_t length = d->block < left ? d->block : left;
-        const int64_t at = (int64_t)rng_in_range(&random, &d->range), end = at + length;
-        left -= length;
-        next[count++] = (piece){at, end < d->n ? end : d->n};
-        if (end > d->n) next[count++] = (piece){0, end - d->n};
-    }
-    d->random = random;
-    d->left = left;
-    return count;
-}
-
-/* An order statistic of a resample: its rank among the values that were drawn of those in span number
- * `span`. */
-typedef struct order {
-    int span; /* FOUND: value is it */
-    int64_t rank;
-    double value;
-} order;
-
-static void orders_begin(order *o, int64_t n) {
-    for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
-        o[2 * i] = (order){.rank = quantile_rank(n, tail_quantile[i])};
-        o[2 * i + 1] = (order){.rank = quantile_rank_above(n, tail_quantile[i])};
-    }
-}
-
-static bool orders_ask(const order *o, int first, int spans) {
-    bool any = false;
-    for (int i = 0; i < WANTED; i++) any |= o[i].span >= first && o[i].span < first + spans;
-    return any;
-}
-
-static void orders_end(const order *o, int64_t n, int64_t resamples, double *result) {
-    for (int i = 0; i < BOOTSTRAP_TAILS; i++)
-        result[i * resamples] =
-            quantile_between(n, tail_quantile[i], o[2 * i].value, o[2 * i + 1].value);
-}
-
-/* -- values that are kept -------------------------------------------------------------------- */
-
-typedef struct pool {
-    int64_t capacity, count;
-    double *value;          /* [capacity] by step, then in order */
-    uint32_t *rank;         /* [capacity] by step; equal values are one rank */
-    uint32_t *drawn;        /* [capacity] times, of each rank */
-    uint64_t *member;       /* a bit for each step of the series; NULL: all are here */
-    uint32_t *before;       /* members in front of each word of them */
-    int first;              /* the spans of these values are those numbers */
-    int64_t begin[CLASSES]; /* rank of the least value of each span; -1: not here */
-} pool;
-
-static void pool_free(pool *p) {
-    free(p->value);
-    free(p->rank);
-    free(p->drawn);
-    free(p->member);
-    free(p->before);
-    *p = (pool){0};
-}
-
-static sr_status pool_create(pool *p, int64_t capacity, sr_failure *why) {
-    p->capacity = capacity;
-    p->value = calloc((size_t)capacity + 1, sizeof *p->value);
-    p->rank = malloc(((size_t)capacity + 1) * sizeof *p->rank);
-    if (p->value && p->rank) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values",
-                   (long long)capacity);
-}
-
-/* The first that is not smaller. */
-static uint32_t rank_of(const double *sorted, int64_t count, double value) {
-    int64_t low = 0, high = count - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (sorted[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (uint32_t)low;
-}
-
-/* After the last value. */
-static sr_status pool_sort(pool *p, sr_failure *why) {
-    const size_t count = (size_t)p->capacity;
-    double *sorted = malloc((count + 1) * sizeof *sorted);
-    if (!sorted) return sr_fail(why, SR_MEMORY, "out of memory for resamples of %zu values", count);
-    memcpy(sorted, p->value, count * sizeof *sorted);
-    sort_reals(sorted, p->capacity);
-    for (int64_t i = 0; i < p->capacity; i++)
-        p->rank[i] = rank_of(sorted, p->capacity, p->value[i]);
-    free(p->value);
-    p->value = sorted;
-    p->drawn = malloc((count + 1) * sizeof *p->drawn);
-    return p->drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-}
-
-/* Members among the first `steps` of the series. */
-static int64_t pool_before(const pool *p, int64_t steps) {
-    if (!p->member) return steps;
-    const uint64_t below = ((uint64_t)1 << steps % WORD) - 1;
-    return p->before[steps / WORD] + __builtin_popcountll(p->member[steps / WORD] & below);
-}
-
-static void pool_draw(pool *p, draw *d) {
-    piece next[PIECES];
-    memset(p->drawn, 0, (size_t)p->capacity * sizeof *p->drawn);
-    for (int pieces; (pieces = draw_next(d, next)) > 0;)
-        for (int k = 0; k < pieces; k++) {
-            const int64_t end = pool_before(p, next[k].end);
-            for (int64_t i = pool_before(p, next[k].at); i < end; i++) p->drawn[p->rank[i]]++;
-        }
-}
-
-/* Those that are here, of what was drawn last. Ranks come upwards, so the next one is looked for from the
- * last. */
-static void pool_find(const pool *p, order *o) {
-    int64_t at = 0, below = 0;
-    int span = FOUND;
-    for (int i = 0; i < WANTED; i++) {
-        const int64_t number = o[i].span - p->first;
-        if (number < 0 || number >= CLASSES || p->begin[number] < 0) continue;
-        if (o[i].span != span || o[i].rank < below) at = p->begin[number], below = 0;
-        span = o[i].span;
-        while (at < p->capacity - 1 && below + p->drawn[at] <= o[i].rank) below += p->drawn[at++];
-        o[i] = (order){FOUND, 0, p->value[at]};
-    }
-}
 
 /* -- classes --------------------------------------------------------------------------------- */
 

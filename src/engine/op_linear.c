@@ -60,9 +60,7 @@ tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b) {
     if (b && b->count != out)
         return tape_fail(t, SR_USAGE, "linear: %lld outputs, bias of %lld", (long long)out,
                          (long long)b->count);
-    int64_t dim[4] = {x->dim[0], x->dim[1], x->dim[2], x->dim[3]};
-    dim[x->rank - 1] = out;
-    tensor *y = tape_tensor(t, x->rank, dim);
+    tensor *y = tape_with_features(t, x, out);
     if (!y) return NULL;
     if (t->bf16)
         rounded_forward(t, x, w, b, y);

@@ -110,16 +110,10 @@ static tensor *push_member(tape *t, linears *l, int i, tensor *all, tensor *y) {
                              READS_NOTHING);
 }
 
-static tensor *result(tape *t, const tensor *x, int64_t out) {
-    int64_t dim[4] = {x->dim[0], x->dim[1], x->dim[2], x->dim[3]};
-    dim[x->rank - 1] = out;
-    return tape_tensor(t, x->rank, dim);
-}
-
 /* False after a failure. */
 static bool make_together(tape *t, linears *l, tensor **y) {
     for (int i = 0; i < l->count; i++)
-        if (!(y[i] = result(t, l->x, l->w[0]->dim[0]))) return false;
+        if (!(y[i] = tape_with_features(t, l->x, l->w[0]->dim[0]))) return false;
     linears_forward(t, l, y);
     tensor *all = push_all(t, l);
     for (int i = 0; i < l->count && all; i++) y[i] = push_member(t, l, i, all, y[i]);

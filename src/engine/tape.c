@@ -214,6 +214,12 @@ tensor *tape_like(tape *t, const tensor *x) {
     return x ? tape_tensor(t, x->rank, x->dim) : NULL;
 }
 
+tensor *tape_with_features(tape *t, const tensor *x, int64_t features) {
+    int64_t dim[4] = {x->dim[0], x->dim[1], x->dim[2], x->dim[3]};
+    dim[x->rank - 1] = features;
+    return tape_tensor(t, x->rank, dim);
+}
+
 tensor *tape_consume(tape *t, tensor *x, tensor *y) {
     if (x && y && x != y && !x->readers) give_value(t, x);
     return y;

@@ -1,0 +1,67 @@
+/* resample_pool.h -- what resamples of a series are made of (analysis_resample.c): the places that are drawn, the order
+ * statistics that are wanted, and values that are kept.
+ */
+#ifndef ANALYSIS_RESAMPLE_POOL_H
+#define ANALYSIS_RESAMPLE_POOL_H
+
+#include "statnet/analysis.h"
+
+enum {
+    CLASSES = 256,
+    WANTED = 2 * BOOTSTRAP_TAILS,
+    WORD = 64,
+    PIECES = 64, /* of a resample, that are drawn before they are looked at */
+    FOUND = -1
+};
+
+/* One resample: places in the series, piece by piece. */
+typedef struct draw {
+    rng random;
+    rng_range range; /* of n */
+    int64_t n, block;
+    int64_t left; /* values to draw */
+} draw;
+
+typedef struct piece {
+    int64_t at, end;
+} piece;
+
+/* The next pieces, 0: there are none. A block that goes beyond the end of the series has two. */
+int draw_next(draw *d, piece next[PIECES]);
+
+/* An order statistic of a resample: its rank among the values that were drawn of those in span number
+ * `span`. */
+typedef struct order {
+    int span; /* FOUND: value is it */
+    int64_t rank;
+    double value;
+} order;
+
+/* o [WANTED] of a resample of n values: those around its median and its 99 % quantile, and the largest. */
+void orders_begin(order *o, int64_t n);
+/* Whether one is still looked for in spans first .. first + spans - 1. */
+bool orders_ask(const order *o, int first, int spans);
+/* Quantiles, `resamples` apart. */
+void orders_end(const order *o, int64_t n, int64_t resamples, double *result);
+
+typedef struct pool {
+    int64_t capacity, count;
+    double *value;          /* [capacity] by step, then in order */
+    uint32_t *rank;         /* [capacity] by step; equal values are one rank */
+    uint32_t *drawn;        /* [capacity] times, of each rank */
+    uint64_t *member;       /* a bit for each step of the series; NULL: all are here */
+    uint32_t *before;       /* members in front of each word of them */
+    int first;              /* the spans of these values are those numbers */
+    int64_t begin[CLASSES]; /* rank of the least value of each span; -1: not here */
+} pool;
+
+/* {0} is free; the rest is pool_free's after a failure too. Between pool_create and pool_sort the caller fills value. */
+void pool_free(pool *p);
+sr_status pool_create(pool *p, int64_t capacity, sr_failure *why);
+sr_status pool_sort(pool *p, sr_failure *why);
+/* Draws one resample. */
+void pool_draw(pool *p, draw *d);
+/* The order statistics o [WANTED] whose spans are here, of what was drawn last. */
+void pool_find(const pool *p, order *o);
+
+#endif
