@@ -18,6 +18,7 @@ A table of the page stands between two lines, which stay; so does what is writte
 
 machine   date, CPU, versions, load               limits   peak and bandwidth, by bench_limits
 targets   against PyTorch, by targets.py          profile CASE   what a step is made of, by bench_step
+least     what products of linear layers take at the limit of fma, beside PyTorch's whole step
 roofline  the figure, drawn beside the page, and its points; roofline.py has the formulas
 analyses  by bench_analysis and bench_figures
 

@@ -156,6 +156,22 @@ def against_torch(args, _):
             f"{measured} of {len(rows)} lines measured, {len(missed)} missed{': ' if missed else ''}{', '.join(missed)}."]
 
 
+def least(args, _):
+    """What products of linear layers take at the limit of fma, beside PyTorch's whole step."""
+    peak = {row["threads"]: float(row["best"]) for row in read(kept(args, "limits"))[1] if row["limit"] == "fma"}
+    found = {row["line"]: row for row in read(os.path.join(args.build, "targets.tsv"))[1]}
+    cells = []
+    for name, (kind, case, _, _, must, _) in targets.LINES.items():
+        row = found.get(name)
+        if row is None or kind is not targets.step or case not in roofline.LINEAR or row["threads"] not in peak:
+            continue
+        flop = roofline.linear_layers(*roofline.LINEAR[case])
+        ms = flop / 1e6 / peak[row["threads"]]
+        cells.append([name, f"{flop / 1e9:.4g}", f"{ms:.4g}", share(ms, row["ours"]), share(ms, row["peer"]), str(must)])
+    head = ["line", "GFLOP", "at the limit of fma (ms)", "of our step", "of the peer's", "must"]
+    return drawn(head, cells) if cells else [NOT_YET]
+
+
 def profile(args, case):
     told, rows = read(kept(args, f"step-{case}"))
     if told is None:
@@ -246,8 +262,8 @@ def products(args, _):
     return [*drawn([*columns, f"{ours} / library"], cells), "", f"`{told['command']}`, GFLOP/s"]
 
 
-BLOCKS = {"machine": machine, "limits": limits, "products": products, "targets": against_torch, "profile": profile, "roofline": figure,
-          "analyses": analyses}
+BLOCKS = {"machine": machine, "limits": limits, "products": products, "targets": against_torch, "least": least, "profile": profile,
+          "roofline": figure, "analyses": analyses}
 KINDS = [*(name for name in BLOCKS if name != "profile"), *(f"profile {case}" for case in STEPS)]
 
 

@@ -27,6 +27,10 @@ once, 4 bytes a number. n = rows x features, or numbers of a parameter.
     adam                     15 n                      28 n    p, g, m, v; p, m, v
                                                        g scale + wd p 3, m 3, v 4, p - step m / (sqrt v + eps) 5
 
+    linear layers, a step    6 rows W                  W the weights of all of them: 4 d^2 + 2 d FFN of a layer of an
+                                                       encoder, 8 d^2 + 2 d FFN of a decoder's, vocabulary d of
+                                                       the logits; y, dx and dw are 2 rows W each
+
 The roof at intensity I = FLOP / bytes is the smaller of the measured peak and I times the measured bandwidth, all
 threads; both, and every point, are the best round.
 """
@@ -52,6 +56,17 @@ def convolution(batch, size, channels_in, channels_out, stride):
 def attention(batch, queries, keys, d, backward):
     numbers = batch * d * (3 * queries + 4 * keys if backward else 2 * queries + 2 * keys)
     return (8 if backward else 4) * batch * queries * keys * d, 4 * numbers
+
+
+# of the models of bench_step that are linear layers and attention: rows, d, FFN, layers of the encoder and of the
+# decoder, vocabulary
+LINEAR = {"transformer": (1024, 128, 256, 3, 3, 4000), "lm": (2240, 256, 2100, 3, 0, 10000),
+          "iwslt": (4096, 512, 1024, 6, 6, 10000)}
+
+
+def linear_layers(rows, d, ffn, encoder, decoder, vocabulary):
+    """Operations of a step."""
+    return 6 * rows * (encoder * (4 * d * d + 2 * d * ffn) + decoder * (8 * d * d + 2 * d * ffn) + vocabulary * d)
 
 
 # operations and bytes of a number: forward, backward; an optimizer has no backward pass

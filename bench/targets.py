@@ -10,7 +10,8 @@ FILE    one row per line that was measured (default BUILD/targets.tsv). A line t
 
 A round is one of ours and one of each variant of bench_torch.py (plain, fused, compiled), each a process of its
 own that was warmed up before; the peer is the variant with the smallest median. As many rounds as fit into
-SECONDS, three at least (of the line `epoch`: one). Ours records every site of every step (bench_step with a run file). What is compared is
+SECONDS, three at least (of `epoch` one; of `recording` and `neighbours`, whose rounds differ by more than what is
+asked for, 15). Ours records every site of every step (bench_step with a run file). What is compared is
 said by `#` lines at the end: a target that is missed is told as such.
 
 Exit status 0, also where targets are missed; 1 when something could not be measured; 2 after a mistake.
@@ -28,6 +29,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VARIANTS = ("plain", "fused", "compiled")
+MANY = 15  # rounds of what is small beside the difference of two rounds
 COLUMNS = ("line", "threads", "ours", "unit", "peer", "which", "ratio", "must", "aim", "rounds", "load")
 
 
@@ -139,19 +141,19 @@ def memory(args, case, threads, steps):
 
 def recording(args, case, threads, steps):
     """What recording adds, and observers where there are some, against the step without them in the same process:
-    two processes differ by more than that."""
+    two processes differ by more than that, and so do two rounds some time apart: the median of differences."""
     with tempfile.TemporaryDirectory() as directory:
         own = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
-        pairs = [(own.round("-"), own.round()) for _ in rounds(args)]
+        pairs = [(own.round("-"), own.round()) for _ in rounds(args, MANY)]
         own.end()
-    without, with_it = (statistics.median(told) for told in zip(*pairs))
-    return with_it - without, "ms", without, "without recording", len(pairs)
+    added = statistics.median(with_it - without for without, with_it in pairs)
+    return added, "ms", statistics.median(without for without, _ in pairs), "without recording", len(pairs)
 
 
 def neighbours(args, case, threads, steps):
     """A step beside two processes that never wait, against a quiet one."""
     quiet, busy = (ours(args, case, threads, steps, "-") for _ in range(2))
-    for _ in rounds(args):
+    for _ in rounds(args, MANY):
         quiet.round()
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
         try:
