@@ -19,7 +19,7 @@ A table of the page stands between two lines, which stay; so does what is writte
 machine   date, CPU, versions, load               limits   peak and bandwidth, by bench_limits
 targets   against PyTorch, by targets.py          profile CASE   what a step is made of, by bench_step
 least     what products of linear layers take at the limit of fma, beside PyTorch's whole step
-roofline  the figure, drawn beside the page, and its points; roofline.py has the formulas
+roofline  the figure, drawn beside the page as PAGE-roofline.svg, and its points; roofline.py has the formulas
 analyses  by bench_analysis and bench_figures
 
 What was not measured is told as such. Exit status 0; 1 when something could not be measured; 2 after a mistake in the

@@ -221,14 +221,15 @@ def figure(args, _):
     if not found:
         return [NOT_YET]
     table = roofline.table(found, peak, bandwidth)
-    output = os.path.join(os.path.dirname(args.doc) or ".", "roofline.svg")
+    output = os.path.splitext(args.doc)[0] + "-roofline.svg"
     try:
         roofline.draw(table, peak, bandwidth, os.path.join(os.path.dirname(kept(args, "")), "roofline.tsv"), output)
     except subprocess.CalledProcessError as error:
         raise Mistake(f"gnuplot: {error.stderr.strip().splitlines()[-1]}") from None
     cells = [[row["group"], row["point"], f"{row['flop'] / 1e6:.4g}", f"{row['bytes'] / 1e6:.4g}",
               f"{row['intensity']:.3g}", f"{row['gflops']:.3g}", f"{row['of_roof']:.2f}"] for row in table]
-    return ["![GFLOP/s of our kernels against FLOP per byte, below the roof of peak and bandwidth](roofline.svg)", "",
+    name = os.path.basename(output)
+    return [f"![GFLOP/s of our kernels against FLOP per byte, below the roof of peak and bandwidth]({name})", "",
             f"Best rounds of {rows[-1]['threads']} threads. Roof: {peak:.0f} GFLOP/s of `fma`, {bandwidth:.0f} GB/s of "
             f"`{which}`.{' Not measured: ' + ', '.join(missing) + '.' if missing else ''}", "",
             *drawn(["group", "point", "MFLOP", "MB", "FLOP/byte", "GFLOP/s", "of the roof"], cells)]
