@@ -164,6 +164,9 @@ real *tape_keep_grad(tensor *x);
 /* In the backward function of y's op, of which x is an input of as many numbers: dL/dy becomes dL/dx as it is, and is
  * gone from y. False where x wants no gradient or has one to add to. */
 bool tape_hand_grad(tensor *y, tensor *x);
+/* As tape_grad, in the place of dL/dy where tape_hand_grad gives it: who is done with a number of dL/dy, which he has taken
+ * before, when he writes that of dL/dx. */
+real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add);
 /* As tape_grad, zeroed when fresh, for scattered contributions: always adds. */
 real *tape_grad_zeroed(tape *t, tensor *x);
 

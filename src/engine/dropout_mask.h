@@ -51,9 +51,9 @@ static inline void dropout_mask_draw(uint64_t key, uint64_t word, bool more,
     memcpy(bits + MASK_BLOCK, drawn, sizeof drawn[0]);
 }
 
-/* y = x m scale, or y += x m scale, for n elements, the first of them element 4 word. */
+/* y = x m scale, or y += x m scale, for n elements, the first of them element 4 word; y may be x. */
 static inline void dropout_mask_apply(const dropout_mask *m, uint64_t word, int64_t n, bool add,
-                                      const real *restrict x, real *restrict y) {
+                                      const real *x, real *y) {
     const uint32_t threshold = m->threshold;
     const real scale = m->scale;
     const int inside = (int)(m->first % MASK_PER_WORD); /* a word that two shares draw from */
@@ -65,10 +65,13 @@ static inline void dropout_mask_apply(const dropout_mask *m, uint64_t word, int6
         int64_t length = n - at < MASK_BLOCK ? n - at : MASK_BLOCK;
         dropout_mask_draw(m->key, word, inside > 0, drawn);
         for (int i = 0; i < MASK_BLOCK; i++) factor[i] = bits[i] < threshold ? 0 : scale;
-        if (add)
+        if (add) {
+#pragma omp simd
             for (int64_t i = 0; i < length; i++) y[at + i] += x[at + i] * factor[i];
-        else
+        } else {
+#pragma omp simd
             for (int64_t i = 0; i < length; i++) y[at + i] = x[at + i] * factor[i];
+        }
     }
 }
 

@@ -22,8 +22,9 @@ static void dropout_all(int threads, const dropout_mask *m, int64_t count, bool 
 
 static void dropout_backward(tape *t, const tape_node *node) {
     bool add;
-    real *dx = tape_grad(t, node->in[0], &add);
-    if (dx) dropout_all(t->threads, node->kept, node->out->count, add, node->out->grad, dx);
+    const real *dy = node->out->grad;
+    real *dx = tape_grad_in_place(t, node->out, node->in[0], &add);
+    if (dx) dropout_all(t->threads, node->kept, node->out->count, add, dy, dx);
 }
 
 tensor *op_dropout(tape *t, tensor *x, double p) {

@@ -36,12 +36,14 @@ static inline real passed(const uint32_t *passes, int64_t i, int j, real dy) {
     return passes[j] & UINT32_C(1) << i / WORDS ? dy : 0;
 }
 
-static void backward_block(int64_t n, const uint32_t *restrict passes, bool add,
-                           const real *restrict dy, real *restrict dx) {
+/* dx may be dy. */
+static void backward_block(int64_t n, const uint32_t *passes, bool add, const real *dy, real *dx) {
     int64_t i = 0;
     for (; !add && i + WORDS <= n; i += WORDS)
+#pragma omp simd
         for (int j = 0; j < WORDS; j++) dx[i + j] = passed(passes, i, j, dy[i + j]);
     for (; add && i + WORDS <= n; i += WORDS)
+#pragma omp simd
         for (int j = 0; j < WORDS; j++) dx[i + j] += passed(passes, i, j, dy[i + j]);
     for (int j = 0; i + j < n; j++)
         dx[i + j] = (add ? dx[i + j] : 0) + passed(passes, i, j, dy[i + j]);
@@ -53,10 +55,10 @@ static int64_t block_length(int64_t at, int64_t end) {
 
 static void relu_backward(tape *t, const tape_node *node) {
     bool add;
-    real *dx = tape_grad(t, node->in[0], &add);
-    if (!dx) return;
     const uint32_t *passes = node->kept;
     const real *dy = node->out->grad;
+    real *dx = tape_grad_in_place(t, node->out, node->in[0], &add);
+    if (!dx) return;
     const int64_t count = node->out->count, pieces = piece_count(count);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
     for (int64_t p = 0; p < pieces; p++) {

@@ -285,6 +285,11 @@ bool tape_hand_grad(tensor *y, tensor *x) {
     return x->has_grad = true;
 }
 
+real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add) {
+    *add = false;
+    return tape_hand_grad(y, x) ? x->grad : tape_grad(t, x, add);
+}
+
 real *tape_grad_zeroed(tape *t, tensor *x) {
     bool add;
     real *g = tape_grad(t, x, &add);

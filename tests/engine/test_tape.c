@@ -119,6 +119,36 @@ static void handed(void **state) {
     tape_free(t);
 }
 
+/* The place of dL/dy where x has no gradient yet; memory of its own where somebody is to add, and a second time. */
+static void in_place(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    bool add = true;
+    tensor in, *x = op_scale(t, leaf(t, &in), 2), *y = op_scale(t, x, 3), *z = op_scale(t, x, 3);
+    real *dy = tape_grad(t, y, &add), *dz = tape_grad(t, z, &add);
+    assert_ptr_equal(tape_grad_in_place(t, y, x, &add), dy);
+    assert_false(add || y->grad);
+    assert_ptr_equal(tape_grad_in_place(t, z, x, &add), dy);
+    assert_true(add && z->grad == dz);
+    in.wants_grad = false;
+    assert_null(tape_grad_in_place(t, z, &in, &add));
+    tape_free(t);
+}
+
+/* Of two ops that work in place, whose gradients add up, behind one that hands its own on. */
+static void passed_in_place(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    tensor in, *x = leaf(t, &in);
+    tensor *y = op_relu(t, x), *z = op_relu(t, x); /* the gradient of y adds to that of z */
+    tape_backward(t, op_sum(t, op_dropout(t, op_add(t, y, z), 0.5)), 1);
+    for (int i = 0; i < COUNT; i++) /* 1 + 1 where it passes, twice that where it is not dropped */
+        assert_true(in.grad[i] == 0 || (numbers[i] > 0 && in.grad[i] == 4));
+    assert_true(in.grad[0] == 0 &&
+                in.grad[COUNT - 1] + in.grad[COUNT - 2] + in.grad[COUNT - 3] > 0);
+    tape_free(t);
+}
+
 /* To both terms, to one twice, to one that has a gradient, to a view. */
 static void added(void **state) {
     (void)state;
@@ -219,6 +249,8 @@ int main(void) {
                                        cmocka_unit_test(spent),
                                        cmocka_unit_test(written_over),
                                        cmocka_unit_test(handed),
+                                       cmocka_unit_test(in_place),
+                                       cmocka_unit_test(passed_in_place),
                                        cmocka_unit_test(added),
                                        cmocka_unit_test(lapsed),
                                        cmocka_unit_test(not_lapsed),
