@@ -39,6 +39,7 @@ typedef struct tensor {
     bool has_grad;                 /* grad holds a value: the next contribution adds */
     bool own;                      /* value is memory of the tape that no other tensor shares */
     int readers;                   /* backward functions that read value */
+    struct tensor *twin;           /* has the same memory for its gradient; NULL: nobody */
     const struct tape_node *maker; /* who can make value again; NULL: nobody */
 } tensor;
 
@@ -159,11 +160,15 @@ real *tape_grad(tape *t, tensor *x, bool *add);
 /* The same; of a spending tape in the place of x's value, where the caller is its only reader: who is done with a
  * number of x when it writes that of dL/dx. */
 real *tape_grad_over(tape *t, tensor *x, bool *add);
-/* In the backward function of x's op: the gradient of x, which the caller keeps and gives back by tape_return. */
-real *tape_keep_grad(tensor *x);
+/* In the backward function of x's op: the gradient of x, which the caller keeps and gives back by tape_return. NULL when
+ * memory ran out. */
+real *tape_keep_grad(tape *t, tensor *x);
 /* In the backward function of y's op, of which x is an input of as many numbers: dL/dy becomes dL/dx as it is, and is
  * gone from y. False where x wants no gradient or has one to add to. */
 bool tape_hand_grad(tensor *y, tensor *x);
+/* dL/db is dL/da, which is there, in the same memory, until one of them is written to (tape_grad), which then has memory of
+ * its own, or has been passed on. False where b wants no gradient or has one, or somebody shares that of a. */
+bool tape_share_grad(tensor *a, tensor *b);
 /* As tape_grad, in the place of dL/dy where tape_hand_grad gives it: who is done with a number of dL/dy, which he has taken
  * before, when he writes that of dL/dx. */
 real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add);

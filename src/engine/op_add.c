@@ -16,24 +16,33 @@ static void add_piece(int64_t n, const real *restrict dy, real *restrict dx) {
     for (int64_t i = 0; i < n; i++) dx[i] += dy[i];
 }
 
-static void pass_gradient(tape *t, tensor *x, const tensor *y) {
+/* dx = dy, or dx += dy */
+static void pass_gradient(tape *t, tensor *x, const real *dy) {
     bool add;
     real *dx = tape_grad(t, x, &add);
     if (!dx) return;
-    int64_t pieces = piece_count(y->count);
+    int64_t pieces = piece_count(x->count);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
     for (int64_t p = 0; p < pieces; p++) {
-        int64_t at = p * PIECE, n = piece_length(p, y->count);
+        int64_t at = p * PIECE, n = piece_length(p, x->count);
         if (add)
-            add_piece(n, y->grad + at, dx + at);
+            add_piece(n, dy + at, dx + at);
         else
-            memcpy(dx + at, y->grad + at, (size_t)n * sizeof *dx);
+            memcpy(dx + at, dy + at, (size_t)n * sizeof *dx);
     }
 }
 
+/* Without a copy where a term has no gradient yet: it has dy's memory, and the other one shares it. */
 static void add_backward(tape *t, const tape_node *node) {
-    pass_gradient(t, node->in[1], node->out);
-    if (!tape_hand_grad(node->out, node->in[0])) pass_gradient(t, node->in[0], node->out);
+    tensor *a = node->in[0], *b = node->in[1], *y = node->out;
+    if (a != b && tape_hand_grad(y, a)) {
+        if (!tape_share_grad(a, b)) pass_gradient(t, b, a->grad);
+    } else if (a != b && tape_hand_grad(y, b)) {
+        pass_gradient(t, a, b->grad);
+    } else {
+        pass_gradient(t, b, y->grad);
+        pass_gradient(t, a, y->grad);
+    }
 }
 
 tensor *op_add(tape *t, tensor *a, tensor *b) {

@@ -66,7 +66,7 @@ static void linears_backward(tape *t, const tape_node *node) {
 
 static void member_backward(tape *t, const tape_node *node) {
     const linears_member *m = node->kept;
-    m->of->dy[m->number] = tape_keep_grad(node->out);
+    m->of->dy[m->number] = tape_keep_grad(t, node->out);
     tape_grad_zeroed(t, node->in[0]);
 }
 

@@ -162,9 +162,16 @@ static void give_value(tape *t, tensor *x) {
     x->own = false;
 }
 
+/* False where nobody shares the gradient's memory. */
+static bool part(tensor *x) {
+    if (!x->twin) return false;
+    x->twin = x->twin->twin = NULL;
+    return true;
+}
+
 /* The gradient has been passed on, and whoever reads the value came before. */
 static void give_back(tape *t, tensor *x) {
-    put_spare(t, x->grad, x->count);
+    if (!part(x)) put_spare(t, x->grad, x->count);
     if (x->grad && x->grad == x->value) x->value = NULL; /* tape_grad_over */
     x->grad = NULL;
     x->has_grad = false;
@@ -252,13 +259,22 @@ static void remake(tape *t, tensor *x) {
     if (x->value) x->maker->remake(t, x->maker);
 }
 
+/* Memory of x alone for its gradient, with what was there; false when it ran out. */
+static bool own_grad(tape *t, tensor *x) {
+    const real *shared = x->twin ? x->grad : NULL;
+    if (!x->grad || shared) {
+        real *own = take_reals(t, x->count);
+        if (!own) return false;
+        x->grad = own;
+    }
+    if (shared) memcpy(x->grad, shared, (size_t)x->count * sizeof *shared);
+    part(x);
+    return true;
+}
+
 real *tape_grad(tape *t, tensor *x, bool *add) {
     *add = false;
-    if (!x || !x->wants_grad) return NULL;
-    if (!x->grad) {
-        x->grad = take_reals(t, x->count);
-        if (!x->grad) return NULL;
-    }
+    if (!x || !x->wants_grad || !own_grad(t, x)) return NULL;
     *add = x->has_grad;
     x->has_grad = true;
     return x->grad;
@@ -272,22 +288,41 @@ real *tape_grad_over(tape *t, tensor *x, bool *add) {
     return tape_grad(t, x, add);
 }
 
-real *tape_keep_grad(tensor *x) {
-    real *g = x->grad;
-    if (g == x->value) x->value = NULL, x->own = false;
-    x->grad = NULL;
+/* y's gradient, which y is without from now on. */
+static real *take_grad(tensor *y) {
+    real *g = y->grad;
+    if (g == y->value) y->value = NULL, y->own = false;
+    y->grad = NULL;
     return g;
 }
 
+real *tape_keep_grad(tape *t, tensor *x) {
+    return own_grad(t, x) ? take_grad(x) : NULL;
+}
+
+static void pair(tensor *a, tensor *b) {
+    a->twin = b;
+    b->twin = a;
+}
+
 bool tape_hand_grad(tensor *y, tensor *x) {
+    tensor *twin = y->twin;
     if (!x->wants_grad || x->grad) return false;
-    x->grad = tape_keep_grad(y);
+    x->grad = take_grad(y);
+    if (part(y)) pair(x, twin);
     return x->has_grad = true;
+}
+
+bool tape_share_grad(tensor *a, tensor *b) {
+    if (!b->wants_grad || b->grad || a->twin) return false;
+    b->grad = a->grad;
+    pair(a, b);
+    return b->has_grad = true;
 }
 
 real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add) {
     *add = false;
-    return tape_hand_grad(y, x) ? x->grad : tape_grad(t, x, add);
+    return !y->twin && tape_hand_grad(y, x) ? x->grad : tape_grad(t, x, add);
 }
 
 real *tape_grad_zeroed(tape *t, tensor *x) {

@@ -149,6 +149,64 @@ static void passed_in_place(void **state) {
     tape_free(t);
 }
 
+/* a and b with one gradient of COUNT ones. */
+static void share(tape *t, tensor *a, tensor *b) {
+    bool add;
+    real *g = tape_grad(t, a, &add);
+    for (int i = 0; i < COUNT; i++) g[i] = 1;
+    assert_true(tape_share_grad(a, b));
+    assert_true(b->grad == g && b->has_grad);
+}
+
+static void shared(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    bool add;
+    tensor in, *x = leaf(t, &in), *a = op_scale(t, x, 1), *b = op_scale(t, x, 2),
+               *c = op_scale(t, x, 3);
+    share(t, a, b);
+    assert_false(tape_share_grad(a, c) || tape_share_grad(b, c) || tape_share_grad(c, a));
+    real *before = a->grad,
+         *g = tape_grad(t, b, &add); /* who is written to has memory of its own */
+    assert_true(add && g != before && g[0] == 1 && g[COUNT - 1] == 1 && a->grad == before);
+    assert_ptr_equal(tape_grad(t, a, &add), before);
+    assert_false(tape_share_grad(a, b)); /* it has one */
+    in.wants_grad = false;
+    assert_false(tape_share_grad(a, &in));
+    tape_free(t);
+}
+
+/* A pair's other half keeps the memory. */
+static void shared_and_moved(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    bool add;
+    tensor in, *x = leaf(t, &in), *a = op_scale(t, x, 1), *b = op_scale(t, x, 2),
+               *c = op_scale(t, x, 3);
+    share(t, a, b);
+    assert_true(tape_hand_grad(a, c));
+    real *both = c->grad;
+    assert_true(both == b->grad && c->twin == b && b->twin == c && !a->twin);
+    assert_ptr_not_equal(tape_grad_in_place(t, b, x, &add), both);
+    assert_true(!add && b->grad == both);
+    real *kept = tape_keep_grad(t, c);
+    assert_true(kept != both && kept[3] == 1 && b->grad == both && !b->twin && !c->grad);
+    tape_free(t);
+}
+
+/* Of a sum whose terms go on: one piece of memory for three gradients, and what is passed on first does not give it away. */
+static void shared_in_a_sum(void **state) {
+    (void)state;
+    tape *t = begin(true);
+    tensor in, *x = op_scale(t, leaf(t, &in), 1), *branch = op_scale(t, op_scale(t, x, 2), 3);
+    tensor *sum = op_add(t, x, branch),
+           *late = op_scale(t, x, 4); /* x has late's gradient before that of sum */
+    tensor *y = op_add(t, sum, late);
+    tape_backward(t, op_sum(t, op_scale(t, y, 5)), 1);
+    for (int i = 0; i < COUNT; i++) assert_true(in.grad[i] == 5 * (1 + 6 + 4));
+    tape_free(t);
+}
+
 /* To both terms, to one twice, to one that has a gradient, to a view. */
 static void added(void **state) {
     (void)state;
@@ -251,6 +309,9 @@ int main(void) {
                                        cmocka_unit_test(handed),
                                        cmocka_unit_test(in_place),
                                        cmocka_unit_test(passed_in_place),
+                                       cmocka_unit_test(shared),
+                                       cmocka_unit_test(shared_and_moved),
+                                       cmocka_unit_test(shared_in_a_sum),
                                        cmocka_unit_test(added),
                                        cmocka_unit_test(lapsed),
                                        cmocka_unit_test(not_lapsed),
