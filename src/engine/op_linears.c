@@ -61,6 +61,7 @@ static void linears_backward(tape *t, const tape_node *node) {
         if (!l->dy[i]) continue;
         if (l->b[i]) bias_gradient(t, l->dy[i], rows, out, l->b[i]);
         tape_return(t, l->dy[i], (size_t)(rows * out) * sizeof(real));
+        l->dy[i] = NULL; /* of another loss it may be that none comes */
     }
 }
 
@@ -110,14 +111,26 @@ static tensor *push_member(tape *t, linears *l, int i, tensor *all, tensor *y) {
                              READS_NOTHING);
 }
 
-/* False after a failure. */
+/* After a failure all y are NULL. */
 static bool make_together(tape *t, linears *l, tensor **y) {
+    tensor *made[PRODUCTS_TOGETHER];
     for (int i = 0; i < l->count; i++)
-        if (!(y[i] = tape_with_features(t, l->x, l->w[0]->dim[0]))) return false;
-    linears_forward(t, l, y);
+        if (!(made[i] = tape_with_features(t, l->x, l->w[0]->dim[0]))) return false;
+    linears_forward(t, l, made);
     tensor *all = push_all(t, l);
-    for (int i = 0; i < l->count && all; i++) y[i] = push_member(t, l, i, all, y[i]);
-    return all && y[l->count - 1];
+    for (int i = 0; i < l->count && all; i++) {
+        made[i] = push_member(t, l, i, all, made[i]);
+        if (!made[i]) return false;
+    }
+    for (int i = 0; i < l->count && all; i++) y[i] = made[i];
+    return all != NULL;
+}
+
+/* The gradient of a weight is one block of a product: two may not write it. */
+static bool is_again(const linears *l, int i) {
+    for (int j = 0; j < i; j++)
+        if (l->w[j] == l->w[i]) return true;
+    return false;
 }
 
 /* What op_linear would refuse it is to refuse. */
@@ -126,6 +139,7 @@ static bool fit_together(const tape *t, const linears *l) {
     for (int i = 0; i < l->count; i++) {
         const tensor *w = l->w[i], *b = l->b[i];
         if (!w || w->rank != 2 || w->dim[1] != in || w->dim[0] != l->w[0]->dim[0]) return false;
+        if (is_again(l, i)) return false;
         if (b && b->count != w->dim[0]) return false;
     }
     return l->count > 1 && l->count <= PRODUCTS_TOGETHER && !t->bf16;
