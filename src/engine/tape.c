@@ -264,8 +264,11 @@ real *tape_grad(tape *t, tensor *x, bool *add) {
     return x->grad;
 }
 
-real *tape_grad_over(tape *t, tensor *x, bool *add) {
-    if (t->spending && x->wants_grad && !x->grad && x->own && x->readers == 1) {
+real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
+    tensor *x = node->in[input];
+    const bool reads =
+        node->reads & READS_IN(input); /* else the one reader is another, and yet to come */
+    if (t->spending && x->wants_grad && !x->grad && x->own && x->readers == 1 && reads) {
         x->grad = x->value;
         x->own = false;
     }
@@ -280,7 +283,7 @@ real *tape_keep_grad(tensor *x) {
 }
 
 bool tape_hand_grad(tensor *y, tensor *x) {
-    if (!x->wants_grad || x->grad) return false;
+    if (!x->wants_grad || x->grad || x->count != y->count) return false;
     x->grad = tape_keep_grad(y);
     return x->has_grad = true;
 }
