@@ -349,6 +349,11 @@ static tensor *conv2d(tape *t, tensor *const *in, void *row) {
     return op_conv2d(t, in[0], in[1], c->a, c->b);
 }
 
+static tensor *conv2d_direct(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_conv2d_direct(t, in[0], in[1], c->a, c->b);
+}
+
 static tensor *conv2d_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], conv2d(t, in, row));
 }
@@ -629,6 +634,8 @@ const engine_case engine_cases[] = {
     {.name = "(z + x) sigmoid(z), z = tanh(x + y)", .build = reader_and_sum,
      .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
     {.name = "conv2d", .build = conv2d,
+     .input = {SHAPE4(2, 5, 4, 3), SHAPE4(4, 3, 3, 3)}, .a = 1, .b = 1},
+    {.name = "conv2d without Winograd's form", .build = conv2d_direct,
      .input = {SHAPE4(2, 5, 4, 3), SHAPE4(4, 3, 3, 3)}, .a = 1, .b = 1},
     {.name = "conv2d stride 2", .build = conv2d,
      .input = {SHAPE4(2, 6, 6, 2), SHAPE4(4, 3, 3, 2)}, .a = 2, .b = 1},
