@@ -142,17 +142,27 @@ static bool fit_together(const tape *t, const linears *l) {
         if (is_again(l, i)) return false;
         if (b && b->count != w->dim[0]) return false;
     }
-    return l->count > 1 && l->count <= PRODUCTS_TOGETHER && !t->bf16;
+    return l->count > 1 && !t->bf16;
+}
+
+/* NULL after a failure. */
+static linears *linears_create(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b) {
+    linears *l = tape_alloc(t, sizeof *l);
+    if (!l) return NULL;
+    *l = (linears){.x = x, .count = count};
+    for (int i = 0; i < count; i++) l->w[i] = w[i], l->b[i] = b[i];
+    return l;
 }
 
 bool op_linears(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b, tensor **y) {
-    linears *l = x && count <= PRODUCTS_TOGETHER ? tape_alloc(t, sizeof *l) : NULL;
-    for (int i = 0; i < count; i++) y[i] = NULL;
-    if (!l) return false;
-    *l = (linears){.x = x, .count = count};
-    for (int i = 0; i < count; i++) l->w[i] = w[i], l->b[i] = b[i];
-    if (fit_together(t, l)) return make_together(t, l, y);
     bool good = true;
+    for (int i = 0; i < count; i++) y[i] = NULL;
+    if (!x) return false;
+    if (count <= PRODUCTS_TOGETHER) {
+        linears *l = linears_create(t, x, count, w, b);
+        if (!l) return false;
+        if (fit_together(t, l)) return make_together(t, l, y);
+    }
     for (int i = 0; i < count; i++) good = (y[i] = op_linear(t, x, w[i], b[i])) && good;
     return good;
 }
