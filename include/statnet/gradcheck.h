@@ -16,6 +16,8 @@ typedef struct gradcheck_result {
     int64_t element;
     double analytic, numeric;
     const char *how; /* the gradient came: "of a result", "written" or "added"; static */
+    double apart; /* largest difference between these, by the same measure: of backward passes that
+                        are no derivative too */
 } gradcheck_result;
 
 /* The worst of the gradients that f gives when in[] come as results of other ops, as parameters to write to and as

@@ -216,9 +216,28 @@ static void compare(check *c, int input, form how, const double *numeric) {
     for (int64_t i = 0; i < x->count; i++) {
         double error = fabs((double)got[i] - numeric[i]) / largest;
         if (error <= c->result->worst) continue;
-        *c->result = (gradcheck_result){
-            isnan(error) ? INFINITY : error, input, i, (double)got[i], numeric[i], form_names[how]};
+        *c->result = (gradcheck_result){isnan(error) ? INFINITY : error,
+                                        input,
+                                        i,
+                                        (double)got[i],
+                                        numeric[i],
+                                        form_names[how],
+                                        c->result->apart};
     }
+}
+
+/* The passes against the last one. */
+static void compare_passes(check *c, int input) {
+    const int64_t count = c->in[input]->count;
+    const real *last = c->entry[input].analytic + IS_ADDED_TO * count;
+    double largest = 1;
+    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs((double)last[i]));
+    for (form how = 0; how < IS_ADDED_TO; how++)
+        for (int64_t i = 0; i < count; i++) {
+            const double got = (double)c->entry[input].analytic[how * count + i];
+            const double apart = fabs(got - (double)last[i]) / largest;
+            if (!(apart <= c->result->apart)) c->result->apart = isnan(apart) ? INFINITY : apart;
+        }
 }
 
 static sr_status check_input(check *c, int input, sr_failure *why) {
@@ -227,6 +246,7 @@ static sr_status check_input(check *c, int input, sr_failure *why) {
     if (!numeric) return sr_fail(why, SR_MEMORY, "out of memory for a gradient check");
     for (int64_t i = 0; i < x->count; i++) numeric[i] = difference(c, x->value + i);
     for (form how = 0; how < FORMS; how++) compare(c, input, how, numeric);
+    compare_passes(c, input);
     free(numeric);
     return SR_OK;
 }

@@ -63,11 +63,15 @@ static void bench_run(bench *b, bool recording) {
     tape_backward(b->tape, loss, 1);
 }
 
-static void bench_run_ok(bench *b, bool recording) {
-    bench_run(b, recording);
+static void bench_fail_with_tape(const bench *b) {
     const sr_failure *why = tape_failure(b->tape);
     if (why) fail_msg("%s: %s", b->row->name, why->text);
     assert_non_null(b->y);
+}
+
+static void bench_run_ok(bench *b, bool recording) {
+    bench_run(b, recording);
+    bench_fail_with_tape(b);
 }
 
 static bool same_bytes(const real *a, const real *b, int64_t count) {
@@ -248,18 +252,24 @@ static void inputs_without_gradient(void **state) {
     }
 }
 
+/* On gradients as they are. */
+static void run_again(bench *b) {
+    tape_reset(b->tape, rng_create(3), true, true);
+    b->y = b->row->build(b->tape, b->in, (void *)b->row);
+    tensor *loss = tape_tensor(b->tape, 1, (int64_t[]){1});
+    loss = tape_push(b->tape, "dot", dot_backward, loss, (tensor *[]){b->y, NULL}, NULL);
+    tape_backward(b->tape, loss, 1);
+    bench_fail_with_tape(b);
+}
+
 /* A gradient that is begun is added to; one that is not is written, whatever its memory holds. */
 static void check_begun(const bench *once, int input, bool begun) {
     const tensor *had = once->in[input];
     bench b = bench_create(once->row, 2);
     tensor *x = b.in[input];
-    tape_reset(b.tape, rng_create(3), true, true);
     x->has_grad = begun;
     for (int64_t j = 0; j < x->count; j++) x->grad[j] = begun ? (real)sin((double)j) : (real)NAN;
-    b.y = b.row->build(b.tape, b.in, (void *)b.row);
-    tensor *loss = tape_tensor(b.tape, 1, (int64_t[]){1});
-    loss = tape_push(b.tape, "dot", dot_backward, loss, (tensor *[]){b.y, NULL}, NULL);
-    tape_backward(b.tape, loss, 1);
+    run_again(&b);
     for (int64_t j = 0; j < x->count && x->has_grad; j++) {
         const double want = (double)had->grad[j] + (begun ? (double)(real)sin((double)j) : 0);
         if (!(fabs((double)x->grad[j] - want) <= 1e-4 * (1 + fabs(want))))
@@ -279,6 +289,45 @@ static void gradients_add(void **state) {
             for (int begun = 0; begun < 2; begun++) check_begun(&once, i, begun);
         bench_free(&once);
     }
+}
+
+/* Inputs i and j are one tensor, whose gradient is the sum of theirs. */
+static void check_one_tensor(const engine_case *row, int i, int j, bool begun) {
+    bench two = bench_create(row, 2), one = bench_create(row, 2);
+    tensor *x = one.in[i], *other = one.in[j];
+    memcpy(two.in[j]->value, two.in[i]->value, (size_t)x->count * sizeof(real));
+    run_again(&two);
+    one.in[j] = x;
+    x->has_grad = begun;
+    for (int64_t k = 0; k < x->count; k++) x->grad[k] = begun ? 0 : (real)NAN;
+    run_again(&one);
+    assert_true(x->has_grad);
+    for (int64_t k = 0; k < x->count; k++) {
+        const double want = (double)two.in[i]->grad[k] + (double)two.in[j]->grad[k];
+        if (!(fabs((double)x->grad[k] - want) <= 1e-4 * (1 + fabs(want))))
+            fail_msg("%s: gradient of inputs %d and %d that are one tensor: %g, not %g", row->name,
+                     i, j, (double)x->grad[k], want);
+    }
+    one.in[j] = other;
+    bench_free(&one);
+    bench_free(&two);
+}
+
+static void inputs_may_be_one_tensor(void **state) {
+    (void)state;
+    int pairs = 0;
+    for (int c = 0; c < engine_case_count; c++) {
+        const engine_case *row = &engine_cases[c];
+        for (int i = 0; i < case_inputs(row); i++)
+            for (int j = i + 1; j < case_inputs(row); j++) {
+                if (row->input[i].rank != row->input[j].rank ||
+                    memcmp(row->input[i].dim, row->input[j].dim, sizeof row->input[i].dim))
+                    continue;
+                for (int begun = 0; begun < 2; begun++) check_one_tensor(row, i, j, begun);
+                pairs++;
+            }
+    }
+    assert_true(pairs > 30);
 }
 
 static void memory_runs_out(void **state) {
@@ -360,6 +409,7 @@ int main(void) {
         cmocka_unit_test(evaluation_leaves_no_nodes),
         cmocka_unit_test(inputs_without_gradient),
         cmocka_unit_test(gradients_add),
+        cmocka_unit_test(inputs_may_be_one_tensor),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(gradients_share_memory),
     };
