@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: layers.sh [CHECKOUT]
 # Checks the dependency rule on the #include lines of src/, include/ and analyses/, the words that
-# libraries must not use, and that file names are unique. One line when all is well; otherwise one
+# libraries must not use, that file names are unique, and that every operation is among the gradient checks. One line when all is well; otherwise one
 # line per violation, and exit status 1. The tables are at the top of the awk program.
 top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
@@ -11,6 +11,13 @@ for analysis in analyses/stat-*.c; do
     name=$(basename "$analysis" .c)
     grep -Eq "^    DO\\(${name#stat-}\\)" src/cli/statplot.c && continue
     echo "$analysis: not among the ANALYSES of src/cli/statplot.c"
+    exit 1
+done
+# Every operation has a row among the gradient checks.
+cases=tests/engine/gradcheck_cases.c
+for op in $([ -f $cases ] && sed -n 's/^\(tensor \*\|bool \)\(op_[a-z0-9_]*\)(.*/\2/p' include/statnet/ops.h); do
+    grep -q "[^a-z0-9_]$op(" $cases && continue
+    echo "include/statnet/ops.h: $op has no row in $cases"
     exit 1
 done
 # Tests, benchmarks and tools may include what they like, but have names of their own too.

@@ -12,7 +12,7 @@
 /* y = x w^T + b. x [..., in], w [out, in], b [out] or NULL -> [..., out]. */
 tensor *op_linear(tape *t, tensor *x, tensor *w, tensor *b);
 /* Several of one x: y[i] = op_linear(t, x, w[i], b[i]), as one product where all weights are of one size and there are
- * at most three. False, and a failure, where a y[i] is NULL. */
+ * at most three. False where a y[i] is NULL: after a failure, or where x or a w[i] is. */
 bool op_linears(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b, tensor **y);
 
 /* y = x + b, b [C] added to every row of x [..., C]. */

@@ -157,17 +157,18 @@ void tape_lapse(tape *t, tensor *x);
 /* Where to put dL/dx. NULL when x wants none (or memory ran out). *add false: the buffer is
  * undefined and the caller writes every element; true: it adds to what is there. */
 real *tape_grad(tape *t, tensor *x, bool *add);
-/* The same; of a spending tape in the place of x's value, where the caller is its only reader: who is done with a
- * number of x when it writes that of dL/dx. */
-real *tape_grad_over(tape *t, tensor *x, bool *add);
+/* The same for in[input] of a node, in its backward function; of a spending tape in the place of the value, where
+ * the node is its only reader (READS_IN): who is done with a number when it writes its gradient. */
+real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add);
 /* In the backward function of x's op: the gradient of x, which the caller keeps and gives back by tape_return. NULL when
  * memory ran out. */
 real *tape_keep_grad(tape *t, tensor *x);
-/* In the backward function of y's op, of which x is an input of as many numbers: dL/dy becomes dL/dx as it is, and is
- * gone from y. False where x wants no gradient or has one to add to. */
+/* In the backward function of y's op, of which x is an input: dL/dy becomes dL/dx as it is, and is gone from y, so that
+ * who goes on reading it takes it from x. False where x wants no gradient, has one to add to, or has not as many
+ * numbers: then nothing has happened. */
 bool tape_hand_grad(tensor *y, tensor *x);
 /* dL/db is dL/da, which is there, in the same memory, until one of them is written to (tape_grad), which then has memory of
- * its own, or has been passed on. False where b wants no gradient or has one, or somebody shares that of a. */
+ * its own, or has been passed on. False where b wants no gradient, has one, or has not as many numbers, or somebody shares that of a. */
 bool tape_share_grad(tensor *a, tensor *b);
 /* As tape_grad, in the place of dL/dy where tape_hand_grad gives it: who is done with a number of dL/dy, which he has taken
  * before, when he writes that of dL/dx. */

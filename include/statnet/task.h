@@ -105,7 +105,7 @@ sr_status task_check_loss(const task_row *row, const task_options *o, const mode
                           sr_failure *why);
 
 /* Forward pass and loss: summed over the batch's tokens, count 1, with gradients of its own; NULL
- * after a failure, which the tape keeps. *sum (may be NULL) also holds the normalizations'
+ * after a failure, which the tape keeps, one of a model that returns NULL without any too. *sum (may be NULL) also holds the normalizations'
  * penalties, in `loss`. */
 tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p, task_sums *sum);
 

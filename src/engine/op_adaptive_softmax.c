@@ -187,6 +187,7 @@ static void adaptive_backward(tape *t, const tape_node *node) {
     real *dwc = in->wc ? tape_grad_zeroed(t, in->wc) : NULL;
     real *dbc = in->bc ? tape_grad_zeroed(t, in->bc) : NULL;
     if (tape_failure(t)) return;
+    a->part[0].h = in->h->value; /* made again, it may stand elsewhere */
     for (int m = 0; m <= in->cutoffs; m++) {
         const part *p = &a->part[m];
         if (p->count == 0) continue;

@@ -72,7 +72,7 @@ static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, b
 
 static void cross_entropy_backward(tape *t, const tape_node *node) {
     bool add;
-    real *dx = tape_grad_over(t, node->in[0], &add);
+    real *dx = tape_grad_over(t, node, 0, &add);
     if (!dx) return;
     const tensor *x = node->in[0];
     int64_t V = tensor_features(x), rows = tensor_rows(x);

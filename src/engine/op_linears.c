@@ -61,6 +61,7 @@ static void linears_backward(tape *t, const tape_node *node) {
         if (!l->dy[i]) continue;
         if (l->b[i]) bias_gradient(t, l->dy[i], rows, out, l->b[i]);
         tape_return(t, l->dy[i], (size_t)(rows * out) * sizeof(real));
+        l->dy[i] = NULL; /* of another loss it may be that none comes */
     }
 }
 
@@ -110,14 +111,26 @@ static tensor *push_member(tape *t, linears *l, int i, tensor *all, tensor *y) {
                              READS_NOTHING);
 }
 
-/* False after a failure. */
+/* After a failure all y are NULL. */
 static bool make_together(tape *t, linears *l, tensor **y) {
+    tensor *made[PRODUCTS_TOGETHER];
     for (int i = 0; i < l->count; i++)
-        if (!(y[i] = tape_with_features(t, l->x, l->w[0]->dim[0]))) return false;
-    linears_forward(t, l, y);
+        if (!(made[i] = tape_with_features(t, l->x, l->w[0]->dim[0]))) return false;
+    linears_forward(t, l, made);
     tensor *all = push_all(t, l);
-    for (int i = 0; i < l->count && all; i++) y[i] = push_member(t, l, i, all, y[i]);
-    return all && y[l->count - 1];
+    for (int i = 0; i < l->count && all; i++) {
+        made[i] = push_member(t, l, i, all, made[i]);
+        if (!made[i]) return false;
+    }
+    for (int i = 0; i < l->count && all; i++) y[i] = made[i];
+    return all != NULL;
+}
+
+/* The gradient of a weight is one block of a product: two may not write it. */
+static bool is_again(const linears *l, int i) {
+    for (int j = 0; j < i; j++)
+        if (l->w[j] == l->w[i]) return true;
+    return false;
 }
 
 /* What op_linear would refuse it is to refuse. */
@@ -126,19 +139,30 @@ static bool fit_together(const tape *t, const linears *l) {
     for (int i = 0; i < l->count; i++) {
         const tensor *w = l->w[i], *b = l->b[i];
         if (!w || w->rank != 2 || w->dim[1] != in || w->dim[0] != l->w[0]->dim[0]) return false;
+        if (is_again(l, i)) return false;
         if (b && b->count != w->dim[0]) return false;
     }
-    return l->count > 1 && l->count <= PRODUCTS_TOGETHER && !t->bf16;
+    return l->count > 1 && !t->bf16;
+}
+
+/* NULL after a failure. */
+static linears *linears_create(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b) {
+    linears *l = tape_alloc(t, sizeof *l);
+    if (!l) return NULL;
+    *l = (linears){.x = x, .count = count};
+    for (int i = 0; i < count; i++) l->w[i] = w[i], l->b[i] = b[i];
+    return l;
 }
 
 bool op_linears(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b, tensor **y) {
-    linears *l = x && count <= PRODUCTS_TOGETHER ? tape_alloc(t, sizeof *l) : NULL;
-    for (int i = 0; i < count; i++) y[i] = NULL;
-    if (!l) return false;
-    *l = (linears){.x = x, .count = count};
-    for (int i = 0; i < count; i++) l->w[i] = w[i], l->b[i] = b[i];
-    if (fit_together(t, l)) return make_together(t, l, y);
     bool good = true;
+    for (int i = 0; i < count; i++) y[i] = NULL;
+    if (!x) return false;
+    if (count <= PRODUCTS_TOGETHER) {
+        linears *l = linears_create(t, x, count, w, b);
+        if (!l) return false;
+        if (fit_together(t, l)) return make_together(t, l, y);
+    }
     for (int i = 0; i < count; i++) good = (y[i] = op_linear(t, x, w[i], b[i])) && good;
     return good;
 }

@@ -231,8 +231,8 @@ static void xl_attention_backward(tape *t, const tape_node *node) {
     const xl_attention *a = node->kept;
     const int64_t pieces = a->B * a->o.heads, each = (a->n + 2) * a->dh;
     xl_piece all = {0};
+    all.dk = tape_grad(t, a->in.k, &all.add_k); /* as a piece writes them: they may be one */
     all.dq = tape_grad(t, a->in.q, &all.add_q);
-    all.dk = tape_grad(t, a->in.k, &all.add_k);
     all.dv = tape_grad(t, a->in.v, &all.add_v);
     real *shared = tape_alloc(t, (size_t)(pieces * each) * sizeof *shared);
     real *scratch = shared ? scratch_alloc(t, a, true) : NULL;

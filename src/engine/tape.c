@@ -280,8 +280,11 @@ real *tape_grad(tape *t, tensor *x, bool *add) {
     return x->grad;
 }
 
-real *tape_grad_over(tape *t, tensor *x, bool *add) {
-    if (t->spending && x->wants_grad && !x->grad && x->own && x->readers == 1) {
+real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
+    tensor *x = node->in[input];
+    const bool reads =
+        node->reads & READS_IN(input); /* else the one reader is another, and yet to come */
+    if (t->spending && x->wants_grad && !x->grad && x->own && x->readers == 1 && reads) {
         x->grad = x->value;
         x->own = false;
     }
@@ -307,14 +310,14 @@ static void pair(tensor *a, tensor *b) {
 
 bool tape_hand_grad(tensor *y, tensor *x) {
     tensor *twin = y->twin;
-    if (!x->wants_grad || x->grad) return false;
+    if (!x->wants_grad || x->grad || x->count != y->count) return false;
     x->grad = take_grad(y);
     if (part(y)) pair(x, twin);
     return x->has_grad = true;
 }
 
 bool tape_share_grad(tensor *a, tensor *b) {
-    if (!b->wants_grad || b->grad || a->twin) return false;
+    if (!b->wants_grad || b->grad || a->twin || a->count != b->count) return false;
     b->grad = a->grad;
     pair(a, b);
     return b->has_grad = true;

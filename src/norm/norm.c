@@ -280,13 +280,24 @@ static void parameter_gradients(const applied *a, tape *t) {
         if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
 }
 
+/* What has been made again since the forward pass may stand elsewhere. */
+static void look_again(applied *a, const tensor *x) {
+    const norm_site *s = a->site;
+    if (a->x != a->scale.u) a->x = x->value;
+    a->scale.x = x->value;
+    if (s->gamma) a->call.gamma = s->gamma->value;
+    if (s->beta) a->call.beta = s->beta->value;
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (s->own[i]) a->call.own[i] = s->own[i]->value;
+}
+
 static void norm_backward(tape *t, const tape_node *node) {
     applied *a = node->kept;
     tensor *x = node->in[0];
     bool add = false;
     real *grad = tape_grad(t, x, &add);
     if (x->wants_grad && !grad) return;
-    if (!a->scale.groups) a->x = x->value; /* made again, it may stand elsewhere */
+    look_again(a, x);
     sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
     if (status == SR_OK)
         parameter_gradients(a, t);

@@ -5,8 +5,11 @@ tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p,
     task_sums unheard;
     if (!sum) sum = &unheard;
     *sum = (task_sums){0};
-    tensor *output = m->row->forward(m, p);
-    tensor *loss = m->gives_nll ? row->loss_of_nll(p, output, sum) : row->loss(o, p, output, sum);
+    tensor *output = m->row->forward(m, p), *loss = NULL;
+    if (output)
+        loss = m->gives_nll ? row->loss_of_nll(p, output, sum) : row->loss(o, p, output, sum);
+    if (!loss && !tape_failure(p->tape)) /* or it would pass for one of 0 */
+        return tape_fail(p->tape, SR_USAGE, "model %s gave no loss", m->row->name);
     if (loss) sum->loss += p->penalty;
     return loss;
 }

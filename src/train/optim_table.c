@@ -100,7 +100,12 @@ static void sum_pieces(const params *p, int threads, double *sum) {
 
 sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why) {
     int64_t pieces = 0;
-    for (int i = 0; i < p->count; i++) pieces += pieces_of(p->item[i]);
+    for (int i = 0; i < p->count; i++) {
+        if (!p->item[i]->t.has_grad) /* its memory holds that of an update before */
+            return sr_fail(why, SR_USAGE, "the gradient of %s is forgotten and not settled",
+                           p->item[i]->name);
+        pieces += pieces_of(p->item[i]);
+    }
     double *sum = malloc((size_t)(pieces + 1) * sizeof *sum), total = 0;
     if (!sum) return sr_fail(why, SR_MEMORY, "out of memory for the gradient norm");
     sum_pieces(p, threads, sum);

@@ -285,12 +285,73 @@ static tensor *linear_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], linear(t, in, row));
 }
 
+/* Three of x, the last without a bias, as an attention has them: y0 y1 + y2. */
+static tensor *linears(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    tensor *y[3], *const w[3] = {in[1], in[2], in[3]}, *const b[3] = {in[4], in[5], NULL};
+    op_linears(t, in[0], 3, w, b, y);
+    return op_add(t, op_product(t, y[0], y[1]), y[2]);
+}
+
+/* Nobody takes the second; the sum hands its gradient to the first, which keeps it. */
+static tensor *linears_unused(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    tensor *y[3], *const w[3] = {in[1], in[2], in[3]}, *const b[3] = {NULL, in[4], NULL};
+    op_linears(t, in[0], 3, w, b, y);
+    return y[1] ? op_add(t, y[0], y[2]) : NULL;
+}
+
+/* One weight is two of them, and one result is taken twice. */
+static tensor *linears_tied(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    tensor *y[3], *const w[3] = {in[1], in[2], in[1]}, *const b[3] = {in[3], NULL, in[3]};
+    op_linears(t, in[0], 3, w, b, y);
+    return op_add(t, op_product(t, y[1], y[2]), op_add(t, y[0], y[0]));
+}
+
+/* a heads: queries, keys and values are one result. */
+static tensor *attention_of_linear(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    tensor *y = op_linear(t, in[0], in[1], NULL);
+    return op_attention(t, y, y, y, c->a, 1, NULL, c->b, c->p, NULL);
+}
+
+/* -- sums that hand their gradient on ----------------------------------------------------------- */
+
+static tensor *reshape_of_sum(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return tape_reshape(t, op_add(t, in[0], in[1]), 1, (int64_t[]){20});
+}
+
+static tensor *sum_of_views(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    return op_add(t, tape_reshape(t, in[0], 1, (int64_t[]){20}), in[0]);
+}
+
+/* One sum that two take: the later one hands on, or the earlier one. */
+static tensor *sum_and_reader(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    tensor *z = op_add(t, in[0], in[1]);
+    return op_add(t, z, op_tanh(t, z));
+}
+
+static tensor *reader_and_sum(tape *t, tensor *const *in, void *row) {
+    (void)row;
+    tensor *z = op_tanh(t, op_add(t, in[0], in[1])), *sum = op_add(t, z, in[0]);
+    return op_product(t, sum, op_sigmoid(t, z));
+}
+
 /* -- images ------------------------------------------------------------------------------------ */
 
 /* a stride, b padding. */
 static tensor *conv2d(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_conv2d(t, in[0], in[1], c->a, c->b);
+}
+
+static tensor *conv2d_direct(tape *t, tensor *const *in, void *row) {
+    const engine_case *c = row;
+    return op_conv2d_direct(t, in[0], in[1], c->a, c->b);
 }
 
 static tensor *conv2d_skip(tape *t, tensor *const *in, void *row) {
@@ -553,7 +614,28 @@ const engine_case engine_cases[] = {
      .input = {SHAPE2(6, 5), SHAPE2(5, 5), OPTIONAL1(5)}},
     {.name = "linear large", .build = linear,
      .input = {SHAPE2(260, 130), SHAPE2(200, 130), OPTIONAL1(200)}, .large = true},
+    {.name = "linears", .build = linears,
+     .input = {SHAPE3(2, 3, 5), SHAPE2(4, 5), SHAPE2(4, 5), SHAPE2(4, 5), OPTIONAL1(4),
+               OPTIONAL1(4)}},
+    {.name = "linears of which one is not used", .build = linears_unused,
+     .input = {SHAPE2(6, 5), SHAPE2(4, 5), SHAPE2(4, 5), SHAPE2(4, 5), OPTIONAL1(4)}},
+    {.name = "linears of one weight twice", .build = linears_tied,
+     .input = {SHAPE2(6, 5), SHAPE2(4, 5), SHAPE2(4, 5), OPTIONAL1(4)}},
+    {.name = "linears of one weight twice, large", .build = linears_tied,
+     .input = {SHAPE2(300, 96), SHAPE2(64, 96), SHAPE2(64, 96), OPTIONAL1(64)}, .large = true},
+    {.name = "attention of one linear", .build = attention_of_linear,
+     .input = {SHAPE3(2, 3, 5), SHAPE2(4, 5)}, .a = 2, .b = 1},
+    {.name = "reshape of a sum", .build = reshape_of_sum,
+     .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
+    {.name = "view of x + x", .build = sum_of_views,
+     .input = {SHAPE2(4, 5)}},
+    {.name = "z + tanh(z), z = x + y", .build = sum_and_reader,
+     .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
+    {.name = "(z + x) sigmoid(z), z = tanh(x + y)", .build = reader_and_sum,
+     .input = {SHAPE2(4, 5), SHAPE2(4, 5)}},
     {.name = "conv2d", .build = conv2d,
+     .input = {SHAPE4(2, 5, 4, 3), SHAPE4(4, 3, 3, 3)}, .a = 1, .b = 1},
+    {.name = "conv2d without Winograd's form", .build = conv2d_direct,
      .input = {SHAPE4(2, 5, 4, 3), SHAPE4(4, 3, 3, 3)}, .a = 1, .b = 1},
     {.name = "conv2d stride 2", .build = conv2d,
      .input = {SHAPE4(2, 6, 6, 2), SHAPE4(4, 3, 3, 2)}, .a = 2, .b = 1},

@@ -63,11 +63,15 @@ static void bench_run(bench *b, bool recording) {
     tape_backward(b->tape, loss, 1);
 }
 
-static void bench_run_ok(bench *b, bool recording) {
-    bench_run(b, recording);
+static void bench_fail_with_tape(const bench *b) {
     const sr_failure *why = tape_failure(b->tape);
     if (why) fail_msg("%s: %s", b->row->name, why->text);
     assert_non_null(b->y);
+}
+
+static void bench_run_ok(bench *b, bool recording) {
+    bench_run(b, recording);
+    bench_fail_with_tape(b);
 }
 
 static bool same_bytes(const real *a, const real *b, int64_t count) {
@@ -89,35 +93,83 @@ static void gradients(void **state) {
         sr_failure why = {0};
         check_ok(gradcheck(b.row->build, b.in, b.count, (void *)b.row, STEP, &r, &why), &why);
         if (!(r.worst < TOLERANCE))
-            fail_msg("%s: input %d element %lld: analytic %.9g, numeric %.9g, error %.3g",
-                     b.row->name, r.input, (long long)r.element, r.analytic, r.numeric, r.worst);
+            fail_msg("%s: input %d element %lld: analytic %.9g (%s), numeric %.9g, error %.3g",
+                     b.row->name, r.input, (long long)r.element, r.analytic, r.how, r.numeric,
+                     r.worst);
         bench_free(&b);
     }
 }
 
-/* A gradient check that cannot fail would pass everything above. */
-static void wrong_backward(tape *t, const tape_node *node) {
+/* -- a gradient check that cannot fail would pass everything above: what an op may do wrong --------------------- */
+
+/* y = x^2, whose backward function is wrong in one way. */
+typedef enum {
+    RIGHT,
+    WRONG_FACTOR,
+    READS_UNDECLARED,
+    KEEPS_THE_PLACE,
+    ALWAYS_ADDS,
+    ALWAYS_WRITES,
+    FORGETS_THE_LAST,
+    MAKES_OTHER_BYTES,
+    MAKES_FROM_UNDECLARED,
+    FAULTS
+} fault;
+
+typedef struct squares {
+    fault is;
+    const real *place;
+} squares;
+
+static void squares_backward(tape *t, const tape_node *node) {
+    const squares *s = node->kept;
+    const real *x = s->is == KEEPS_THE_PLACE ? s->place : node->in[0]->value;
     bool add;
     real *g = tape_grad(t, node->in[0], &add);
-    for (int64_t i = 0; g && i < node->out->count; i++) g[i] = node->out->grad[i] * (real)1.01;
+    if (s->is == ALWAYS_ADDS || s->is == ALWAYS_WRITES) add = s->is == ALWAYS_ADDS;
+    for (int64_t i = 0; g && i < node->out->count - (s->is == FORGETS_THE_LAST && !add); i++)
+        g[i] =
+            (add ? g[i] : 0) + node->out->grad[i] * x[i] * (s->is == WRONG_FACTOR ? (real)2.02 : 2);
 }
 
-static tensor *wrong_op(tape *t, tensor *const *in, void *context) {
-    (void)context;
+static void squares_again(tape *t, const tape_node *node) {
+    (void)t;
+    const fault is = ((const squares *)node->kept)->is;
+    const tensor *x = node->in[0];
+    for (int64_t i = 0; i < x->count; i++) node->out->value[i] = x->value[i] * x->value[i];
+    if (is == MAKES_OTHER_BYTES) node->out->value[x->count - 1] *= (real)1.0001;
+}
+
+/* Behind it a product, which reads the squares. */
+static tensor *squares_op(tape *t, tensor *const *in, void *context) {
+    squares *s = tape_alloc(t, sizeof *s);
     tensor *y = tape_like(t, in[0]);
-    if (!y) return NULL;
-    memcpy(y->value, in[0]->value, (size_t)y->count * sizeof(real));
-    return tape_push(t, "wrong", wrong_backward, y, (tensor *[]){in[0], NULL}, NULL);
+    if (!s || !y) return NULL;
+    *s = (squares){*(const fault *)context, in[0]->value};
+    for (int64_t i = 0; i < y->count; i++) y->value[i] = in[0]->value[i] * in[0]->value[i];
+    const bool undeclared = s->is == READS_UNDECLARED || s->is == MAKES_FROM_UNDECLARED;
+    y = tape_push_reading(t, "squares", squares_backward, y, (tensor *[]){in[0], NULL}, s,
+                          undeclared ? READS_NOTHING : READS_IN(0));
+    if (s->is != READS_UNDECLARED) y = tape_remakes(t, y, squares_again);
+    return undeclared ? y : op_product(t, y, y);
 }
 
-static void a_wrong_gradient_is_seen(void **state) {
+static void what_is_wrong_is_seen(void **state) {
     (void)state;
-    tensor *x = gradcheck_tensor(1, (int64_t[]){5}, 1, true);
-    gradcheck_result r;
-    sr_failure why = {0};
-    check_ok(gradcheck(wrong_op, &x, 1, NULL, STEP, &r, &why), &why);
-    assert_true(r.worst > TOLERANCE);
-    gradcheck_tensor_free(x);
+    for (fault is = RIGHT; is < FAULTS; is++) {
+        tensor *x = gradcheck_tensor(1, (int64_t[]){20}, 1, true);
+        gradcheck_result r;
+        sr_failure why = {0};
+        const sr_status status = gradcheck(squares_op, &x, 1, &is, STEP, &r, &why);
+        if (is == MAKES_OTHER_BYTES || is == MAKES_FROM_UNDECLARED) {
+            check_failure(&why, SR_USAGE, "squares: made again, the result has other bytes");
+        } else {
+            check_ok(status, &why);
+            if ((r.worst > TOLERANCE) != (is != RIGHT))
+                fail_msg("fault %d: error %.3g", (int)is, r.worst);
+        }
+        gradcheck_tensor_free(x);
+    }
 }
 
 static void threads_do_not_change_bytes(void **state) {
@@ -185,6 +237,13 @@ static void inputs_without_gradient(void **state) {
             b.in[i]->wants_grad = true;
         }
         for (int i = 0; i < b.count; i++) b.in[i]->wants_grad = false;
+        for (int i = 0; i < b.count; i++) {
+            b.in[i]->wants_grad = true;
+            bench_run_ok(&b, true);
+            if (!same_bytes(b.in[i]->grad, all.in[i]->grad, b.in[i]->count))
+                fail_msg("%s: gradient %d where no other is wanted", b.row->name, i);
+            b.in[i]->wants_grad = false;
+        }
         bench_run_ok(&b, true);
         for (const tape_node *n = b.tape->last; n; n = n->before)
             fail_msg("%s: node %s though nothing wants a gradient", b.row->name, n->op);
@@ -193,32 +252,82 @@ static void inputs_without_gradient(void **state) {
     }
 }
 
-/* Gradients start from what is there: twice the backward pass over gradients kept from the first.
- */
+/* On gradients as they are. */
+static void run_again(bench *b) {
+    tape_reset(b->tape, rng_create(3), true, true);
+    b->y = b->row->build(b->tape, b->in, (void *)b->row);
+    tensor *loss = tape_tensor(b->tape, 1, (int64_t[]){1});
+    loss = tape_push(b->tape, "dot", dot_backward, loss, (tensor *[]){b->y, NULL}, NULL);
+    tape_backward(b->tape, loss, 1);
+    bench_fail_with_tape(b);
+}
+
+/* A gradient that is begun is added to; one that is not is written, whatever its memory holds. */
+static void check_begun(const bench *once, int input, bool begun) {
+    const tensor *had = once->in[input];
+    bench b = bench_create(once->row, 2);
+    tensor *x = b.in[input];
+    x->has_grad = begun;
+    for (int64_t j = 0; j < x->count; j++) x->grad[j] = begun ? (real)sin((double)j) : (real)NAN;
+    run_again(&b);
+    for (int64_t j = 0; j < x->count && x->has_grad; j++) {
+        const double want = (double)had->grad[j] + (begun ? (double)(real)sin((double)j) : 0);
+        if (!(fabs((double)x->grad[j] - want) <= 1e-4 * (1 + fabs(want))))
+            fail_msg("%s: gradient %d is not %s", b.row->name, input,
+                     begun ? "added to" : "written");
+    }
+    assert_true(x->has_grad || is_zero(had));
+    bench_free(&b);
+}
+
 static void gradients_add(void **state) {
     (void)state;
     for (int c = 0; c < engine_case_count; c++) {
         bench once = bench_create(&engine_cases[c], 2);
         bench_run_ok(&once, true);
-        for (int i = 0; i < once.count; i++) {
-            tensor *x = once.in[i];
-            double *want = malloc((size_t)x->count * sizeof *want);
-            bench b = bench_create(&engine_cases[c], 2);
-            tape_reset(b.tape, rng_create(3), true, true);
-            for (int64_t j = 0; j < x->count; j++)
-                want[j] = (double)x->grad[j] + (double)(b.in[i]->grad[j] = (real)sin((double)j));
-            b.y = b.row->build(b.tape, b.in, (void *)b.row);
-            tensor *loss = tape_tensor(b.tape, 1, (int64_t[]){1});
-            loss = tape_push(b.tape, "dot", dot_backward, loss, (tensor *[]){b.y, NULL}, NULL);
-            tape_backward(b.tape, loss, 1);
-            for (int64_t j = 0; j < x->count; j++)
-                if (!(fabs((double)b.in[i]->grad[j] - want[j]) <= 1e-4 * (1 + fabs(want[j]))))
-                    fail_msg("%s: gradient %d is not added to", b.row->name, i);
-            free(want);
-            bench_free(&b);
-        }
+        for (int i = 0; i < once.count; i++)
+            for (int begun = 0; begun < 2; begun++) check_begun(&once, i, begun);
         bench_free(&once);
     }
+}
+
+/* Inputs i and j are one tensor, whose gradient is the sum of theirs. */
+static void check_one_tensor(const engine_case *row, int i, int j, bool begun) {
+    bench two = bench_create(row, 2), one = bench_create(row, 2);
+    tensor *x = one.in[i], *other = one.in[j];
+    memcpy(two.in[j]->value, two.in[i]->value, (size_t)x->count * sizeof(real));
+    run_again(&two);
+    one.in[j] = x;
+    x->has_grad = begun;
+    for (int64_t k = 0; k < x->count; k++) x->grad[k] = begun ? 0 : (real)NAN;
+    run_again(&one);
+    assert_true(x->has_grad);
+    for (int64_t k = 0; k < x->count; k++) {
+        const double want = (double)two.in[i]->grad[k] + (double)two.in[j]->grad[k];
+        if (!(fabs((double)x->grad[k] - want) <= 1e-4 * (1 + fabs(want))))
+            fail_msg("%s: gradient of inputs %d and %d that are one tensor: %g, not %g", row->name,
+                     i, j, (double)x->grad[k], want);
+    }
+    one.in[j] = other;
+    bench_free(&one);
+    bench_free(&two);
+}
+
+static void inputs_may_be_one_tensor(void **state) {
+    (void)state;
+    int pairs = 0;
+    for (int c = 0; c < engine_case_count; c++) {
+        const engine_case *row = &engine_cases[c];
+        for (int i = 0; i < case_inputs(row); i++)
+            for (int j = i + 1; j < case_inputs(row); j++) {
+                if (row->input[i].rank != row->input[j].rank ||
+                    memcmp(row->input[i].dim, row->input[j].dim, sizeof row->input[i].dim))
+                    continue;
+                for (int begun = 0; begun < 2; begun++) check_one_tensor(row, i, j, begun);
+                pairs++;
+            }
+    }
+    assert_true(pairs > 30);
 }
 
 static void memory_runs_out(void **state) {
@@ -294,12 +403,13 @@ int main(void) {
     gemm_setup(3);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients),
-        cmocka_unit_test(a_wrong_gradient_is_seen),
+        cmocka_unit_test(what_is_wrong_is_seen),
         cmocka_unit_test(threads_do_not_change_bytes),
         cmocka_unit_test(null_in_null_out),
         cmocka_unit_test(evaluation_leaves_no_nodes),
         cmocka_unit_test(inputs_without_gradient),
         cmocka_unit_test(gradients_add),
+        cmocka_unit_test(inputs_may_be_one_tensor),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(gradients_share_memory),
     };

@@ -7,7 +7,7 @@
 #include "reals.h"
 #include "statnet/ops.h"
 
-enum { MOST = 3 };
+enum { MOST = 4 };
 
 /* unused, frozen: the member whose y nobody reads, whose weight wants no gradient; -1: none. */
 typedef struct problem {
@@ -92,13 +92,14 @@ static void check_problem(const problem *c) {
 
 /* Together: columns, rows and depth in one step and in slabs. Apart: outputs that fill no panel, weights of two sizes. */
 static const problem problems[] = {
-    {300, 96, 64, 3, true, -1, -1, 0},  {300, 96, 64, 2, false, -1, -1, 0},
-    {64, 1100, 64, 3, true, -1, -1, 0}, {1300, 64, 32, 3, true, -1, -1, 0},
-    {64, 64, 512, 3, false, -1, -1, 0}, {300, 96, 64, 3, true, 0, -1, 0},
-    {300, 96, 64, 3, true, 2, -1, 0},   {300, 96, 64, 3, true, -1, 1, 0},
-    {40, 36, 32, 2, true, 1, 0, 0},     {300, 96, 70, 3, true, -1, -1, 0},
-    {300, 96, 64, 3, true, -1, -1, 96}, {5, 7, 3, 1, true, -1, -1, 0},
-    {1300, 64, 32, 3, true, 0, -1, 0},  {1024, 128, 128, 3, true, -1, -1, 0}};
+    {300, 96, 64, 3, true, -1, -1, 0},   {300, 96, 64, 2, false, -1, -1, 0},
+    {64, 1100, 64, 3, true, -1, -1, 0},  {1300, 64, 32, 3, true, -1, -1, 0},
+    {64, 64, 512, 3, false, -1, -1, 0},  {300, 96, 64, 3, true, 0, -1, 0},
+    {300, 96, 64, 3, true, 2, -1, 0},    {300, 96, 64, 3, true, -1, 1, 0},
+    {40, 36, 32, 2, true, 1, 0, 0},      {300, 96, 70, 3, true, -1, -1, 0},
+    {300, 96, 64, 4, true, 3, 2, 0},     {300, 96, 64, 3, true, -1, -1, 96},
+    {5, 7, 3, 1, true, -1, -1, 0},       {1300, 64, 32, 3, true, 0, -1, 0},
+    {1024, 128, 128, 3, true, -1, -1, 0}};
 
 static void values_and_gradients(void **state) {
     (void)state;
@@ -171,6 +172,38 @@ static void memory(void **state) {
     tape_free(n.t);
 }
 
+/* Two losses of one tape: what came of the first is not there for the second. */
+static void two_losses(void **state) {
+    (void)state;
+    const problem *c = &problems[0];
+    numbers got = numbers_create(c, 2), want = numbers_create(c, 2);
+    assert_true(op_linears(got.t, got.x, c->count, got.w, got.b, got.y));
+    for (int i = 0; i < c->count; i++) want.y[i] = op_linear(want.t, want.x, want.w[i], want.b[i]);
+    tensor *first[2] = {op_sum(got.t, got.y[0]), op_sum(want.t, want.y[0])};
+    tensor *second[2] = {op_sum(got.t, got.y[2]), op_sum(want.t, want.y[2])};
+    tape_backward(got.t, first[0], 1), tape_backward(want.t, first[1], 1);
+    tape_backward(got.t, second[0], 1), tape_backward(want.t, second[1], 1);
+    compare_all(&got, &want, c);
+    tape_free(got.t);
+    tape_free(want.t);
+}
+
+/* One weight twice is not one product: both would write its gradient. */
+static void tied(void **state) {
+    (void)state;
+    const problem *c = &problems[0];
+    numbers got = numbers_create(c, 2), want = numbers_create(c, 2);
+    got.w[2] = got.w[0], want.w[2] = want.w[0];
+    numbers_run(&got, c, -1, true);
+    numbers_run(&want, c, -1, false);
+    compare_all(&got, &want, c);
+    got.t->last = NULL;
+    assert_true(op_linears(got.t, got.x, c->count, got.w, got.b, got.y));
+    assert_ptr_equal(got.t->last->in[0], got.x);
+    tape_free(got.t);
+    tape_free(want.t);
+}
+
 /* Without a backward pass nothing is kept. */
 static void in_evaluation(void **state) {
     (void)state;
@@ -183,6 +216,22 @@ static void in_evaluation(void **state) {
     tensor *y = op_linear(n.t, n.x, n.w[2], n.b[2]);
     compare("y", n.y[2]->value, y->value, y->count);
     tape_free(n.t);
+}
+
+/* Nothing comes of a tape without memory, wherever it ends. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    const problem *c = &problems[0];
+    for (int64_t k = 0, enough = 0; !enough; k++) {
+        numbers n = numbers_create(c, 1);
+        arena_fail_after(n.t->arena, k);
+        enough = op_linears(n.t, n.x, c->count, n.w, n.b, n.y);
+        arena_fail_after(n.t->arena, -1);
+        assert_true(enough == !tape_failure(n.t));
+        for (int i = 0; i < c->count; i++) assert_true(enough == (n.y[i] != NULL));
+        assert_true(k < 100);
+        tape_free(n.t);
+    }
 }
 
 static void refused(void **state) {
@@ -204,7 +253,10 @@ int main(void) {
                                        cmocka_unit_test(not_finite),
                                        cmocka_unit_test(rounded),
                                        cmocka_unit_test(memory),
+                                       cmocka_unit_test(two_losses),
+                                       cmocka_unit_test(tied),
                                        cmocka_unit_test(in_evaluation),
+                                       cmocka_unit_test(memory_runs_out),
                                        cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,26 @@ static void zeroed(void **state) {
     two_close(&w);
 }
 
+/* Each pass reads one of them alone: what the other had in the update before is in no gradient. */
+static void taken_in_turn(void **state) {
+    (void)state;
+    two w;
+    two_open(&w);
+    tensor *const both[2] = {w.used, w.unused};
+    for (int last = 0; last < 4; last++) { /* the one of the second pass, or of both */
+        const int order[2] = {last < 2 ? 1 - last : last - 2, last % 2};
+        double want[2] = {0, 0};
+        params_forget_grad(&w.p);
+        for (int k = 0; k < 2; k++) {
+            w.used = both[order[k]];
+            pass(&w);
+            want[order[k]] += order[k] ? 6 : 4;
+        }
+        check_all(both[0], want[0]), check_all(both[1], want[1]);
+    }
+    two_close(&w);
+}
+
 /* Blocks are cleared at once: which of them a pass has written is not kept. */
 static void blocks(void **state) {
     (void)state;
@@ -91,6 +111,6 @@ static void blocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(forgotten), cmocka_unit_test(zeroed),
-                                       cmocka_unit_test(blocks)};
+                                       cmocka_unit_test(taken_in_turn), cmocka_unit_test(blocks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,22 +85,25 @@ static void spent(void **state) {
     }
 }
 
-/* The gradient in the place of a value that has one reader. */
+/* The gradient in the place of a value that has one reader, which is the caller. */
 static void written_over(void **state) {
     (void)state;
-    for (int readers = 1; readers <= 2; readers++) {
-        tape *t = begin(true);
-        t->spending = true;
-        bool add = true;
-        tensor in, *x = op_scale(t, leaf(t, &in), 2);
-        const real *value = x->value;
-        x->readers = readers;
-        assert_true((tape_grad_over(t, x, &add) == value) == (readers == 1));
-        assert_false(add);
-        assert_true((tape_grad_over(t, x, &add) == value) == (readers == 1));
-        assert_true(add);
-        tape_free(t);
-    }
+    for (int readers = 1; readers <= 2; readers++)
+        for (int reads = 0; reads < 2; reads++) {
+            tape *t = begin(true);
+            t->spending = true;
+            bool add = true;
+            tensor in, *x = op_scale(t, leaf(t, &in), 2);
+            const real *value = x->value;
+            const tape_node node = {.in = {&in, x}, .reads = reads ? READS_IN(1) : READS_IN(0)};
+            const bool over = readers == 1 && reads;
+            x->readers = readers;
+            assert_true((tape_grad_over(t, &node, 1, &add) == value) == over);
+            assert_false(add);
+            assert_true((tape_grad_over(t, &node, 1, &add) == value) == over);
+            assert_true(add);
+            tape_free(t);
+        }
 }
 
 static void handed(void **state) {
@@ -116,6 +119,12 @@ static void handed(void **state) {
     assert_ptr_equal(y->grad, g);
     *leaf(t, &other) = *tape_wrap(t, 1, (int64_t[]){COUNT}, numbers);
     assert_false(tape_hand_grad(y, &other));
+    other.wants_grad = true;
+    other.count--;
+    assert_false(tape_hand_grad(y, &other)); /* has not as many numbers */
+    assert_true(y->grad == g && !other.grad);
+    other.count++;
+    assert_true(tape_hand_grad(y, &other));
     tape_free(t);
 }
 

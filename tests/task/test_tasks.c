@@ -52,6 +52,35 @@ static void measures(void **state) {
     }
 }
 
+static tensor *forward_nothing(model *m, pass *p) {
+    (void)m, (void)p;
+    return NULL;
+}
+
+/* What hands on a NULL that was no failure does not train in silence. */
+static void no_loss(void **state) {
+    (void)state;
+    const model_row row = {.name = "hollow", .forward = forward_nothing};
+    const task_options none = {0};
+    sr_failure why = {0};
+    tape *t = tape_create(1, &why);
+    assert_non_null(t);
+    for (int i = 0; task_at(i); i++) {
+        const batch b = {0};
+        model m = {.row = &row};
+        pass p = {.tape = t, .batch = &b};
+        task_sums sum;
+        tape_reset(t, rng_create(1), true, true);
+        assert_null(task_loss(task_at(i), &none, &m, &p, &sum));
+        check_failure(tape_failure(t), SR_USAGE, "model hollow gave no loss");
+        tape_reset(t, rng_create(1), true, true);
+        tape_fail(t, SR_MEMORY, "the first failure");
+        assert_null(task_loss(task_at(i), &none, &m, &p, &sum));
+        check_failure(tape_failure(t), SR_MEMORY, "the first failure");
+    }
+    tape_free(t);
+}
+
 /* The unsmoothed likelihood decides what is told, and it is called by its split. */
 static void describes(void **state) {
     (void)state;
@@ -345,11 +374,17 @@ static void models_and_data(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_whole),     cmocka_unit_test(measures),
-        cmocka_unit_test(describes),          cmocka_unit_test(arrays),
-        cmocka_unit_test(five_largest),       cmocka_unit_test(smoothing),
-        cmocka_unit_test(every_class_counts), cmocka_unit_test(models_and_data),
-        cmocka_unit_test(loss_of_nll),        cmocka_unit_test(windows_of_a_split),
+        cmocka_unit_test(rows_are_whole),
+        cmocka_unit_test(measures),
+        cmocka_unit_test(no_loss),
+        cmocka_unit_test(describes),
+        cmocka_unit_test(arrays),
+        cmocka_unit_test(five_largest),
+        cmocka_unit_test(smoothing),
+        cmocka_unit_test(every_class_counts),
+        cmocka_unit_test(models_and_data),
+        cmocka_unit_test(loss_of_nll),
+        cmocka_unit_test(windows_of_a_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
