@@ -15,13 +15,14 @@ typedef enum {
 
 typedef struct extent {
     uint64_t at;
-    uint32_t length, sum;
+    unsigned char *copy;  /* [length]; NULL: none */
+    uint32_t length, sum; /* of one */
+    uint32_t more;        /* of a writer: extents of the same length right behind this, all of values */
     uint8_t kind;
-    bool changed; /* since the last commit; of a reader: the copy is to be read, not the file */
-    bool looked;  /* of a reader: its bytes were held against the sum */
-    bool bad;     /* of a reader: and are others */
-    bool told;    /* of a reader: who read them was refused */
-    unsigned char *copy; /* [length]; NULL: none */
+    bool changed : 1; /* since the last commit; of a reader: the copy is to be read, not the file */
+    bool looked : 1;  /* of a reader: its bytes were held against the sum */
+    bool bad : 1;     /* of a reader: and are others */
+    bool told : 1;    /* of a reader: who read them was refused */
 } extent;
 
 typedef struct extent_map {
@@ -32,8 +33,9 @@ typedef struct extent_map {
 void extent_map_free(extent_map *m);
 /* The first extent that ends behind `at`; m->count when none does. */
 size_t extent_map_find(const extent_map *m, uint64_t at);
-/* Bytes are written to a place: what is known of it is made to fit. Of values no bytes are kept. False when
- * memory is short; nothing has changed then but that older extents may be gone. */
+/* Bytes are written to a place: what is known of it is made to fit. Of values no bytes are kept, and those that
+ * follow others of the same length take no memory: a run writes millions of chunks. False when memory is
+ * short; nothing has changed then but that older extents may be gone. */
 bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
                     const unsigned char *bytes);
 /* One that overlaps none of them, as it is; NULL when memory is short. Who has another by its address loses it. */
