@@ -173,15 +173,33 @@ typedef struct sealing {
     totals t;
 } sealing;
 
+/* From its place. */
+static bool seal_settled(sealing *z, const extent *e) {
+    bool ok = true;
+    for (uint32_t done = 0; done < e->length && ok;) {
+        const uint32_t left = e->length - done, part = left < WINDOW ? left : WINDOW;
+        const unsigned char *bytes = window_at(z->w, e->at + done, part);
+        ok = bytes && stream_put(z->s, bytes, part);
+        done += part;
+    }
+    return ok;
+}
+
 static bool seal_copies(sealing *z, const extent_map *m) {
     bool ok = true;
     for (size_t i = 0; i < m->count && ok; i++) {
         const extent *e = &m->e[i];
-        if (!e->copy) continue;
-        ok = stream_put(z->s, e->copy, e->length);
+        if (e->kind == EXTENT_VALUES) continue;
+        ok = e->copy ? stream_put(z->s, e->copy, e->length) : seal_settled(z, e);
         z->t.copies += e->length;
     }
     return ok;
+}
+
+static bool sum_of_extent(const sealing *z, const extent *e, uint64_t at, uint32_t *sum) {
+    *sum = extent_is_settled(e) ? e->sum : 0;
+    if (e->copy) *sum = crc_add(z->table, 0, e->copy, e->length);
+    return e->kind != EXTENT_VALUES || sum_of(z->table, z->w, at, e->length, sum);
 }
 
 /* Entry after entry of those that stand as one. */
@@ -190,9 +208,8 @@ static bool seal_entries(sealing *z, const extent *e) {
     for (uint64_t k = 0; k <= e->more && ok; k++) {
         unsigned char entry[ENTRY];
         const extent one = {.at = e->at + k * e->length, .length = e->length};
-        uint32_t sum = e->copy ? crc_add(z->table, 0, e->copy, e->length) : 0;
-        ok = gaps_pass(&z->between, &one) &&
-             (e->copy || sum_of(z->table, z->w, one.at, one.length, &sum));
+        uint32_t sum = 0;
+        ok = gaps_pass(&z->between, &one) && sum_of_extent(z, e, one.at, &sum);
         put_entry(entry, e, one.at, sum);
         ok = ok && stream_put(z->s, entry, ENTRY);
         z->t.sum = crc_add(z->table, z->t.sum, entry, ENTRY);

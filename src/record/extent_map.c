@@ -100,6 +100,22 @@ extent *extent_map_add(extent_map *m, const extent *new) {
     return insert(m, extent_map_find(m, new->at), new);
 }
 
+bool extent_is_settled(const extent *e) {
+    return e->kind == EXTENT_STEPS && !e->copy;
+}
+
+void extent_map_settle(extent_map *m, const crc_table *table) {
+    for (size_t i = 0; i < m->count; i++) {
+        extent *e = &m->e[i];
+        if (e->kind == EXTENT_STEPS && e->copy && !e->changed) {
+            e->sum = crc_add(table, 0, e->copy, e->length);
+            free(e->copy);
+            e->copy = NULL;
+        }
+        e->changed = false;
+    }
+}
+
 /* Where it lies, whatever was there. */
 static bool put_new(extent_map *m, const extent *new) {
     const uint64_t end = end_of(new);

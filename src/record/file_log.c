@@ -89,10 +89,22 @@ static bool drop_log(file_log *l) {
     return synchronise(l) && set_size(l, at);
 }
 
+/* Steps that settled and are written again, or in part: their copy is made again, of their place. */
+static bool unsettle(const file_log *l, uint64_t at, uint64_t end) {
+    for (size_t i = extent_map_find(&l->map, at); i < l->map.count && l->map.e[i].at < end; i++) {
+        extent *e = &l->map.e[i];
+        if (!extent_is_settled(e)) continue;
+        if (!(e->copy = malloc(e->length))) return errno = ENOMEM, false;
+        if (!end_bytes_read(l->fd, e->at, e->copy, e->length)) return false;
+    }
+    return true;
+}
+
 bool file_log_write(file_log *l, bool structure, uint64_t at, const void *bytes, size_t size) {
     const extent_kind kind = structure || (l->hold && !l->begun) ? EXTENT_STRUCTURE
                              : l->hold                           ? EXTENT_STEPS
                                                                  : EXTENT_VALUES;
+    if (!unsettle(l, at, at + size)) return false;
     if (!extent_map_put(&l->map, kind, at, (uint32_t)size, bytes)) return errno = ENOMEM, false;
     if (at + size > l->end) l->end = at + size;
     if (l->begun && kind != EXTENT_VALUES)
@@ -124,7 +136,7 @@ static bool put_structure(file_log *l) {
         if (!end_bytes_write(l->fd, l->queue[i].at, l->bytes + l->queue[i].from, l->queue[i].size))
             return false;
     l->queued = l->used = 0;
-    for (size_t i = 0; i < l->map.count; i++) l->map.e[i].changed = false;
+    extent_map_settle(&l->map, &l->table);
     return true;
 }
 
