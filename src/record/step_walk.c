@@ -22,9 +22,8 @@ void step_walk_close(step_walk *w) {
 static sr_status read_window(step_walk *w, int64_t first, sr_failure *why) {
     const int64_t left = w->rows - first, count = left < STEP_WALK_ROWS ? left : STEP_WALK_ROWS;
     w->count = 0;
-    sr_status status = w->vectors
-                           ? sr_run_vector_steps(w->f, first, count, w->step, why)
-                           : sr_run_step_ints(w->f, "step", first, count, w->step, why);
+    sr_status status = w->vectors ? sr_run_vector_steps(w->f, first, count, w->step, why)
+                                  : sr_run_step_ints(w->f, "step", first, count, w->step, why);
     if (status == SR_OK) w->first = first, w->count = count;
     return status;
 }
