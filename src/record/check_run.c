@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "step_walk.h"
 
 #define RECOVER_HINT "`statrec recover` copies what is readable"
 
@@ -119,48 +120,13 @@ static void read_evals(walk *w, bool exact) {
     reader_check_metrics(w->f, w->why), met(w);
 }
 
-static int64_t *read_steps(const walk *w, const char *group, int64_t rows) {
-    int64_t *step = calloc((size_t)rows + 1, sizeof *step);
-    if (!step) {
-        sr_fail(w->why, SR_MEMORY, "%s: %lld steps", w->f->path, (long long)rows);
-        return NULL;
-    }
-    sr_status status = strcmp(group, "steps") == 0
-                           ? sr_run_step_ints(w->f, "step", 0, rows, step, w->why)
-                           : sr_run_vector_steps(w->f, 0, rows, step, w->why);
-    if (status == SR_OK) return step;
-    free(step);
-    return NULL;
-}
-
-/* Steps of vectors increase and are among step [count]. */
-static void check_vector_steps(walk *w, const int64_t *step, int64_t count) {
-    const int64_t rows = w->f->info.vectors;
-    int64_t *vector = read_steps(w, "vectors", rows);
-    sr_status status = vector ? SR_OK : w->why->status;
-    for (int64_t i = 0, at = 0; i < rows && status == SR_OK; i++) {
-        while (at < count && step[at] < vector[i]) at++;
-        if (at == count || step[at] != vector[i] || (i > 0 && vector[i] <= vector[i - 1]))
-            status = damaged(w, "/vectors/step", "not increasing, or not among the steps");
-    }
-    free(vector);
-    met(w);
-}
-
 /* Steps increase; steps of vectors and of spectra increase and are among them. */
 static void check_steps(walk *w, bool exact) {
-    const sr_run_info *info = &w->f->info;
-    int64_t *step = read_steps(w, "steps", info->steps);
-    sr_status status = SR_OK;
-    for (int64_t i = 0; step && i < info->steps && status == SR_OK; i++)
-        if (step[i] < 0 || (i > 0 && step[i] <= step[i - 1]))
-            status = damaged(w, "/steps/step", "not increasing");
-    met(w);
-    if (!step) return; /* every step of what follows would seem to be missing */
-    check_vector_steps(w, step, info->steps);
-    reader_check_spectra(w->f, step, info->steps, exact, w->why);
-    met(w);
-    free(step);
+    bool read;
+    step_walk_check_steps(w->f, &read, w->why), met(w);
+    if (!read) return; /* every step of what follows would seem to be missing */
+    step_walk_check_vectors(w->f, w->why), met(w);
+    reader_check_spectra(w->f, exact, w->why), met(w);
 }
 
 static sr_status check_evals(const walk *w) {

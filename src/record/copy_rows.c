@@ -11,6 +11,8 @@
 #include "reader.h"
 #include "recorder.h"
 
+/* Until steps are flushed their numbers, and what HDF5 writes of its own, wait in memory: of HELD_STEPS. */
+enum { HELD_STEPS = 16384 };
 enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES = 32 << 20 };
 
 typedef struct copier {
@@ -267,7 +269,7 @@ static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
     double seconds = reals[RUN_STEP_REALS - 1];
     if (seconds > r->seconds_before) r->seconds_before = seconds;
     c->count.steps++;
-    return SR_OK;
+    return c->count.steps % HELD_STEPS ? SR_OK : writer_flush(&r->writer, &r->failure);
 }
 
 static sr_status copy_steps(copier *c) {

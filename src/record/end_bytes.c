@@ -23,3 +23,14 @@ bool end_bytes_read(int fd, uint64_t at, void *bytes, size_t size) {
     memset(to, 0, size);
     return true;
 }
+
+bool end_bytes_write(int fd, uint64_t at, const void *bytes, size_t size) {
+    const unsigned char *from = bytes;
+    while (size) {
+        const ssize_t put = pwrite(fd, from, size, (off_t)at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return false;
+        from += put, at += (uint64_t)put, size -= (size_t)put;
+    }
+    return true;
+}

@@ -10,5 +10,7 @@
 uint64_t end_bytes_number(const unsigned char *at, int bytes);
 /* All of [at, at + size), zeros behind the end of the file; false with errno. */
 bool end_bytes_read(int fd, uint64_t at, void *bytes, size_t size);
+/* All of them; false with errno. */
+bool end_bytes_write(int fd, uint64_t at, const void *bytes, size_t size);
 
 #endif

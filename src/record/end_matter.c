@@ -27,42 +27,58 @@ static void put_number(unsigned char *at, uint64_t value, int bytes) {
 
 /* -- making ---------------------------------------------------------------------------------- */
 
-static bool belongs(const extent *e, end_kind kind, bool all) {
-    if (kind == END_SEAL) return true;
+static bool belongs(const extent *e, bool all) {
     return e->copy && (e->changed || (all && e->kind == EXTENT_STRUCTURE));
 }
 
-static void put_foot(unsigned char *foot, end_kind kind, size_t size, uint64_t end, size_t count,
-                     uint32_t gaps, const crc_table *table) {
+static void put_entry(unsigned char *entry, const extent *e, uint64_t at, uint32_t sum) {
+    put_number(entry, at | (uint64_t)e->kind << 56, 8);
+    put_number(entry + 8, e->length, 4), put_number(entry + 12, sum, 4);
+}
+
+/* What a foot tells. */
+typedef struct totals {
+    end_kind kind;
+    uint64_t copies, end; /* bytes */
+    size_t count;
+    uint32_t gaps, sum; /* sum: of the table */
+} totals;
+
+static uint64_t size_of(const totals *t) {
+    return t->copies + t->count * ENTRY + FOOT;
+}
+
+static void put_foot(unsigned char foot[FOOT], const totals *t, const crc_table *table) {
     memcpy(foot, mark, sizeof mark);
-    put_number(foot + 16, VERSION, 4), put_number(foot + 20, kind, 4);
-    put_number(foot + 24, size, 8), put_number(foot + 32, end, 8);
-    put_number(foot + 40, count, 4), put_number(foot + 44, gaps, 4), put_number(foot + 48, 0, 8);
-    put_number(foot + 56, crc_add(table, 0, foot - count * ENTRY, count * ENTRY), 4);
+    put_number(foot + 16, VERSION, 4), put_number(foot + 20, t->kind, 4);
+    put_number(foot + 24, size_of(t), 8), put_number(foot + 32, t->end, 8);
+    put_number(foot + 40, t->count, 4), put_number(foot + 44, t->gaps, 4);
+    put_number(foot + 48, 0, 8), put_number(foot + 56, t->sum, 4);
     put_number(foot + 60, crc_add(table, 0, foot, 60), 4);
 }
 
-unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_table *table,
-                               uint64_t end, uint32_t gaps, size_t *size) {
-    size_t structure = 0, copies = 0, count = 0;
+unsigned char *end_matter_log(const extent_map *m, const crc_table *table, uint64_t end,
+                              size_t *size) {
+    size_t structure = 0;
+    totals t = {.kind = END_LOG, .end = end};
     for (size_t i = 0; i < m->count; i++)
         if (m->e[i].kind == EXTENT_STRUCTURE) structure += m->e[i].length;
     const bool all = structure <= LOG_BYTES;
     for (size_t i = 0; i < m->count; i++)
-        if (belongs(&m->e[i], kind, all)) count++, copies += m->e[i].copy ? m->e[i].length : 0;
-    *size = copies + count * ENTRY + FOOT;
+        if (belongs(&m->e[i], all)) t.count++, t.copies += m->e[i].length;
+    *size = (size_t)size_of(&t);
     unsigned char *bytes = malloc(*size);
     if (!bytes) return NULL;
-    unsigned char *copy = bytes, *entry = bytes + copies;
+    unsigned char *copy = bytes, *entry = bytes + t.copies;
     for (size_t i = 0; i < m->count; i++) {
         const extent *e = &m->e[i];
-        if (!belongs(e, kind, all)) continue;
-        put_number(entry, e->at | (uint64_t)e->kind << 56, 8), put_number(entry + 8, e->length, 4);
-        put_number(entry + 12, e->copy ? crc_add(table, 0, e->copy, e->length) : e->sum, 4);
-        entry += ENTRY;
-        if (e->copy) memcpy(copy, e->copy, e->length), copy += e->length;
+        if (!belongs(e, all)) continue;
+        put_entry(entry, e, e->at, crc_add(table, 0, e->copy, e->length));
+        memcpy(copy, e->copy, e->length);
+        entry += ENTRY, copy += e->length;
     }
-    put_foot(entry, kind, *size, end, count, gaps, table);
+    t.sum = crc_add(table, 0, bytes + t.copies, t.count * ENTRY);
+    put_foot(entry, &t, table);
     return bytes;
 }
 
@@ -122,20 +138,107 @@ static bool gaps_pass(gap_sum *g, const extent *x) {
     return ok;
 }
 
-bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps) {
-    window w = window_open(fd, WINDOW);
-    bool ok = w.bytes != NULL;
-    for (size_t i = 0; i < m->count && ok; i++) {
-        extent *e = &m->e[i];
-        e->sum = 0;
-        if (!e->copy) ok = sum_of(table, &w, e->at, e->length, &e->sum);
+/* -- sealing --------------------------------------------------------------------------------- */
+
+/* Bytes that are put one behind the other. */
+typedef struct stream {
+    int fd;
+    uint64_t at;
+    size_t used;
+    unsigned char *bytes; /* [WINDOW] */
+} stream;
+
+static bool stream_out(stream *s) {
+    const size_t size = s->used;
+    s->used = 0, s->at += size;
+    return end_bytes_write(s->fd, s->at - size, s->bytes, size);
+}
+
+static bool stream_put(stream *s, const void *bytes, size_t size) {
+    for (const unsigned char *from = bytes; size;) {
+        const size_t room = WINDOW - s->used, part = size < room ? size : room;
+        memcpy(s->bytes + s->used, from, part);
+        s->used += part, from += part, size -= part;
+        if (s->used == WINDOW && !stream_out(s)) return false;
     }
-    gap_sum between = {table, &w, 0, end, 0};
-    for (size_t i = 0; i < m->count && ok; i++) ok = gaps_pass(&between, &m->e[i]);
-    ok = ok && gaps_until(&between, end);
-    *gaps = between.sum;
-    if (!w.bytes) errno = ENOMEM;
-    free(w.bytes);
+    return true;
+}
+
+/* A seal that is being made. */
+typedef struct sealing {
+    const crc_table *table;
+    window *w; /* of HDF5's part */
+    stream *s;
+    gap_sum between;
+    totals t;
+} sealing;
+
+/* From its place. */
+static bool seal_settled(sealing *z, const extent *e) {
+    bool ok = true;
+    for (uint32_t done = 0; done < e->length && ok;) {
+        const uint32_t left = e->length - done, part = left < WINDOW ? left : WINDOW;
+        const unsigned char *bytes = window_at(z->w, e->at + done, part);
+        ok = bytes && stream_put(z->s, bytes, part);
+        done += part;
+    }
+    return ok;
+}
+
+static bool seal_copies(sealing *z, const extent_map *m) {
+    bool ok = true;
+    for (size_t i = 0; i < m->count && ok; i++) {
+        const extent *e = &m->e[i];
+        if (e->kind == EXTENT_VALUES) continue;
+        ok = e->copy ? stream_put(z->s, e->copy, e->length) : seal_settled(z, e);
+        z->t.copies += e->length;
+    }
+    return ok;
+}
+
+static bool sum_of_extent(const sealing *z, const extent *e, uint64_t at, uint32_t *sum) {
+    *sum = extent_is_settled(e) ? e->sum : 0;
+    if (e->copy) *sum = crc_add(z->table, 0, e->copy, e->length);
+    return e->kind != EXTENT_VALUES || sum_of(z->table, z->w, at, e->length, sum);
+}
+
+/* Entry after entry of those that stand as one. */
+static bool seal_entries(sealing *z, const extent *e) {
+    bool ok = true;
+    for (uint64_t k = 0; k <= e->more && ok; k++) {
+        unsigned char entry[ENTRY];
+        const extent one = {.at = e->at + k * e->length, .length = e->length};
+        uint32_t sum = 0;
+        ok = gaps_pass(&z->between, &one) && sum_of_extent(z, e, one.at, &sum);
+        put_entry(entry, e, one.at, sum);
+        ok = ok && stream_put(z->s, entry, ENTRY);
+        z->t.sum = crc_add(z->table, z->t.sum, entry, ENTRY);
+        z->t.count++;
+    }
+    return ok;
+}
+
+static bool seal_all(sealing *z, const extent_map *m) {
+    unsigned char foot[FOOT];
+    bool ok = seal_copies(z, m);
+    for (size_t i = 0; i < m->count && ok; i++) ok = seal_entries(z, &m->e[i]);
+    if (!ok || !gaps_until(&z->between, z->t.end)) return false;
+    z->t.gaps = z->between.sum;
+    put_foot(foot, &z->t, z->table);
+    return stream_put(z->s, foot, FOOT) && stream_out(z->s);
+}
+
+bool end_matter_seal(const extent_map *m, const crc_table *table, int fd, uint64_t end) {
+    window w = window_open(fd, WINDOW);
+    stream s = {.fd = fd, .at = end, .bytes = malloc(WINDOW)};
+    sealing z = {.table = table,
+                 .w = &w,
+                 .s = &s,
+                 .between = {.table = table, .w = &w, .end = end},
+                 .t = {.kind = END_SEAL, .end = end}};
+    const bool memory = w.bytes && s.bytes, ok = memory && seal_all(&z, m);
+    free(w.bytes), free(s.bytes);
+    if (!memory) errno = ENOMEM;
     return ok;
 }
 

@@ -29,10 +29,13 @@ typedef struct end_matter {
     crc_table table;
 } end_matter;
 
-/* The bytes of an end matter: of all of `m`, or for a log of what changed and as much structure as is
- * reasonable. malloc'd; NULL when memory is short. */
-unsigned char *end_matter_make(end_kind kind, const extent_map *m, const crc_table *table,
-                               uint64_t end, uint32_t gaps, size_t *size);
+/* The bytes of a log: of what changed and as much structure as is reasonable. malloc'd; NULL when memory is
+ * short. end: of HDF5's part. */
+unsigned char *end_matter_log(const extent_map *m, const crc_table *table, uint64_t end,
+                              size_t *size);
+/* Puts a seal behind HDF5's part: copies, and sums of what the file has. In little memory beside the copies.
+ * False with errno. */
+bool end_matter_seal(const extent_map *m, const crc_table *table, int fd, uint64_t end);
 
 /* Of the file at the path. What its copies and sums say of the structure is found out: an extent that is to
  * be read from its copy has `changed`; one whose copy alone is bad has `bad`, one that is bad in both
@@ -49,8 +52,5 @@ bool end_matter_agrees(end_matter *e, int fd, uint64_t at, const void *bytes, si
 /* Looks at all extents of values that nobody read, and at the bytes between them (false: those are not what
  * they were). */
 sr_status end_matter_look(end_matter *e, const char *path, bool *gaps, sr_failure *why);
-/* Sum of the bytes of [0, end) that no extent has; of the extents of values sums are filled in. False with
- * errno. */
-bool end_matter_sum(extent_map *m, const crc_table *table, int fd, uint64_t end, uint32_t *gaps);
 
 #endif

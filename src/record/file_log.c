@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "end_bytes.h"
+
 enum { LOG_GAP = 8192, LOG_GAP_MOST = 4 << 20, LOG_BORDER = 4096 };
 
 void file_log_init(file_log *l, int fd) {
@@ -34,16 +36,6 @@ void file_log_free(file_log *l) {
 }
 
 /* -- the system's calls ---------------------------------------------------------------------- */
-
-static bool write_all(int fd, uint64_t at, const unsigned char *bytes, size_t size) {
-    while (size) {
-        const ssize_t put = pwrite(fd, bytes, size, (off_t)at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return false;
-        bytes += put, at += (uint64_t)put, size -= (size_t)put;
-    }
-    return true;
-}
 
 /* Where a file system cannot, there is no disk that it would have to reach. */
 static bool synchronise(const file_log *l) {
@@ -97,16 +89,28 @@ static bool drop_log(file_log *l) {
     return synchronise(l) && set_size(l, at);
 }
 
+/* Steps that settled and are written again, or in part: their copy is made again, of their place. */
+static bool unsettle(const file_log *l, uint64_t at, uint64_t end) {
+    for (size_t i = extent_map_find(&l->map, at); i < l->map.count && l->map.e[i].at < end; i++) {
+        extent *e = &l->map.e[i];
+        if (!extent_is_settled(e)) continue;
+        if (!(e->copy = malloc(e->length))) return errno = ENOMEM, false;
+        if (!end_bytes_read(l->fd, e->at, e->copy, e->length)) return false;
+    }
+    return true;
+}
+
 bool file_log_write(file_log *l, bool structure, uint64_t at, const void *bytes, size_t size) {
     const extent_kind kind = structure || (l->hold && !l->begun) ? EXTENT_STRUCTURE
                              : l->hold                           ? EXTENT_STEPS
                                                                  : EXTENT_VALUES;
+    if (!unsettle(l, at, at + size)) return false;
     if (!extent_map_put(&l->map, kind, at, (uint32_t)size, bytes)) return errno = ENOMEM, false;
     if (at + size > l->end) l->end = at + size;
     if (l->begun && kind != EXTENT_VALUES)
         return enqueue(l, at, bytes, size) || (errno = ENOMEM, false);
     if (l->at && at + size > l->at && !drop_log(l)) return false;
-    return write_all(l->fd, at, bytes, size);
+    return end_bytes_write(l->fd, at, bytes, size);
 }
 
 static uint64_t place_for_log(uint64_t end) {
@@ -119,20 +123,20 @@ static uint64_t place_for_log(uint64_t end) {
 static bool put_log(file_log *l) {
     size_t size;
     if (l->at && l->at < l->end && !drop_log(l)) return false;
-    unsigned char *log = end_matter_make(END_LOG, &l->map, &l->table, l->end, 0, &size);
+    unsigned char *log = end_matter_log(&l->map, &l->table, l->end, &size);
     if (!log) return errno = ENOMEM, false;
     if (!l->at) l->at = place_for_log(l->end);
-    const bool ok = write_all(l->fd, l->at, log, size) && set_size(l, l->at + size);
+    const bool ok = end_bytes_write(l->fd, l->at, log, size) && set_size(l, l->at + size);
     free(log);
     return ok && synchronise(l);
 }
 
 static bool put_structure(file_log *l) {
     for (size_t i = 0; i < l->queued; i++)
-        if (!write_all(l->fd, l->queue[i].at, l->bytes + l->queue[i].from, l->queue[i].size))
+        if (!end_bytes_write(l->fd, l->queue[i].at, l->bytes + l->queue[i].from, l->queue[i].size))
             return false;
     l->queued = l->used = 0;
-    for (size_t i = 0; i < l->map.count; i++) l->map.e[i].changed = false;
+    extent_map_settle(&l->map, &l->table);
     return true;
 }
 
@@ -148,14 +152,6 @@ bool file_log_begin(file_log *l, bool sync) {
 }
 
 bool file_log_seal(file_log *l, uint64_t end) {
-    uint32_t gaps;
-    size_t size;
-    if (!file_log_commit(l, end) || !synchronise(l) || !set_size(l, end) ||
-        !end_matter_sum(&l->map, &l->table, l->fd, end, &gaps))
-        return false;
-    unsigned char *seal = end_matter_make(END_SEAL, &l->map, &l->table, end, gaps, &size);
-    if (!seal) return errno = ENOMEM, false;
-    const bool ok = write_all(l->fd, end, seal, size);
-    free(seal);
-    return ok && synchronise(l);
+    return file_log_commit(l, end) && synchronise(l) && set_size(l, end) &&
+           end_matter_seal(&l->map, &l->table, l->fd, end) && synchronise(l);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "step_walk.h"
 
 /* -- reading --------------------------------------------------------------------------------- */
 
@@ -201,32 +202,36 @@ static sr_status check_extents(const sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-/* Reads every row: steps increase and are among step [count], which increases. */
-static sr_status check_rows(const sr_runfile *f, const int64_t *step, int64_t count,
-                            sr_failure *why) {
-    spectra_copy c;
-    sr_status status = SR_OK;
-    int64_t last = -1, at = 0;
-    if (f->info.spectra == 0) return SR_OK;
-    if (!reader_spectra_init(&c, f))
-        status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
-    for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
-        c.step = -1;
-        status = copy_read(&c, f, i, why);
-        while (at < count && step[at] < c.step) at++;
-        if (status == SR_OK && (c.step <= last || at == count || step[at] != c.step))
-            status = damaged(f, &run_spectra_step, "not increasing, or not among the steps", why);
-        if (status == SR_OK) status = check_row(&c, f, why);
-        last = c.step;
-    }
-    reader_spectra_free(&c);
+/* One row, whose step is behind `last` and among those that w goes through. */
+static sr_status check_place(spectra_copy *c, step_walk *w, int64_t i, int64_t last,
+                             sr_failure *why) {
+    bool found = false;
+    sr_status status = copy_read(c, w->f, i, why);
+    if (status == SR_OK) status = step_walk_reach(w, c->step, &found, why);
+    if (status == SR_OK && (c->step <= last || !found))
+        status = damaged(w->f, &run_spectra_step, "not increasing, or not among the steps", why);
     return status;
 }
 
-sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
-                               sr_failure *why) {
+static sr_status check_rows(const sr_runfile *f, sr_failure *why) {
+    spectra_copy c;
+    step_walk w;
+    if (f->info.spectra == 0) return SR_OK;
+    sr_status status = step_walk_open(&w, f, false, why);
+    if (!reader_spectra_init(&c, f))
+        status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
+    c.step = -1;
+    for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
+        status = check_place(&c, &w, i, c.step, why);
+        if (status == SR_OK) status = check_row(&c, f, why);
+    }
+    reader_spectra_free(&c), step_walk_close(&w);
+    return status;
+}
+
+sr_status reader_check_spectra(const sr_runfile *f, bool exact, sr_failure *why) {
     sr_status status = exact ? check_extents(f, why) : SR_OK;
-    return status == SR_OK ? check_rows(f, step, count, why) : status;
+    return status == SR_OK ? check_rows(f, why) : status;
 }
 
 sr_status reader_check_final(const sr_runfile *f, sr_failure *why) {

@@ -159,11 +159,10 @@ const run_column *reader_declared_column(const sr_runfile *f, const char *name, 
 /* An attribute that fits into text [size] and is one line (lines: or several). */
 sr_status reader_line(const sr_runfile *f, const char *object, const char *attribute, bool lines,
                       char *text, size_t size, sr_failure *why);
-/* read_spectra.c: fills info.spectra; reads every row, whose steps must be among step [count] (exact:
+/* read_spectra.c: fills info.spectra; reads every row, whose steps must be among those of /steps (exact:
  * of a file whose writer is done, no row may be in parts); reads /final. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
-sr_status reader_check_spectra(const sr_runfile *f, const int64_t *step, int64_t count, bool exact,
-                               sr_failure *why);
+sr_status reader_check_spectra(const sr_runfile *f, bool exact, sr_failure *why);
 sr_status reader_check_final(const sr_runfile *f, sr_failure *why);
 /* pairs.c: fills info.pairs; reads all of them, which may have values only where a pass was made. */
 sr_status reader_count_pairs(sr_runfile *f, sr_failure *why);

@@ -313,6 +313,15 @@ static void spoil_order(hid_t file) {
 static void spoil_vector_step(hid_t file) {
     write_element(file, "/vectors/step", 39, 9999);
 }
+static void spoil_step_twice(hid_t file) {
+    write_element(file, "/steps/step", 20, 20);
+}
+static void spoil_vector_twice(hid_t file) {
+    write_element(file, "/vectors/step", 20, 20);
+}
+static void spoil_vector_before(hid_t file) { /* all steps */
+    write_element(file, "/vectors/step", 0, 0);
+}
 static void spoil_eval_step(hid_t file) {
     write_element(file, "/evals/step", 3, 1);
 }
@@ -385,6 +394,9 @@ static void test_check_finds(void **state) {
     (void)state;
     expect_found("not increasing", spoil_order);
     expect_found("not increasing, or not among", spoil_vector_step);
+    expect_found("/steps/step: not increasing", spoil_step_twice);
+    expect_found("not increasing, or not among", spoil_vector_twice);
+    expect_found("not increasing, or not among", spoil_vector_before);
     expect_found("decreasing", spoil_eval_step);
     expect_found("column_site", spoil_column_site);
     expect_found("not counted", spoil_count);
