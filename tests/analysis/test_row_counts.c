@@ -6,7 +6,6 @@
 #include "../check.h"
 #include "../programs.h"
 #include "statnet/analysis.h"
-#include "statnet/analysis_forms.h"
 #include "statnet/rng.h"
 #include "statrec/runfile.h"
 
@@ -19,8 +18,7 @@ static sr_status look_at_steps(const sr_runfile *f, const char *name, int64_t fi
 }
 
 #define sr_run_step_ints look_at_steps
-#include "../../src/analysis/analysis_series.c" /* NOLINT */
-#undef NAME_OF
+#include "../../src/analysis/analysis_rows.c"    /* NOLINT */
 #include "../../src/analysis/analysis_vectors.c" /* NOLINT */
 #undef sr_run_step_ints
 
