@@ -266,6 +266,7 @@ check: ## install what is missing, build, run all quick tests (ten minutes of tw
 check-installed:
 	$(Q)sh tests/layers.sh
 	$(Q)sh tests/citations.sh
+	$(Q)MAKE='$(MAKE)' sh tests/lost_objects.sh
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
 	$(Q)$(MAKE) --no-print-directory MODE=release unit
 	$(Q)sh tests/symbols.sh build/release
@@ -462,5 +463,8 @@ help: ## print this list
 .PHONY: help FORCE
 FORCE:
 
-.SECONDARY:
+# Objects that are mentioned are no intermediate files (nor would .SECONDARY let make miss one that is
+# gone): make keeps them, and makes one anew that is not there.
+objects: $(call objs,$(wildcard analyses/*.c tests/*/*.c bench/*.c tools/*.c))
+.PHONY: objects
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

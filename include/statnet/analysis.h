@@ -106,6 +106,9 @@ sr_status series_read_all(const series *s, int series_count, int64_t first, int6
 /* Steps alone. */
 sr_status series_read_steps(const series *s, int64_t first, int64_t count, int64_t *step,
                             sr_failure *why);
+/* First row whose step is at or behind `step`, series_length when there is none; steps rise. Looks at one row for each
+ * halving of the length. */
+sr_status series_find_row(const series *s, int64_t step, int64_t *row, sr_failure *why);
 /* recorded [S]: the run has a value of the statistic at this site (not NaN at every step). */
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why);

@@ -12,10 +12,14 @@
  * large to be kept is taken for a series of its own: its values have new splitters between them, all others
  * are of class 0, which no one asks for.
  *
+ * Threads share the resamples: what is counted for one belongs to one thread, and it depends on nothing but where the
+ * resample begins in the stream of random numbers (resample_pool.h).
+ *
  * Splitters are quantiles of a sample. Where they lie decides how much work there is, and no result: counts
  * are of all values.
  */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +30,8 @@ enum {
     SPLITTERS = CLASSES - 2, /* class 0 is what lies outside */
     LANES = 4, /* neighbours are often of one class: the same counter twice has to wait */
     SAMPLE = 1 << 15,
-    TOGETHER = 1024, /* resamples that share the passes over the file */
-    KEPT_BYTES = 64, /* of column_room() for a value that is kept: 32 of them while it is sorted */
-    /* and of a series that is kept as a whole: classes are faster behind that, with long blocks sooner */
+    /* of column_room() for a value of a series that is kept as a whole: classes are faster behind that, with long
+     * blocks sooner */
     WHOLE_BYTES = 512,
     WHOLE_BYTES_LONG = 4096,
     LONG_BLOCK = 16
@@ -43,23 +46,16 @@ typedef struct span {
     int64_t members;
 } span;
 
-/* A resampling of a series whose values do not stay. */
+/* Of a series whose values do not stay. */
 typedef struct resampler {
     const column_source *source;
-    draw first;          /* of a resample, but for where it begins */
     int64_t n, kept;     /* values, and at most at once in memory */
     uint8_t *step_class; /* [n] */
     int numbers;         /* of spans, that are given away */
     int64_t count;       /* resamples of now, at most TOGETHER */
-    rng *begin;          /* [count + 1] where each begins */
-    order *order;        /* [count, WANTED] */
+    resampling *drawing;
+    order *order; /* [count, WANTED] */
 } resampler;
-
-static draw draw_begin(const resampler *r, int64_t resample) {
-    draw d = r->first;
-    d.random = r->begin[resample];
-    return d;
-}
 
 /* One member of each of `count` equal parts. */
 typedef struct sampler {
@@ -161,16 +157,13 @@ static void count_piece(const uint8_t *of, piece p, uint32_t count[LANES][CLASSE
     for (; i < p.end; i++) count[0][of[i]]++;
 }
 
-/* Where the next resample begins is known then. */
-static void count_resample(resampler *r, int64_t resample, uint32_t count[LANES][CLASSES]) {
-    draw d = draw_begin(r, resample);
+static void count_resample(const uint8_t *of, draw *d, uint32_t count[LANES][CLASSES]) {
     piece next[PIECES];
     memset(count, 0, LANES * CLASSES * sizeof count[0][0]);
-    for (int pieces; (pieces = draw_next(&d, next)) > 0;)
-        for (int k = 0; k < pieces; k++) count_piece(r->step_class, next[k], count);
+    for (int pieces; (pieces = draw_next(d, next)) > 0;)
+        for (int k = 0; k < pieces; k++) count_piece(of, next[k], count);
     for (int i = 0; i < CLASSES; i++)
         for (int k = 1; k < LANES; k++) count[0][i] += count[k][i];
-    r->begin[resample + 1] = d.random;
 }
 
 /* The class of an order statistic, and its rank in it. */
@@ -182,15 +175,29 @@ static void order_descend(order *o, const classes *c, const uint32_t *count) {
     o->value = s->least;
 }
 
-static void descend(const classes *c) {
+static void descend_resample(void *context, int64_t b, draw *d, int thread) {
+    const classes *c = context;
     uint32_t count[LANES][CLASSES];
-    for (int64_t b = 0; b < c->r->count; b++) {
-        order *o = c->r->order + b * WANTED;
-        if (!orders_ask(o, c->of.number, 1)) continue;
-        count_resample(c->r, b, count);
-        for (int i = 0; i < WANTED; i++)
-            if (o[i].span == c->of.number) order_descend(&o[i], c, count[0]);
-    }
+    order *o = c->r->order + b * WANTED;
+    (void)thread;
+    if (!orders_ask(o, c->of.number, 1)) return;
+    count_resample(c->r->step_class, d, count);
+    for (int i = 0; i < WANTED; i++)
+        if (o[i].span == c->of.number) order_descend(&o[i], c, count[0]);
+}
+
+static void begin_resample(void *context, int64_t b, draw *d, int thread) {
+    const classes *c = context;
+    orders_begin(c->r->order + b * WANTED, c->r->n);
+    descend_resample(context, b, d, thread);
+}
+
+/* All values are the first span that is divided. */
+static void descend(classes *c) {
+    const bool first = c->of.number == 0;
+    (first ? resamples_draw : resamples_draw_again)(c->r->drawing, c->r->count,
+                                                    omp_get_max_threads(),
+                                                    first ? begin_resample : descend_resample, c);
 }
 
 static bool is_wanted(const classes *c, int number) {
@@ -244,15 +251,24 @@ static sr_status pool_gather(pool *p, const classes *c, int64_t members, sr_fail
     return status == SR_OK ? pool_sort(p, why) : status;
 }
 
+typedef struct gathered {
+    const pool *p;
+    order *order; /* [resamples, WANTED] */
+} gathered;
+
+static void find_resample(void *context, int64_t b, draw *d, int thread) {
+    const gathered *g = context;
+    order *o = g->order + b * WANTED;
+    if (!orders_ask(o, g->p->first, CLASSES)) return;
+    pool_draw(g->p, d, thread);
+    pool_find(g->p, o, thread);
+}
+
 static sr_status find_gathered(pool *p, const classes *c, int64_t members, sr_failure *why) {
+    gathered g = {p, c->r->order};
     sr_status status = members ? pool_gather(p, c, members, why) : SR_OK;
-    for (int64_t b = 0; b < c->r->count && members && status == SR_OK; b++) {
-        order *o = c->r->order + b * WANTED;
-        if (!orders_ask(o, p->first, CLASSES)) continue;
-        draw d = draw_begin(c->r, b);
-        pool_draw(p, &d);
-        pool_find(p, o);
-    }
+    if (members && status == SR_OK)
+        resamples_draw_again(c->r->drawing, c->r->count, p->threads, find_resample, &g);
     pool_free(p);
     return status;
 }
@@ -305,55 +321,67 @@ static void keep(void *into, const double *value, int64_t count) {
     for (int64_t i = 0; i < count && p->count < p->capacity; i++) p->value[p->count++] = value[i];
 }
 
-static sr_status tails_kept(const column_source *c, draw first, int64_t resamples, double *result,
+/* Of a series that is kept, resamples of now. */
+typedef struct kept_tails {
+    const pool *p;
+    int64_t n, resamples; /* of all */
+    double *result;       /* as of bootstrap_tails, from the first of now */
+} kept_tails;
+
+static void tails_of_resample(void *context, int64_t b, draw *d, int thread) {
+    const kept_tails *t = context;
+    order o[WANTED];
+    orders_begin(o, t->n);
+    pool_draw(t->p, d, thread);
+    pool_find(t->p, o, thread);
+    orders_end(o, t->n, t->resamples, t->result + b);
+}
+
+/* Those of now, of all that are left. */
+static int64_t together(int64_t left) {
+    return left < TOGETHER ? left : TOGETHER;
+}
+
+static sr_status tails_kept(const column_source *c, resampling *r, int64_t count, double *result,
                             sr_failure *why) {
     pool p = {0};
-    sr_status status = pool_create(&p, first.n, why);
+    sr_status status = pool_create(&p, r->first.n, why);
     if (status == SR_OK) status = finite_values(c, keep, &p, why);
     if (status == SR_OK) status = pool_sort(&p, why);
-    for (int64_t b = 0; b < resamples && status == SR_OK; b++) {
-        order o[WANTED];
-        draw d = first;
-        orders_begin(o, first.n);
-        pool_draw(&p, &d);
-        pool_find(&p, o);
-        orders_end(o, first.n, resamples, result + b);
-        first.random = d.random;
+    for (int64_t b = 0; b < count && status == SR_OK; b += TOGETHER) {
+        kept_tails t = {&p, r->first.n, count, result + b};
+        const int64_t now = together(count - b);
+        resamples_draw(r, now, p.threads, tails_of_resample, &t);
+        r->begin[0] = r->begin[now];
     }
     pool_free(&p);
     return status;
 }
 
-static sr_status tails_together(resampler *r, int64_t count, int64_t resamples, double *result,
-                                sr_failure *why) {
+static sr_status tails_together(resampler *r, int64_t resamples, double *result, sr_failure *why) {
     const span all = {0, -INFINITY, INFINITY, r->n};
     r->numbers = 1;
-    r->count = count;
-    for (int64_t b = 0; b < count; b++) orders_begin(r->order + b * WANTED, r->n);
     const sr_status status = resolve(r, &all, why);
-    for (int64_t b = 0; b < count && status == SR_OK; b++)
+    for (int64_t b = 0; b < r->count && status == SR_OK; b++)
         orders_end(r->order + b * WANTED, r->n, resamples, result + b);
     return status;
 }
 
-static sr_status tails_read(const column_source *c, draw first, int64_t kept, int64_t resamples,
-                            double *result, sr_failure *why) {
-    resampler r = {.source = c, .first = first, .n = first.n, .kept = kept};
+static sr_status tails_read(const column_source *c, resampling *drawing, int64_t kept,
+                            int64_t count, double *result, sr_failure *why) {
+    resampler r = {.source = c, .n = drawing->first.n, .kept = kept, .drawing = drawing};
     r.step_class = calloc((size_t)r.n, sizeof *r.step_class);
-    r.begin = calloc(TOGETHER + 1, sizeof *r.begin);
     r.order = calloc(TOGETHER * WANTED, sizeof *r.order);
     sr_status status =
-        r.step_class && r.begin && r.order
+        r.step_class && r.order
             ? SR_OK
             : sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values", (long long)r.n);
-    if (status == SR_OK) r.begin[0] = first.random;
-    for (int64_t b = 0; b < resamples && status == SR_OK; b += TOGETHER) {
-        const int64_t count = resamples - b < TOGETHER ? resamples - b : TOGETHER;
-        status = tails_together(&r, count, resamples, result + b, why);
-        r.begin[0] = r.begin[count];
+    for (int64_t b = 0; b < count && status == SR_OK; b += TOGETHER) {
+        r.count = together(count - b);
+        status = tails_together(&r, count, result + b, why);
+        drawing->begin[0] = drawing->begin[r.count];
     }
     free(r.step_class);
-    free(r.begin);
     free(r.order);
     return status;
 }
@@ -362,10 +390,11 @@ sr_status bootstrap_tails(const column_source *c, int64_t n, int64_t block, rng 
                           int64_t resamples, double *result, sr_failure *why) {
     const int64_t room = column_room() / KEPT_BYTES, kept = room > 1 ? room : 1;
     const bool whole = n <= column_room() / (block < LONG_BLOCK ? WHOLE_BYTES : WHOLE_BYTES_LONG);
-    const draw first = {random, rng_range_create((uint64_t)n), n, block, n};
+    resampling drawing = {.first = {random, rng_range_create((uint64_t)n), n, block, n}};
     if (n > UINT32_MAX)
         return sr_fail(why, SR_MEMORY, "resamples are of %lld values at most, not %lld",
                        (long long)UINT32_MAX, (long long)n);
-    return whole ? tails_kept(c, first, resamples, result, why)
-                 : tails_read(c, first, kept, resamples, result, why);
+    drawing.begin[0] = random;
+    return whole ? tails_kept(c, &drawing, resamples, result, why)
+                 : tails_read(c, &drawing, kept, resamples, result, why);
 }

@@ -19,11 +19,6 @@ const char *statistic_definition(const statistic *stat) {
     return f ? f->definition : "";
 }
 
-int64_t series_length(const series *s) {
-    const sr_run_info *info = sr_run_get_info(s->run);
-    return s->source == FROM_SCALARS ? info->steps : info->vectors;
-}
-
 /* -- from /scalars --------------------------------------------------------------------------- */
 
 /* HDF5 takes about as long for one value of a row as for COLUMNS neighbours. */
@@ -154,12 +149,6 @@ static sr_status read_scalars(const series *s, int series_count, int64_t first, 
 }
 
 /* -- from either ----------------------------------------------------------------------------- */
-
-sr_status series_read_steps(const series *s, int64_t first, int64_t count, int64_t *step,
-                            sr_failure *why) {
-    return s->source == FROM_VECTORS ? sr_run_vector_steps(s->run, first, count, step, why)
-                                     : sr_run_step_ints(s->run, "step", first, count, step, why);
-}
 
 sr_status series_read_all(const series *s, int series_count, int64_t first, int64_t count,
                           double *const *value, int64_t *step, sr_failure *why) {

@@ -27,6 +27,7 @@ enum { PIECE_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
 typedef struct row_counts {
     const sr_runfile *run;
     int64_t sites, first, count, at; /* window of /steps; place in it */
+    bool begun;                      /* first is near the first step that was asked for */
     int64_t *step;                   /* [WINDOW] */
     float *rows;                     /* [WINDOW, sites] */
 } row_counts;
@@ -47,9 +48,17 @@ static sr_status row_counts_create(row_counts *c, const sr_runfile *run, bool wa
     return sr_fail(why, SR_MEMORY, "out of memory");
 }
 
+/* A pass may begin anywhere, and a long table is many passes: what lies in front is not walked through. */
+static sr_status row_counts_begin(row_counts *c, int64_t step, sr_failure *why) {
+    const series steps = {.run = c->run, .source = FROM_SCALARS};
+    c->begun = true;
+    return series_find_row(&steps, step, &c->first, why);
+}
+
 static sr_status row_counts_move(row_counts *c, int64_t step, sr_failure *why) {
     const int64_t steps = sr_run_get_info(c->run)->steps;
-    sr_status status = SR_OK;
+    sr_status status = c->begun ? SR_OK : row_counts_begin(c, step, why);
+    if (status != SR_OK) return status;
     while ((!c->count || c->step[c->count - 1] < step) && c->first + c->count < steps) {
         c->first += c->count;
         c->count = steps - c->first < WINDOW ? steps - c->first : WINDOW;
@@ -103,7 +112,8 @@ typedef struct pass {
     int64_t at; /* row of the next piece */
     int next;   /* panel of the next piece */
     row_counts counts;
-    double *rows_of_band; /* [rows, sites of the run]; NULL when nobody asks */
+    int64_t *step_of_band; /* [rows]; both NULL when nobody asks */
+    double *rows_of_band;  /* [rows, sites of the run] */
     sr_status status;
     sr_failure *why;
 } pass;
@@ -111,6 +121,7 @@ typedef struct pass {
 static void pass_free(pass *p) {
     free(p->part);
     free(p->panel);
+    free(p->step_of_band);
     free(p->rows_of_band);
     row_counts_free(&p->counts);
 }
@@ -177,8 +188,9 @@ static sr_status pass_create(pass *p, int series_count, sr_failure *why) {
     if (status == SR_OK) status = pass_plan(p, series_count, &all, why);
     if (status == SR_OK) status = row_counts_create(&p->counts, p->s->run, all & NEEDS_ROWS, why);
     if (status == SR_OK && p->counts.rows) {
+        p->step_of_band = malloc((size_t)p->rows * sizeof *p->step_of_band);
         p->rows_of_band = malloc((size_t)(p->rows * p->counts.sites) * sizeof *p->rows_of_band);
-        if (!p->rows_of_band) status = sr_fail(why, SR_MEMORY, "out of memory");
+        if (!p->step_of_band || !p->rows_of_band) status = sr_fail(why, SR_MEMORY, "out of memory");
     }
     if (status != SR_OK) pass_free(p);
     return status;
@@ -218,14 +230,11 @@ static bool piece_create(piece *w, const pass *p) {
 
 /* n of every row of the band, once for all its panels. */
 static sr_status read_row_counts(pass *p, const piece *w) {
-    sr_status status = SR_OK;
-    for (int64_t i = 0; i < w->count && status == SR_OK; i++) {
-        int64_t step;
-        status = sr_run_vector_steps(p->s->run, p->first + w->at + i, 1, &step, p->why);
-        if (status == SR_OK)
-            status =
-                row_counts_find(&p->counts, step, p->rows_of_band + i * p->counts.sites, p->why);
-    }
+    sr_status status =
+        sr_run_vector_steps(p->s->run, p->first + w->at, w->count, p->step_of_band, p->why);
+    for (int64_t i = 0; i < w->count && status == SR_OK; i++)
+        status = row_counts_find(&p->counts, p->step_of_band[i],
+                                 p->rows_of_band + i * p->counts.sites, p->why);
     return status;
 }
 

@@ -215,28 +215,11 @@ void window_part_cells(tsv *t, int64_t cuts, int64_t number) {
     tsv_real(t, 100.0 * (double)(number + 1) / (double)cuts);
 }
 
-/* First row whose step is at or behind `step`; rows [low, high). */
-static sr_status row_of_step(const series *s, int64_t step, int64_t *row, sr_failure *why) {
-    int64_t low = 0, high = series_length(s);
-    sr_status status = SR_OK;
-    while (low < high && status == SR_OK) {
-        const int64_t middle = low + (high - low) / 2;
-        int64_t here;
-        status = series_read_steps(s, middle, 1, &here, why);
-        if (status == SR_OK && here < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *row = low;
-    return status;
-}
-
 sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
                       sr_failure *why) {
     int64_t end = 0;
-    sr_status status = row_of_step(s, w->first, first, why);
-    if (status == SR_OK) status = row_of_step(s, w->last + 1, &end, why);
+    sr_status status = series_find_row(s, w->first, first, why);
+    if (status == SR_OK) status = series_find_row(s, w->last + 1, &end, why);
     *count = end > *first ? end - *first : 0;
     return status;
 }

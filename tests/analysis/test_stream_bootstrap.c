@@ -2,11 +2,13 @@
  * against a plain bootstrap that keeps and sorts all; blocks against covariances that are summed value by
  * value; programs against themselves with room for all. */
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "../../src/analysis/resample_pool.h"
 #include "../check.h"
 #include "../failing_malloc.h"
 #include "../programs.h"
@@ -122,11 +124,10 @@ static void plain_draw(plain *p, const int64_t *rank, int64_t block, rng *r) {
     }
 }
 
-static void plain_tails(const double *value, int n, int64_t block, int64_t resamples,
+static void plain_tails(const double *value, int n, int64_t block, rng r, int64_t resamples,
                         double *result) {
     static plain p;
     static int64_t rank[LONGEST];
-    rng r = rng_create(5);
     p.n = n;
     memcpy(p.sorted, value, (size_t)n * sizeof *value);
     sort_reals(p.sorted, n);
@@ -142,23 +143,31 @@ static void plain_tails(const double *value, int n, int64_t block, int64_t resam
 
 /* -- tails ----------------------------------------------------------------------------------- */
 
-static void expect_tails(sequence *s, int64_t block, int64_t resamples, const char *what) {
-    static double want[BOOTSTRAP_TAILS * BATCHES], got[BOOTSTRAP_TAILS * BATCHES];
-    /* of one value, of seven, of some, of all by classes, of all */
-    const int64_t rooms[] = {ROOM_OF_ONE, 7 * ROOM_OF_ONE, 200 * ROOM_OF_ONE, LONGEST * ROOM_OF_ONE,
-                             64 << 20};
+/* Of one value, of seven, of some, of all by classes, of all. */
+static const int64_t rooms[] = {ROOM_OF_ONE, 7 * ROOM_OF_ONE, 200 * ROOM_OF_ONE,
+                                LONGEST *ROOM_OF_ONE, 64 << 20};
+enum { ROOMS = sizeof rooms / sizeof *rooms };
+
+static void expect_tails_of(sequence *s, int64_t block, rng from, int64_t resamples,
+                            const double *want, const char *what) {
+    static double got[BOOTSTRAP_TAILS * BATCHES];
     const column_source source = source_of(s);
-    plain_tails(s->finite, s->n, block, resamples, want);
-    for (size_t i = resamples > SOME ? 2 : 0; i < sizeof rooms / sizeof *rooms; i++) {
+    for (int i = resamples > SOME ? 2 : 0; i < ROOMS; i++) {
         sr_failure why = {0};
         room = rooms[i];
-        check_ok(bootstrap_tails(&source, s->n, block, rng_create(5), resamples, got, &why), &why);
+        check_ok(bootstrap_tails(&source, s->n, block, from, resamples, got, &why), &why);
         for (int64_t k = 0; k < BOOTSTRAP_TAILS * resamples; k++)
             if (got[k] != want[k])
                 fail_msg("%s, %d values, blocks of %d, room %d: number %d is %a, not %a", what,
                          s->n, (int)block, (int)room, (int)k, got[k], want[k]);
     }
     room = 64 << 20;
+}
+
+static void expect_tails(sequence *s, int64_t block, int64_t resamples, const char *what) {
+    static double want[BOOTSTRAP_TAILS * BATCHES];
+    plain_tails(s->finite, s->n, block, rng_create(5), resamples, want);
+    expect_tails_of(s, block, rng_create(5), resamples, want, what);
 }
 
 static void tails_of_what_is_not_kept(void **state) {
@@ -185,6 +194,123 @@ static void tails_of_many_resamples(void **state) {
     rng r = rng_create(12);
     sequence_make(&s, 1, 900, &r);
     expect_tails(&s, 10, BATCHES, "many");
+}
+
+enum { THREADS_MOST = 3 };
+
+/* So much work that threads that shared what is one's own would meet. */
+static void tails_on_any_threads(void **state) {
+    (void)state;
+    static double want[BOOTSTRAP_TAILS * BATCHES];
+    static sequence s;
+    const int before = omp_get_max_threads();
+    rng r = rng_create(16);
+    sequence_make(&s, 1, LONGEST, &r);
+    for (int64_t block = 1; block < 100; block += 60) {
+        plain_tails(s.finite, s.n, block, rng_create(5), BATCHES, want);
+        for (int threads = 1; threads <= THREADS_MOST; threads++) {
+            char what[32];
+            snprintf(what, sizeof what, "%d threads", threads);
+            omp_set_num_threads(threads);
+            expect_tails_of(&s, block, rng_create(5), BATCHES, want, what);
+        }
+    }
+    omp_set_num_threads(before);
+}
+
+/* A stream whose number i is 0, which is refused where 2^64 is no multiple of n: rng_at mixes 0 into 0. */
+static rng refused_at(uint64_t i) {
+    return (rng){.key = -(i + 1) * RNG_GOLDEN};
+}
+
+/* How often each was drawn, by which threads. */
+typedef struct calls {
+    int times[TOGETHER];
+    unsigned threads; /* a bit for each */
+    double until;     /* waits for a second one */
+} calls;
+
+static unsigned calls_threads(calls *c, unsigned more) {
+    unsigned threads;
+#pragma omp atomic capture
+    threads = c->threads |= more;
+    return threads;
+}
+
+static void draw_counted(void *context, int64_t b, draw *d, int thread) {
+    calls *c = context;
+    piece next[PIECES];
+    unsigned threads = calls_threads(c, 1u << thread);
+    c->times[b]++;
+    while (draw_next(d, next)) continue;
+    while (!(threads & (threads - 1)) && omp_get_wtime() < c->until) threads = calls_threads(c, 0);
+}
+
+static void expect_calls(resampling *r, int64_t count, int64_t twice) {
+    calls c = {.until = 0};
+    resamples_draw(r, count, THREADS_MOST, draw_counted, &c);
+    for (int64_t b = 0; b < TOGETHER; b++)
+        assert_int_equal(c.times[b], b >= count ? 0 : b > twice ? 2 : 1);
+}
+
+/* All of them at once, those twice that are behind a number that was refused. */
+static void resamples_are_drawn_once(void **state) {
+    (void)state;
+    enum { LENGTH = 10001, EACH = 100, BLOCKS = (LENGTH + EACH - 1) / EACH };
+    resampling r = {.first = {{0}, rng_range_create(LENGTH), LENGTH, EACH, LENGTH}};
+    calls c = {.until = omp_get_wtime() + 20};
+    r.begin[0] = rng_create(1);
+    resamples_draw(&r, TOGETHER, THREADS_MOST, draw_counted, &c);
+    if (!(c.threads & (c.threads - 1))) fail_msg("one thread draws all");
+    assert_int_equal(r.begin[TOGETHER].counter, TOGETHER * BLOCKS);
+    expect_calls(&r, TOGETHER, TOGETHER);
+    r.begin[0] = refused_at(60 * BLOCKS + 3);
+    expect_calls(&r, 100, 60);
+    assert_int_equal(r.begin[60].counter, 60 * BLOCKS);
+    assert_int_equal(r.begin[61].counter, 61 * BLOCKS + 1);
+}
+
+/* Of as many values as may be kept, and of fewer: counters of all threads take no more than 20 bytes of each value that
+ * may be, which is what sorting has given back. */
+static void counters_take_what_sorting_took(void **state) {
+    (void)state;
+    enum { KEPT = 1000 };
+    const int before = omp_get_max_threads();
+    static const struct {
+        int asked, capacity, threads;
+    } of[] = {{3, KEPT, 3}, {100, KEPT, 4}, {100, KEPT / 10, 49}, {100, 7, 100}, {100, 6000, 1}};
+    room = KEPT * KEPT_BYTES;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        sr_failure why = {0};
+        pool p = {0};
+        omp_set_num_threads(of[i].asked);
+        check_ok(pool_create(&p, of[i].capacity, &why), &why);
+        check_ok(pool_sort(&p, &why), &why);
+        assert_int_equal(p.threads, of[i].threads);
+        pool_free(&p);
+    }
+    omp_set_num_threads(before);
+    room = 64 << 20;
+}
+
+/* In the first resample, in the last number of one, in the middle, at the end of what is drawn together, and in the
+ * last of all: what lies behind it begins by one later. */
+static void refused_numbers_are_drawn_again(void **state) {
+    (void)state;
+    enum { LENGTH = 700, BLOCK_OF = 7, BLOCKS = LENGTH / BLOCK_OF };
+    static const uint64_t at[] = {
+        0, BLOCKS - 1, 511 * BLOCKS + 50, 1024 * BLOCKS - 1, 1024 * BLOCKS, BATCHES * BLOCKS - 1};
+    static double want[BOOTSTRAP_TAILS * BATCHES];
+    static sequence s;
+    rng r = rng_create(17);
+    sequence_make(&s, 0, LENGTH, &r);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        char what[32];
+        assert_true(rng_at(refused_at(at[i]).key, at[i]) == 0);
+        snprintf(what, sizeof what, "number %d is refused", (int)at[i]);
+        plain_tails(s.finite, s.n, BLOCK_OF, refused_at(at[i]), BATCHES, want);
+        expect_tails_of(&s, BLOCK_OF, refused_at(at[i]), BATCHES, want, what);
+    }
 }
 
 /* With room for so many values. */
@@ -343,8 +469,8 @@ static double most_memory(void) {
     return 1024.0 * (double)used.ru_maxrss;
 }
 
-/* A byte and a quarter of each value, and those of a few of 255 classes. Comes first: the largest memory of a process
- * does not fall. */
+/* A byte and a quarter of each value, and those of a few of 255 classes. Nothing that takes more comes before it: the
+ * largest memory of a process does not fall. */
 static void memory_of_a_value(void **state) {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
@@ -426,11 +552,19 @@ static void programs_print_the_same(void **state) {
 }
 
 int main(void) {
+    /* Programs are children of this process, and have no threads of OpenMP where it had some. */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_of_a_value),       cmocka_unit_test(tails_of_what_is_not_kept),
-        cmocka_unit_test(tails_of_many_resamples), cmocka_unit_test(read_three_times),
-        cmocka_unit_test(failures_are_passed_on),  cmocka_unit_test(blocks_are_those_of_sums),
         cmocka_unit_test(programs_print_the_same),
+        cmocka_unit_test(memory_of_a_value),
+        cmocka_unit_test(tails_of_what_is_not_kept),
+        cmocka_unit_test(tails_of_many_resamples),
+        cmocka_unit_test(tails_on_any_threads),
+        cmocka_unit_test(counters_take_what_sorting_took),
+        cmocka_unit_test(resamples_are_drawn_once),
+        cmocka_unit_test(refused_numbers_are_drawn_again),
+        cmocka_unit_test(read_three_times),
+        cmocka_unit_test(failures_are_passed_on),
+        cmocka_unit_test(blocks_are_those_of_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
