@@ -33,10 +33,10 @@ shapes = '6 2 13 12 5 4 9 8 10'
 roof(x) = x * bandwidth < peak ? x * bandwidth : peak
 of(g) = strcol(1) eq word(groups, g) ? $6 : NaN
 
-set label 1 sprintf('%.0f GB/s', bandwidth) at 0.25, roof(0.3) right textcolor rgb '#404040'
+set label 1 sprintf('%.0f GB/s', bandwidth) at 0.13, roof(0.065) left textcolor rgb '#404040'
 set label 2 sprintf('%.0f GFLOP/s', peak) at 0.9 * peak / bandwidth, 1.1 * peak right textcolor rgb '#404040'
 set samples 400
 plot roof(x) with lines lc rgb '#404040' lw 1.3 notitle, \
      for [g=1:words(groups)] table using 5:(of(g)) with points pt int(word(shapes, g)) ps 0.75 lw 1.1 \
          lc rgb word(colours, g) title word(titles, g), \
-     table using 5:(of(2)):(word(strcol(2), 1)) with labels left offset 0.4,-0.8 notitle
+     table using 5:(of(2)):(strstrt(strcol(2), 'backward') ? '' : word(strcol(2), 1)) with labels right offset -0.9,0 notitle
