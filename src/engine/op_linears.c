@@ -118,12 +118,11 @@ static bool make_together(tape *t, linears *l, tensor **y) {
         if (!(made[i] = tape_with_features(t, l->x, l->w[0]->dim[0]))) return false;
     linears_forward(t, l, made);
     tensor *all = push_all(t, l);
-    for (int i = 0; i < l->count && all; i++) {
-        made[i] = push_member(t, l, i, all, made[i]);
-        if (!made[i]) return false;
-    }
-    for (int i = 0; i < l->count && all; i++) y[i] = made[i];
-    return all != NULL;
+    if (!all) return false;
+    for (int i = 0; i < l->count; i++)
+        if (!(made[i] = push_member(t, l, i, all, made[i]))) return false;
+    for (int i = 0; i < l->count; i++) y[i] = made[i];
+    return true;
 }
 
 /* The gradient of a weight is one block of a product: two may not write it. */

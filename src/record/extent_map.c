@@ -73,8 +73,9 @@ static bool expose(extent_map *m, uint64_t at, uint64_t end) {
 
 /* One that new makes one more of. */
 static bool join(extent *e, const extent *new) {
-    const bool alike = e->kind == EXTENT_VALUES && new->kind == EXTENT_VALUES && !e->copy &&
-                       e->length == new->length &&end_of(e) == new->at && e->more < UINT32_MAX - 1;
+    const bool values = e->kind == EXTENT_VALUES && new->kind == EXTENT_VALUES && !e->copy;
+    const bool behind = end_of(e) == new->at && e->length == new->length;
+    const bool alike = values && behind && e->more < UINT32_MAX - 1;
     if (alike) e->more++;
     return alike;
 }
