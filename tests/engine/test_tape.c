@@ -158,22 +158,25 @@ static void passed_in_place(void **state) {
     tape_free(t);
 }
 
-/* a and b with one gradient of COUNT ones. */
-static void share(tape *t, tensor *a, tensor *b) {
+/* y[3] of x, the first two with one gradient of COUNT ones. */
+static tape *begin_shared(tensor *x, tensor *y[3]) {
+    tape *t = begin(true);
     bool add;
-    real *g = tape_grad(t, a, &add);
+    leaf(t, x);
+    for (int i = 0; i < 3; i++) y[i] = op_scale(t, x, i + 1);
+    real *g = tape_grad(t, y[0], &add);
     for (int i = 0; i < COUNT; i++) g[i] = 1;
-    assert_true(tape_share_grad(a, b));
-    assert_true(b->grad == g && b->has_grad);
+    assert_true(tape_share_grad(y[0], y[1]));
+    assert_true(y[1]->grad == g && y[1]->has_grad);
+    return t;
 }
 
 static void shared(void **state) {
     (void)state;
-    tape *t = begin(true);
     bool add;
-    tensor in, *x = leaf(t, &in), *a = op_scale(t, x, 1), *b = op_scale(t, x, 2),
-               *c = op_scale(t, x, 3);
-    share(t, a, b);
+    tensor in, *y[3];
+    tape *t = begin_shared(&in, y);
+    tensor *a = y[0], *b = y[1], *c = y[2];
     assert_false(tape_share_grad(a, c) || tape_share_grad(b, c) || tape_share_grad(c, a));
     real *before = a->grad,
          *g = tape_grad(t, b, &add); /* who is written to has memory of its own */
@@ -188,11 +191,10 @@ static void shared(void **state) {
 /* A pair's other half keeps the memory. */
 static void shared_and_moved(void **state) {
     (void)state;
-    tape *t = begin(true);
     bool add;
-    tensor in, *x = leaf(t, &in), *a = op_scale(t, x, 1), *b = op_scale(t, x, 2),
-               *c = op_scale(t, x, 3);
-    share(t, a, b);
+    tensor in, *x = &in, *y[3];
+    tape *t = begin_shared(x, y);
+    tensor *a = y[0], *b = y[1], *c = y[2];
     assert_true(tape_hand_grad(a, c));
     real *both = c->grad;
     assert_true(both == b->grad && c->twin == b && b->twin == c && !a->twin);
