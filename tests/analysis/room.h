@@ -21,7 +21,8 @@ int64_t column_room(void) {
 typedef int program_main(int argc, char **argv);
 
 /* The program's table, with room for so many bytes. words: NULL behind the last. */
-static void print_with_room(program_main *program, int64_t bytes, char **words, const char *path) {
+static inline void print_with_room(program_main *program, int64_t bytes, char **words,
+                                   const char *path) {
     int count = 0;
     while (words[count]) count++;
     fflush(NULL);
@@ -37,7 +38,8 @@ static void print_with_room(program_main *program, int64_t bytes, char **words, 
 }
 
 /* As with room for all, to the last digit, and of so many rows at least. */
-static void expect_same_table(program_main *program, int64_t bytes, char **words, int rows_least) {
+static inline void expect_same_table(program_main *program, int64_t bytes, char **words,
+                                     int rows_least) {
     print_with_room(program, 64 << 20, words, program_file("kept.tsv"));
     print_with_room(program, bytes, words, program_file("read.tsv"));
     program_result r = program_run("cmp kept.tsv read.tsv && grep -vc '^#' kept.tsv");
