@@ -271,23 +271,23 @@ check-installed:
 	$(Q)$(MAKE) --no-print-directory MODE=release unit
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli-1 check-cli-0 check-python check-pages
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli check-python check-pages
 # What needs a core each, side by side; each tells what it did when it is done.
 check-replay:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release replay
-check-cli-0 check-cli-1: check-cli-%:
-	$(Q)sh tests/run_cli.sh build/release $$(ls tests/cli/*/cmd | awk -F/ 'NR % 2 == $* {print $$3}')
+check-cli:
+	$(Q)JOBS=$(JOBS) sh tests/run_cli.sh build/release
 check-python:
 	$(Q)sh tests/run_python.sh build/release
 check-pages:
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
-.PHONY: check-replay check-cli-0 check-cli-1 check-python check-pages
+.PHONY: check-replay check-cli check-python check-pages
 check-all: check ## everything of check, the same tests under the address sanitizer, and torture (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
-	$(Q)sh tests/run_cli.sh build/asan
+	$(Q)JOBS=$(JOBS) sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
 	$(Q)$(MAKE) --no-print-directory torture
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
@@ -331,7 +331,7 @@ coverage: ## run the tests in a build of its own and print the share of lines th
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete
 	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
-	sh tests/run_cli.sh build/coverage || status=1; \
+	JOBS=$(JOBS) sh tests/run_cli.sh build/coverage || status=1; \
 	sh tests/coverage.sh build/coverage && exit $$status
 .PHONY: coverage
 
