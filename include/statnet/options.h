@@ -121,6 +121,10 @@ typedef enum { OPTION_PRESET, OPTION_IN_FILE, OPTION_ON_LINE } option_origin;
 sr_status options_parse_noting(option_table table, void *values, option_origin *origin, int argc,
                                char **argv, int first, int *positional, sr_failure *why);
 
+/* Present key of an option that had this one in an earlier version, NULL when it had not. Such keys are
+ * read wherever keys are (in a table, where no row has them), and never written. */
+const char *options_renamed(const char *key, size_t length);
+
 /* True when the key is one of the words, which stand between blanks. */
 bool options_lists(const char *words, const char *key);
 
@@ -151,7 +155,8 @@ char *options_dump(option_table table, const void *values);
 
 /* -- reading what options_dump wrote, as of a run file, without the table of its options -- */
 
-/* Points into the text; a value as written, in its quotes if it has any. */
+/* Points into the text, but for a key that has been renamed: that is the present one. A value as written,
+ * in its quotes if it has any. */
 typedef struct option_line {
     const char *key, *value;
     int key_length, value_length;

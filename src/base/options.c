@@ -23,7 +23,8 @@ typedef struct parsed {
 const option *options_find(option_table table, const char *key) {
     for (int i = 0; i < table.count; i++)
         if (strcmp(table.row[i].key, key) == 0) return &table.row[i];
-    return NULL;
+    const char *present = options_renamed(key, strlen(key));
+    return present ? options_find(table, present) : NULL;
 }
 
 const option *options_find_letter(option_table table, char letter) {

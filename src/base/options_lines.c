@@ -10,6 +10,8 @@ bool options_next_line(const char **at, option_line *l) {
         *at = *end ? end + 1 : end;
         if (line[0] == '#' || !equals || equals >= end) continue;
         *l = (option_line){line, equals + 3, (int)(equals - line), (int)(end - equals - 3)};
+        const char *present = options_renamed(line, (size_t)l->key_length);
+        if (present) l->key = present, l->key_length = (int)strlen(present);
         return true;
     }
     return false;

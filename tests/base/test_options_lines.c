@@ -47,6 +47,32 @@ static void value_of_a_key(void **state) {
     assert_string_equal(small, "a \"");
 }
 
+/* A key of an earlier version is read as the present one: in a stored text, in a file, on a command line. */
+static void renamed_key(void **state) {
+    (void)state;
+    static const option row[] = {TEXT_OPTION("", "norm-placement", 0, "", "")};
+    static const option_table one = {row, 1};
+    static const char stored[] = "norm = rmsnorm\nrmsnorm-placement = outside\n";
+    char word[3][32] = {"program", "--rmsnorm-placement", "inside"};
+    char *argv[] = {word[0], word[1], word[2]};
+    option_text value;
+    option_line l;
+    sr_failure why = {0};
+    int positional;
+    options_line_value(stored, "norm-placement", value, sizeof value);
+    assert_string_equal(value, "outside");
+    assert_true(options_find_line(stored, "norm-placement", 14, &l));
+    assert_memory_equal(l.key, "norm-placement", (size_t)l.key_length + 1);
+    value[0] = 0;
+    check_ok(options_read_text(one, value, stored + strlen("norm = rmsnorm\n"), "text", &why),
+             &why);
+    assert_string_equal(value, "outside");
+    check_ok(options_parse(one, value, 3, argv, 1, &positional, &why), &why);
+    assert_string_equal(value, "inside");
+    assert_null(options_renamed("norm-placement", 14));
+    assert_null(options_renamed("rmsnorm-placement", 7));
+}
+
 /* What options_dump wrote comes back as it was. */
 static void value_of_a_dump(void **state) {
     (void)state;
@@ -79,8 +105,8 @@ static void value_of_a_dump(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines_in_their_order),
-                                       cmocka_unit_test(value_of_a_key),
-                                       cmocka_unit_test(value_of_a_dump)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_in_their_order), cmocka_unit_test(value_of_a_key),
+        cmocka_unit_test(renamed_key), cmocka_unit_test(value_of_a_dump)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
