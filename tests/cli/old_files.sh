@@ -4,6 +4,7 @@ for packed in "$TOP"/tests/files/*.gz; do
     gzip -dc "$packed" >"${name%.gz}" || exit
 done
 ln -s "$TOP/tests/files/text" text
+# shellcheck disable=SC2034 # the cases use it
 runs=$(echo *.h5 *.h5.part)
 
 # digest_table COMMAND...: its exit status; of the table that it prints the number of rows and of finite
