@@ -184,8 +184,10 @@ static void check_recovered(const char *path, const contents *truth) {
     sr_runfile *f = sample_open(copy);
     read_all(&got, f);
     const float *was = (const float *)(const void *)truth->bytes, *is = (float *)(void *)got.bytes;
-    int others = 0, of = -1; /* of floats: the scalars and vectors */
-    for (int i = 8; i < 8 + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT; i++)
+    /* of floats: the scalars and vectors of the format, and the scalar "own" */
+    enum { FIRST = 8, END = FIRST + SR_SCALAR_COUNT + SR_VECTOR_COUNT + 1 };
+    int others = 0, of = -1;
+    for (int i = FIRST; i < END; i++)
         for (size_t k = truth->end[i - 1] / 4; k < truth->end[i] / 4; k++)
             if (memcmp(&was[k], &is[k], 4) != 0) {
                 if (is[k] == is[k])
