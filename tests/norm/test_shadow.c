@@ -267,6 +267,7 @@ typedef struct rank {
     pthread_barrier_t *meet;
     double *const *sums; /* [RANKS] of the exchange in progress */
     kept seen;
+    real y[ROWS * WIDTH], dx[ROWS * WIDTH]; /* of the last step */
 } rank;
 
 static sr_status gather(void *context, double *all, int64_t width) {
@@ -298,6 +299,8 @@ static void rank_pass(rank *r, layer *l, tape *t, const real *x, const real *dy)
     tensor *out = norm_apply(&l->site, t, in, &n);
     memcpy(tape_grad(t, out, &add), dy, bytes);
     tape_backward(t, loss, 1);
+    memcpy(r->y, out->value, bytes);
+    memcpy(r->dx, in->grad, bytes);
 }
 
 static void *rank_run(void *context) {
@@ -320,19 +323,44 @@ static void *rank_run(void *context) {
     return NULL;
 }
 
-/* The rows of both ranks count; a rank may have none. */
-static void check_ranks(const char *method, int64_t cut) {
-    static kept whole;
+/* The same steps in one process. */
+static void whole_run(const char *method, real *y, real *dx) {
+    layer l;
+    tape *t = tape_create(1, NULL);
+    layer_make(&l, norm_find(method), WIDTH, 0);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        real *x = layer_numbers(ROWS, WIDTH, 10 + step, 3, 1),
+             *g = layer_numbers(ROWS, WIDTH, 20 + step, 0.2, 1);
+        layer_pass(&l, t, x, g, ROWS, NULL, NORM_TRAIN, y, dx);
+        free(x);
+        free(g);
+    }
+    layer_free(&l);
+    tape_free(t);
+}
+
+/* Two ranks, the first with the rows before the cut. */
+static void run_ranks(rank r[RANKS], const char *method, int64_t cut) {
     double *sums[RANKS];
     pthread_barrier_t meet;
     pthread_t thread[RANKS];
-    rank r[RANKS] = {{0, 0, cut, method, &meet, sums, {{{0}}}},
-                     {1, cut, ROWS, method, &meet, sums, {{{0}}}}};
     assert_int_equal(pthread_barrier_init(&meet, NULL, RANKS), 0);
+    for (int i = 0; i < RANKS; i++) {
+        r[i].number = i;
+        r[i].first = i ? cut : 0, r[i].end = i ? ROWS : cut;
+        r[i].method = method, r[i].meet = &meet, r[i].sums = sums;
+    }
     for (int i = 0; i < RANKS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, rank_run, &r[i]), 0);
     for (int i = 0; i < RANKS; i++) pthread_join(thread[i], NULL);
     pthread_barrier_destroy(&meet);
+}
+
+/* The rows of both ranks count; a rank may have none. */
+static void check_ranks(const char *method, int64_t cut) {
+    static kept whole;
+    static rank r[RANKS];
+    run_ranks(r, method, cut);
     keep_last(&whole, method, true, NULL);
     const norm_vector compared[] = {NORM_mu_B,   NORM_sigma2_B, NORM_psi2_B, NORM_mu,
                                     NORM_sigma2, NORM_psi2,     NORM_sum_g,  NORM_sum_gx};
@@ -351,6 +379,35 @@ static void synchronised(void **state) {
     for (int i = 0; i < 7; i++) {
         check_ranks(methods[i], 100);
         check_ranks(methods[i], 0);
+    }
+}
+
+/* Largest distance of the ranks' rows from those of one process, relative to its largest number. */
+static double distance_of(const rank *r, const real *whole, const real *at_rank[RANKS]) {
+    double distance = 0, largest = 0;
+    for (int64_t i = 0; i < ROWS * WIDTH; i++) {
+        const int owner = i / WIDTH >= r[0].end;
+        distance = fmax(distance, fabs((double)at_rank[owner][i] - (double)whole[i]));
+        largest = fmax(largest, fabs((double)whole[i]));
+    }
+    return distance / largest;
+}
+
+/* Outputs and gradients over ranks are those of one process, where the table says so or a method takes
+ * nothing over the batch. */
+static void every_method_over_ranks(void **state) {
+    (void)state;
+    static rank r[RANKS];
+    static real y[ROWS * WIDTH], dx[ROWS * WIDTH];
+    for (int i = 0; norm_at(i); i++) {
+        const norm_method *m = norm_at(i);
+        if (!m->synchronises && !strcmp(m->axis, "batch")) continue;
+        run_ranks(r, m->name, 100);
+        whole_run(m->name, y, dx);
+        const double of_y = distance_of(r, y, (const real *[]){r[0].y, r[1].y}),
+                     of_dx = distance_of(r, dx, (const real *[]){r[0].dx, r[1].dx});
+        if (!(of_y <= 1e-6 && of_dx <= 1e-6))
+            fail_msg("%s: y %g, dx %g from one process", m->name, of_y, of_dx);
     }
 }
 
@@ -393,10 +450,13 @@ static void refuses_alpha(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics),   cmocka_unit_test(same_bytes),
-        cmocka_unit_test(like_bn),      cmocka_unit_test(like_pnv),
-        cmocka_unit_test(synchronised), cmocka_unit_test(only_training_moves),
-        cmocka_unit_test(refuses_alpha)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(statistics),
+                                       cmocka_unit_test(same_bytes),
+                                       cmocka_unit_test(like_bn),
+                                       cmocka_unit_test(like_pnv),
+                                       cmocka_unit_test(synchronised),
+                                       cmocka_unit_test(every_method_over_ranks),
+                                       cmocka_unit_test(only_training_moves),
+                                       cmocka_unit_test(refuses_alpha)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
