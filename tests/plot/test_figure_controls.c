@@ -219,7 +219,8 @@ static void test_replaced_means(void **state) {
                 "test $(grep -c '<use .*gpPt6.*scale(0.75)' means.svg) = 10");
 }
 
-/* The help of a figure has every option that it takes, and no other. */
+/* The help of a figure has every option that it takes, and no other; it is the figure's own, on either side of
+ * its name. */
 static void test_help(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -229,6 +230,7 @@ static void test_help(void **state) {
         "size) echo 9x9;; esac; }\n"
         "for f in $(statrec list figures | cut -f1); do\n"
         "  statplot --help $f >help || exit 1\n"
+        "  statplot $f --help | cmp - help && grep -q \"^usage: statplot $f \" help || exit 1\n"
         "  for o in xrange yrange steps smooth size log linear published; do\n"
         "    listed=$(grep -c -- \" --\\(.no-.\\)\\?$o \" help)\n"
         "    statplot $f none.h5 none.h5 --$o $(value $o) -o o.svg 2>said\n"
@@ -236,8 +238,7 @@ static void test_help(void **state) {
         "    test $((listed + refused)) = 1 || { echo $f --$o: $listed listed, $refused refused "
         ">&2; exit 1; }\n"
         "  done\n"
-        "done\n"
-        "statplot fig2 --help | cmp -s - help && exit 1; statplot tidloss --help | cmp - help\n");
+        "done\n");
     check_shell("sh try.sh");
     check_shell("statplot --help pn-table1 >help && grep -q -- '--output' help && ! grep -q -- "
                 "'--title\\|--site\\|--labels' help");

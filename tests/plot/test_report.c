@@ -131,6 +131,8 @@ static void test_report_leaves_no_directory(void **state) {
 }
 
 int main(void) {
+    /* whoever runs the tests may ignore signals, as nohup does, and programs inherit that */
+    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL), signal(SIGHUP, SIG_DFL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_page),
