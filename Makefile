@@ -206,11 +206,15 @@ $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-# The analyses once more, for statplot: stat-NAME's main() is stat_NAME_main() there.
+# The analyses once more, for statplot and tests: stat-NAME's main() is stat_NAME_main() there.
 LINKED := $(patsubst %,$(BUILD)/obj/linked/%.o,$(ANALYSES))
 $(BUILD)/obj/linked/%.o: $(BUILD)/obj/analyses/%.o
 	@mkdir -p $(@D)
 	$(Q)$(OBJCOPY) --redefine-sym main=$(subst -,_,$*)_main $< $@
+
+$(BUILD)/lib/liblinked.a: $(LINKED)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(LINKED) $(call program_libs,plot)
 	@mkdir -p $(@D)
@@ -227,14 +231,18 @@ $(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/*.c))
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# Rooms whose tests run programs: with a test the programs are made, so that it never runs older ones.
+RUN_PROGRAMS := record analysis diagnose table plot
+$(addprefix $(BUILD)/tests/train/,test_torture test_torture_checkpoints): | $(PROGRAMS) $(BUILD)/faulty/statrec
+
 define test_rule
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(call test_libs_of,$(1))
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
 	@mkdir -p $$(@D)
 	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
 $(foreach l,$(LAYERS),$(eval $(call test_rule,$(l))))
 
-tests: $(TESTS) $(BUILD)/faulty/statrec ## build the test programs of this MODE
+tests: $(TESTS) $(PROGRAMS) $(BUILD)/faulty/statrec ## build the test programs of this MODE
 .PHONY: tests
 
 unit: tests ## run the test programs of this MODE

@@ -12,10 +12,7 @@
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int lngrad_main(int argc, char **argv);
-#define main lngrad_main
-#include "../../analyses/stat-lngrad.c" /* NOLINT */
-#undef main
+int stat_lngrad_main(int argc, char **argv);
 
 /* -- columns --------------------------------------------------------------------------------- */
 
@@ -284,8 +281,8 @@ static void programs_print_the_same(void **state) {
     write_long("long.h5");
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
-    expect_same_table(lngrad_main, 1000, (char *[]){name, run, run, NULL}, TEST_SITES + 1);
-    expect_same_table(lngrad_main, 1000, (char *[]){name, run, stat, two, phase, last, NULL},
+    expect_same_table(stat_lngrad_main, 1000, (char *[]){name, run, run, NULL}, TEST_SITES + 1);
+    expect_same_table(stat_lngrad_main, 1000, (char *[]){name, run, stat, two, phase, last, NULL},
                       TEST_SITES + 1);
     free(run);
     program_result r = program_run("stat-lngrad --startup 0 long.h5");

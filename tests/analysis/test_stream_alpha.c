@@ -12,10 +12,7 @@
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int alpha_main(int argc, char **argv);
-#define main alpha_main
-#include "../../analyses/stat-alpha.c" /* NOLINT */
-#undef main
+int stat_alpha_main(int argc, char **argv);
 
 enum { STEPS = 3000, WIDTH = 3 };
 
@@ -47,7 +44,7 @@ static void write_run(const char *path) {
 static void expect_same(char **words, int rows_least) {
     static const int64_t block[] = {1, 7, 80};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
-        expect_same_table(alpha_main, block[i] * 64 * 6, words, rows_least);
+        expect_same_table(stat_alpha_main, block[i] * 64 * 6, words, rows_least);
 }
 
 static char name[] = "stat-alpha", stat[] = "--stat", two[] = "mu,sigma2", startup[] = "--startup";
@@ -73,7 +70,7 @@ static void left_out_is_not_counted(void **state) {
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
     for (int64_t bytes = 128; bytes <= 64 << 20; bytes <<= 19) {
-        print_with_room(alpha_main, bytes,
+        print_with_room(stat_alpha_main, bytes,
                         (char *[]){name, run, stat, mu, alpha, list, startup, some, NULL},
                         program_file("of.tsv"));
         program_result r = program_run("cat of.tsv");
@@ -94,9 +91,9 @@ static void each_alpha_has_its_steps(void **state) {
     write_run(program_file("long.h5"));
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
-    print_with_room(alpha_main, 128, (char *[]){name, run, stat, mu, alpha, list, NULL},
+    print_with_room(stat_alpha_main, 128, (char *[]){name, run, stat, mu, alpha, list, NULL},
                     program_file("all.tsv"));
-    print_with_room(alpha_main, 128,
+    print_with_room(stat_alpha_main, 128,
                     (char *[]){name, run, stat, mu, alpha, list, phase, part, NULL},
                     program_file("part.tsv"));
     program_result r = program_run("cat all.tsv");

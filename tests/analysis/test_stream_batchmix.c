@@ -10,13 +10,11 @@
 #include "../programs.h"
 #include "room.h"
 #include "statnet/analysis.h"
+#include "statnet/batchmix.h"
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int batchmix_main(int argc, char **argv);
-#define main batchmix_main
-#include "../../analyses/stat-batchmix.c" /* NOLINT */
-#undef main
+int stat_batchmix_main(int argc, char **argv);
 
 enum { STEPS = 7001, WIDTH = 2 }; /* of three blocks of 2048 steps and a part */
 
@@ -55,7 +53,7 @@ static void write_run(const char *path, int steps, int every) {
 static void expect_same(char **words, int rows_least) {
     static const int64_t block[] = {1, 7, 400};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
-        expect_same_table(batchmix_main, block[i] * 64, words, rows_least);
+        expect_same_table(stat_batchmix_main, block[i] * 64, words, rows_least);
 }
 
 static char name[] = "stat-batchmix", shifts[] = "--shifts", two[] = "2",

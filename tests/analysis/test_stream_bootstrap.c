@@ -18,14 +18,8 @@
 #include "statnet/rng.h"
 
 /* The programs, to be called with a room of our own. */
-int scalar_main(int argc, char **argv);
-#define main scalar_main
-#include "../../analyses/stat-scalar.c" /* NOLINT */
-#undef main
-int compare_main(int argc, char **argv);
-#define main compare_main
-#include "../../analyses/stat-compare.c" /* NOLINT */
-#undef main
+int stat_scalar_main(int argc, char **argv);
+int stat_compare_main(int argc, char **argv);
 
 enum { LONGEST = 3001, SOME = 24, BATCHES = 1030, ROOM_OF_ONE = 64 };
 
@@ -468,12 +462,13 @@ static void programs_print_the_same(void **state) {
         run[i] = strdup(program_file(name));
         assert_non_null(run[i]);
     }
-    expect_program(scalar_main, (char *[]){scalar, run[0], stat, both, intervals, NULL}, 4 + 1);
-    expect_program(compare_main,
+    expect_program(stat_scalar_main, (char *[]){scalar, run[0], stat, both, intervals, NULL},
+                   4 + 1);
+    expect_program(stat_compare_main,
                    (char *[]){compare, run[2], run[0], run[1], stat, both, after, part, NULL},
                    12 + 1);
-    expect_program(compare_main, (char *[]){compare, run[0], run[1], stat, both, block, one, NULL},
-                   12 + 1);
+    expect_program(stat_compare_main,
+                   (char *[]){compare, run[0], run[1], stat, both, block, one, NULL}, 12 + 1);
     for (int i = 0; i < 3; i++) free(run[i]);
 }
 

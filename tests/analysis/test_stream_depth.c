@@ -12,10 +12,7 @@
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int depth_main(int argc, char **argv);
-#define main depth_main
-#include "../../analyses/stat-depth.c" /* NOLINT */
-#undef main
+int stat_depth_main(int argc, char **argv);
 
 enum { STEPS = 800, TEST_SITES = 2, WIDTH = 3 };
 
@@ -61,7 +58,7 @@ static void write_run(const char *path) {
 static void expect_same(char **words, int rows_least) {
     static const int64_t block[] = {1, 7, STEPS / 4};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
-        expect_same_table(depth_main, block[i] * 64 * FEATURE_STATISTICS, words, rows_least);
+        expect_same_table(stat_depth_main, block[i] * 64 * FEATURE_STATISTICS, words, rows_least);
 }
 
 static char name[] = "stat-depth", cut[] = "--parts";
@@ -85,7 +82,8 @@ static void rows_are_counted_once(void **state) {
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
     for (int64_t bytes = 64; bytes <= 64 << 20; bytes <<= 20) {
-        print_with_room(depth_main, bytes, (char *[]){name, run, NULL}, program_file("of.tsv"));
+        print_with_room(stat_depth_main, bytes, (char *[]){name, run, NULL},
+                        program_file("of.tsv"));
         program_result r = program_run("cat of.tsv");
         const int nonfinite[] = {1, 0, 10, 0, 0, 0, 0, 0}; /* [parts, sites] */
         for (int i = 0; i < 8; i++) {

@@ -12,10 +12,7 @@
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int outlier_main(int argc, char **argv);
-#define main outlier_main
-#include "../../analyses/stat-outlier.c" /* NOLINT */
-#undef main
+int stat_outlier_main(int argc, char **argv);
 
 enum { STEPS = 2003 };
 
@@ -48,7 +45,7 @@ static void write_run(const char *path) {
 static void expect_same(char **words, int rows_least) {
     static const int64_t rooms[] = {16, 7 * 16, 333 * 16, STEPS * 8 + 7};
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
-        expect_same_table(outlier_main, rooms[i], words, rows_least);
+        expect_same_table(stat_outlier_main, rooms[i], words, rows_least);
 }
 
 static void tables_are_the_same(void **state) {
@@ -75,9 +72,9 @@ static void numbers_are_right(void **state) {
     write_run(program_file("long.h5"));
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
-    print_with_room(outlier_main, 16, (char *[]){name, run, stat, var, NULL},
+    print_with_room(stat_outlier_main, 16, (char *[]){name, run, stat, var, NULL},
                     program_file("var.tsv"));
-    print_with_room(outlier_main, 16, (char *[]){name, run, stat, mean, cut, four, NULL},
+    print_with_room(stat_outlier_main, 16, (char *[]){name, run, stat, mean, cut, four, NULL},
                     program_file("mean.tsv"));
     program_result r = program_run("cat var.tsv");
     check_cell(&r, 0, "steps", STEPS);

@@ -12,10 +12,7 @@
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int curve_main(int argc, char **argv);
-#define main curve_main
-#include "../../analyses/stat-curve.c" /* NOLINT */
-#undef main
+int stat_curve_main(int argc, char **argv);
 
 static const statistic both[] = {{"mean", "row_grad_mean", NULL, 0, NULL, NULL},
                                  {"var", "row_grad_var", NULL, 0, NULL, NULL}};
@@ -83,6 +80,10 @@ static void expect_same(program_main *program, int columns, char **words, int ro
 
 static char buckets[] = "--buckets", one[] = "1", three[] = "3", forty[] = "40";
 
+/* Columns of stat-curve: those of /steps. */
+#define ONE(...) +1
+enum { STEP_COLUMNS = SR_STEP_INTS(ONE) SR_STEP_REALS(ONE) };
+
 static void curves_are_the_same(void **state) {
     (void)state;
     static char name[] = "stat-curve", stat[] = "--stat", loss[] = "loss", phase[] = "--phase",
@@ -90,11 +91,12 @@ static void curves_are_the_same(void **state) {
     write_long(program_file("long.h5"));
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
-    expect_same(curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, one, NULL}, 4);
-    expect_same(curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, three, NULL}, 10);
-    expect_same(curve_main, 1 + STEP_COLUMNS,
+    expect_same(stat_curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, one, NULL}, 4);
+    expect_same(stat_curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, three, NULL}, 10);
+    expect_same(stat_curve_main, 1 + STEP_COLUMNS,
                 (char *[]){name, run, buckets, three, phase, most, NULL}, 10);
-    expect_same(curve_main, 4, (char *[]){name, run, run, stat, loss, buckets, forty, NULL}, 241);
+    expect_same(stat_curve_main, 4, (char *[]){name, run, run, stat, loss, buckets, forty, NULL},
+                241);
     free(run);
 }
 

@@ -12,10 +12,7 @@
 #include "statnet/rng.h"
 
 /* The program, to be called with a room of our own. */
-int distance_main(int argc, char **argv);
-#define main distance_main
-#include "../../analyses/stat-distance.c" /* NOLINT */
-#undef main
+int stat_distance_main(int argc, char **argv);
 
 /* Sites of two, three and two shares. */
 enum { SITES = 3, PUT = 7, STEPS = 600, WIDTH = 3, COLUMNS = 5 };
@@ -85,7 +82,7 @@ static void expect_same(const char *options, int rows_least) {
     for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
         words[count++] = strstr(word, ".h5") ? strdup(program_file(word)) : word;
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
-        expect_same_table(distance_main, bytes[i], words, rows_least);
+        expect_same_table(stat_distance_main, bytes[i], words, rows_least);
     for (int i = 2; i < count; i++)
         if (strstr(words[i], ".h5")) free(words[i]);
 }
