@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/compare_sample.h"
-#include "statnet/hash.h"
+#include "analysis/compare_sample.h"
+#include "base/hash.h"
 
 typedef struct settings {
     option_text site, stat, match, groups, startup, phase;

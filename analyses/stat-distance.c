@@ -16,7 +16,7 @@
  */
 #include <math.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])

@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/engine/product.h"
-#include "statnet/bf16.h"
-#include "statnet/gemm.h"
-#include "statnet/progress.h"
-#include "statnet/rng.h"
+#include "base/program/progress.h"
+#include "base/rng.h"
+#include "engine/gemm/bf16.h"
+#include "engine/gemm/gemm.h"
+#include "engine/product.h"
 
 typedef struct shape {
     const char *name;

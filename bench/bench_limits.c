@@ -22,8 +22,8 @@
 #include <dnnl.h>
 #endif
 
-#include "statnet/gemm.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
 
 #if defined(__AVX512F__)
 enum { VECTOR = 64 };

@@ -20,7 +20,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
 
 enum { ROUNDS = 21, SETS_MAX = 16 };
 

@@ -5,7 +5,7 @@
  * gather: ranks_gather of w doubles of each rank, as statistics of a layer and losses take it. sum:
  * one row of gradients of each rank to the owners of its pieces, added up there, and back, as a bucket of
  * gradient_sum.c goes; nothing else is computed meanwhile. add: one row added to another. merge: what one
- * rank makes of the moments of so many ranks (src/norm/sync.c), with a plain loop in place of the exchange.
+ * rank makes of the moments of so many ranks (src/norm/kernels/sync.c), with a plain loop in place of the exchange.
  *
  * A round measures every size once, each as the mean of a few calls behind a gather in which the ranks
  * meet; times are those of the first rank. The last lines are the straight line t = a + b bytes with the
@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/norm/sync.h"
-#include "statnet/progress.h"
-#include "statnet/ranks.h"
+#include "base/program/progress.h"
+#include "norm/kernels/sync.h"
+#include "ranks/ranks.h"
 
 enum {
     GATHER_MOST = 4096,

@@ -18,11 +18,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../src/observe/hooks.h"
-#include "statnet/gemm.h"
-#include "statnet/optim.h"
-#include "statnet/progress.h"
-#include "statnet/task.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
+#include "observe/hooks.h"
+#include "task/task.h"
+#include "train/optim/optim.h"
 
 enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis_summary.h"
+#include "analysis/analysis_summary.h"
 
 enum { WORD = 64 };
 

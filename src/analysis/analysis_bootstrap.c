@@ -23,7 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum { RESAMPLES = 1000, LEAST = 20 };
 

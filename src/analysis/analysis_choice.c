@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/globs.h"
+#include "analysis/analysis.h"
+#include "base/globs.h"
 
 /* Next word of a comma-separated list; NULL at its end. */
 static char *next_word(char **list) {

@@ -1,7 +1,7 @@
 /* analysis_declared.c -- numbers that the programs of the runs declare (sr_declare_scalar), by name. */
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 const sr_run_declared *declared_named(const sr_runfile *run, const char *name, sr_scope scope) {
     const sr_run_declared *d;

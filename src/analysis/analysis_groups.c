@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 /* A configuration in other words than `key = value` lines is compared as it stands. */
 static bool same_settings(const run_identity *a, const run_identity *b) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 /* Whether a name is still that of the file that was opened. */
 typedef struct identity {

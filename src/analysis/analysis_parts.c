@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/buckets.h"
-#include "statnet/column_summary.h"
-#include "statnet/tsv.h"
+#include "analysis/column_summary.h"
+#include "base/buckets.h"
+#include "base/tsv.h"
 
 void parts_begin(parts *p, const column_source *all, int64_t room, int64_t buckets, double low,
                  double high) {

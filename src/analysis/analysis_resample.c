@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis_summary.h"
-#include "resample_pool.h"
+#include "analysis/analysis_summary.h"
+#include "analysis/resample_pool.h"
 
 enum {
     SPLITTERS = CLASSES - 2, /* class 0 is what lies outside */

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shares_values.h"
+#include "analysis/shares_values.h"
 
 enum { BLOCK = 8192 };
 

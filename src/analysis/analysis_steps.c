@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum { BLOCK = 8192 };
 

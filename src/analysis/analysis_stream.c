@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis_summary.h"
+#include "analysis/analysis_summary.h"
 
 enum {
     DIGIT_BITS = 13,

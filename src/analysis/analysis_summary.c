@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "analysis_summary.h"
+#include "analysis/analysis_summary.h"
 
 int64_t quantile_rank(int64_t count, double p) {
     return (int64_t)floor((double)(count - 1) * p);

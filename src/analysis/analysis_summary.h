@@ -1,9 +1,9 @@
 /* analysis_summary.h -- what summaries of columns in memory share with those of columns that are read
  * block by block. */
-#ifndef ANALYSIS_SUMMARY_H
-#define ANALYSIS_SUMMARY_H
+#ifndef ANALYSIS_ANALYSIS_SUMMARY_H
+#define ANALYSIS_ANALYSIS_SUMMARY_H
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 /* The quantiles of a summary, upwards. */
 enum { SUMMARY_QUANTILES = QUANTILES_MOST };

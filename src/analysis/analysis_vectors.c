@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 #define NAME_OF(name, ...) #name,
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum { BLOCK = 4096, PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
 

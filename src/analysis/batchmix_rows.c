@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statnet/batchmix.h"
+#include "analysis/batchmix.h"
 
 enum { READ = 5, PIECE = 64 };
 static const char *const name[READ] = {"mu_B", "mu", "sigma2", "position_B", "position"};

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/compare_sample.h"
-#include "statnet/hash.h"
+#include "analysis/compare_sample.h"
+#include "base/hash.h"
 
 static uint64_t key_of(const run_set *set, const site_choice *at, const char *match) {
     const sr_run_site *s = sr_run_get_site(set->run[at->run], at->site);

@@ -1,11 +1,11 @@
 /* resample_pool.c -- see resample_pool.h and the head of analysis_resample.c. */
-#include "resample_pool.h"
+#include "analysis/resample_pool.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis_summary.h"
+#include "analysis/analysis_summary.h"
 
 enum {
     MANY = 1 << 18, /* values to draw, for which threads are worth it */

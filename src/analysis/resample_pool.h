@@ -4,7 +4,7 @@
 #ifndef ANALYSIS_RESAMPLE_POOL_H
 #define ANALYSIS_RESAMPLE_POOL_H
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum {
     CLASSES = 256,

@@ -1,11 +1,11 @@
 /* shares_values.c -- see shares_values.h. Formulas: analysis_shares.c. */
-#include "shares_values.h"
+#include "analysis/shares_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/globs.h"
+#include "base/globs.h"
 
 /* Of what is read at once on the way to the values. */
 static int64_t piece_bytes(void) {

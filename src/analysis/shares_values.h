@@ -4,7 +4,7 @@
 #ifndef ANALYSIS_SHARES_VALUES_H
 #define ANALYSIS_SHARES_VALUES_H
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum { SPREAD_MEAN, SPREAD_STD, EXPECTED, RATIO, ROWS, VALUES };
 

@@ -1,12 +1,12 @@
 /* buckets.c -- the smallest, the median and the largest finite value of each part of an axis. No value
  * outside them is lost and, but for medians between two values, none is invented. */
-#include "statnet/buckets.h"
+#include "base/buckets.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "statnet/sort.h"
+#include "base/sort.h"
 
 /* The distance of two ends of double is infinite. */
 double bucket_middle(double low, double high) {

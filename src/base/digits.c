@@ -7,7 +7,7 @@
  * Reading: a mantissa below 2^53 and a power of ten up to 10^22 are exact in double, and one operation rounds once
  * (Clinger 1990).
  */
-#include "statnet/digits.h"
+#include "base/digits.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  */
 #include <stdbool.h>
 
-#include "statnet/sort.h"
+#include "base/sort.h"
 
 enum { SMALL = 24, LARGE = 1024 };
 

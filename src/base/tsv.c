@@ -1,5 +1,5 @@
 /* tsv.c -- see tsv.h. Write errors stay in the stream; tool_finish reports them. */
-#include "statnet/tsv.h"
+#include "base/tsv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/digits.h"
-#include "statnet/utf8.h"
+#include "base/digits.h"
+#include "base/utf8.h"
 
 void tsv_escape(FILE *out, const char *text) {
     for (; *text; text++) {

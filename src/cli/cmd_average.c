@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "train/trained.h"
 
 typedef struct average_values {
     option_text output, data_dir;

@@ -1,9 +1,9 @@
 /* cmd_check.c -- statrec check RUN...: walks through whole run files. */
-#include "commands.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
 #include "statrec/runfile.h"
+#include "train/trained.h"
 
 static int print_help(void) {
     printf(

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "decode_options.h"
-#include "statnet/progress.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
-#include "text_files.h"
+#include "base/program/progress.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "cli/decode_options.h"
+#include "cli/text/text_files.h"
+#include "train/trained.h"
 
 typedef struct evaluate_values {
     decode_values decode; /* first: DECODE_ROWS */

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/diagnose.h"
-#include "statnet/globs.h"
-#include "statnet/npz.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
+#include "base/globs.h"
+#include "base/npz/npz.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "diagnose/diagnose.h"
 #include "statrec/runfile.h"
+#include "train/trained.h"
 
 typedef struct export_values {
     option_text output, stat, site;

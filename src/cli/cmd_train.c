@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/progress.h"
-#include "statnet/ranks.h"
-#include "statnet/tool.h"
-#include "statnet/train.h"
-#include "statnet/tsv.h"
+#include "base/program/progress.h"
+#include "base/program/tool.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "cli/info/writing.h"
+#include "ranks/ranks.h"
 #include "statrec/runfile.h"
-#include "writing.h"
+#include "train/train.h"
 
 typedef struct session {
     tool tool;

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "decode_options.h"
-#include "statnet/progress.h"
-#include "statnet/text_lines.h"
-#include "statnet/trained.h"
-#include "text_files.h"
+#include "base/program/progress.h"
+#include "cli/commands.h"
+#include "cli/decode_options.h"
+#include "cli/text/text_files.h"
+#include "text/text_lines.h"
+#include "train/trained.h"
 
 typedef struct translate_values {
     decode_values decode; /* first: DECODE_ROWS */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/decode.h"
+#include "decode/decode.h"
 
 enum { SOURCE_MAX = 1024 };
 

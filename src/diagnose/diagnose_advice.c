@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/globs.h"
+#include "base/globs.h"
+#include "diagnose/diagnosis.h"
 
 typedef struct patient {
     const subject *s;

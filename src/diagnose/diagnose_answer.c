@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 /* The nearer end, so that a wide interval does not rank first. */
 static double nearest(const answer *a, const estimate *e) {

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 static const char gap_name[] = "gap_relative";
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/globs.h"
+#include "base/globs.h"
+#include "diagnose/diagnosis.h"
 
 static const statistic *find_statistic(const char *name) {
     for (int i = 0; i < RECORDED_STATISTICS; i++)

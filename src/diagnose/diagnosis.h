@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum {
     LEAST_STEPS = 20, /* of an interval, as in analysis_summary.c */

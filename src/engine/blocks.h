@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "pieces.h"
-#include "statnet/tape.h"
+#include "engine/pieces.h"
+#include "engine/tape.h"
 
 static inline int64_t blocks_outer(const tensor *x, int axis) {
     int64_t n = 1;

@@ -1,5 +1,5 @@
 /* params.c -- see params.h. */
-#include "statnet/params.h"
+#include "engine/params.h"
 
 #include <stdio.h>
 #include <stdlib.h>

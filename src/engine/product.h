@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "statnet/real.h"
-#include "statnet/scratch.h"
+#include "base/real.h"
+#include "engine/scratch.h"
 
 typedef struct product {
     bool ta, tb;

@@ -1,12 +1,12 @@
 /* tape.c -- see tape.h. */
-#include "statnet/tape.h"
+#include "engine/tape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/progress.h"
+#include "base/program/progress.h"
 
 tape *tape_create(int threads, sr_failure *why) {
     if (threads < 1) {

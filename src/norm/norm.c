@@ -1,12 +1,12 @@
 /* norm.c -- what all methods share: valid rows, the call's context, tape node, parameter gradients,
  * layer scale, watchers. */
-#include "statnet/norm.h"
+#include "norm/norm_site.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "columns.h"
-#include "shadow.h"
+#include "norm/kernels/columns.h"
+#include "norm/shadow.h"
 
 /* One call, from forward to backward. */
 typedef struct applied {
@@ -16,26 +16,6 @@ typedef struct applied {
     layer_scale scale;   /* in front of the method; groups is 0 where there is none */
     shadow_call *shadow; /* or NULL */
 } applied;
-
-/* -- rows -------------------------------------------------------------------------------------- */
-
-sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode) {
-    *r = (norm_rows){.rows = rows, .valid = rows, .mode = mode};
-    if (rows < 0 || rows > INT32_MAX)
-        return tape_fail(t, SR_USAGE, "normalization of %lld rows", (long long)rows), SR_USAGE;
-    if (!mask) return SR_OK;
-    int64_t valid = 0;
-    for (int64_t i = 0; i < rows; i++) valid += mask[i] != 0;
-    if (valid == rows) return SR_OK;
-    int32_t *index = tape_alloc(t, (size_t)(valid + 1) * sizeof *index);
-    if (!index) return SR_MEMORY;
-    for (int64_t i = 0, j = 0; i < rows; i++)
-        if (mask[i]) index[j++] = (int32_t)i;
-    r->valid = valid;
-    r->mask = mask;
-    r->index = index;
-    return SR_OK;
-}
 
 _Static_assert(NORM_VECTOR_COUNT <= 32 && NORM_SCALAR_COUNT <= 32, "sets are bits of uint32_t");
 

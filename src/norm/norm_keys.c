@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
 
 static void write_key(const norm_param_row *p, char key[NORM_OPTION_KEY]) {
     snprintf(key, NORM_OPTION_KEY, "%s%s", p->option ? "" : "norm-",

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
 
 static sr_status check_params(const char *name, const norm_method *m, const norm_options *o,
                               sr_failure *why) {

@@ -26,15 +26,15 @@
  * eps and alpha are the site's; eps of a method that has none is bn's. Kept: center, 1/s and the
  * sums [d].
  */
-#include "shadow.h"
+#include "norm/shadow.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch_stats.h"
-#include "methods.h"
-#include "sync.h"
+#include "norm/kernels/batch_stats.h"
+#include "norm/kernels/sync.h"
+#include "norm/methods/methods.h"
 
 #define BATCH   (NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B))
 #define RUNNING (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2))

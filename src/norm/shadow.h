@@ -2,7 +2,7 @@
 #ifndef NORM_SHADOW_H
 #define NORM_SHADOW_H
 
-#include "statnet/norm.h"
+#include "norm/norm_site.h"
 
 /* From forward to backward of one call. */
 typedef struct shadow_call shadow_call;

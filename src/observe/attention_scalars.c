@@ -8,14 +8,14 @@
  * logit is the largest of theirs, and the entropy the sum of their sums over queries, in the order of shares,
  * divided by all queries.
  */
-#include "attention_scalars.h"
+#include "observe/attention_scalars.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange.h"
+#include "observe/exchange.h"
 
 enum { LOGIT_MAX, ENTROPY, KINDS, HEADS_MAX = SR_DECLARED_MAX / KINDS - 2 };
 

@@ -1,6 +1,6 @@
 /* exchange.c -- see exchange.h. Processes differ in their number of shares by one: each sends as many rows
  * as the one with most has. */
-#include "exchange.h"
+#include "observe/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef OBSERVE_EXCHANGE_H
 #define OBSERVE_EXCHANGE_H
 
-#include "statnet/observe.h"
+#include "observe/observe.h"
 
 /* Of every batch, over all processes. */
 int exchange_count(const run_exchange *x);

@@ -16,14 +16,14 @@
  * n is known when the last share has passed, and then the tensors of the others are gone: a batch in
  * shares passes twice, first its rows are counted, then every share takes the entries that are its own.
  */
-#include "final_pairs.h"
+#include "observe/final_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "exchange.h"
-#include "run_record.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
+#include "observe/exchange.h"
+#include "observe/run_record.h"
 
 /* Waiting: for a batch with valid rows. Drawing: when that batch passes again. */
 typedef enum { WAITING, DRAWING, DRAWN } pairs_state;

@@ -15,8 +15,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "final_pairs.h"
-#include "run_record.h"
+#include "observe/final_pairs.h"
+#include "observe/run_record.h"
 #include "statrec/moments.h"
 
 /* Sums of one site. */

@@ -2,17 +2,17 @@
  * file that knows both. After a layer's backward pass its norm_call holds the statistics of both
  * passes, and their vectors are copied; only spectra, where wanted, are computed now (spectra.c).
  */
-#include "hooks.h"
+#include "observe/hooks.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange.h"
-#include "spectra.h"
-#include "statnet/globs.h"
-#include "statnet/progress.h"
+#include "base/globs.h"
+#include "base/program/progress.h"
+#include "observe/exchange.h"
+#include "observe/spectra.h"
 
 typedef struct hook {
     hooks *owner;

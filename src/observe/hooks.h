@@ -2,9 +2,9 @@
 #ifndef OBSERVE_HOOKS_H
 #define OBSERVE_HOOKS_H
 
-#include "parcels.h"
-#include "statnet/models.h"
-#include "statnet/observe.h"
+#include "nets/models.h"
+#include "observe/observe.h"
+#include "observe/parcels.h"
 #include "statrec/record.h"
 
 typedef struct hooks hooks;

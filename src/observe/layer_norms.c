@@ -15,7 +15,7 @@
  *
  * Sums are in double over fixed pieces in fixed order: same bytes for any number of threads.
  */
-#include "layer_norms.h"
+#include "observe/layer_norms.h"
 
 #include <math.h>
 #include <stdio.h>

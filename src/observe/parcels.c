@@ -3,7 +3,7 @@
  * A site's numbers: rows, samples, padded, the scalars, then its vectors [features] in the order of
  * NORM_VECTORS, then the mean of the position encoding, where it is a part of the site's input. A site that is not recorded has none.
  */
-#include "parcels.h"
+#include "observe/parcels.h"
 
 #include <math.h>
 #include <stdlib.h>

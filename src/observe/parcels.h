@@ -3,7 +3,7 @@
 #ifndef OBSERVE_PARCELS_H
 #define OBSERVE_PARCELS_H
 
-#include "statnet/models.h"
+#include "nets/models.h"
 
 typedef struct parcels parcels;
 

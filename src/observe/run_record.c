@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run_record.h"
-#include "statnet/svd.h"
+#include "base/svd.h"
+#include "observe/run_record.h"
 #include "statrec/runfile.h"
 
 /* -- opening and closing */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/hash.h"
-#include "statnet/plot.h"
+#include "base/hash.h"
+#include "plot/plot.h"
 
 typedef struct answer {
     sr_failure end;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 typedef struct command {
     char **argv; /* ends with NULL */

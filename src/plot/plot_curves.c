@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/buckets.h"
-#include "statnet/digits.h"
-#include "statnet/plot.h"
+#include "base/buckets.h"
+#include "base/digits.h"
+#include "plot/plot.h"
 
 /* A table file while it is read: column numbers of what the figure wants. */
 typedef struct reader {

@@ -1,10 +1,10 @@
 /* plot_facts.c -- reads a run file once for everything that labels say of it. */
-#include "plot_facts.h"
+#include "plot/plot_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from && from[0] ? from : "?");

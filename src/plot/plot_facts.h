@@ -2,7 +2,7 @@
 #ifndef PLOT_PLOT_FACTS_H
 #define PLOT_PLOT_FACTS_H
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 #include "statrec/runfile.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 /* -- temporary directory --------------------------------------------------------------------- */
 

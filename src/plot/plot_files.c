@@ -1,7 +1,7 @@
 /* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads them. */
-#include "statnet/plot.h"
-#include "statnet/share.h"
-#include "statnet/utf8.h"
+#include "base/program/share.h"
+#include "base/utf8.h"
+#include "plot/plot.h"
 
 const char *plot_directory(int i, char path[PLOT_PATH]) {
     return share_directory("STATREC_PLOTS", "plots", i, path);

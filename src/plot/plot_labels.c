@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot_facts.h"
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
+#include "plot/plot_facts.h"
 
 enum {
     PART = FACTS_PART,

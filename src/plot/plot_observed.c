@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "plot_facts.h"
+#include "plot/plot_facts.h"
 
 /* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
  * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which

@@ -1,7 +1,7 @@
 /* plot_own.c -- what the runs of a figure declare of the statistic that the user chose. */
 #include <string.h>
 
-#include "plot_facts.h"
+#include "plot/plot_facts.h"
 
 /* True where it is one of the units there already, "1 or percent". */
 static bool has_unit(const char *units, const char *unit) {

@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
-#include "statnet/share.h"
-#include "statnet/tool.h"
-#include "statnet/utf8.h"
+#include "base/program/share.h"
+#include "base/program/tool.h"
+#include "base/utf8.h"
+#include "plot/plot.h"
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 

@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
-#include "statnet/share.h"
+#include "base/program/share.h"
+#include "plot/plot.h"
 
 /* -- sample runs ----------------------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
-/* Reads the tables that analyses print (statnet/tsv.h) and notices when one is not whole. */
+/* Reads the tables that analyses print (base/tsv.h) and notices when one is not whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/digits.h"
-#include "statnet/plot.h"
+#include "base/digits.h"
+#include "plot/plot.h"
 
 enum { COLUMNS = PLOT_COLUMNS };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 /* -- declaring ------------------------------------------------------------------------------- */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks_inner.h"
-#include "statnet/hash.h"
+#include "base/hash.h"
+#include "ranks/ranks_inner.h"
 
 /* -- opening ----------------------------------------------------------------------------------- */
 

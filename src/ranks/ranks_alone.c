@@ -1,7 +1,7 @@
 /* ranks_alone.c -- one process: what it would send it has. */
 #include <string.h>
 
-#include "ranks_inner.h"
+#include "ranks/ranks_inner.h"
 
 static sr_status gather(ranks *k, double *all, int64_t width, sr_failure *why) {
     (void)k, (void)all, (void)width, (void)why;

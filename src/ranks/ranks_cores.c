@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ranks_inner.h"
+#include "ranks/ranks_inner.h"
 
 enum { ASK_TEXT = 80 };
 

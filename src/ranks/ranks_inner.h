@@ -1,8 +1,8 @@
 /* ranks_inner.h -- what the files of src/ranks know of each other. */
-#ifndef RANKS_INNER_H
-#define RANKS_INNER_H
+#ifndef RANKS_RANKS_INNER_H
+#define RANKS_RANKS_INNER_H
 
-#include "statnet/ranks.h"
+#include "ranks/ranks.h"
 
 /* One way of being several, or alone. Functions as those of ranks.h. */
 typedef struct ranks_kind {

@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ranks_inner.h"
-#include "statnet/hash.h"
-#include "statnet/progress.h"
+#include "base/hash.h"
+#include "base/program/progress.h"
+#include "ranks/ranks_inner.h"
 
 enum { TELL_TAG = 1, TELL_SIZE = 512, HOST_TEXT = 256 };
 /* Seconds: between two looks for the dead; awake; with short naps. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 /* -- of the format --------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * looks at the clock, and the end of a step looks ahead by as long as the last one took. What calls
  * nothing for longer than that is preceded by sr_flush_rows.
  */
-#include "recorder.h"
+#include "record/recorder.h"
 
 #define FLUSH_SHARE 0.01
 enum { FLUSH_STEPS = 64 }; /* the default */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 static run_metric *find_metric(sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.metrics; i++)

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "alive.h"
-#include "durable.h"
-#include "recorder.h"
+#include "journal/alive.h"
+#include "journal/durable.h"
+#include "record/recorder.h"
 
 static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
     sr_status status = sr_fail(why, SR_EXISTS, "%s: exists", path);

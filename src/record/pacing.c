@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 enum { PACE_STEPS = 32, PACE_ROWS = 4, PACE_MOST = 4096 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 sr_status recorder_reserve_spectra(sr_recorder *r) {
     spectra_row *s = &r->writer.spectra;

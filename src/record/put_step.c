@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 #include "statrec/moments.h"
 
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {

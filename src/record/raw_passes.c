@@ -8,12 +8,12 @@
  *   mean = mean_a + delta n_b / n        variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) / n
  *   sum_gc about a reference c, the mean of the first pass: + sum_gc_b + (mean_b - c) sum_g_b
  */
-#include "raw_passes.h"
+#include "record/raw_passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 #include "statrec/moments.h"
 
 /* -- memory ---------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
  * r->failure and turns every later call into nothing. */
-#include "recorder.h"
-#include "durable.h"
+#include "record/recorder.h"
+#include "journal/durable.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alive.h"
+#include "journal/alive.h"
 
 /* -- small things ---------------------------------------------------------------------------- */
 
@@ -346,10 +346,11 @@ sr_status recorder_start(sr_recorder *r) {
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
-    w->sync = r->options.sync;
+    w->sync_flushes = r->options.sync == SR_SYNC_FLUSH;
+    w->sync_end = r->options.sync != SR_SYNC_NONE;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
-                 (w->sync != SR_SYNC_FLUSH || durable_directory(r->part, &r->failure) == SR_OK);
+                 (!w->sync_flushes || durable_directory(r->part, &r->failure) == SR_OK);
     r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);

@@ -5,11 +5,11 @@
 
 #include <sys/types.h>
 
-#include "raw_passes.h"
-#include "site_names.h"
+#include "record/raw_passes.h"
+#include "runfile/site_names.h"
+#include "runfile/struct_size.h"
+#include "runfile/write/writer.h"
 #include "statrec/record.h"
-#include "struct_size.h"
-#include "writer.h"
 
 /* One site in the current step. */
 typedef struct site_state {
@@ -140,26 +140,7 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
-/* copy_rows.c: all that can be read of a broken file into a recorder that was declared like it; notes in
- * `losses` what cannot. */
-sr_status recorder_copy_rows(sr_recorder *r, struct sr_runfile *from, int64_t up_to_step,
-                             struct sr_recovery *result, struct copy_losses *losses);
 bool recorder_has_metric(const sr_recorder *r, const char *name); /* metrics.c */
-
-/* copy_match.c: SR_USAGE where the file is of other sites, embeddings, metrics or scalars; scalars of its
- * host's that the recorder has not are declared. */
-sr_status recorder_copy_match(sr_recorder *r, const struct sr_runfile *f,
-                              struct copy_losses *losses);
-
-/* copy_spectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
-sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
-                                struct copy_losses *losses);
-sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f,
-                              struct copy_losses *losses);
-
-/* pairs.c: those of /final, once it is known whether the pass was made. */
-sr_status recorder_copy_pairs(sr_recorder *r, const struct sr_runfile *f, bool passed,
-                              struct copy_losses *losses);
 
 sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
 /* The new file, which has taken over all of PATH.part that it resumes, becomes PATH.part. */
@@ -168,7 +149,7 @@ sr_status naming_publish(sr_recorder *r, sr_failure *why);
 /* SR_IO when the file that is being written is not under its name any more. */
 sr_status naming_check(const sr_recorder *r, sr_failure *why);
 
-/* method.c: what the method of a site is, as the host says it or as it follows from the family.
+/* take_method.c: what the method of a site is, as the host says it or as it follows from the family.
  * False when it contradicts the family. */
 bool recorder_take_method(sr_run_site *to, const sr_site *s);
 

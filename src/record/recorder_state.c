@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 double recorder_clock(void) {
     struct timespec t;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "losses.h"
-#include "reader.h"
-#include "recorder.h"
+#include "record/recorder.h"
+#include "runfile/losses.h"
+#include "runfile/read/reader.h"
 
 static double *value_of(const raw_state *raw, int which) {
     return (double *const[RUN_RUNNING]){raw->mu, raw->sigma2, raw->psi2, raw->nu}[which];

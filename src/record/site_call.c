@@ -1,6 +1,6 @@
 /* site_call.c -- what every call about a site of the current step asks first. Rows that have waited for
  * long enough go to the file on the way. */
-#include "recorder.h"
+#include "record/recorder.h"
 
 site_state *recorder_site(sr_recorder *r, int site, const char *call) {
     if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return NULL;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/share.h"
-#include "statnet/table.h"
+#include "base/program/share.h"
+#include "table/table.h"
 
 sr_status table_lines_open(table_lines *l, const char *given, const char *name,
                            char path[TABLE_PATH], sr_failure *why) {

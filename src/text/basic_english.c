@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/line_step.h"
-#include "statnet/unicode.h"
+#include "text/line_step.h"
+#include "text/unicode.h"
 
 static const char line_break[] = "<br />";
 

@@ -1,5 +1,5 @@
 /* line_step.c -- see line_step.h. */
-#include "statnet/line_step.h"
+#include "text/line_step.h"
 
 #include <stdio.h>
 #include <stdlib.h>

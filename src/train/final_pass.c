@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "shares.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "train/shares.h"
 
 /* The failure of a pass that gave no loss. */
 static sr_status pass_failed(const trainer *r, sr_failure *why) {

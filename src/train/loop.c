@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "checkpoint.h"
-#include "shares.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/shares.h"
 
 /* -- one update */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 
 /* Where a metric's value stands in an evaluation. */
 typedef struct metric_place {

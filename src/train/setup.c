@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shares.h"
-#include "statnet/gemm.h"
-#include "statnet/hash.h"
-#include "statnet/progress.h"
-#include "statnet/trained.h"
-#include "trainer.h"
+#include "base/hash.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
+#include "train/shares.h"
+#include "train/trained.h"
+#include "train/trainer.h"
 
 /* -- schedule */
 

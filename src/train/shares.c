@@ -12,13 +12,13 @@
  * Behind every step the ranks tell each other their losses, whether a signal came, and the first one
  * whether a checkpoint is due by its clock: what they decide from that is the same everywhere.
  */
-#include "shares.h"
+#include "train/shares.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/progress.h"
+#include "base/program/progress.h"
 
 /* A running value of the model or of an observer: 8-byte numbers. The running position encoding is of
  * the first share alone. */

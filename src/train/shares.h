@@ -2,8 +2,8 @@
 #ifndef TRAIN_SHARES_H
 #define TRAIN_SHARES_H
 
-#include "gradient_sum.h"
-#include "trainer.h"
+#include "train/gradient_sum.h"
+#include "train/trainer.h"
 
 /* Gradients of this rank's shares; refuses what cannot be shared out. Before the record is opened. */
 sr_status shares_open(trainer *r, sr_failure *why);

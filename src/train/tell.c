@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 
 void trainer_note(const trainer *r, const char *format, ...) {
     char text[1024];

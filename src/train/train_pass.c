@@ -1,9 +1,9 @@
 /* train_pass.c -- one forward and backward pass of a batch or a share of one. */
 #include <math.h>
 
-#include "gradient_sum.h"
-#include "statnet/progress.h"
-#include "trainer.h"
+#include "base/program/progress.h"
+#include "train/gradient_sum.h"
+#include "train/trainer.h"
 
 static sr_status pass_failure(const trainer *r, sr_failure *why) {
     const sr_failure *f = tape_failure(r->tape);

@@ -1,5 +1,5 @@
 /* trained.c -- see trained.h: opening, passes over the training data. */
-#include "statnet/trained.h"
+#include "train/trained.h"
 
 #include <math.h>
 #include <omp.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "statnet/gemm.h"
+#include "engine/gemm/gemm.h"
+#include "train/checkpoint/checkpoint.h"
 
 /* -- which file */
 

@@ -2,13 +2,13 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
-#include "statnet/npz.h"
-#include "statnet/observe.h"
-#include "statnet/pass.h"
-#include "statnet/ranks.h"
-#include "statnet/state.h"
-#include "statnet/train.h"
-#include "statnet/trained.h"
+#include "base/npz/npz.h"
+#include "nets/pass.h"
+#include "observe/observe.h"
+#include "observe/state.h"
+#include "ranks/ranks.h"
+#include "train/train.h"
+#include "train/trained.h"
 
 /* How often: in updates, seconds or epochs. */
 typedef enum { EVERY_NONE, EVERY_END, EVERY_UPDATES, EVERY_SECONDS, EVERY_EPOCHS } train_every;

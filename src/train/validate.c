@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "statnet/progress.h"
-#include "trainer.h"
+#include "base/program/progress.h"
+#include "train/trainer.h"
 
 /* -- the run file */
 

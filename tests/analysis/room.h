@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static int64_t room = 64 << 20;
 

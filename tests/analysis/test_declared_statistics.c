@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../declared_run.h"
-#include "../programs.h"
-#include "statnet/npz.h"
+#include "base/npz/npz.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/declared_run.h"
+#include "testing/programs.h"
 
 static int write_runs(void **state) {
     (void)state;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static sr_recorder *begin_run(const char *name, int steps) {
     sr_recorder *r = run_create(program_file(name), run_options());

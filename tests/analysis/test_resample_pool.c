@@ -2,10 +2,10 @@
  * sorting gave back. */
 #include <omp.h>
 
-#include "../../src/analysis/resample_pool.h"
-#include "../check.h"
+#include "analysis/resample_pool.h"
 #include "refused.h"
 #include "room.h"
+#include "testing/check.h"
 
 enum { THREADS_MOST = 3 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { STEM, WIDE, ROWS, STEM1, WIDE1, ROWS1, WIDE2, SITES, STEPS = 6, DIVERGED = 61 };
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/digits.h"
-#include "statnet/rng.h"
+#include "base/digits.h"
+#include "base/rng.h"
+#include "testing/check.h"
 
 enum { DRAWN = 40000 };
 

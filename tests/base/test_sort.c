@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/rng.h"
-#include "statnet/sort.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "testing/check.h"
 
 static void reals_in_order(void **state) {
     (void)state;

@@ -2,8 +2,8 @@
  * and tokens of each task's samples. */
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/batch.h"
+#include "batch/batch.h"
+#include "testing/check.h"
 
 enum { COUNT = 7, LENGTH = 4 };
 

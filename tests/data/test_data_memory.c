@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../failing_malloc.h"
 #include "data_files.h"
+#include "testing/failing_malloc.h"
 
 static char tried[4096]; /* " cifar10 idx ..." */
 

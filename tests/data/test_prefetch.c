@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/data/prefetch.h"
+#include "data/prefetch.h"
 #include "data_files.h"
 
 enum { SIZE = 4096 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "data_files.h"
-#include "statnet/line_step.h"
-#include "statnet/tags.h"
+#include "text/line_step.h"
+#include "text/tags.h"
 
 /* IOB1, as CoNLL-2003; two sentences of a document, one of another. */
 static const char train[] =

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/sets/tree_data.h"
 #include "data_files.h"
-#include "statnet/tree_data.h"
 
 #define ROW(id, form, pos, head, label)                                                            \
     id "\t" form "\t_\tC\t" pos "\t_\t" head "\t" label "\t_\t_\n"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "base/rng.h"
 #include "small_model.h"
-#include "statnet/rng.h"
+#include "testing/check.h"
 #include "written_words.h"
 
 enum { SENTENCES = 4, ROWS = 11, STEPS = 9, V = SMALL_WORDS };

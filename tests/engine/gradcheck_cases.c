@@ -1,4 +1,5 @@
 #include "gradcheck_cases.h"
+#include "testing/extra_ops.h"
 
 /* -- element-wise ------------------------------------------------------------------------------ */
 

@@ -2,8 +2,8 @@
 #ifndef TESTS_ENGINE_GRADCHECK_CASES_H
 #define TESTS_ENGINE_GRADCHECK_CASES_H
 
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "engine/ops/ops.h"
+#include "testing/gradcheck.h"
 
 enum { CASE_INPUTS = 7 };
 

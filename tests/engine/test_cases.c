@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/gemm/gemm.h"
 #include "gradcheck_cases.h"
-#include "statnet/gemm.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 #ifdef REAL_DOUBLE
 static const double STEP = 1e-5, TOLERANCE = 1e-6;

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 enum { N = 5, C = 6, D = 4, F = 7, WIDTH = 3 };
 

@@ -2,12 +2,12 @@
  * threads and on every call; central differences; wrong shapes. */
 #include <stdlib.h>
 
-#include "../check.h"
 #include "conv_trial.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 static const bool is_float = sizeof(real) == 4;
 

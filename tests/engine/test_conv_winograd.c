@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "conv_trial.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 static const double epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
 static const char *const names[] = {"y", "dx", "dw"};

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../check.h"
-#include "../oracle/ops_values.h"
+#include "engine/ops/ops.h"
+#include "oracle/ops_values.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 typedef struct outcome {
     cross_entropy_report report;

@@ -3,10 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
+#include "testing/gradcheck.h"
 
 static void relu_values(void **state) {
     (void)state;

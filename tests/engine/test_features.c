@@ -1,10 +1,10 @@
 /* op_features and op_cube against plain loops; numbers outside of the tables. */
 #include <stdlib.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 enum {
     ROWS = 4,

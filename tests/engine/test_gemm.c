@@ -1,6 +1,6 @@
 /* Products against a triple loop in double, for every way of cutting; same bytes for any number of
  * threads. */
-#include "statnet/gemm.h"
+#include "engine/gemm/gemm.h"
 
 #include <math.h>
 #include <omp.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "reals.h"
+#include "testing/check.h"
 
 typedef struct sizes {
     int64_t m, n, k;

@@ -1,10 +1,11 @@
 /* test_params.c -- gradients of parameters between one update and the next. */
 #include <math.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
+#include "engine/params.h"
 #include "reals.h"
-#include "statnet/ops.h"
-#include "statnet/params.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 enum { COUNT = 5 };
 

@@ -1,7 +1,8 @@
 /* test_tape.c -- memory of values: what ops have taken serves later results, what a backward function reads does not. */
-#include "../check.h"
-#include "statnet/ops.h"
-#include "statnet/tape.h"
+#include "engine/ops/ops.h"
+#include "engine/tape.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 enum { COUNT = 64 };
 

@@ -1,6 +1,6 @@
 /* A checkpoint: its card, and the model in it. */
 #include "fuzz_hdf5.h"
-#include "statnet/trained.h"
+#include "train/trained.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static trained t;

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../../src/record/h5_sum.h"
-#include "statnet/train.h"
+#include "hdf5/v1_10/h5_sum.h"
 #include "statrec/record.h"
 #include "statrec/runfile.h"
+#include "train/train.h"
 
 enum { BLOCKS = 4096, LONGEST = 2048, CHANGE = 4, WHOLE_MOST = 1 << 20 };
 

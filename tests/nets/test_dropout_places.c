@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { WIDTH = 32, COUNT = 4, LENGTH = 8, NUMBERS = COUNT * LENGTH * WIDTH, SITES = 7, WORDS = 20 };
 /* Sites of one pre-norm layer on each side. */

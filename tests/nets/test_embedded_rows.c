@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { WIDTH = 8, COUNT = 2, LENGTH = 3, WORDS = 20, NUMBERS = COUNT * LENGTH * WIDTH };
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../failing_malloc.h"
-#include "statnet/options.h"
-#include "statnet/task.h"
+#include "base/options/options.h"
+#include "task/task.h"
+#include "testing/check.h"
+#include "testing/failing_malloc.h"
 
 /* -- a small data set of each task */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "plain_transformer.h"
+#include "testing/check.h"
 
 static const char *const placements[] = {"post", "pre", "peri", "scaled"};
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "tag_batch.h"
+#include "testing/check.h"
 
 #ifdef REAL_DOUBLE
 static const double CLOSE = 1e-10;

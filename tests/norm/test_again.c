@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "layer.h"
-#include "statnet/ops.h"
+#include "testing/extra_ops.h"
 
 enum { ROWS = 70, WIDTH = 19, COUNT = ROWS * WIDTH };
 

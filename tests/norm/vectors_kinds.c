@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/svd.h"
+#include "base/svd.h"
 #include "statrec/moments.h"
 #include "vectors.h"
 

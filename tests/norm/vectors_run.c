@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/norm/columns.h"
+#include "norm/kernels/columns.h"
 #include "vectors.h"
 
 /* One rank: its own layer, tape and rows. */
@@ -71,7 +71,7 @@ static void take_stats(vector_step *o, const norm_call *c) {
 static void forward_seen(void *context, const norm_view *o) {
     rank_run *r = context;
     take_stats(&r->out, o->call);
-    /* Row methods keep mean and deviation of each valid row (src/norm/rows.c). */
+    /* Row methods keep mean and deviation of each valid row (src/norm/kernels/rows.c). */
     bool rows = r->setup->method->scalars & NORM_SCALAR_BIT(row_grad_var);
     for (int64_t i = 0; rows && i < o->call->rows->valid; i++) {
         const double *kept = o->call->kept;

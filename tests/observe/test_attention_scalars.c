@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/run_record.h"
-#include "../check.h"
+#include "observe/run_record.h"
 #include "recorded_pairs.h"
+#include "testing/check.h"
 
 enum { HEADS = 4, DH = D / HEADS };
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "bare_site.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
 
 enum { VALID_ROW = 4 };
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/final_pairs.h"
-#include "../check.h"
 #include "bare_site.h"
+#include "observe/final_pairs.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
 #include "thread_ranks.h"
 
 enum { VALID = ROWS - 2, PAIRS = 4800, NO_GAIN = 2 };

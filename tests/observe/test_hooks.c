@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/hooks.h"
-#include "../check.h"
-#include "statnet/task.h"
+#include "observe/hooks.h"
 #include "statrec/runfile.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 enum { SITES = 32 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "recorded_pairs.h"
+#include "testing/check.h"
 
 enum { SHARES = 4, RANKS_MAX = 3, STEPS = 4, NAMES = 64 };
 

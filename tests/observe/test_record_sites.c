@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/observe/run_record.h"
-#include "../check.h"
+#include "observe/run_record.h"
 #include "recorded_pairs.h"
+#include "testing/check.h"
 
 /* -- a run that goes on */
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "statnet/plot.h"
+#include "plot/plot.h"
+#include "testing/check.h"
 
 /* A program that notes each start in `starts`, refuses the word bad, and prints its words else. */
 static char program[4096], directory[4096];

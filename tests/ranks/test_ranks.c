@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/ranks/ranks_inner.h"
-#include "../check.h"
-#include "statnet/ranks.h"
+#include "ranks/ranks.h"
+#include "ranks/ranks_inner.h"
+#include "testing/check.h"
 
 static const char *const launchers[] = {
     "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE",          "PMI_RANK", "PMIX_RANK",

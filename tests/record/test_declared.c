@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "sample_run.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
 
 enum { STEPS = 30 };
 

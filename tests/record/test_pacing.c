@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "sample_run.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
 
 enum { WIDTH = 3, MOST = 4000 };
 

@@ -2,8 +2,8 @@
  * are training text and no others, pairs that occur twice. */
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/bpe_step.h"
+#include "testing/check.h"
+#include "text/bpe/bpe_step.h"
 
 static void expect_pieces(const line_step *s, const char *line, const char *want) {
     line_buffer out = {0};

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../check.h"
-#include "statnet/line_step.h"
-#include "statnet/text.h"
+#include "testing/check.h"
+#include "text/line_step.h"
+#include "text/text.h"
 
 static const char *write_file(const char *name, const char *bytes, size_t size) {
     static char path[512];

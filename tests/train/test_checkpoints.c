@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../src/train/checkpoint.h"
-#include "../check.h"
 #include "small_run.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/trained.h"
 
 enum { MOST = 32 };
 

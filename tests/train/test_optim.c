@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 /* warm-up of 4 updates to 0.8, then constant; update 0 runs with init. */
 static void warmup_by_hand(void **state) {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 /* True when `name` is one of the words of "a|b|c". */
 static bool is_word(const char *words, const char *name) {
@@ -47,7 +47,7 @@ static void presets_have_summaries(void **state) {
     for (int i = 0; (m = model_at(i)); i++)
         for (const char *at = m->presets; *at; at += strcspn(at, "|"), at += *at == '|')
             if (!has_summary(m->name, at))
-                fail_msg("%s: the preset %.*s has no line in src/train/presets.c", m->name,
+                fail_msg("%s: the preset %.*s has no line in src/train/config/presets.c", m->name,
                          (int)strcspn(at, "|"), at);
 }
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "small_run.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "train/trained.h"
 
 enum { ARGS_MAX = 80 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/train/trainer.h"
-#include "../check.h"
 #include "small_run.h"
+#include "testing/check.h"
+#include "train/trainer.h"
 
 enum { EPOCHS = 12, BATCHES = 3 };
 

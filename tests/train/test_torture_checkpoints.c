@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 #include "torture.h"
+#include "train/trained.h"
 
 enum { STEPS = 6, FLIPS = 40 /* for each place */ };
 

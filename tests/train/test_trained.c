@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/train/trainer.h"
-#include "../check.h"
 #include "small_run.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "train/trained.h"
+#include "train/trainer.h"
 
 static char *path_of(const char *name) {
     static char path[8][600];

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "hdf5/array_file.h"
 #include "small_run.h"
-#include "statnet/array_file.h"
-#include "statnet/trained.h"
-#include "statnet/translator.h"
+#include "task/translator.h"
+#include "testing/check.h"
+#include "train/trained.h"
 
 static char *path_of(const char *name) {
     static char path[4][600];

@@ -1,0 +1,17 @@
+/* alive.h -- whether somebody writes a run file at this moment.
+ *
+ * A writer holds a lock of its open file (F_OFD_SETLK) on one byte far behind every file's end. The
+ * system gives it up with the writer, however that ends; HDF5's own locks, which are of other kinds,
+ * and those who read are not in its way. Where a file system has no such locks nobody seems to be alive.
+ */
+#ifndef JOURNAL_ALIVE_H
+#define JOURNAL_ALIVE_H
+
+#include <stdbool.h>
+
+/* Until the file is closed, in this process and in those that it forks. */
+void alive_hold(int descriptor);
+void alive_let_go(int descriptor);
+bool alive_is_held(const char *path);
+
+#endif
