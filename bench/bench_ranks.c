@@ -2,8 +2,8 @@
  *
  *     mpirun -n R bench_ranks [ROUNDS]
  *
- * gather: ranks_gather of w doubles of each rank, as statistics of a layer and losses take it. sum:
- * one row of gradients of each rank to the owners of its pieces, added up there, and back, as a bucket of
+ * gather: ranks_allgather of w doubles of each rank, as statistics of a layer and losses take it. sum:
+ * one row of gradients of each rank to the owners of its chunks, added up there, and back, as a bucket of
  * gradient_sum.c goes; nothing else is computed meanwhile. add: one row added to another. merge: what one
  * rank makes of the moments of so many ranks (src/norm/kernels/sync.c), with a plain loop in place of the exchange.
  *
@@ -62,7 +62,7 @@ static void *need(const bench *b, size_t bytes) {
 /* -- what is measured -------------------------------------------------------------------------- */
 
 static void gather(bench *b, int64_t size) {
-    must(b, ranks_gather(b->ranks, b->all, size, &b->why) == SR_OK);
+    must(b, ranks_allgather(b->ranks, b->all, size, &b->why) == SR_OK);
 }
 
 static void add(real *to, const real *from, int64_t count) {
@@ -73,8 +73,8 @@ static void sum(bench *b, int64_t size) {
     int64_t width;
     ranks_transfer *t = ranks_send_pieces(b->ranks, b->parts, &b->row, size, &b->why);
     must(b, t && ranks_finish(t, &b->why) == SR_OK);
-    real *piece = ranks_pieces(t, &width);
-    for (int r = 1; r < b->world; r++) add(piece, piece + r * width, width);
+    real *chunk = ranks_pieces(t, &width);
+    for (int r = 1; r < b->world; r++) add(chunk, chunk + r * width, width);
     must(b, ranks_return_pieces(t, b->sum, &b->why) == SR_OK);
     must(b, ranks_finish(t, &b->why) == SR_OK);
     ranks_transfer_free(t);

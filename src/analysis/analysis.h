@@ -29,10 +29,10 @@ typedef struct run_set {
     char **path;      /* [count], as the user gave them; borrowed from argv */
 } run_set;
 
-/* sr_run_open_beside and sr_run_close, but after runs_keep a run that nobody writes any more stays open for those who
+/* sr_run_open_beside and sr_run_close, but after run_cache_enable a run that nobody writes any more stays open for those who
  * ask for it later, in this process or one that was forked from it. One at a time has it; a file that has been
  * replaced is opened. */
-void runs_keep(void);
+void run_cache_enable(void);
 sr_runfile *run_open(const char *path, const sr_runfile *beside, sr_failure *why);
 void run_close(sr_runfile *run);
 /* Opens paths[count]; a RUN.h5 that exists only as RUN.h5.part is read too. */
@@ -118,7 +118,7 @@ extern const char *const vector_names[SR_VECTOR_COUNT];
 sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t count,
                        double *const *value, sr_failure *why);
 
-/* -- numbers of the runs' own: analysis_declared.c -------------------------------------------- */
+/* -- numbers of the runs' own: custom_statistics.c -------------------------------------------- */
 
 /* What the program of a run declared of this name (sr_declare_scalar); NULL when it did not. And what
  * the first of the runs that has it did. */
@@ -177,7 +177,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
                            tsv *table, sr_failure *why);
 void choice_free(choice *c);
 
-/* -- choice of steps: analysis_window.c -------------------------------------------------------- */
+/* -- choice of steps: step_range.c -------------------------------------------------------- */
 
 /* What a run's summaries are about: steps first .. last, both included; none when first > last. */
 typedef struct step_window {
@@ -258,7 +258,7 @@ void series_column_close(series_column *x);
 sr_status series_summaries(const series *s, int count, int64_t first, int64_t rows, bool range,
                            summary *result, sr_failure *why);
 
-/* -- one row per step: analysis_steps.c -------------------------------------------------------- */
+/* -- one row per step: per_step_table.c -------------------------------------------------------- */
 
 typedef struct step_table {
     const run_set *set;
@@ -294,7 +294,7 @@ void metric_warn(const run_set *set, const char *word, size_t length, tsv *table
 /* The last finite value; NaN when the run has none. */
 sr_status metric_read_last(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 
-/* -- intervals: analysis_bootstrap.c, analysis_block.c, analysis_resample.c -------------------- */
+/* -- intervals: analysis_bootstrap.c, bootstrap_block_length.c, bootstrap_resample.c -------------------- */
 
 enum { BOOTSTRAP_TAILS = 3 }; /* median, 99 % quantile, maximum */
 
@@ -355,7 +355,7 @@ void run_settings(const run_identity *r, const run_identity *const *runs, int co
 /* How many such settings two runs have in which they differ. */
 int run_distance(const run_identity *a, const run_identity *b);
 
-/* -- replicates: analysis_groups.c ----------------------------------------------------------- */
+/* -- replicates: replicates.c ----------------------------------------------------------- */
 
 /* Runs of one configuration with different seeds are a group. */
 typedef struct run_groups {
@@ -370,7 +370,7 @@ int run_groups_size(const run_groups *g, const run_set *set, int group);
 void run_groups_describe(const run_groups *g, const run_set *set, tsv *table);
 void run_groups_free(run_groups *g);
 
-/* -- scatter between the shares of a batch: analysis_shares.c ------------------------------------ */
+/* -- scatter between the shares of a batch: shard_spread.c ------------------------------------ */
 
 typedef struct shares_request {
     const char *program, *sites, *startup, *phase; /* words as choice_set_sites and windows_make */

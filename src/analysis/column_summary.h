@@ -26,7 +26,7 @@ void summary_range(double *value, int64_t count, summary *result);
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
 
-/* -- summaries of columns of any length: analysis_stream.c ------------------------------------- */
+/* -- summaries of columns of any length: streaming_quantiles.c ------------------------------------- */
 
 /* Columns side by side. */
 typedef struct column_source {
@@ -40,8 +40,8 @@ typedef struct column_source {
     void *context;
 } column_source;
 
-/* Bytes of columns that are kept in memory (analysis_room.c). */
-int64_t column_room(void);
+/* Bytes of columns that are kept in memory (memory_limit.c). */
+int64_t column_memory_limit(void);
 
 /* Memory that goes from one summary_read to the next; {0} at first, column_space_free in the end. */
 typedef struct column_space {
@@ -51,7 +51,7 @@ typedef struct column_space {
 
 void column_space_free(column_space *space);
 /* result [columns], what summary_make or summary_range finds, to the last bit. Columns that do not fit
- * into column_room() together are not kept but read several times. */
+ * into column_memory_limit() together are not kept but read several times. */
 sr_status summary_read(const column_source *c, column_space *space, summary *result,
                        sr_failure *why);
 /* Quantiles of finite values, and what lies around them. */
@@ -76,7 +76,7 @@ sr_status ranges_stream(const column_source *c, column_space *space, bucket_rang
  * memory allows; at least one. */
 int columns_together(int64_t rows, int columns, bool range);
 
-/* -- many rows to few: analysis_parts.c -------------------------------------------------------- */
+/* -- many rows to few: downsample.c -------------------------------------------------------- */
 
 typedef struct parts {
     int columns;

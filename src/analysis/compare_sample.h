@@ -1,5 +1,5 @@
 /* compare_sample.h -- one series of stat-compare: its tails in a window, and resamples of them; and which
- * sites belong together (compare_places.c). */
+ * sites belong together (site_matching.c). */
 #ifndef ANALYSIS_COMPARE_SAMPLE_H
 #define ANALYSIS_COMPARE_SAMPLE_H
 
@@ -37,12 +37,12 @@ typedef struct compare_places {
     int64_t count;
 } compare_places;
 
-sr_status compare_places_make(compare_places *p, const choice *c, const run_set *set,
-                              const char *match, sr_failure *why);
-void compare_places_free(compare_places *p);
+sr_status site_matching_make(compare_places *p, const choice *c, const run_set *set,
+                             const char *match, sr_failure *why);
+void site_matching_free(compare_places *p);
 /* The chosen site of `run` with this statistic that belongs to `first`; with --match first and last
  * the one at that end. NULL when there is none. */
-const site_choice *compare_places_find(const compare_places *p, const site_choice *first, int run,
-                                       int stat);
+const site_choice *site_matching_find(const compare_places *p, const site_choice *first, int run,
+                                      int stat);
 
 #endif

@@ -70,7 +70,7 @@ static bool is_sorted(const double *value, int64_t n) {
 
 static double median_of(double *value, int64_t n) {
     const int64_t rank[2] = {(n - 1) / 2, n / 2};
-    if (!is_sorted(value, n)) select_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
+    if (!is_sorted(value, n)) quickselect_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
     return bucket_middle(value[rank[0]], value[rank[1]]);
 }
 

@@ -8,6 +8,6 @@
 void sort_reals(double *value, int64_t count);
 /* Reorders value [count], no NaN among them, so that value[rank[i]] is what sorting would put there; rank
  * [ranks] ascending, each below count. */
-void select_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
+void quickselect_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 
 #endif

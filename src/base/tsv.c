@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digits.h"
+#include "base/float_text.h"
 #include "base/utf8.h"
 
 void tsv_escape(FILE *out, const char *text) {
@@ -253,6 +253,6 @@ void tsv_real(tsv *t, double value) {
     else if (json && isinf(value))
         fputs(value > 0 ? "\"inf\"" : "\"-inf\"", t->out);
     else
-        digits_print(t->out, value);
+        float_text_print(t->out, value);
     end_cell(t);
 }

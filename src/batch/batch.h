@@ -55,7 +55,7 @@ typedef struct batch {
 } batch;
 
 /* Number of the first sample of a share, 0 .. shares-1; of `shares`: the batch's count. */
-int64_t batch_share_first(const batch *b, int share, int shares);
+int64_t batch_shard_first(const batch *b, int share, int shares);
 /* `count` samples of a batch from number `first` on; its arrays are the batch's. Its tokens are its
  * own. */
 batch batch_slice(const batch *b, int64_t first, int64_t count);

@@ -12,7 +12,7 @@
 #include "base/program/tool.h"
 #include "base/tsv.h"
 #include "cli/commands.h"
-#include "cli/info/writing.h"
+#include "cli/info/cmd_info_parts.h"
 #include "ranks/ranks.h"
 #include "statrec/runfile.h"
 #include "train/train.h"
@@ -278,7 +278,7 @@ static sr_status check_alone(const char *output, sr_failure *why) {
     long pid = 0;
     snprintf(part, sizeof part, "%s.part", output);
     sr_runfile *f = sr_run_open(part, NULL);
-    const bool alive = f && writing_look(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
+    const bool alive = f && cmd_info_writer(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
     sr_run_close(f);
     return alive ? sr_fail(why, SR_STATE, "%s: process %ld is writing it", part, pid) : SR_OK;
 }

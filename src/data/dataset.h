@@ -49,7 +49,7 @@ struct dataset {
     char describe[DATA_DESCRIBE];
 };
 
-/* meaning.c: the names of classes in their order; what data_shape says of all names. */
+/* label_digest.c: the names of classes in their order; what data_shape says of all names. */
 void dataset_add_class(dataset *d, const char *name);
 int64_t dataset_meaning(const dataset *d);
 

@@ -27,12 +27,12 @@ typedef struct conv_arrays {
     bool add;
 } conv_arrays;
 
-/* Images of a fixed piece of work. Large enough to hide the cost of a call (a tenth of a
- * millisecond on ResNet20), small enough to leave 16 pieces of a batch of 128. */
-enum { CONV_PIECE = 8 };
+/* Images of a fixed chunk of work. Large enough to hide the cost of a call (a tenth of a
+ * millisecond on ResNet20), small enough to leave 16 chunks of a batch of 128. */
+enum { CONV_CHUNK = 8 };
 
-static inline int64_t conv_pieces(const conv_shape *s) {
-    return (s->images + CONV_PIECE - 1) / CONV_PIECE;
+static inline int64_t conv_chunks(const conv_shape *s) {
+    return (s->images + CONV_CHUNK - 1) / CONV_CHUNK;
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* params.h -- the trainable tensors of a model, in order of creation.
  *
  * A parameter is a tensor outside any tape: its value and gradient live as long as the params. The
- * gradient always exists. After params_zero_grad contributions add to it; after params_forget_grad the
- * first one overwrites, and params_settle_grad behind the backward pass clears those that none came to.
+ * gradient always exists. After params_zero_grad contributions add to it; after params_invalidate_grad the
+ * first one overwrites, and params_finalize_grad behind the backward pass clears those that none came to.
  */
 #ifndef ENGINE_PARAMS_H
 #define ENGINE_PARAMS_H
@@ -44,9 +44,9 @@ param *params_find(const params *p, const char *name); /* NULL when absent */
 int64_t params_total(const params *p);                 /* number of trainable numbers */
 void params_zero_grad(params *p);                      /* of every block */
 /* As params_zero_grad, but what is in the memory stays until a backward pass writes over it: it may be read
- * after params_settle_grad alone. */
-void params_forget_grad(params *p);
-void params_settle_grad(params *p);
+ * after params_finalize_grad alone. */
+void params_invalidate_grad(params *p);
+void params_finalize_grad(params *p);
 /* Lays the gradients of all parameters side by side, in order of creation and aligned, so many times
  * over; params_use_block says which of these is the gradient from now on, at first that of 0. All are
  * zero. */

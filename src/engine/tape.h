@@ -3,14 +3,14 @@
  * One step = one arena. An op computes its value when it is called and, while the tape records,
  * leaves a node; tape_backward walks the nodes from the last to the first. Nothing is done in
  * place. What must outlive the step is copied out before the next tape_reset. Values that no backward
- * function reads may be given up (tape_consume), others made again for it (tape_lapse): their memory serves
+ * function reads may be given up (tape_release_input), others made again for it (tape_drop_value): their memory serves
  * later results.
  *
  * Failure is sticky: the first one is kept, ops given a NULL tensor return NULL, so a model is
  * written as one expression and the loop asks tape_failure once.
  *
  * The gradient of an op's result is undefined once the op has passed it on: its memory serves the
- * gradients of earlier ops. Those of leaves stay. With `spending` the result itself goes the same way.
+ * gradients of earlier ops. Those of leaves stay. With `reuse_activations` the result itself goes the same way.
  *
  * Gradients add. To spare zeroing and re-reading large buffers the first contribution to a
  * tensor's gradient may overwrite it: tape_grad says which.
@@ -30,17 +30,17 @@
 
 /* Row-major, contiguous. Images (N, H, W, C), text (B, T, C), anything as (rows, features). */
 typedef struct tensor {
-    int rank;                      /* 1..4 */
-    int64_t dim[4];                /* [0..rank-1]; the rest are 1 */
-    int64_t count;                 /* product of dim */
-    real *value;                   /* [count] */
-    real *grad;                    /* [count], dL/dvalue; NULL until the first contribution */
-    bool wants_grad;               /* false: backward functions skip it */
-    bool has_grad;                 /* grad holds a value: the next contribution adds */
-    bool own;                      /* value is memory of the tape that no other tensor shares */
-    int readers;                   /* backward functions that read value */
-    struct tensor *twin;           /* has the same memory for its gradient; NULL: nobody */
-    const struct tape_node *maker; /* who can make value again; NULL: nobody */
+    int rank;                         /* 1..4 */
+    int64_t dim[4];                   /* [0..rank-1]; the rest are 1 */
+    int64_t count;                    /* product of dim */
+    real *value;                      /* [count] */
+    real *grad;                       /* [count], dL/dvalue; NULL until the first contribution */
+    bool wants_grad;                  /* false: backward functions skip it */
+    bool has_grad;                    /* grad holds a value: the next contribution adds */
+    bool own;                         /* value is memory of the tape that no other tensor shares */
+    int readers;                      /* backward functions that read value */
+    struct tensor *twin;              /* has the same memory for its gradient; NULL: nobody */
+    const struct tape_node *producer; /* who can make value again; NULL: nobody */
 } tensor;
 
 typedef struct tape tape;
@@ -78,7 +78,7 @@ struct tape {
     bool recording; /* false: evaluation, no nodes, no gradients */
     bool training;  /* dropout active, norms use batch statistics */
     bool
-        spending; /* backward passes give up results too, but for those of few numbers; set by the owner */
+        reuse_activations; /* backward passes give up results too, but for those of few numbers; set by the owner */
     bool bf16;      /* op_linear and op_conv2d multiply in bfloat16 (ops.h); set by the owner */
     rng random;     /* of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */
@@ -146,18 +146,18 @@ tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, t
 
 /* y, which an op has made of x, where nobody takes x but that op: x is without its value from now on, unless
  * a backward function reads it (or y is x). */
-tensor *tape_consume(tape *t, tensor *x, tensor *y);
+tensor *tape_release_input(tape *t, tensor *x, tensor *y);
 
 /* y, which an op has just pushed, can be made again. */
-tensor *tape_remakes(tape *t, tensor *y, tape_remake_fn *remake);
-/* Nobody reads x before the backward pass: a spending tape is without its value until then, where it can be
+tensor *tape_set_recompute(tape *t, tensor *y, tape_remake_fn *remake);
+/* Nobody reads x before the backward pass: a reuse_activations tape is without its value until then, where it can be
  * made again. */
-void tape_lapse(tape *t, tensor *x);
+void tape_drop_value(tape *t, tensor *x);
 
 /* Where to put dL/dx. NULL when x wants none (or memory ran out). *add false: the buffer is
  * undefined and the caller writes every element; true: it adds to what is there. */
 real *tape_grad(tape *t, tensor *x, bool *add);
-/* The same for in[input] of a node, in its backward function; of a spending tape in the place of the value, where
+/* The same for in[input] of a node, in its backward function; of a reuse_activations tape in the place of the value, where
  * the node is its only reader (READS_IN): who is done with a number when it writes its gradient. */
 real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add);
 /* In the backward function of x's op: the gradient of x, which the caller keeps and gives back by tape_return. NULL when
@@ -166,11 +166,11 @@ real *tape_keep_grad(tape *t, tensor *x);
 /* In the backward function of y's op, of which x is an input: dL/dy becomes dL/dx as it is, and is gone from y, so that
  * who goes on reading it takes it from x. False where x wants no gradient, has one to add to, or has not as many
  * numbers: then nothing has happened. */
-bool tape_hand_grad(tensor *y, tensor *x);
+bool tape_move_grad(tensor *y, tensor *x);
 /* dL/db is dL/da, which is there, in the same memory, until one of them is written to (tape_grad), which then has memory of
  * its own, or has been passed on. False where b wants no gradient, has one, or has not as many numbers, or somebody shares that of a. */
-bool tape_share_grad(tensor *a, tensor *b);
-/* As tape_grad, in the place of dL/dy where tape_hand_grad gives it: who is done with a number of dL/dy, which he has taken
+bool tape_alias_grad(tensor *a, tensor *b);
+/* As tape_grad, in the place of dL/dy where tape_move_grad gives it: who is done with a number of dL/dy, which he has taken
  * before, when he writes that of dL/dx. */
 real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add);
 /* As tape_grad, zeroed when fresh, for scattered contributions: always adds. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "hdf5/h5.h"
-#include "journal/durable.h"
+#include "journal/file_sync.h"
 
 enum { NAME_SIZE = 256 };
 
@@ -104,11 +104,11 @@ sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value,
 }
 
 static sr_status publish(array_writer *w, sr_failure *why) {
-    sr_status status = durable_synchronise(w->part, why);
+    sr_status status = file_sync(w->part, why);
     if (status != SR_OK) return status;
     if (rename(w->part, w->path) != 0)
         return sr_fail(why, SR_IO, "%s: rename to %s: %s", w->part, w->path, strerror(errno));
-    return durable_directory(w->path, why);
+    return file_sync_directory(w->path, why);
 }
 
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {

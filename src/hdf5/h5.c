@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hdf5/h5_inner.h"
-#include "journal/file_log.h"
+#include "hdf5/h5_private.h"
+#include "journal/journal.h"
 
 enum { REASON_SIZE = 400 };
 
@@ -66,7 +66,7 @@ sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why)
     h5_errors q = h5_quiet();
     hid_t access = file_access(0);
     hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
-    if (creation >= 0 && h5_own_driver(access, logged) &&
+    if (creation >= 0 && h5_write_driver(access, logged) &&
         H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
@@ -75,11 +75,11 @@ sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why)
     return check_outcome(status, outcome_of(id), path, why);
 }
 
-sr_status h5_open(const char *path, h5_state state, end_matter *end, h5_id *file, sr_failure *why) {
+sr_status h5_open(const char *path, h5_state state, trailer *end, h5_id *file, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t access = file_access(state == H5_GROWING ? READ_ATTEMPTS : 1);
     unsigned flags = H5F_ACC_RDONLY | (state == H5_CLOSED ? 0 : H5F_ACC_SWMR_READ);
-    const bool ok = access >= 0 && h5_end_driver(access, end, state != H5_GROWING);
+    const bool ok = access >= 0 && h5_read_driver(access, end, state != H5_GROWING);
     hid_t id = ok ? H5Fopen(path, flags, access) : -1;
     *file = id < 0 ? 0 : id;
     sr_status status = h5_end(q, id >= 0, why, SR_FORMAT, 0, path, "open");
@@ -122,13 +122,13 @@ static sr_status log_does(h5_id file, bool begin, bool sync, sr_failure *why) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
     if (o && o->log && !o->failed &&
-        !(begin ? file_log_begin(o->log, sync) : file_log_commit(o->log, 0)))
+        !(begin ? journal_begin(o->log, sync) : journal_commit(o->log, 0)))
         o->failed = errno;
     H5Fget_name(file, path, sizeof path);
     return check_outcome(h5_end(q, true, why, SR_LIBRARY, file, NULL, "write"), o, path, why);
 }
 
-sr_status h5_begin_log(h5_id file, bool sync, sr_failure *why) {
+sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why) {
     return log_does(file, true, sync, why);
 }
 
@@ -143,7 +143,7 @@ void h5_hold(h5_id file, bool hold) {
     h5_unquiet(q);
 }
 
-void h5_seal(h5_id file, bool sync) {
+void h5_finalize(h5_id file, bool sync) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
     if (o && o->log) o->log->seal = true, o->log->sync = sync;

@@ -51,23 +51,23 @@ typedef struct h5_rows {
 /* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program itself. */
 void h5_disown_exit(void);
 
-/* A new file in the 1.10 format; SR_EXISTS when path is there. logged: by way of a log (file_log.h). */
+/* A new file in the 1.10 format; SR_EXISTS when path is there. logged: by way of a log (journal.h). */
 sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why);
 /* Of a logged file, once all is declared: from now on the structure goes to the file when it is committed,
  * all or nothing of it, also where the process is killed and, with sync, where the power fails. */
-sr_status h5_begin_log(h5_id file, bool sync, sr_failure *why);
+sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why);
 /* Values that are written while held go there with the structure, and have a second copy in the end. Until
  * the log begins all are held. */
 void h5_hold(h5_id file, bool hold);
 sr_status h5_commit(h5_id file, sr_failure *why);
 /* Closing will be the end of the run: the file gets its end matter for good. */
-void h5_seal(h5_id file, bool sync);
+void h5_finalize(h5_id file, bool sync);
 /* How a file is opened for reading: one that was closed; one whose writer is alive or died (SWMR);
  * the same that lost its end, where it does not help to read a damaged spot again. */
 typedef enum { H5_CLOSED, H5_GROWING, H5_CUT } h5_state;
 /* end: its end matter, which must stay until the file is closed; NULL: nobody looked for one. */
-struct end_matter;
-sr_status h5_open(const char *path, h5_state state, struct end_matter *end, h5_id *file,
+struct trailer;
+sr_status h5_open(const char *path, h5_state state, struct trailer *end, h5_id *file,
                   sr_failure *why);
 int h5_descriptor(h5_id file); /* the system's, or -1 */
 /* What is written from now on goes nowhere. After a failed write: HDF5's exit handler, which is the
@@ -86,7 +86,7 @@ sr_status h5_add_dataset(h5_id file, const char *path, const h5_shape *shape, h5
 sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_type type,
                            size_t text, int64_t count, const void *value, sr_failure *why);
 
-/* What dimension scales are made of (scales.c). */
+/* What dimension scales are made of (dimension_scales.c). */
 typedef struct h5_scale_use {
     uint64_t dataset; /* from h5_refer */
     int32_t dimension;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "hdf5/h5_inner.h"
+#include "hdf5/h5_private.h"
 
 /* Links stay in the group's header: denser storage makes HDF5 1.10 crash when one byte of it is
  * damaged and the names are listed. */

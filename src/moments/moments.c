@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "moments/elements.h"
+#include "moments/simd_load.h"
 
 /* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one feature
  * are taken at once; rows and values are asked for when as many bytes are still before them. */
@@ -86,11 +86,11 @@ static const void *element_at(const sr_tensor *t, int64_t i) {
 /* -- features innermost (inner = 1) -------------------------------------------------------------- */
 
 /* Valid rows in their order, and ahead of them those whose turn comes AHEAD_BYTES later. */
-typedef struct walk {
+typedef struct row_cursor {
     const sr_tensor *t;
     int most; /* rows at once */
     int64_t at, later_at, row[ROWS], later[ROWS];
-} walk;
+} row_cursor;
 
 /* The next valid rows from *at on, at most `most`. */
 static int next_rows(const sr_tensor *t, int64_t *at, int most, int64_t *row) {
@@ -100,15 +100,15 @@ static int next_rows(const sr_tensor *t, int64_t *at, int most, int64_t *row) {
     return n;
 }
 
-static walk walk_rows(const sr_tensor *t, int most) {
-    walk w = {.t = t, .most = most};
+static row_cursor walk_rows(const sr_tensor *t, int most) {
+    row_cursor w = {.t = t, .most = most};
     const int64_t bytes = t->channels * (int64_t)kernels_of(t->element)->size;
     for (int64_t ahead = 0; ahead < AHEAD_BYTES && w.later_at < t->outer; ahead += most * bytes)
         next_rows(t, &w.later_at, most, w.later);
     return w;
 }
 
-static int walk_on(walk *w) {
+static int walk_on(row_cursor *w) {
     const int n = next_rows(w->t, &w->at, w->most, w->row);
     const int there = next_rows(w->t, &w->later_at, w->most, w->later);
     for (int r = there; r < n; r++) w->later[r] = w->row[r];
@@ -122,7 +122,7 @@ static const void *row_at(const sr_tensor *t, int64_t row, int64_t c) {
 static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) {
     const kernels *kernel = kernels_of(t->element);
     const void *x[ROWS], *later[ROWS];
-    walk w = walk_rows(t, ROWS);
+    row_cursor w = walk_rows(t, ROWS);
     int64_t before = 0;
     for (int n; (n = walk_on(&w)) > 0; before += n) {
         for (int r = 0; r < n; r++)
@@ -228,7 +228,7 @@ static const void *as_alike(const pair *p, const sr_tensor *t, const void *x, in
     return scratch;
 }
 
-static void add_tile(const pair *p, const walk *w, int n, int64_t c, int64_t width) {
+static void add_tile(const pair *p, const row_cursor *w, int n, int64_t c, int64_t width) {
     double of_g[PAIRS][TILE], of_x[PAIRS][TILE];
     const gradient_sums to = {p->to.g + c, p->to.gc + c, p->to.gg + c};
     row_pairs rows;
@@ -242,7 +242,7 @@ static void add_tile(const pair *p, const walk *w, int n, int64_t c, int64_t wid
 }
 
 static void sums_of_columns(const pair *p) {
-    walk w = walk_rows(p->x, PAIRS);
+    row_cursor w = walk_rows(p->x, PAIRS);
     for (int n; (n = walk_on(&w)) > 0;)
         for (int64_t c = 0; c < p->x->channels; c += TILE)
             add_tile(p, &w, n, c, least(p->x->channels - c, TILE));

@@ -1,5 +1,5 @@
 /* moments_kernels.h -- the inner loops of moments.c for one type of element, which the includer
- * defines: ELEMENT, and NAME(x) for the names, of which value and load are in elements.h. No guard: it
+ * defines: ELEMENT, and NAME(x) for the names, of which value and load are in simd_load.h. No guard: it
  * is included once per type. */
 
 /* n elements as double. */

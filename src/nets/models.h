@@ -133,12 +133,12 @@ typedef struct model_row {
 
 /* An attention of a model: what whoever watches it learns of its weights in a pass of mode NORM_TRAIN
  * (attention_report in ops.h). Arrays live as long as the call. */
-typedef void attention_watcher_fn(void *context, const model_attention *a,
-                                  const attention_report *found);
+typedef void attention_hook_fn(void *context, const model_attention *a,
+                               const attention_report *found);
 struct model_attention {
     const norm_site *site; /* the norm of its branch that stands first, by which it is known */
     int heads;
-    attention_watcher_fn *watcher; /* NULL: nobody, and nothing is computed */
+    attention_hook_fn *watcher; /* NULL: nobody, and nothing is computed */
     void *context;
 };
 

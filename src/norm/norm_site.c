@@ -111,7 +111,7 @@ void norm_site_free(norm_site *s) {
     for (int i = 0; i < NORM_STATE_MAX; i++) free(s->state[i]);
     free(s->ones);
     free(s->zeros);
-    if (s->shadow) free(s->shadow->mu);
-    free(s->shadow);
+    if (s->observer) free(s->observer->mu);
+    free(s->observer);
     *s = (norm_site){0};
 }

@@ -21,14 +21,14 @@ typedef struct norm_view {
                        scale only with want_input, otherwise NULL */
 } norm_view;
 
-typedef void norm_watcher_fn(void *context, const norm_view *o);
+typedef void norm_hook_fn(void *context, const norm_view *o);
 
-/* What batch normalization and PN-V would find at a site that uses something else (shadow.c). */
-typedef struct norm_shadow {
+/* What batch normalization and PN-V would find at a site that uses something else (bn_observer.c). */
+typedef struct norm_observer_state {
     double eps, alpha;          /* in use: the method's own where it has them */
     uint32_t vectors;           /* NORM_BITs that it leaves in norm_call.stat */
     double *mu, *sigma2, *psi2; /* [features] running values; owned; no part of the model's state */
-} norm_shadow;
+} norm_observer_state;
 
 struct norm_site {
     char name[PARAM_NAME]; /* "encoder.0.norm1" */
@@ -44,14 +44,14 @@ struct norm_site {
     int64_t state_count[NORM_STATE_MAX]; /* features, or rows * features */
     real *ones, *zeros;                  /* [features]; owned */
     int64_t calls;
-    norm_watcher_fn *forward_watcher, *backward_watcher; /* NORM_TRAIN calls only; may be NULL */
-    void *watcher_context;
+    norm_hook_fn *forward_hook, *backward_hook; /* NORM_TRAIN calls only; may be NULL */
+    void *hook_context;
     bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
-    bool watch_frozen;    /* the forward watcher is called in NORM_BATCH too */
+    bool hook_frozen;     /* the forward watcher is called in NORM_BATCH too */
     bool never_running;   /* NORM_RUNNING calls are NORM_BATCH ones here, but of rows outside */
     bool want_rows;
-    bool want_input;     /* watchers look at x and dx even behind a layer scale */
-    norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
+    bool want_input;               /* watchers look at x and dx even behind a layer scale */
+    norm_observer_state *observer; /* owned; NULL unless norm_site_observe_batch asked for it */
 };
 
 /* Makes a layer; its parameters go into p as NAME.gamma, NAME.beta and NAME with the method's own

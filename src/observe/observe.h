@@ -64,13 +64,13 @@ sr_status run_record_close(run_record *r, const char *status, const char *reason
 void run_record_abandon(run_record *r);
 
 /* A run file of before: what is needed to go on with it. Texts are malloc'd, freed by close. */
-typedef struct run_record_look {
+typedef struct run_record_info {
     int64_t last_step; /* readable; 0: none */
     bool complete;     /* or diverged: it came to its end */
     char *config, *command, *parent;
-} run_record_look;
-sr_status run_record_open_look(const char *path, run_record_look *look, sr_failure *why);
-void run_record_close_look(run_record_look *look);
+} run_record_info;
+sr_status run_record_open_look(const char *path, run_record_info *look, sr_failure *why);
+void run_record_close_look(run_record_info *look);
 
 /* Takes over the rows of a run file that this run goes on with, options.resume, before the first step;
  * of the embedding's those up to embedding_step. Refused where steps are missing. */
@@ -129,7 +129,7 @@ sr_status run_record_exchange(run_record *r, const run_exchange *x, sr_failure *
 double run_record_seconds(run_record *r);
 
 /* The first failure of a watcher, or NULL: the run cannot go on. */
-const sr_failure *run_record_watcher_failed(const run_record *r);
+const sr_failure *run_record_hook_failed(const run_record *r);
 /* The first failure of writing, or NULL. */
 const sr_failure *run_record_failed(const run_record *r);
 

@@ -58,7 +58,7 @@ typedef struct plot_template {
     double width, height;      /* inches */
     /* values of {site}, {stat} and {metric}, "" when the figure takes none */
     char site[256], stat[256], metric[256];
-    bool stat_own;       /* the runs declare the statistic (plot_own.c) */
+    bool stat_own;       /* the runs declare the statistic (plot_custom_stat.c) */
     char stat_unit[160]; /* and its unit, else "" */
     bool takes_control[PLOT_CONTROLS];
     bool
@@ -99,20 +99,20 @@ void plot_template_free(plot_template *t);
 /* "BN.h5 PNV.h5 [--reading=squares|roots]" */
 void plot_template_takes(const plot_template *t, char *text, size_t size);
 
-/* -- plot_words.c: words that a template leaves open ----------------------------------------- */
+/* -- plot_placeholders.c: words that a template leaves open ----------------------------------------- */
 
 /* What is wrong with the declaration, or NULL. help must outlive t. */
-const char *plot_words_choice(plot_template *t, const char *name, const char *texts,
-                              const char *help);
-const char *plot_words_follow(plot_template *t, const char *name, const char *choice,
-                              const char *texts);
-const plot_word *plot_words_find(const plot_template *t, const char *name, size_t length);
+const char *plot_placeholders_choice(plot_template *t, const char *name, const char *texts,
+                                     const char *help);
+const char *plot_placeholders_follow(plot_template *t, const char *name, const char *choice,
+                                     const char *texts);
+const plot_word *plot_placeholders_find(const plot_template *t, const char *name, size_t length);
 /* True when the figure has this choice, and this word in it. */
-bool plot_words_take(const plot_template *t, const char *name, const char *value);
-sr_status plot_words_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
+bool plot_placeholders_take(const plot_template *t, const char *name, const char *value);
+sr_status plot_placeholders_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
 /* text with every {NAME} replaced that the template knows; false when that does not fit. */
-bool plot_words_fill(const plot_template *t, const char *text, char *filled, size_t size);
-sr_status plot_words_fill_commands(plot_template *t, sr_failure *why);
+bool plot_placeholders_fill(const plot_template *t, const char *text, char *filled, size_t size);
+sr_status plot_placeholders_fill_commands(plot_template *t, sr_failure *why);
 
 /* -- plot_controls.c: what users change about any figure --------------------------------------- */
 
@@ -176,11 +176,11 @@ sr_status plot_process_run(const plot_process *p, sr_failure *why);
  * that of the first in the list. Otherwise failures stand in each[count], whose rest is not touched, and only a
  * signal to us ends the list. */
 sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *each, sr_failure *why);
-/* plot_answers.c: the same for programs whose words alone decide what they print. directory: what was run with it
+/* plot_table_cache.c: the same for programs whose words alone decide what they print. directory: what was run with it
  * before, by any process, is not run again: p[i].output is the table of then, each[i] its failure. NULL: all are
  * run. each is zeroed. */
-sr_status plot_answers_run(const char *directory, const plot_process *p, int count,
-                           sr_failure *each, sr_failure *why);
+sr_status plot_table_cache_run(const char *directory, const plot_process *p, int count,
+                               sr_failure *each, sr_failure *why);
 /* The line of a program's errors that says what is wrong, without its newline, control bytes
  * replaced: gnuplot's `"FILE" line N: ...`, else the first that is not empty; "" without any. */
 void plot_error_line(const char *path, char *line, size_t size);
@@ -250,16 +250,16 @@ bool plot_table_of_each(const plot_table *t);
 /* Runs the analyses of all tables of the template, side by side, and makes their data files; data [tables], zeroed. */
 sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why);
 
-/* -- plot_facts.c: what labels are made of, one for each run --------------------------------- */
+/* -- plot_run_info.c: what labels are made of, one for each run --------------------------------- */
 
-typedef struct plot_facts plot_facts;
+typedef struct plot_run_info plot_run_info;
 
-/* *facts [count], to be given to plot_facts_free; NULL after a failure. */
-sr_status plot_facts_read(plot_facts **facts, char **paths, int count, sr_failure *why);
-void plot_facts_free(plot_facts *facts, int count);
+/* *facts [count], to be given to plot_run_info_free; NULL after a failure. */
+sr_status plot_run_info_read(plot_run_info **facts, char **paths, int count, sr_failure *why);
+void plot_run_info_free(plot_run_info *facts, int count);
 /* [count] those of runs place[0] .. place[count - 1], to be given to free() while `facts` stay; NULL when out of
  * memory. */
-plot_facts *plot_facts_choose(const plot_facts *facts, const int *place, int count);
+plot_run_info *plot_run_info_choose(const plot_run_info *facts, const int *place, int count);
 
 /* -- plot_labels.c: what the legend says ----------------------------------------------------- */
 
@@ -276,19 +276,21 @@ typedef struct plot_labels {
 } plot_labels;
 
 /* given: the user's labels separated by commas, or "". */
-sr_status plot_labels_make(plot_labels *l, const plot_facts *facts, char **paths, int count,
+sr_status plot_labels_make(plot_labels *l, const plot_run_info *facts, char **paths, int count,
                            const char *given, sr_failure *why);
 void plot_labels_free(plot_labels *l);
 /* plot_observed.c: "(observed)" behind the labels and full names of runs of which the figure draws batch
  * statistics that their method does not use. given: the labels are the user's, and stay. */
-void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *facts, bool given);
+void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run_info *facts,
+                      bool given);
 
-/* -- plot_own.c: numbers that the runs declare ------------------------------------------------- */
+/* -- plot_custom_stat.c: numbers that the runs declare ------------------------------------------------- */
 
 /* Whether a run declares a statistic, and in which unit; several as "s or percent". */
-bool plot_own_unit(const char *stat, const plot_facts *facts, int runs, char *unit, size_t size);
+bool plot_custom_stat_unit(const char *stat, const plot_run_info *facts, int runs, char *unit,
+                           size_t size);
 /* Whether a statistic is a column of steps, of the format or declared by a run. */
-bool plot_is_of_steps(const char *stat, const plot_facts *facts, int runs);
+bool plot_is_of_steps(const char *stat, const plot_run_info *facts, int runs);
 /* A vector of format.h, as what figures of averages draw. */
 bool plot_is_vector(const char *stat);
 
@@ -355,9 +357,9 @@ sr_status plot_place_output(const char *from, const char *output, sr_failure *wh
 typedef struct plot_request {
     char **path; /* [runs] run files */
     int runs;
-    const int *place;        /* [runs] look of each run, from 0; NULL: in their order */
-    const plot_facts *facts; /* with place: of all runs that it counts; NULL: to be read */
-    const char *answers;     /* as in plot_sources */
+    const int *place;           /* [runs] look of each run, from 0; NULL: in their order */
+    const plot_run_info *facts; /* with place: of all runs that it counts; NULL: to be read */
+    const char *answers;        /* as in plot_sources */
     int *failed_run; /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
     const char *output, *labels; /* as the options; "" for the default */
     plot_warnings warnings;

@@ -372,7 +372,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         request.runs--;
     }
     if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
-    runs_keep();
+    run_cache_enable();
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
     warn_mended(&request);
     if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);

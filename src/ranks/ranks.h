@@ -44,10 +44,10 @@ sr_status ranks_look_at_cores(ranks *k, int threads, char text[RANKS_TEXT], sr_f
 int ranks_launched_rank(void);
 
 /* (all) all [count, width]: this rank's row is there, the others' are filled in. */
-sr_status ranks_gather(ranks *k, double *all, int64_t width, sr_failure *why);
+sr_status ranks_allgather(ranks *k, double *all, int64_t width, sr_failure *why);
 /* (all) data[bytes] of the first rank on every rank. The others wait for it however long it takes, as
  * long as it lives. */
-sr_status ranks_from_first(ranks *k, void *data, size_t bytes, sr_failure *why);
+sr_status ranks_broadcast(ranks *k, void *data, size_t bytes, sr_failure *why);
 /* (all) SR_OK where `own` is on every rank. Otherwise the first rank that failed says why to all. */
 sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why);
 /* (all) Refused with the first rank whose text is not that of rank 0: "rank 2 has other ...". */

@@ -179,7 +179,7 @@ int64_t run_bytes(double bytes) {
 
 /* In double: a host may plan as many steps as there are numbers. */
 int64_t run_project(const run_layout *l, int64_t every) {
-    /* groups, headers, attributes, first index blocks, 13 metrics; and the second copy of these (file_log.h),
+    /* groups, headers, attributes, first index blocks, 13 metrics; and the second copy of these (journal.h),
      * as of all that is declared and of steps */
     const double fixed = 2 * 50000;
     const double steps = (double)l->planned_steps, sites = (double)l->sites;

@@ -8,7 +8,7 @@
 #include "statrec/runfile.h"
 
 enum { RUN_STEP_INTS = 3, RUN_STEP_REALS = 5, RUN_RUNNING = 4 };
-/* Those that a host declares, and two that tell of the recorder (pacing.c). */
+/* Those that a host declares, and two that tell of the recorder (overhead_limit.c). */
 enum { RUN_DECLARED_MAX = SR_DECLARED_MAX + 2 };
 
 /* Where a column comes from: its group, name and text for the attributes. */

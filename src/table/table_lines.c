@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/program/share.h"
+#include "base/program/install_files.h"
 #include "table/table.h"
 
 sr_status table_lines_open(table_lines *l, const char *given, const char *name,
@@ -13,10 +13,10 @@ sr_status table_lines_open(table_lines *l, const char *given, const char *name,
     *l = (table_lines){.path = path};
     snprintf(path, TABLE_PATH, "%s", given);
     if (!given[0]) {
-        sr_status status = share_find("STATREC_PLOTS", "plots", name, path, why);
+        sr_status status = install_files_find("STATREC_PLOTS", "plots", name, path, why);
         if (status != SR_OK) return status;
     }
-    sr_status status = share_check_file(path, why);
+    sr_status status = install_files_check_file(path, why);
     if (status != SR_OK) return status;
     l->in = fopen(path, "r");
     return l->in ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));

@@ -1,4 +1,4 @@
-/* room.h -- another room for columns than that of analysis_room.c, so that short ones are read as those
+/* room.h -- another room for columns than that of memory_limit.c, so that short ones are read as those
  * that do not fit into memory: for a test program that holds the main() of an analysis. */
 #ifndef TESTS_ANALYSIS_ROOM_H
 #define TESTS_ANALYSIS_ROOM_H
@@ -14,7 +14,7 @@
 
 static int64_t room = 64 << 20;
 
-int64_t column_room(void) {
+int64_t column_memory_limit(void) {
     return room;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "analysis/analysis.h"
-#include "analysis/resample_pool.h"
+#include "analysis/bootstrap_draws.h"
 #include "base/rng.h"
 #include "refused.h"
 #include "room.h"

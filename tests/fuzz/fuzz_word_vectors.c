@@ -5,7 +5,7 @@
 
 #include "batch/batch.h"
 #include "fuzz.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 enum { WIDTH = 3, WORDS = 3, ROWS = TOKEN_FIRST_WORD + WORDS };
 

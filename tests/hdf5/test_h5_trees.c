@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hdf5/v1_10/h5_checksum.h"
 #include "hdf5/v1_10/h5_heaps.h"
-#include "hdf5/v1_10/h5_sum.h"
 #include "hdf5/v1_10/h5_trees.h"
-#include "journal/end_bytes.h"
+#include "journal/positional_io.h"
 #include "testing/check.h"
 #include "testing/damage.h"
 
@@ -72,7 +72,7 @@ static unsigned char *next_header(const image *f, const unsigned char *from) {
 }
 
 static uint64_t number(const unsigned char *at, int bytes) {
-    return end_bytes_number(at, bytes);
+    return positional_io_number(at, bytes);
 }
 
 static unsigned char *root_of(const image *f, const unsigned char *header) {
@@ -132,7 +132,7 @@ static size_t entry_of(const unsigned char *header) {
 /* Where the sum of a node stands that is right. */
 static unsigned char *sum_of(unsigned char *node) {
     for (size_t end = 6; end + 4 <= NODE; end++)
-        if (h5_sum(node, end) == number(node + end, 4)) return node + end;
+        if (h5_checksum(node, end) == number(node + end, 4)) return node + end;
     fail_msg("no sum");
     return NULL;
 }
@@ -149,7 +149,7 @@ static void check_byte(const image *f, const unsigned char *header, unsigned cha
     *at = value;
     put(f, node);
     assert_true(is_sound(f, header));
-    const uint32_t right = h5_sum(node, (size_t)(sum - node));
+    const uint32_t right = h5_checksum(node, (size_t)(sum - node));
     for (int k = 0; k < 4; k++) sum[k] = (unsigned char)(right >> 8 * k);
     put(f, node);
     assert_false(is_sound(f, header));

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "journal/end_bytes.h"
-#include "journal/file_log.h"
+#include "journal/journal.h"
+#include "journal/positional_io.h"
 #include "testing/check.h"
 
 /* -- the map --------------------------------------------------------------------------------- */
@@ -138,12 +138,12 @@ enum { HEAD = 100, CHUNK = 3000, PARTS = 40, LARGE = 300000, END = HEAD + PARTS 
 typedef struct written {
     char path[600];
     unsigned char byte[END];
-    file_log log;
+    journal log;
 } written;
 
 static void put_bytes(written *w, bool structure, uint64_t at, size_t size, rng *r) {
     for (size_t i = 0; i < size; i++) w->byte[at + i] = (unsigned char)rng_next(r);
-    assert_true(file_log_write(&w->log, structure, at, w->byte + at, size));
+    assert_true(journal_write(&w->log, structure, at, w->byte + at, size));
 }
 
 static void put_held(written *w, uint64_t at, size_t size, rng *r) {
@@ -163,18 +163,18 @@ static written *write_some(rng *r) {
     snprintf(w->path, sizeof w->path, "%s/log", check_temporary());
     const int fd = open(w->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
-    file_log_init(&w->log, fd);
+    journal_init(&w->log, fd);
     put_bytes(w, true, 0, HEAD, r);
-    assert_true(file_log_begin(&w->log, false));
+    assert_true(journal_begin(&w->log, false));
     put_held(w, place(PARTS), LARGE, r);
     for (int i = 0; i < PARTS; i++) {
         if (i % 2)
             put_bytes(w, false, place(i), CHUNK, r);
         else
             put_held(w, place(i), CHUNK, r);
-        if (i % 4 == 3) assert_true(file_log_commit(&w->log, END));
+        if (i % 4 == 3) assert_true(journal_commit(&w->log, END));
     }
-    assert_true(file_log_commit(&w->log, END) && file_log_commit(&w->log, END));
+    assert_true(journal_commit(&w->log, END) && journal_commit(&w->log, END));
     return w;
 }
 
@@ -185,26 +185,26 @@ static size_t bytes_of_copies(const extent_map *m) {
 }
 
 static void expect_sealed(written *w, size_t bad) {
-    end_matter e;
+    trailer e;
     sr_failure why = {0};
     bool gaps;
     static unsigned char there[END];
-    assert_true(file_log_seal(&w->log, END));
-    assert_true(end_bytes_read(w->log.fd, 0, there, END));
+    assert_true(journal_finalize(&w->log, END));
+    assert_true(positional_io_read(w->log.fd, 0, there, END));
     assert_memory_equal(there, w->byte, END);
-    check_ok(end_matter_load(&e, w->path, &why), &why);
+    check_ok(trailer_load(&e, w->path, &why), &why);
     assert_true(e.kind == END_SEAL && !e.damaged && e.end == END);
     assert_int_equal(e.entries.count, 1 + PARTS + 1);
     assert_int_equal(e.map.count, bad);
-    check_ok(end_matter_look(&e, w->path, &gaps, &why), &why);
+    check_ok(trailer_verify(&e, w->path, &gaps, &why), &why);
     assert_true(gaps);
     assert_int_equal(e.map.count, bad);
-    end_matter_free(&e);
+    trailer_free(&e);
 }
 
 static void discard(written *w) {
     close(w->log.fd);
-    file_log_free(&w->log);
+    journal_free(&w->log);
     free(w);
 }
 
@@ -226,9 +226,9 @@ static void steps_settle(void **state) {
         put_held(w, place(14) + 1, CHUNK - 1, &r);
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
         assert_true(
-            file_log_commit(&w->log, END)); /* what a flush wrote the next one writes again */
+            journal_commit(&w->log, END)); /* what a flush wrote the next one writes again */
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
-        assert_true(file_log_commit(&w->log, END));
+        assert_true(journal_commit(&w->log, END));
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD);
     }
     put_held(w, place(20) + 9, 20, &r);
@@ -242,17 +242,17 @@ static void copies_of_settled_steps(void **state) {
     rng r = rng_create(3);
     written *w = write_some(&r);
     unsigned char bytes[CHUNK];
-    end_matter e;
+    trailer e;
     sr_failure why = {0};
     expect_sealed(w, 0);
     spoil(w, place(6) + 17), spoil(w, place(PARTS) + LARGE - 1);
-    check_ok(end_matter_load(&e, w->path, &why), &why);
+    check_ok(trailer_load(&e, w->path, &why), &why);
     assert_int_equal(e.map.count, 2);
     for (int i = 0; i < 2; i++) assert_true(e.map.e[i].bad && e.map.e[i].changed);
-    assert_true(end_bytes_read(w->log.fd, place(6), bytes, CHUNK));
-    end_matter_patch(&e, place(6), bytes, CHUNK);
+    assert_true(positional_io_read(w->log.fd, place(6), bytes, CHUNK));
+    trailer_patch(&e, place(6), bytes, CHUNK);
     assert_memory_equal(bytes, w->byte + place(6), CHUNK);
-    end_matter_free(&e);
+    trailer_free(&e);
     discard(w);
 }
 

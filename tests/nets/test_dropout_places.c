@@ -52,8 +52,8 @@ static fixture *make(const char *preset, double residual, double attention, doub
     f->t = tape_create(2, &why);
     assert_non_null(f->t);
     for (int i = 0; i < SITES; i++) {
-        f->m->site[i]->forward_watcher = keep;
-        f->m->site[i]->watcher_context = f;
+        f->m->site[i]->forward_hook = keep;
+        f->m->site[i]->hook_context = f;
     }
     return f;
 }

@@ -39,8 +39,8 @@ static model *create(seen *s) {
     for (int i = 0; i < m->sites; i++) {
         const char *name = m->site[i]->name;
         if (strcmp(name, "encoder.0.norm1") && strcmp(name, "decoder.0.self")) continue;
-        m->site[i]->forward_watcher = keep;
-        m->site[i]->watcher_context = s;
+        m->site[i]->forward_hook = keep;
+        m->site[i]->hook_context = s;
     }
     return m;
 }

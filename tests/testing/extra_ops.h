@@ -7,6 +7,6 @@
 
 tensor *op_sigmoid(tape *t, tensor *x);
 /* Element-wise; equal counts. */
-tensor *op_product(tape *t, tensor *a, tensor *b);
+tensor *op_multiply(tape *t, tensor *a, tensor *b);
 
 #endif

@@ -9,7 +9,7 @@
  * come to an op: as the result of another, whose value goes away before the backward pass and is made again
  * elsewhere, and whose gradient nobody has begun; as a parameter whose gradient is to be overwritten; as one
  * whose gradient is to be added to. What the last one leaves is left in the gradients of the inputs.
- * Results that can be made again (tape_remakes) must come out bit for bit.
+ * Results that can be made again (tape_set_recompute) must come out bit for bit.
  */
 #include "testing/gradcheck.h"
 
@@ -29,7 +29,7 @@ typedef struct entry {
     real *value, *grad;
     real *copy;     /* [count] of the value */
     real *analytic; /* [FORMS, count] */
-    tape_node maker;
+    tape_node producer;
 } entry;
 
 typedef struct check {
@@ -120,9 +120,9 @@ static void copy_back(tape *t, const tape_node *node) {
 /* What is read is elsewhere when it is. A view has no memory of its own, and stays. */
 static void take_away(const check *c) {
     for (const tape_node *n = c->tape->last; n; n = n->before)
-        if (n->out->maker && n->out->own && n->out->value) {
+        if (n->out->producer && n->out->own && n->out->value) {
             spoil(n->out);
-            tape_lapse(c->tape, n->out);
+            tape_drop_value(c->tape, n->out);
         }
     for (int i = 0; i < c->count; i++) {
         tensor *x = c->in[i];
@@ -141,8 +141,8 @@ static void arrange_input(tensor *x, entry *e, form how) {
     x->has_grad = how == IS_ADDED_TO;
     for (int64_t i = 0; x->grad && i < x->count; i++) x->grad[i] = x->has_grad ? 1 : (real)NAN;
     if (how != COMES_AS_RESULT) return;
-    e->maker = (tape_node){.op = "input", .out = x, .kept = e, .remake = copy_back};
-    x->maker = &e->maker;
+    e->producer = (tape_node){.op = "input", .out = x, .kept = e, .remake = copy_back};
+    x->producer = &e->producer;
     x->own = true;
     x->grad = NULL;
 }
@@ -156,7 +156,7 @@ static void collect_input(tensor *x, entry *e, form how) {
     x->grad = e->grad;
     x->has_grad = true;
     x->own = false;
-    x->maker = NULL;
+    x->producer = NULL;
     memcpy(x->value, e->copy, bytes_of(x));
     if (x->grad) memcpy(x->grad, to, bytes_of(x));
 }
@@ -256,7 +256,7 @@ sr_status gradcheck(gradcheck_fn *f, tensor *const *in, int count, void *context
     *result = (gradcheck_result){0};
     check c = {f, in, count, context, step, tape_create(1, why), result, NULL};
     if (!c.tape) return SR_MEMORY;
-    c.tape->spending = true;
+    c.tape->reuse_activations = true;
     sr_status status =
         make_entries(&c) ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a gradient check");
     for (form how = 0; how < FORMS && status == SR_OK && !tape_failure(c.tape); how++)

@@ -113,11 +113,11 @@ static void grad_norm(void **state) {
         assert_true(again == got);
     }
     sr_failure why = {0};
-    params_forget_grad(&p);
+    params_invalidate_grad(&p);
     a->has_grad = true; /* a pass came to this one */
     optim_grad_norm(&p, 2, &got, &why);
     check_failure(&why, SR_USAGE, "the gradient of b is forgotten and not settled");
-    params_settle_grad(&p);
+    params_finalize_grad(&p);
     check_ok(optim_grad_norm(&p, 2, &again, NULL), NULL);
     assert_true(again < 500); /* b's is zero */
     params_free(&p);

@@ -5,7 +5,7 @@
 
 #include "batch/batch.h"
 #include "testing/check.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 enum { WIDTH = 3, WORDS = 4, ROWS = TOKEN_FIRST_WORD + WORDS };
 

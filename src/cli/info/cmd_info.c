@@ -8,10 +8,10 @@
 #include "base/program/progress.h"
 #include "base/tsv.h"
 #include "cli/commands.h"
-#include "cli/info/writing.h"
+#include "cli/info/cmd_info_parts.h"
 #include "diagnose/diagnose.h"
 #include "statrec/runfile.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8, SPECTRA_SHOWN = 4 };
 
@@ -85,7 +85,7 @@ static void print_writer(const sr_run_info *info) {
     double idle = NAN;
     char ago[32];
     if (strcmp(info->status, "running") != 0) return;
-    const writer_state state = writing_look(info, &pid, &idle);
+    const writer_state state = cmd_info_writer(info, &pid, &idle);
     progress_duration(idle, ago, sizeof ago);
     print_label("writer");
     if (state == WRITER_ALIVE)
@@ -459,7 +459,7 @@ int cmd_info(const tool *t) {
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
     if (values.follow && (values.options || strcmp(values.format, "text") != 0))
         return tool_error(t, TOOL_USAGE, "--follow goes neither with --options nor with --format");
-    if (values.follow) return writing_follow(t, t->argv[2]);
+    if (values.follow) return cmd_info_follow(t, t->argv[2]);
     const bool checkpoint = checkpoint_is_name(t->argv[2]);
     if (checkpoint) {
         free(command);

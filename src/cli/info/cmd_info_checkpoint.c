@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/tsv.h"
-#include "cli/info/writing.h"
-#include "train/trained.h"
+#include "cli/info/cmd_info_parts.h"
+#include "train/loaded_model.h"
 
 static void print_line(const char *key, const char *text) {
     if (!*text) return;
@@ -28,11 +28,11 @@ static void print_card(const char *path, const checkpoint_card *c) {
 
 sr_status checkpoint_info(const char *path, bool options, sr_failure *why) {
     checkpoint_card c;
-    sr_status status = checkpoint_card_read(path, &c, why);
+    sr_status status = checkpoint_info_read(path, &c, why);
     if (status == SR_OK) {
         print_card(path, &c);
         if (options) tsv_plain(stdout, c.config, strlen(c.config));
     }
-    checkpoint_card_free(&c);
+    checkpoint_info_free(&c);
     return status;
 }

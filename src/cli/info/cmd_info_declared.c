@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/tsv.h"
-#include "cli/info/writing.h"
+#include "cli/info/cmd_info_parts.h"
 
 static void print_padded(const char *text, size_t width) {
     tsv_escape(stdout, text);

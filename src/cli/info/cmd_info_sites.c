@@ -4,7 +4,7 @@
 
 #include "base/globs.h"
 #include "base/utf8.h"
-#include "cli/info/writing.h"
+#include "cli/info/cmd_info_parts.h"
 
 static int64_t shares_of_site(const sr_runfile *f, const char *name) {
     char replica[SR_NAME_SIZE + 24];

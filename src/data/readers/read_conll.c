@@ -111,7 +111,7 @@ static sr_status fold(conll *c, data_line word, sr_failure *why) {
         return sr_fail(why, SR_MEMORY, "no memory for a word");
     for (size_t i = 0; c->options->zero_digits && i < word.length; i++)
         if (c->spelled.byte[i] >= '0' && c->spelled.byte[i] <= '9') c->spelled.byte[i] = '0';
-    const line_step *step = c->options->tokenizer;
+    const line_transform *step = c->options->tokenizer;
     return line_steps_apply(step, step ? 1 : 0, 0, c->spelled.byte, c->spelled.size, &c->folded,
                             why);
 }

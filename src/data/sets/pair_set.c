@@ -95,14 +95,14 @@ static sr_status read_dictionaries(pair_set *s, const data_options *o, sr_failur
 static sr_status add_subwords(pair_set *s, const data_options *o, sr_failure *why) {
     if (*o->bpe_codes && o->bpe_merges)
         return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
-    const line_step step = bpe_step(o->bpe_codes, o->bpe_merges, why);
+    const line_transform step = bpe_step(o->bpe_codes, o->bpe_merges, why);
     return step.apply ? pair_set_add_step(s, step, why) : SR_MEMORY;
 }
 
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) {
     sr_status status = SR_OK;
     if (o->tokenizer) {
-        line_step tokenizer = *o->tokenizer;
+        line_transform tokenizer = *o->tokenizer;
         tokenizer.free = NULL; /* it is the caller's */
         status = pair_set_add_step(s, tokenizer, why);
     }

@@ -45,9 +45,9 @@ typedef struct pair_buffers {
 } pair_buffers;
 
 typedef struct pair_set {
-    vocab *dictionary[SIDES];    /* the same one where it is joint */
-    bool dictionary_read[SIDES]; /* from a file, no words are counted */
-    line_step step[CODEC_STEPS]; /* from a line as read to the one whose words are counted */
+    vocab *dictionary[SIDES];         /* the same one where it is joint */
+    bool dictionary_read[SIDES];      /* from a file, no words are counted */
+    line_transform step[CODEC_STEPS]; /* from a line as read to the one whose words are counted */
     int steps;
     pair_split split[PAIR_SPLITS];
     int64_t max_tokens, vocab_size, longest, limit; /* as options and data_shape name them */
@@ -63,7 +63,7 @@ void pair_set_free(pair_set *s);
 /* Of pairs from files: the steps of a line and the dictionaries that the options name. */
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why);
 /* The last of the steps; freed with the set, also when there is no room for it. */
-sr_status pair_set_add_step(pair_set *s, line_step step, sr_failure *why);
+sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why);
 /* Takes the steps on every text, counts the words of the training text, makes the dictionaries, turns
  * every text into ids and plans the batches. Words counted in s->dictionary beforehand are in it too.
  * Training is cut to the first `limit` lines. Texts of the other splits are taken over, which leaves

@@ -15,7 +15,7 @@ int64_t pair_set_lines(const pair_set *s, data_split split, const pair_text *t) 
 
 /* -- steps */
 
-sr_status pair_set_add_step(pair_set *s, line_step step, sr_failure *why) {
+sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why) {
     if (s->steps < CODEC_STEPS) {
         s->step[s->steps++] = step;
         return SR_OK;
@@ -39,13 +39,13 @@ static pair_text first_lines(const pair_text *t, int64_t lines) {
 }
 
 /* Both sides of one split. */
-static sr_status take_step(const line_step *step, const pair_text *from, pair_text *to,
+static sr_status take_step(const line_transform *step, const pair_text *from, pair_text *to,
                            sr_failure *why) {
     sr_status status = SR_OK;
     to->lines = from->lines;
     for (int i = 0; i < SIDES && status == SR_OK && from->side[i].byte; i++) {
         file_bytes next;
-        status = line_step_text(step, i, &from->side[i], &next, why);
+        status = line_transform_text(step, i, &from->side[i], &next, why);
         file_free(&to->side[i]);
         to->side[i] = next;
     }
@@ -56,7 +56,7 @@ sr_status pair_text_take_steps(pair_set *s, const pair_text text[PAIR_SPLITS],
                                pair_text out[PAIR_SPLITS], sr_failure *why) {
     sr_status status = SR_OK;
     for (int k = 0; k < s->steps && status == SR_OK; k++) {
-        const line_step *step = &s->step[k];
+        const line_transform *step = &s->step[k];
         pair_text from[PAIR_SPLITS];
         for (int i = 0; i < PAIR_SPLITS; i++) {
             const pair_text *before = k ? &out[i] : &text[i];

@@ -10,7 +10,7 @@
 
 #include "data/prefetch.h"
 #include "data/sets/batch_plan.h"
-#include "text/line_step.h"
+#include "text/line_transform.h"
 #include "text/vocab.h"
 
 enum {

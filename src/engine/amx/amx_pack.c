@@ -1,4 +1,4 @@
-/* amx_pack.c -- see amx_pack.h and the head of product_amx.c. */
+/* amx_pack.c -- see amx_pack.h and the head of gemm_amx.c. */
 #include "engine/amx/amx_pack.h"
 
 #ifdef PRODUCT_AMX

@@ -1,4 +1,4 @@
-/* amx_pack.h -- operands of product_amx.c, packed into squares that tiles are loaded from.
+/* amx_pack.h -- operands of gemm_amx.c, packed into squares that tiles are loaded from.
  *
  * A square is DEPTH x LANES numbers of an operand, in each part one tile of 1 KiB; number 16 + i of the depth stands
  * beside number i as its pair:
@@ -9,8 +9,8 @@
 #ifndef ENGINE_AMX_AMX_PACK_H
 #define ENGINE_AMX_AMX_PACK_H
 
-#include "engine/amx/product_amx.h"
-#include "engine/pieces.h"
+#include "engine/amx/gemm_amx.h"
+#include "engine/work_chunks.h"
 
 #ifdef PRODUCT_AMX
 #include <stdatomic.h>

@@ -48,6 +48,6 @@ sr_status conv_run(conv_state *c, bool direct, int threads, conv_pass pass, cons
         return conv_winograd(&c->memory, threads, pass, s, a, why);
     bool done = false;
     sr_status status = run_dnnl(c, threads, pass, s, a, &done, why);
-    if (status == SR_OK && !done) status = conv_reference(threads, pass, s, a, why);
+    if (status == SR_OK && !done) status = conv_im2col(threads, pass, s, a, why);
     return status;
 }

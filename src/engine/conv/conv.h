@@ -1,5 +1,5 @@
 /* conv.h -- the three passes of a convolution on plain arrays, in three implementations behind
- * conv_run: im2col and gemm (conv_reference.c, any build), oneDNN (onednn.c, float with USE_DNNL), and
+ * conv_run: im2col and gemm (conv_im2col.c, any build), oneDNN (onednn.c, float with USE_DNNL), and
  * minimal filtering (conv_winograd.c, any build, 3 x 3 of stride 1). */
 #ifndef ENGINE_CONV_CONV_H
 #define ENGINE_CONV_CONV_H
@@ -11,8 +11,8 @@
 #include "engine/scratch.h"
 #include "statrec/base.h"
 
-sr_status conv_reference(int threads, conv_pass pass, const conv_shape *s, const conv_arrays *a,
-                         sr_failure *why);
+sr_status conv_im2col(int threads, conv_pass pass, const conv_shape *s, const conv_arrays *a,
+                      sr_failure *why);
 
 /* What calls share. One caller at a time. NULL when out of memory; free with conv_free. */
 typedef struct conv_state conv_state;

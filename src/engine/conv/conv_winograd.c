@@ -8,7 +8,7 @@
  *   dw       V_f [t, in] from x, W_f [t, out] from dy,  dw from the sum over t of W_f^T V_f
  * A block of strips at a time is transformed, multiplied and transformed back in memory of the
  * thread. Strips are copied in and out: the memory behind the caches is then walked line by line,
- * which takes half as long as by tiles. Blocks and pieces (CONV_PIECE images, whose sums of dw are
+ * which takes half as long as by tiles. Blocks and chunks (CONV_CHUNK images, whose sums of dw are
  * added in order) depend on the shape alone, as results then do.
  */
 #include <omp.h>
@@ -30,7 +30,7 @@ typedef struct work {
     int64_t block;                 /* strips */
     int64_t read_step, write_step; /* numbers of a point's block, read and written */
     real *u;                       /* [36, K, N] */
-    real *taps;  /* forward: w as [9, K, N]; dw: sums of the pieces [pieces, out, 3, 3, in] */
+    real *taps;  /* forward: w as [9, K, N]; dw: sums of the chunks [chunks, out, 3, 3, in] */
     real *lanes; /* [threads, lane] */
     int64_t lane;
 } work;
@@ -64,12 +64,12 @@ static lane lane_of(const work *k) {
 /* -- strips ------------------------------------------------------------------------------------ */
 
 /* Strips are numbered through all images. */
-typedef struct place {
+typedef struct tile_row {
     int64_t image, row; /* first row of the output */
-} place;
+} tile_row;
 
-static place place_of(const work *k, int64_t strip) {
-    return (place){strip / k->strips, strip % k->strips * WINO_OUT};
+static tile_row place_of(const work *k, int64_t strip) {
+    return (tile_row){strip / k->strips, strip % k->strips * WINO_OUT};
 }
 
 /* Row `row` of an image, zeros around it: `before` pixels, then the image's, then as many as fill. */
@@ -88,7 +88,7 @@ static void copy_row(const work *k, const real *image, int64_t channels, int64_t
 
 static void copy_strip(const work *k, const real *x, int64_t channels, int64_t strip,
                        int64_t before, int rows, real *to) {
-    place p = place_of(k, strip);
+    tile_row p = place_of(k, strip);
     const real *image = x + p.image * k->height * k->width * channels;
     for (int r = 0; r < rows; r++)
         copy_row(k, image, channels, p.row - before + r, before,
@@ -124,7 +124,7 @@ static void read_gradients(const work *k, int64_t first, int64_t count, real *st
 
 static void keep_strip(const work *k, real *y, int64_t channels, int64_t strip, const real *from) {
     const int64_t length = k->width * channels;
-    place p = place_of(k, strip);
+    tile_row p = place_of(k, strip);
     y += p.image * k->height * length;
     for (int64_t i = p.row; i < p.row + WINO_OUT && i < k->height; i++) {
         real *restrict to = y + i * length;
@@ -151,7 +151,7 @@ static void write_outputs(const work *k, real *y, int64_t first, int64_t count, 
 static void ask_for_next(const work *k, const real *x, int64_t channels, int64_t next, int f) {
     const int64_t all = k->images * k->height * k->width * channels;
     const int64_t share = k->block * WINO_OUT * k->width * channels / WINO_POINTS + 1;
-    place p = place_of(k, next);
+    tile_row p = place_of(k, next);
     int64_t from = (p.image * k->height + p.row) * k->width * channels + f * share;
     int64_t to = from + share < all ? from + share : all;
     for (; from < to; from += TILE_LANES) __builtin_prefetch(x + from, 0, 2);
@@ -162,8 +162,8 @@ static void ask_for_next(const work *k, const real *x, int64_t channels, int64_t
 /* w [out, 3, 3, in] -> taps [9, in, out] */
 static void turn_weights(const work *k) {
     for (int64_t tap = 0; tap < 9; tap++)
-        tile_turn(k->out, k->in, k->a.w + tap * k->in, 9 * k->in, k->taps + tap * k->in * k->out,
-                  k->out);
+        small_transpose(k->out, k->in, k->a.w + tap * k->in, 9 * k->in,
+                        k->taps + tap * k->in * k->out, k->out);
 }
 
 /* U of one channel that is read. dx reads w itself, its last tap first. */
@@ -182,10 +182,10 @@ static void run_block(const work *k, int64_t first, int64_t count, const lane *l
     read_inputs(k, x, k->read, first, count, l->strip, l->read, k->read_step);
     for (int f = 0; f < WINO_POINTS; f++) {
         ask_for_next(k, x, k->read, first + count, f);
-        tile_product(count * k->across, k->written, k->read,
-                     (tile_left){l->read + f * k->read_step, k->read, 1},
-                     k->u + f * k->read * k->written, k->written, false,
-                     l->written + f * k->write_step, k->written);
+        small_gemm_product(count * k->across, k->written, k->read,
+                           (small_gemm_rest){l->read + f * k->read_step, k->read, 1},
+                           k->u + f * k->read * k->written, k->written, false,
+                           l->written + f * k->write_step, k->written);
     }
     write_outputs(k, forward ? k->a.y : k->a.x, first, count, l);
 }
@@ -214,43 +214,43 @@ static void add_block(const work *k, int64_t first, int64_t count, bool add, con
     for (int f = 0; f < WINO_POINTS; f++) {
         ask_for_next(k, k->a.y, k->out, first + count, f);
         ask_for_next(k, k->a.x, k->in, first + count, f);
-        tile_product(k->out, k->in, count * k->across,
-                     (tile_left){l->read + f * k->read_step, 1, k->out},
-                     l->written + f * k->write_step, k->in, add, l->u + f * size, k->in);
+        small_gemm_product(k->out, k->in, count * k->across,
+                           (small_gemm_rest){l->read + f * k->read_step, 1, k->out},
+                           l->written + f * k->write_step, k->in, add, l->u + f * size, k->in);
     }
 }
 
-static void weights_piece(const work *k, int64_t piece, const lane *l) {
+static void weights_chunk(const work *k, int64_t chunk, const lane *l) {
     const int64_t size = k->out * k->in;
-    int64_t first = piece * CONV_PIECE * k->strips, end = first + CONV_PIECE * k->strips;
+    int64_t first = chunk * CONV_CHUNK * k->strips, end = first + CONV_CHUNK * k->strips;
     if (end > k->images * k->strips) end = k->images * k->strips;
     for (int64_t s = first; s < end; s += k->block)
         add_block(k, s, end - s < k->block ? end - s : k->block, s > first, l);
-    real *dw = k->taps + piece * 9 * size;
+    real *dw = k->taps + chunk * 9 * size;
     for (int64_t o = 0; o < k->out; o++)
         wino_channels(wino_taps_gradient, WINO_IN, WINO_TAPS, k->in,
                       wino_points(l->u + o * k->in, size),
                       (wino_grid){dw + 9 * o * k->in, 3 * k->in, k->in});
 }
 
-/* Row `row` of dw, each number the sum of the pieces in their order. */
-static void merge(const work *k, int64_t pieces, int64_t row) {
+/* Row `row` of dw, each number the sum of the chunks in their order. */
+static void merge(const work *k, int64_t chunks, int64_t row) {
     const int64_t length = 9 * k->in, size = k->out * length;
     real *restrict dw = k->a.w + row * length;
     const real *part = k->taps + row * length;
     for (int64_t c = 0; c < length; c++) dw[c] = k->a.add ? dw[c] + part[c] : part[c];
-    for (int64_t p = 1; p < pieces; p++)
+    for (int64_t p = 1; p < chunks; p++)
         for (int64_t c = 0; c < length; c++) dw[c] += part[p * size + c];
 }
 
-static void run_weights(const work *k, int64_t pieces) {
+static void run_weights(const work *k, int64_t chunks) {
 #pragma omp parallel num_threads(k->threads)
     {
         lane l = lane_of(k);
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < pieces; i++) weights_piece(k, i, &l);
+        for (int64_t i = 0; i < chunks; i++) weights_chunk(k, i, &l);
 #pragma omp for schedule(static)
-        for (int64_t o = 0; o < k->out; o++) merge(k, pieces, o);
+        for (int64_t o = 0; o < k->out; o++) merge(k, chunks, o);
     }
 }
 
@@ -299,14 +299,14 @@ sr_status conv_winograd(scratch_memory *memory, int threads, conv_pass pass, con
     lane l;
     work k = work_of(pass, threads, s, a);
     k.lane = lane_layout(&k, &none, &l);
-    int64_t pieces = conv_pieces(s), u = weights ? 0 : WINO_POINTS * s->in * s->out;
-    int64_t taps = (weights ? pieces : 1) * 9 * s->in * s->out;
+    int64_t chunks = conv_chunks(s), u = weights ? 0 : WINO_POINTS * s->in * s->out;
+    int64_t taps = (weights ? chunks : 1) * 9 * s->in * s->out;
     k.u = scratch_memory_of(memory, (size_t)(u + taps + threads * k.lane) * sizeof *k.u, why);
     if (!k.u) return SR_MEMORY;
     k.taps = k.u + u;
     k.lanes = k.taps + taps;
     if (weights)
-        run_weights(&k, pieces);
+        run_weights(&k, chunks);
     else
         run_blocks(&k);
     return SR_OK;

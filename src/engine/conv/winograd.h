@@ -19,7 +19,7 @@
 #ifndef ENGINE_CONV_WINOGRAD_H
 #define ENGINE_CONV_WINOGRAD_H
 
-#include "engine/gemm/tile.h"
+#include "engine/gemm/small_gemm.h"
 
 enum { WINO_OUT = 4, WINO_IN = 6, WINO_TAPS = 3, WINO_POINTS = WINO_IN * WINO_IN };
 
@@ -29,7 +29,7 @@ enum { WINO_OUT = 4, WINO_IN = 6, WINO_TAPS = 3, WINO_POINTS = WINO_IN * WINO_IN
 #define WINO_PP     (WINO_P * WINO_P)
 #define WINO_QQ     (WINO_Q * WINO_Q)
 
-typedef tile_vector wino;
+typedef small_gemm_vector wino;
 /* One dimension of a transform. */
 typedef void wino_line(const wino *from, wino *to);
 

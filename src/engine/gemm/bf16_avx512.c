@@ -34,15 +34,15 @@ typedef struct packing {
     uint32_t *a, *b;
 } packing;
 
-static int64_t a_room(const product *p) {
+static int64_t a_room(const gemm_group *p) {
     return up(p->m, LANES) * up((p->k + 1) / 2, LANES);
 }
 
-size_t bf16_avx512_room(const product *p) {
+size_t bf16_avx512_room(const gemm_group *p) {
     return (size_t)(a_room(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
 }
 
-static packing layout(const product *p, void *room) {
+static packing layout(const gemm_group *p, void *room) {
     packing k = {.pairs = (p->k + 1) / 2, .a = room};
     k.row_step = p->ta ? 1 : up(k.pairs, LANES);
     k.pair_step = p->ta ? ROWS : 1;
@@ -64,7 +64,7 @@ static NATIVE __m512i row_pairs(const float *x, int64_t n) {
 }
 
 /* Row r of a; zeros behind the last. */
-static NATIVE void pack_row(const product *p, const packing *k, int64_t r) {
+static NATIVE void pack_row(const gemm_group *p, const packing *k, int64_t r) {
     const float *x = p->a + r * p->lda;
     uint32_t *to = k->a + r * k->row_step;
     for (int64_t i = 0; i < k->row_step; i += LANES)
@@ -83,7 +83,7 @@ static NATIVE __m512i column_pairs(const float *upper, const float *lower, int64
 }
 
 /* Sixteen columns of a turned a: two panels. */
-static NATIVE void pack_turned(const product *p, const packing *k, int64_t column) {
+static NATIVE void pack_turned(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->a + column * k->pairs;
     for (int64_t i = 0; i < k->pairs; i++) {
         const float *x = p->a + 2 * i * p->lda + column;
@@ -95,7 +95,7 @@ static NATIVE void pack_turned(const product *p, const packing *k, int64_t colum
 }
 
 /* A panel of b, stored [k, n]. */
-static NATIVE void pack_panel(const product *p, const packing *k, int64_t column) {
+static NATIVE void pack_panel(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->b + column * k->pairs;
     for (int64_t i = 0; i < k->pairs; i++)
         for (int64_t j = 0; j < COLUMNS; j += LANES) {
@@ -106,7 +106,7 @@ static NATIVE void pack_panel(const product *p, const packing *k, int64_t column
 }
 
 /* A panel of b, stored [n, k]: its columns are rows there. */
-static NATIVE void pack_panel_turned(const product *p, const packing *k, int64_t column) {
+static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->b + column * k->pairs, pair[LANES];
     for (int64_t j = 0; j < COLUMNS; j++)
         for (int64_t i = 0; i < k->pairs; i += LANES) {
@@ -118,7 +118,7 @@ static NATIVE void pack_panel_turned(const product *p, const packing *k, int64_t
         }
 }
 
-static void pack_b(const product *p, const packing *k, int64_t column) {
+static void pack_b(const gemm_group *p, const packing *k, int64_t column) {
     if (p->tb)
         pack_panel_turned(p, k, column);
     else
@@ -128,7 +128,8 @@ static void pack_b(const product *p, const packing *k, int64_t column) {
 /* -- products */
 
 /* Sums of the tile at (row, column) to c, of whose rows and columns fewer may be left. */
-static NATIVE void store_tile(const product *p, __m512 sum[ROWS][2], int64_t row, int64_t column) {
+static NATIVE void store_tile(const gemm_group *p, __m512 sum[ROWS][2], int64_t row,
+                              int64_t column) {
     for (int64_t r = 0; r < ROWS && row + r < p->m; r++)
         for (int64_t j = 0; j < 2; j++) {
             const __mmask16 there = first_lanes(p->n - column - j * LANES);
@@ -140,7 +141,7 @@ static NATIVE void store_tile(const product *p, __m512 sum[ROWS][2], int64_t row
         }
 }
 
-static NATIVE void tile(const product *p, const packing *k, int64_t row, int64_t column) {
+static NATIVE void tile(const gemm_group *p, const packing *k, int64_t row, int64_t column) {
     const uint32_t *a = k->a + (p->ta ? row * k->pairs : row * k->row_step);
     const uint32_t *b = k->b + column * k->pairs;
     __m512 sum[ROWS][2];
@@ -158,11 +159,11 @@ static NATIVE void tile(const product *p, const packing *k, int64_t row, int64_t
     store_tile(p, sum, row, column);
 }
 
-static void block(const product *p, const packing *k, int64_t row, int64_t column) {
+static void block(const gemm_group *p, const packing *k, int64_t row, int64_t column) {
     for (int64_t r = row; r < row + ROW_BLOCK && r < p->m; r += ROWS) tile(p, k, r, column);
 }
 
-void bf16_avx512(const product *p, int threads, void *room) {
+void bf16_avx512(const gemm_group *p, int threads, void *room) {
     const packing k = layout(p, room);
     const int64_t panels = up(p->n, COLUMNS) / COLUMNS, blocks = up(p->m, ROW_BLOCK) / ROW_BLOCK;
 #pragma omp parallel num_threads(threads) if (p->m * p->n * p->k > PARALLEL_WORK)

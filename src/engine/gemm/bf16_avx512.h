@@ -5,14 +5,14 @@
 
 #include <stddef.h>
 
-#include "engine/product.h"
+#include "engine/gemm_group.h"
 
 #if defined(__AVX512F__) && !defined(REAL_DOUBLE)
 #define BF16_AVX512
 
 /* Bytes that bf16_avx512 wants at `room`, which begins a cache line. */
-size_t bf16_avx512_room(const product *p);
-void bf16_avx512(const product *p, int threads, void *room);
+size_t bf16_avx512_room(const gemm_group *p);
+void bf16_avx512(const gemm_group *p, int threads, void *room);
 #endif
 
 #endif

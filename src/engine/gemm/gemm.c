@@ -1,6 +1,6 @@
 /* gemm.c -- matrix products, spread over our own threads.
  *
- * c = op(a) op(b) + beta c. Products that amx_takes are product_amx.c's. All others are cut into fixed pieces, each of which is one single-threaded library call:
+ * c = op(a) op(b) + beta c. Products that amx_takes are gemm_amx.c's. All others are cut into fixed chunks, each of which is one single-threaded library call:
  *   float, with oneDNN:  dnnl_sgemm, except products of fewer than SMALL_WORK multiply-adds
  *   otherwise:           cblas (OpenBLAS)
  * Why two libraries: OpenBLAS 0.3.21 does not know CPUs newer than itself and falls back to AVX2
@@ -24,27 +24,27 @@
 #include <immintrin.h>
 #endif
 
-#include "engine/amx/product_amx.h"
+#include "engine/amx/gemm_amx.h"
+#include "engine/gemm_group.h"
 #include "engine/onednn/onednn.h"
-#include "engine/pieces.h"
-#include "engine/product.h"
+#include "engine/work_chunks.h"
 
 enum {
     SMALL_WORK = 16 * 1024,       /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
-    PIECE_WORK = 4 * 1024 * 1024, /* multiply-adds a piece should have: some fifty microseconds */
-    MOST_PIECES = 8,              /* the library copies all of b for each piece */
-    NARROWEST = 48,               /* rows or columns of a piece */
-    SHORTEST = 128                /* depth of a piece */
+    CHUNK_WORK = 4 * 1024 * 1024, /* multiply-adds a chunk should have: some fifty microseconds */
+    MOST_CHUNKS = 8,              /* the library copies all of b for each chunk */
+    NARROWEST = 48,               /* rows or columns of a chunk */
+    SHORTEST = 128                /* depth of a chunk */
 };
 
 typedef enum { CUT_NOT, CUT_ROWS, CUT_COLUMNS, CUT_DEPTH } cut_side;
 
 typedef struct cut {
     cut_side side;
-    int64_t pieces, width; /* the last piece may be narrower */
+    int64_t chunks, width; /* the last chunk may be narrower */
 } cut;
 
-static void blas_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
+static void blas_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                        int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
     CBLAS_TRANSPOSE opa = ta ? CblasTrans : CblasNoTrans, opb = tb ? CblasTrans : CblasNoTrans;
 #ifdef REAL_DOUBLE
@@ -56,48 +56,48 @@ static void blas_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real a
 #endif
 }
 
-static void library_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha,
+static void library_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha,
                           const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                           real *c, int64_t ldc) {
 #ifdef USE_DNNL
     if (m * n * k >= SMALL_WORK && gemm_dnnl(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
         return;
 #endif
-    blas_piece(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    blas_chunk(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
+void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
     /* Both libraries ask OpenMP how many threads they may take, and a region of one thread does not
      * count as parallel for them. */
     int allowed = omp_get_max_threads();
     if (allowed != 1) omp_set_num_threads(1);
-    library_piece(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    library_chunk(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     if (allowed != 1) omp_set_num_threads(allowed);
 }
 
-static void add_bias(const product *p) {
+static void add_bias(const gemm_group *p) {
     for (int64_t i = 0; i < p->m; i++) {
         real *restrict c = p->c + i * p->ldc;
         for (int64_t j = 0; j < p->n; j++) c[j] += p->bias[j];
     }
 }
 
-static void product_run(const product *p) {
-    gemm_piece(p->ta, p->tb, p->m, p->n, p->k, 1, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
+static void product_run(const gemm_group *p) {
+    gemm_chunk(p->ta, p->tb, p->m, p->n, p->k, 1, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
                p->ldc);
     if (p->bias) add_bias(p);
 }
 
 /* Blocks of equal width (rounded up to a multiple of `grain`) along `length`. */
-static cut cut_evenly(cut_side side, int64_t length, int64_t pieces, int64_t grain) {
-    int64_t width = (length + pieces - 1) / pieces;
+static cut cut_evenly(cut_side side, int64_t length, int64_t chunks, int64_t grain) {
+    int64_t width = (length + chunks - 1) / chunks;
     width = (width + grain - 1) / grain * grain;
     return (cut){side, (length + width - 1) / width, width};
 }
 
-static cut product_cut(const product *p) {
-    int64_t wanted = lesser(p->m * p->n * p->k / PIECE_WORK, MOST_PIECES);
+static cut product_cut(const gemm_group *p) {
+    int64_t wanted = lesser(p->m * p->n * p->k / CHUNK_WORK, MOST_CHUNKS);
     if (wanted < 2) return (cut){CUT_NOT, 1, 0};
     int64_t longest = p->m > p->n ? p->m : p->n;
     int64_t across = lesser(wanted, longest / NARROWEST);
@@ -107,14 +107,14 @@ static cut product_cut(const product *p) {
     return cut_evenly(p->m >= p->n ? CUT_ROWS : CUT_COLUMNS, longest, across, 16);
 }
 
-static product product_rows(product p, int64_t from, int64_t width) {
+static gemm_group product_rows(gemm_group p, int64_t from, int64_t width) {
     p.a += p.ta ? from : from * p.lda;
     p.c += from * p.ldc;
     p.m = lesser(width, p.m - from);
     return p;
 }
 
-static product product_columns(product p, int64_t from, int64_t width) {
+static gemm_group product_columns(gemm_group p, int64_t from, int64_t width) {
     p.b += p.tb ? from * p.ldb : from;
     p.c += from;
     p.bias = p.bias ? p.bias + from : NULL;
@@ -123,7 +123,7 @@ static product product_columns(product p, int64_t from, int64_t width) {
 }
 
 /* Overwrites `sum` [m x n] instead of c. */
-static product product_depth(product p, int64_t from, int64_t width, real *sum) {
+static gemm_group product_depth(gemm_group p, int64_t from, int64_t width, real *sum) {
     p.a += p.ta ? from * p.lda : from;
     p.b += p.tb ? from : from * p.ldb;
     p.k = lesser(width, p.k - from);
@@ -135,22 +135,22 @@ static product product_depth(product p, int64_t from, int64_t width, real *sum) 
 }
 
 /* c = beta c + partial[0] + partial[1] + ... + bias in this order. */
-static void merge_row(const product *p, const real *partial, int64_t pieces, int64_t row) {
+static void merge_row(const gemm_group *p, const real *partial, int64_t chunks, int64_t row) {
     real *restrict c = p->c + row * p->ldc;
     if (p->beta == 0)
         for (int64_t j = 0; j < p->n; j++) c[j] = 0;
     else if (p->beta != 1)
         for (int64_t j = 0; j < p->n; j++) c[j] *= p->beta;
-    for (int64_t i = 0; i < pieces; i++) {
+    for (int64_t i = 0; i < chunks; i++) {
         const real *restrict x = partial + (i * p->m + row) * p->n;
         for (int64_t j = 0; j < p->n; j++) c[j] += x[j];
     }
     for (int64_t j = 0; p->bias && j < p->n; j++) c[j] += p->bias[j];
 }
 
-static void product_by_depth(const product *p, const cut *by, int threads) {
+static void product_by_depth(const gemm_group *p, const cut *by, int threads) {
     int64_t size = p->m * p->n;
-    real *partial = malloc((size_t)(by->pieces * size) * sizeof *partial);
+    real *partial = malloc((size_t)(by->chunks * size) * sizeof *partial);
     if (!partial) {
         product_run(p);
         return;
@@ -158,17 +158,17 @@ static void product_by_depth(const product *p, const cut *by, int threads) {
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < by->pieces; i++) {
-            product part = product_depth(*p, i * by->width, by->width, partial + i * size);
+        for (int64_t i = 0; i < by->chunks; i++) {
+            gemm_group part = product_depth(*p, i * by->width, by->width, partial + i * size);
             product_run(&part);
         }
 #pragma omp for schedule(static) nowait
-        for (int64_t row = 0; row < p->m; row++) merge_row(p, partial, by->pieces, row);
+        for (int64_t row = 0; row < p->m; row++) merge_row(p, partial, by->chunks, row);
     }
     free(partial);
 }
 
-void product_by_libraries(const product *p, int threads) {
+void gemm_group_by_libraries(const gemm_group *p, int threads) {
     cut by = product_cut(p);
     if (by.side == CUT_NOT) {
         product_run(p);
@@ -176,28 +176,28 @@ void product_by_libraries(const product *p, int threads) {
         product_by_depth(p, &by, threads);
     } else {
 #pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < by.pieces; i++) {
-            product part = by.side == CUT_ROWS ? product_rows(*p, i * by.width, by.width)
-                                               : product_columns(*p, i * by.width, by.width);
+        for (int64_t i = 0; i < by.chunks; i++) {
+            gemm_group part = by.side == CUT_ROWS ? product_rows(*p, i * by.width, by.width)
+                                                  : product_columns(*p, i * by.width, by.width);
             product_run(&part);
         }
     }
 }
 
-static void product_any(scratch_memory *room, const product *p, int threads) {
+static void product_any(scratch_memory *room, const gemm_group *p, int threads) {
     sr_failure none;
     if (!amx_takes(p) || amx_product(room, p, AMX_WHOLE, threads, &none) != SR_OK)
-        product_by_libraries(p, threads);
+        gemm_group_by_libraries(p, threads);
 }
 
-void products(scratch_memory *room, product_sides sides, int count, const product *one,
-              int threads) {
+void gemm_grouped(scratch_memory *room, gemm_group_sides sides, int count, const gemm_group *one,
+                  int threads) {
     sr_failure none;
     if (count > 1 && amx_takes_together(sides, one) &&
         amx_products(room, sides, count, one, threads, &none) == SR_OK)
         return;
     for (int i = 0; i < count; i++) {
-        product p = one[i];
+        gemm_group p = one[i];
         if (i && sides == SIDES_DEPTH) p.beta = 1;
         product_any(room, &p, threads);
     }
@@ -205,13 +205,13 @@ void products(scratch_memory *room, product_sides sides, int count, const produc
 
 void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    product_any(room, &(product){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
+    product_any(room, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
 }
 
 void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
                  int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
                  const real *bias, real *c, int64_t ldc) {
-    product_any(room, &(product){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
+    product_any(room, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
 }
 
 /* Activations that die out end in denormal numbers, which cost a hundred times a normal one. */

@@ -21,7 +21,7 @@ void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m,
 
 /* c = alpha op(a) op(b) + beta c as one single-threaded product, for use inside a parallel
  * region. */
-void gemm_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
+void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
 /* Call once at program start, before the first omp_set_num_threads: the BLAS becomes

@@ -1,12 +1,12 @@
 /* row_ops.c -- see row_ops.h.
  *
- *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (tile.h), then b
+ *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (small_gemm.h), then b
  *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
- *              with many queries both are products of tile.h, over rising k and j
+ *              with many queries both are products of small_gemm.h, over rising k and j
  *   log sum    m + log sum exp(x - m)                  m the largest x
  *
  * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
- * through once for each block of rows; where the CPU has tiles, packed for them too (amx_rows.h). Sums along q k_j of one query and over exponentials (these in
+ * through once for each block of rows; where the CPU has tiles, packed for them too (gemm_amx_rows.h). Sums along q k_j of one query and over exponentials (these in
  * double) are by vector lanes: their order follows from the length and the CPU type (row_math.h).
  */
 #include "engine/gemm/row_ops.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/amx/amx_rows.h"
-#include "engine/gemm/tile.h"
+#include "engine/amx/gemm_amx_rows.h"
+#include "engine/gemm/small_gemm.h"
 #include "engine/row_math.h"
 
 enum { PANEL = 2 * TILE_LANES, ROW_BLOCK = 32 };
@@ -29,7 +29,7 @@ static int64_t panel_count(const row_weight *r) {
 
 /* For tiles too, where there are some. */
 static sr_status weight_pack(row_weight *r, const tensor *w, sr_failure *why) {
-    const size_t bytes = amx_rows_bytes(r->out, r->in);
+    const size_t bytes = gemm_amx_rows_bytes(r->out, r->in);
     if (!bytes) return SR_OK;
     r->packed = aligned_alloc(64, bytes);
     if (!r->packed) {
@@ -37,7 +37,7 @@ static sr_status weight_pack(row_weight *r, const tensor *w, sr_failure *why) {
         return sr_fail(why, SR_MEMORY, "out of memory for a packed weight of %lld x %lld",
                        (long long)r->out, (long long)r->in);
     }
-    if (amx_rows_pack(r->out, r->in, w->value, r->packed)) return SR_OK;
+    if (gemm_amx_rows_pack(r->out, r->in, w->value, r->packed)) return SR_OK;
     free(r->packed);
     r->packed = NULL;
     return SR_OK;
@@ -68,8 +68,8 @@ static void linear_block(int64_t rows, const real *x, const row_weight *w, int64
                          const real *b, real *y) {
     real sum[ROW_BLOCK * PANEL];
     const int64_t width = w->out - first < PANEL ? w->out - first : PANEL;
-    tile_product(rows, PANEL, w->in, (tile_left){x, w->in, 1}, w->value + first * w->in, PANEL,
-                 false, sum, PANEL);
+    small_gemm_product(rows, PANEL, w->in, (small_gemm_rest){x, w->in, 1}, w->value + first * w->in,
+                       PANEL, false, sum, PANEL);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < width; j++)
             y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
@@ -78,7 +78,7 @@ static void linear_block(int64_t rows, const real *x, const row_weight *w, int64
 /* A row whose numbers tiles cannot take, as any other CPU computes it. */
 static void odd_rows(int64_t rows, const real *x, const row_weight *w, const real *b, real *y) {
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
+        for (int64_t j = 0; gemm_amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
             linear_block(1, x + r * w->in, w, j, b, y + r * w->out);
 }
 
@@ -91,7 +91,8 @@ static void linear_by_tiles(int threads, int64_t rows, const real *x, const row_
         const int64_t count = rows - from < group ? rows - from : group;
         const real *in = x + from * w->in;
         real *out = y + from * w->out;
-        if (!amx_rows(count, in, w->out, w->in, w->packed, b, out)) odd_rows(count, in, w, b, out);
+        if (!gemm_amx_rows(count, in, w->out, w->in, w->packed, b, out))
+            odd_rows(count, in, w, b, out);
     }
 }
 
@@ -122,7 +123,7 @@ static void weigh(int64_t at, int64_t width, int64_t n, const real *share, const
     enum { WIDE = 2 * TILE_VECTOR };
     int64_t k = at;
     for (; k + WIDE <= at + width; k += WIDE) {
-        tile_vector low = {0}, high = {0}, left, right;
+        small_gemm_vector low = {0}, high = {0}, left, right;
         for (int64_t j = 0; j < n; j++) {
             memcpy(&left, value[j] + k, sizeof left);
             memcpy(&right, value[j] + k + TILE_VECTOR, sizeof right);
@@ -165,7 +166,7 @@ row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, con
                            real *at) {
     const int64_t width = d / heads;
     const row_memory m = {n, lanes_up(n), width, lanes_up(width), at, at + d * lanes_up(n)};
-    tile_turn(n, d, key, d, m.key, m.room);
+    small_transpose(n, d, key, d, m.key, m.room);
     for (int64_t h = 0; h < heads; h++)
         for (int64_t j = 0; j < n; j++) {
             real *to = m.value + (h * n + j) * m.wide;
@@ -183,11 +184,11 @@ int64_t row_memory_scratch(const row_memory *m, int64_t rows) {
 static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t rows, const real *q,
                             real *share, real *y) {
     real *sum = share + rows * m->room;
-    tile_product(rows, m->room, m->width, (tile_left){q + h * m->width, d, 1},
-                 m->key + h * m->width * m->room, m->room, false, share, m->room);
+    small_gemm_product(rows, m->room, m->width, (small_gemm_rest){q + h * m->width, d, 1},
+                       m->key + h * m->width * m->room, m->room, false, share, m->room);
     for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, share + r * m->room);
-    tile_product(rows, m->wide, m->keys, (tile_left){share, m->room, 1},
-                 m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
+    small_gemm_product(rows, m->wide, m->keys, (small_gemm_rest){share, m->room, 1},
+                       m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
     for (int64_t r = 0; r < rows; r++)
         memcpy(y + r * d + h * m->width, sum + r * m->wide, (size_t)m->width * sizeof *y);
 }

@@ -6,12 +6,12 @@
  *
  * The library must not decide how many threads work, since its choice changes the order of sums.
  * Its OpenMP build reads the number of threads when a primitive is created and again when it runs:
- *   - a primitive is created while that number is 1, for a fixed piece of CONV_PIECE images (one
+ *   - a primitive is created while that number is 1, for a fixed chunk of CONV_CHUNK images (one
  *     more for the images left over), and is used by all threads at once: it is constant, and
  *     every thread brings its own memory objects and scratchpad;
  *   - it runs inside our regions, where the number is set to 1 too: a region of one thread does not
  *     count as parallel for the library.
- * dw: every piece writes its own sum, the sums are added up in the order of the pieces, still in
+ * dw: every chunk writes its own sum, the sums are added up in the order of the chunks, still in
  * the library's blocks, then reordered.
  *
  * Everything a call needs besides its arrays lives in a conv_plans: primitives by shape, and memory
@@ -37,9 +37,9 @@ typedef struct plan plan;
 struct plan {
     plan *next;
     conv_pass pass;
-    conv_shape s; /* images: of one piece */
+    conv_shape s; /* images: of one chunk */
     bool usable;  /* false: nothing below is set */
-    dnnl_primitive_t piece;
+    dnnl_primitive_t chunk;
     dnnl_primitive_t reorder;              /* w plain -> blocked; for dw blocked -> plain */
     dnnl_memory_desc_t x, y, plain, block; /* plain and block: w as ours and as the library's */
     dnnl_memory_desc_t scratch;
@@ -47,13 +47,13 @@ struct plan {
 
 struct conv_plans {
     dnnl_engine_t engine;
-    dnnl_stream_t stream; /* of reorders; pieces have a stream per thread */
+    dnnl_stream_t stream; /* of reorders; chunks have a stream per thread */
     plan *first;
     scratch_memory *memory;
 };
 
 static void plan_free(plan *p) {
-    if (p->piece) dnnl_primitive_destroy(p->piece);
+    if (p->chunk) dnnl_primitive_destroy(p->chunk);
     if (p->reorder) dnnl_primitive_destroy(p->reorder);
     free(p);
 }
@@ -144,12 +144,12 @@ static dnnl_status_t create_reorder(dnnl_engine_t engine, plan *p) {
     return bad;
 }
 
-static dnnl_status_t take_piece(dnnl_engine_t engine, plan *p, const_dnnl_primitive_desc_t desc) {
+static dnnl_status_t take_chunk(dnnl_engine_t engine, plan *p, const_dnnl_primitive_desc_t desc) {
     bool weights = p->pass == CONV_BACKWARD_WEIGHTS;
     p->block = *dnnl_primitive_desc_query_md(
         desc, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
     p->scratch = *dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-    dnnl_status_t bad = dnnl_primitive_create(&p->piece, desc);
+    dnnl_status_t bad = dnnl_primitive_create(&p->chunk, desc);
     return bad ? bad : create_reorder(engine, p);
 }
 
@@ -162,7 +162,7 @@ static dnnl_status_t plan_fill(dnnl_engine_t engine, plan *p) {
     if (!bad && p->pass != CONV_FORWARD) bad = create_desc(engine, p, p->pass, &w, forward, &own);
     const_dnnl_primitive_desc_t desc = own ? own : forward;
     if (!bad && is_usable(&p->s, desc)) {
-        bad = take_piece(engine, p, desc);
+        bad = take_chunk(engine, p, desc);
         p->usable = !bad;
     }
     if (own) dnnl_primitive_desc_destroy(own);
@@ -178,7 +178,7 @@ static sr_status fail(dnnl_status_t bad, const conv_shape *s, sr_failure *why) {
                    (long long)s->in);
 }
 
-/* *found: the plan for pieces of s->images images. */
+/* *found: the plan for chunks of s->images images. */
 static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, const plan **found,
                            sr_failure *why) {
     for (plan *p = c->first; p; p = p->next)
@@ -204,16 +204,16 @@ static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, c
 
 /* -- one call ---------------------------------------------------------------------------------- */
 
-/* `pieces` pieces of one plan. The pointers below `pieces` are parts of the shared memory. */
+/* `chunks` chunks of one plan. The pointers below `chunks` are parts of the shared memory. */
 typedef struct job {
     conv_plans *c;
     const plan *p;
     conv_arrays a;
     int threads;
-    int64_t pieces;
-    size_t x_size, y_size, w_size;    /* numbers of a piece, a piece, and w in the plain layout */
+    int64_t chunks;
+    size_t x_size, y_size, w_size;    /* numbers of a chunk, a chunk, and w in the plain layout */
     size_t block_size, scratch_bytes; /* numbers of w in blocks */
-    float *block;    /* w [block_size], or sums of the pieces [pieces, block_size] */
+    float *block;    /* w [block_size], or sums of the chunks [chunks, block_size] */
     float *plain;    /* dw [w_size] before it is added */
     float *dx;       /* [threads, x_size], when dx is added */
     char *scratch;   /* [threads, scratch_bytes] */
@@ -235,7 +235,7 @@ static size_t job_layout(job *j, char *memory) {
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS, data = j->p->pass == CONV_BACKWARD_DATA;
     size_t threads = (size_t)j->threads, used = 0;
     j->block = (float *)(void *)memory;
-    used += (weights ? (size_t)j->pieces : 1) * j->block_size * sizeof(float);
+    used += (weights ? (size_t)j->chunks : 1) * j->block_size * sizeof(float);
     j->plain = (float *)(void *)(memory + used);
     used += aligned(weights ? j->w_size * sizeof(float) : 0);
     j->dx = (float *)(void *)(memory + used);
@@ -290,12 +290,12 @@ static void lane_close(lane *l) {
     if (l->stream) dnnl_stream_destroy(l->stream);
 }
 
-static dnnl_status_t lane_run(lane *l, const job *j, int64_t piece, float *x) {
-    float *y = j->a.y + (size_t)piece * j->y_size;
+static dnnl_status_t lane_run(lane *l, const job *j, int64_t chunk, float *x) {
+    float *y = j->a.y + (size_t)chunk * j->y_size;
     dnnl_status_t bad = dnnl_memory_set_data_handle(l->x, x);
     if (!bad) bad = dnnl_memory_set_data_handle(l->y, y);
     if (!bad && l->w)
-        bad = dnnl_memory_set_data_handle(l->w, j->block + (size_t)piece * j->block_size);
+        bad = dnnl_memory_set_data_handle(l->w, j->block + (size_t)chunk * j->block_size);
     const conv_pass pass = j->p->pass;
     dnnl_exec_arg_t args[] = {
         {pass == CONV_BACKWARD_DATA ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, l->x},
@@ -303,29 +303,29 @@ static dnnl_status_t lane_run(lane *l, const job *j, int64_t piece, float *x) {
         {l->w ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, l->w ? l->w : j->w},
         {DNNL_ARG_SCRATCHPAD, l->scratch},
     };
-    return bad ? bad : dnnl_primitive_execute(j->p->piece, l->stream, 4, args);
+    return bad ? bad : dnnl_primitive_execute(j->p->chunk, l->stream, 4, args);
 }
 
-static dnnl_status_t run_piece(lane *l, const job *j, int64_t piece, int thread) {
-    float *x = j->a.x + (size_t)piece * j->x_size;
-    if (j->p->pass != CONV_BACKWARD_DATA || !j->a.add) return lane_run(l, j, piece, x);
+static dnnl_status_t run_chunk(lane *l, const job *j, int64_t chunk, int thread) {
+    float *x = j->a.x + (size_t)chunk * j->x_size;
+    if (j->p->pass != CONV_BACKWARD_DATA || !j->a.add) return lane_run(l, j, chunk, x);
     float *dx = j->dx + (size_t)thread * j->x_size;
-    dnnl_status_t bad = lane_run(l, j, piece, dx);
+    dnnl_status_t bad = lane_run(l, j, chunk, dx);
     for (size_t i = 0; i < j->x_size; i++) x[i] += dx[i];
     return bad;
 }
 
 /* block[0] += block[1] + block[2] + ..., in this order for every number. */
 static void merge(const job *j, size_t from, size_t to) {
-    for (int64_t piece = 1; piece < j->pieces; piece++) {
-        const float *more = j->block + (size_t)piece * j->block_size;
+    for (int64_t chunk = 1; chunk < j->chunks; chunk++) {
+        const float *more = j->block + (size_t)chunk * j->block_size;
         for (size_t i = from; i < to; i++) j->block[i] += more[i];
     }
 }
 
-static dnnl_status_t run_pieces(const job *j) {
+static dnnl_status_t run_chunks(const job *j) {
     enum { MERGED = 2048 };
-    int64_t merges = j->w || j->pieces == 1 ? 0 : (int64_t)(j->block_size + MERGED - 1) / MERGED;
+    int64_t merges = j->w || j->chunks == 1 ? 0 : (int64_t)(j->block_size + MERGED - 1) / MERGED;
     int worst = 0;
 #pragma omp parallel num_threads(j->threads) reduction(max : worst)
     {
@@ -334,8 +334,8 @@ static dnnl_status_t run_pieces(const job *j) {
         omp_set_num_threads(1); /* of this region's task only */
         worst = lane_open(&l, j, thread);
 #pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < j->pieces; i++)
-            if (!worst) worst = run_piece(&l, j, i, thread);
+        for (int64_t i = 0; i < j->chunks; i++)
+            if (!worst) worst = run_chunk(&l, j, i, thread);
         if (merges) {
 #pragma omp barrier
 #pragma omp for schedule(static) nowait
@@ -354,7 +354,7 @@ static dnnl_status_t job_run(job *j) {
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS;
     if (!weights) bad = reorder(j, j->a.w, j->block);
     if (!bad && !weights) bad = dnnl_memory_create(&j->w, &j->p->block, j->c->engine, j->block);
-    if (!bad) bad = run_pieces(j);
+    if (!bad) bad = run_chunks(j);
     if (j->w) dnnl_memory_destroy(j->w);
     if (bad || !weights) return bad;
     if (!j->a.add) return reorder(j, j->block, j->a.w);
@@ -364,9 +364,9 @@ static dnnl_status_t job_run(job *j) {
 }
 
 static sr_status run_plan(conv_plans *c, const plan *p, int threads, const conv_arrays *a,
-                          int64_t pieces, sr_failure *why) {
+                          int64_t chunks, sr_failure *why) {
     const conv_shape *s = &p->s;
-    job j = {.c = c, .p = p, .a = *a, .threads = threads, .pieces = pieces};
+    job j = {.c = c, .p = p, .a = *a, .threads = threads, .chunks = chunks};
     j.x_size = (size_t)(s->images * s->height * s->width * s->in);
     j.y_size = (size_t)(s->images * s->out_height * s->out_width * s->out);
     j.w_size = (size_t)(s->out * s->kernel_h * s->kernel_w * s->in);
@@ -380,20 +380,20 @@ static sr_status run_plan(conv_plans *c, const plan *p, int threads, const conv_
 
 sr_status conv_dnnl(conv_plans *plans, int threads, conv_pass pass, const conv_shape *s,
                     const conv_arrays *a, bool *done, sr_failure *why) {
-    int64_t pieces = s->images / CONV_PIECE;
+    int64_t chunks = s->images / CONV_CHUNK;
     conv_shape part = *s;
     const plan *whole = NULL, *rest = NULL;
-    part.images = CONV_PIECE;
-    sr_status status = pieces ? plan_find(plans, pass, &part, &whole, why) : SR_OK;
-    part.images = s->images % CONV_PIECE;
+    part.images = CONV_CHUNK;
+    sr_status status = chunks ? plan_find(plans, pass, &part, &whole, why) : SR_OK;
+    part.images = s->images % CONV_CHUNK;
     if (status == SR_OK && part.images) status = plan_find(plans, pass, &part, &rest, why);
     if (status != SR_OK) return status;
     *done = !(whole && !whole->usable) && !(rest && !rest->usable);
     if (!*done) return SR_OK;
-    if (whole) status = run_plan(plans, whole, threads, a, pieces, why);
+    if (whole) status = run_plan(plans, whole, threads, a, chunks, why);
     if (status != SR_OK || !rest) return status;
     conv_arrays last = *a;
-    int64_t before = pieces * CONV_PIECE;
+    int64_t before = chunks * CONV_CHUNK;
     last.x += before * s->height * s->width * s->in;
     last.y += before * s->out_height * s->out_width * s->out;
     if (pass == CONV_BACKWARD_WEIGHTS && whole) last.add = true;

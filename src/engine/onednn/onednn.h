@@ -16,7 +16,7 @@ typedef struct conv_plans conv_plans;
 conv_plans *conv_plans_create(scratch_memory *memory, sr_failure *why);
 void conv_plans_free(void *plans);
 
-/* *done false (and SR_OK): oneDNN has no fast code for this shape, call conv_reference. That
+/* *done false (and SR_OK): oneDNN has no fast code for this shape, call conv_im2col. That
  * depends on the shape and the CPU only. */
 sr_status conv_dnnl(conv_plans *plans, int threads, conv_pass pass, const conv_shape *s,
                     const conv_arrays *a, bool *done, sr_failure *why);

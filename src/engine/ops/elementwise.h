@@ -1,5 +1,5 @@
 /* elementwise.h -- the frame of ops that treat every element alike: an op is its three loops over a
- * piece of n elements. */
+ * chunk of n elements. */
 #ifndef ENGINE_OPS_ELEMENTWISE_H
 #define ENGINE_OPS_ELEMENTWISE_H
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
-static void sum_piece(int64_t n, const real *restrict a, const real *restrict b, real *restrict y) {
+static void sum_chunk(int64_t n, const real *restrict a, const real *restrict b, real *restrict y) {
     for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }
 
-static void add_piece(int64_t n, const real *restrict dy, real *restrict dx) {
+static void add_chunk(int64_t n, const real *restrict dy, real *restrict dx) {
     for (int64_t i = 0; i < n; i++) dx[i] += dy[i];
 }
 
@@ -21,12 +21,12 @@ static void pass_gradient(tape *t, tensor *x, const real *dy) {
     bool add;
     real *dx = tape_grad(t, x, &add);
     if (!dx) return;
-    int64_t pieces = piece_count(x->count);
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
-        int64_t at = p * PIECE, n = piece_length(p, x->count);
+    int64_t chunks = chunk_count(x->count);
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        int64_t at = p * CHUNK, n = chunk_length(p, x->count);
         if (add)
-            add_piece(n, dy + at, dx + at);
+            add_chunk(n, dy + at, dx + at);
         else
             memcpy(dx + at, dy + at, (size_t)n * sizeof *dx);
     }
@@ -35,9 +35,9 @@ static void pass_gradient(tape *t, tensor *x, const real *dy) {
 /* Without a copy where a term has no gradient yet: it has dy's memory, and the other one shares it. */
 static void add_backward(tape *t, const tape_node *node) {
     tensor *a = node->in[0], *b = node->in[1], *y = node->out;
-    if (a != b && tape_hand_grad(y, a)) {
-        if (!tape_share_grad(a, b)) pass_gradient(t, b, a->grad);
-    } else if (a != b && tape_hand_grad(y, b)) {
+    if (a != b && tape_move_grad(y, a)) {
+        if (!tape_alias_grad(a, b)) pass_gradient(t, b, a->grad);
+    } else if (a != b && tape_move_grad(y, b)) {
         pass_gradient(t, a, b->grad);
     } else {
         pass_gradient(t, b, y->grad);
@@ -52,11 +52,11 @@ tensor *op_add(tape *t, tensor *a, tensor *b) {
                          (long long)a->count);
     tensor *y = tape_like(t, a);
     if (!y) return NULL;
-    int64_t pieces = piece_count(a->count);
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
-        int64_t at = p * PIECE;
-        sum_piece(piece_length(p, a->count), a->value + at, b->value + at, y->value + at);
+    int64_t chunks = chunk_count(a->count);
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        int64_t at = p * CHUNK;
+        sum_chunk(chunk_length(p, a->count), a->value + at, b->value + at, y->value + at);
     }
     return tape_push_reading(t, "add", add_backward, y, (tensor *[]){a, b, NULL}, NULL,
                              READS_NOTHING);

@@ -8,7 +8,7 @@
  */
 #include "engine/ops/bias.h"
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
 /* Rows from .. to. */
 static void add_rows(int64_t from, int64_t to, int64_t channels, const real *restrict x,
@@ -26,7 +26,7 @@ static void pass_rows_on(int64_t from, int64_t to, int64_t channels, const real 
 static void add_bias_backward(tape *t, const tape_node *node) {
     tensor *x = node->in[0];
     const real *dy = node->out->grad;
-    const int64_t rows = tensor_rows(x), channels = tensor_features(x), step = piece_rows(channels);
+    const int64_t rows = tensor_rows(x), channels = tensor_features(x), step = chunk_rows(channels);
     bool add;
     real *dx = tape_grad(t, x, &add);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > step)
@@ -37,7 +37,7 @@ static void add_bias_backward(tape *t, const tape_node *node) {
 
 tensor *op_add_bias(tape *t, tensor *x, tensor *b) {
     if (!x || !b) return NULL;
-    const int64_t rows = tensor_rows(x), channels = tensor_features(x), step = piece_rows(channels);
+    const int64_t rows = tensor_rows(x), channels = tensor_features(x), step = chunk_rows(channels);
     if (b->count != channels)
         return tape_fail(t, SR_USAGE, "add_bias: %lld channels, bias of %lld", (long long)channels,
                          (long long)b->count);

@@ -4,20 +4,20 @@
  * Backward: dx_i = its block of dy.
  * Kept: the axis.
  */
-#include "engine/blocks.h"
+#include "engine/axis_blocks.h"
 #include "engine/ops/ops.h"
 
 static void concat_backward(tape *t, const tape_node *node) {
     const int axis = *(const int *)node->kept;
     const tensor *y = node->out;
-    const int64_t outer = blocks_outer(y, axis), inner = blocks_inner(y, axis);
+    const int64_t outer = axis_blocks_outer(y, axis), inner = axis_blocks_inner(y, axis);
     const int64_t row = y->dim[axis] * inner;
     const real *dy = y->grad;
     for (int i = 0; i < NODE_INPUTS && node->in[i]; i++) {
         const int64_t length = node->in[i]->dim[axis] * inner;
         bool add;
         real *dx = tape_grad(t, node->in[i], &add);
-        if (dx) blocks_move(t->threads, add, outer, length, dy, row, dx, length);
+        if (dx) axis_blocks_move(t->threads, add, outer, length, dy, row, dx, length);
         dy += length;
     }
 }
@@ -50,13 +50,13 @@ tensor *op_concat(tape *t, tensor *const *part, int n, int axis) {
     int *kept = y ? tape_alloc(t, sizeof *kept) : NULL;
     if (!kept) return NULL;
     *kept = axis;
-    const int64_t outer = blocks_outer(y, axis), inner = blocks_inner(y, axis);
+    const int64_t outer = axis_blocks_outer(y, axis), inner = axis_blocks_inner(y, axis);
     tensor *in[NODE_INPUTS] = {NULL};
     real *to = y->value;
     for (int i = 0; i < n; i++) {
         const int64_t length = part[i]->dim[axis] * inner;
-        blocks_move(t->threads, false, outer, length, part[i]->value, length, to,
-                    dim[axis] * inner);
+        axis_blocks_move(t->threads, false, outer, length, part[i]->value, length, to,
+                         dim[axis] * inner);
         to += length;
         in[i] = part[i];
     }

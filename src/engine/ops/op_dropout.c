@@ -7,15 +7,15 @@
  */
 #include "engine/ops/dropout_mask.h"
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
 static void dropout_all(int threads, const dropout_mask *m, int64_t count, bool add, const real *x,
                         real *y) {
-    int64_t pieces = piece_count(count);
-#pragma omp parallel for num_threads(threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
-        int64_t at = p * PIECE;
-        dropout_mask_apply(m, (uint64_t)at / MASK_PER_WORD, piece_length(p, count), add, x + at,
+    int64_t chunks = chunk_count(count);
+#pragma omp parallel for num_threads(threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        int64_t at = p * CHUNK;
+        dropout_mask_apply(m, (uint64_t)at / MASK_PER_WORD, chunk_length(p, count), add, x + at,
                            y + at);
     }
 }

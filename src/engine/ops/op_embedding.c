@@ -7,7 +7,7 @@
  * table [V, d], token [B, T], position_table [P, d] or NULL, y [B, T, d].
  * Backward: dtable[token[b,i],:] += scale dy[b,i,:], (b,i) in rising order, pad tokens left out.
  * pad -1: no token is padding, positions count from 0.
- * Pieces of both passes: sentences forward, columns backward (each adds all tokens in order).
+ * Chunks of both passes: sentences forward, columns backward (each adds all tokens in order).
  * Kept: the caller's token array (not copied), scale, pad.
  */
 #include <math.h>
@@ -15,7 +15,7 @@
 
 #include "engine/ops/ops.h"
 
-enum { COLUMNS = 64 }; /* of a backward piece: whole cache lines */
+enum { COLUMNS = 64 }; /* of a backward chunk: whole cache lines */
 
 typedef struct embedding {
     const int32_t *token; /* [B, T] */
@@ -24,7 +24,7 @@ typedef struct embedding {
     int32_t pad;
 } embedding;
 
-static void row_piece(int64_t d, real scale, const real *restrict row,
+static void row_chunk(int64_t d, real scale, const real *restrict row,
                       const real *restrict position, real *restrict y) {
     if (position)
         for (int64_t j = 0; j < d; j++) y[j] = scale * row[j] + position[j];
@@ -37,12 +37,12 @@ static void sentence_piece(const embedding *e, int64_t first, int64_t T, const t
     int64_t d = table->dim[1], words = 0;
     for (int64_t i = first; i < first + T; i++) {
         int64_t position = e->token[i] == e->pad ? e->pad : e->pad + 1 + words++;
-        row_piece(d, e->scale, table->value + e->token[i] * d,
+        row_chunk(d, e->scale, table->value + e->token[i] * d,
                   positions ? positions->value + position * d : NULL, y + i * d);
     }
 }
 
-static void column_piece(const embedding *e, int64_t d, int64_t from, int64_t to,
+static void column_chunk(const embedding *e, int64_t d, int64_t from, int64_t to,
                          const real *restrict dy, real *restrict dtable) {
     for (int64_t i = 0; i < e->count; i++) {
         if (e->token[i] == e->pad) continue;
@@ -54,11 +54,11 @@ static void column_piece(const embedding *e, int64_t d, int64_t from, int64_t to
 static void embedding_backward(tape *t, const tape_node *node) {
     real *dtable = tape_grad_zeroed(t, node->in[0]);
     if (!dtable) return;
-    int64_t d = node->in[0]->dim[1], pieces = (d + COLUMNS - 1) / COLUMNS;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
+    int64_t d = node->in[0]->dim[1], chunks = (d + COLUMNS - 1) / COLUMNS;
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
         int64_t to = (p + 1) * COLUMNS;
-        column_piece(node->kept, d, p * COLUMNS, to < d ? to : d, node->out->grad, dtable);
+        column_chunk(node->kept, d, p * COLUMNS, to < d ? to : d, node->out->grad, dtable);
     }
 }
 

@@ -11,9 +11,9 @@
  * so comes behind them, makes the products of those that came.
  * Kept for backward: nothing but the inputs.
  */
+#include "engine/gemm_group.h"
 #include "engine/ops/bias.h"
 #include "engine/ops/ops.h"
-#include "engine/product.h"
 
 typedef struct linears {
     tensor *x, *w[PRODUCTS_TOGETHER], *b[PRODUCTS_TOGETHER];
@@ -31,25 +31,25 @@ static void input_gradient(tape *t, const linears *l, int64_t rows, int64_t in, 
     bool add;
     int count = 0;
     real *dx = tape_grad(t, l->x, &add);
-    product p[PRODUCTS_TOGETHER];
+    gemm_group p[PRODUCTS_TOGETHER];
     for (int i = 0; i < l->count && dx; i++)
         if (l->dy[i])
-            p[count++] = (product){false,          false, rows, in, out, l->dy[i], out,
-                                   l->w[i]->value, in,    add,  dx, in,  NULL};
-    if (count) products(&t->operands, SIDES_DEPTH, count, p, t->threads);
+            p[count++] = (gemm_group){false,          false, rows, in, out, l->dy[i], out,
+                                      l->w[i]->value, in,    add,  dx, in,  NULL};
+    if (count) gemm_grouped(&t->operands, SIDES_DEPTH, count, p, t->threads);
 }
 
 static void weight_gradients(tape *t, const linears *l, int64_t rows, int64_t in, int64_t out) {
     int count = 0;
-    product p[PRODUCTS_TOGETHER];
+    gemm_group p[PRODUCTS_TOGETHER];
     for (int i = 0; i < l->count; i++) {
         bool add;
         real *dw = l->dy[i] ? tape_grad(t, l->w[i], &add) : NULL;
         if (dw)
-            p[count++] = (product){true,        false, out, in, rows, l->dy[i], out,
-                                   l->x->value, in,    add, dw, in,   NULL};
+            p[count++] = (gemm_group){true,        false, out, in, rows, l->dy[i], out,
+                                      l->x->value, in,    add, dw, in,   NULL};
     }
-    if (count) products(&t->operands, SIDES_ROWS, count, p, t->threads);
+    if (count) gemm_grouped(&t->operands, SIDES_ROWS, count, p, t->threads);
 }
 
 static void linears_backward(tape *t, const tape_node *node) {
@@ -73,22 +73,22 @@ static void member_backward(tape *t, const tape_node *node) {
 
 static void linears_forward(tape *t, const linears *l, tensor *const *y) {
     const int64_t rows = tensor_rows(l->x), in = tensor_features(l->x), out = l->w[0]->dim[0];
-    product p[PRODUCTS_TOGETHER];
+    gemm_group p[PRODUCTS_TOGETHER];
     for (int i = 0; i < l->count; i++)
-        p[i] = (product){false,
-                         true,
-                         rows,
-                         out,
-                         in,
-                         l->x->value,
-                         in,
-                         l->w[i]->value,
-                         in,
-                         0,
-                         y[i]->value,
-                         out,
-                         l->b[i] ? l->b[i]->value : NULL};
-    products(&t->operands, SIDES_COLUMNS, l->count, p, t->threads);
+        p[i] = (gemm_group){false,
+                            true,
+                            rows,
+                            out,
+                            in,
+                            l->x->value,
+                            in,
+                            l->w[i]->value,
+                            in,
+                            0,
+                            y[i]->value,
+                            out,
+                            l->b[i] ? l->b[i]->value : NULL};
+    gemm_grouped(&t->operands, SIDES_COLUMNS, l->count, p, t->threads);
 }
 
 /* The node of all, whose result nobody reads: it has a gradient when a member has one. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
 static void max_of_sequence(int64_t C, int64_t F, const uint8_t *valid, const real *restrict x,
                             real *restrict y, int32_t *restrict place) {
@@ -35,7 +35,7 @@ static void masked_max_backward(tape *t, const tape_node *node) {
     const int64_t C = x->dim[1], F = x->dim[2];
     real *dx = tape_grad_zeroed(t, node->in[0]);
     if (!dx) return;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (x->count > PIECE)
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (x->count > CHUNK)
     for (int64_t n = 0; n < x->dim[0]; n++)
         for (int64_t f = 0; f < F; f++) {
             const int64_t at = place[n * F + f];
@@ -50,7 +50,7 @@ tensor *op_masked_max(tape *t, tensor *x, const uint8_t *valid) {
     tensor *y = tape_tensor(t, 2, (int64_t[]){x->dim[0], F});
     int32_t *place = y ? tape_alloc(t, (size_t)y->count * sizeof *place) : NULL;
     if (!place) return NULL;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (x->count > PIECE)
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (x->count > CHUNK)
     for (int64_t n = 0; n < x->dim[0]; n++)
         max_of_sequence(C, F, valid ? valid + n * C : NULL, x->value + n * C * F, y->value + n * F,
                         place + n * F);

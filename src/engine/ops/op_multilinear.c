@@ -13,7 +13,7 @@
  *   dq_ih  = sum_j da_ijh (k_jh + r_jh)
  *   X_jh = sum_i da_ijh,  Y_jh = sum_i da_ijh q_ih
  *   dk = Y + u X,  dr = Y + z X,  du_h = sum_j X_jh k_jh,  dz_h = sum_j X_jh r_jh
- * Kept: the inputs; a is computed again. A piece is one sequence, so q, k and v may be one tensor.
+ * Kept: the inputs; a is computed again. A chunk is one sequence, so q, k and v may be one tensor.
  * What sequences share (r, core, u, z) gets the sum over them in double, in their order.
  */
 #include <omp.h>
@@ -78,7 +78,7 @@ static void forward_sequence(const multilinear *m, const sequence *s, multilinea
     const int64_t K = m->K, R = m->R;
     fill_a(m, s, w.a);
     fill_cv(m, s->v, w.cv);
-    gemm_piece(false, true, m->T * K, K, R, 1, w.a, R, w.cv, R, 0, y, K);
+    gemm_chunk(false, true, m->T * K, K, R, 1, w.a, R, w.cv, R, 0, y, K);
     hide(m, y);
 }
 
@@ -138,8 +138,8 @@ static void backward_sequence(const multilinear *m, const sequence *s, multiline
     fill_cv(m, s->v, w.cv);
     memcpy(w.G, dy, (size_t)(rows * K) * sizeof *dy);
     hide(m, w.G);
-    gemm_piece(false, false, rows, R, K, 1, w.G, K, w.cv, R, 0, w.da, R);
-    gemm_piece(true, false, K, R, rows, 1, w.G, K, w.a, R, 0, w.w, R);
+    gemm_chunk(false, false, rows, R, K, 1, w.G, K, w.cv, R, 0, w.da, R);
+    gemm_chunk(true, false, K, R, rows, 1, w.G, K, w.a, R, 0, w.w, R);
     sum_over_queries(m, s, w);
     write_shared(m, s, w);
     write_keys(m, s, w);

@@ -8,9 +8,9 @@
  * neighbours in memory are neighbours in a vector register.
  */
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
-enum { WORDS = 16, BITS = 32, BLOCK = WORDS * BITS, PIECE_WORDS = PIECE / BITS };
+enum { WORDS = 16, BITS = 32, BLOCK = WORDS * BITS, CHUNK_WORDS = CHUNK / BITS };
 
 /* `words` neighbours, the i-th of the block and those behind it: WORDS, a number that the compiler knows, or fewer at the
  * block's end. */
@@ -59,11 +59,11 @@ static void relu_backward(tape *t, const tape_node *node) {
     const real *dy = node->out->grad;
     real *dx = tape_grad_in_place(t, node->out, node->in[0], &add);
     if (!dx) return;
-    const int64_t count = node->out->count, pieces = piece_count(count);
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
-        const int64_t end = p * PIECE + piece_length(p, count);
-        for (int64_t at = p * PIECE; at < end; at += BLOCK)
+    const int64_t count = node->out->count, chunks = chunk_count(count);
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        const int64_t end = p * CHUNK + chunk_length(p, count);
+        for (int64_t at = p * CHUNK; at < end; at += BLOCK)
             backward_block(block_length(at, end), passes + at / BITS, add, dy + at, dx + at);
     }
 }
@@ -71,16 +71,16 @@ static void relu_backward(tape *t, const tape_node *node) {
 tensor *op_relu(tape *t, tensor *x) {
     tensor *y = tape_like(t, x);
     if (!y) return NULL;
-    const int64_t count = x->count, pieces = piece_count(count);
+    const int64_t count = x->count, chunks = chunk_count(count);
     uint32_t *passes = NULL;
     if (t->recording && x->wants_grad) {
-        passes = tape_alloc(t, (size_t)(pieces * PIECE_WORDS) * sizeof *passes);
+        passes = tape_alloc(t, (size_t)(chunks * CHUNK_WORDS) * sizeof *passes);
         if (!passes) return NULL;
     }
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
-        const int64_t end = p * PIECE + piece_length(p, count);
-        for (int64_t at = p * PIECE; at < end; at += BLOCK)
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        const int64_t end = p * CHUNK + chunk_length(p, count);
+        for (int64_t at = p * CHUNK; at < end; at += BLOCK)
             forward_block(block_length(at, end), x->value + at, y->value + at,
                           passes ? passes + at / BITS : NULL);
     }

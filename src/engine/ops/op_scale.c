@@ -4,22 +4,22 @@
  * Kept: c.
  */
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
-static void write_piece(int64_t n, real c, const real *restrict x, real *restrict y) {
+static void write_chunk(int64_t n, real c, const real *restrict x, real *restrict y) {
     for (int64_t i = 0; i < n; i++) y[i] = c * x[i];
 }
 
-static void add_piece(int64_t n, real c, const real *restrict x, real *restrict y) {
+static void add_chunk(int64_t n, real c, const real *restrict x, real *restrict y) {
     for (int64_t i = 0; i < n; i++) y[i] += c * x[i];
 }
 
 static void scale_all(int threads, bool add, int64_t count, real c, const real *x, real *y) {
-    int64_t pieces = piece_count(count);
-#pragma omp parallel for num_threads(threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++) {
-        int64_t at = p * PIECE;
-        (add ? add_piece : write_piece)(piece_length(p, count), c, x + at, y + at);
+    int64_t chunks = chunk_count(count);
+#pragma omp parallel for num_threads(threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        int64_t at = p * CHUNK;
+        (add ? add_chunk : write_chunk)(chunk_length(p, count), c, x + at, y + at);
     }
 }
 

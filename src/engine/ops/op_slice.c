@@ -4,7 +4,7 @@
  * Backward: dx += dy at these indices, 0 elsewhere.
  * Kept: axis and first.
  */
-#include "engine/blocks.h"
+#include "engine/axis_blocks.h"
 #include "engine/ops/ops.h"
 
 typedef struct range {
@@ -15,12 +15,12 @@ typedef struct range {
 static void slice_backward(tape *t, const tape_node *node) {
     const range *r = node->kept;
     const tensor *x = node->in[0], *y = node->out;
-    const int64_t outer = blocks_outer(x, r->axis), inner = blocks_inner(x, r->axis);
+    const int64_t outer = axis_blocks_outer(x, r->axis), inner = axis_blocks_inner(x, r->axis);
     const int64_t length = y->dim[r->axis] * inner;
     real *dx = tape_grad_zeroed(t, node->in[0]);
     if (dx)
-        blocks_move(t->threads, true, outer, length, y->grad, length, dx + r->first * inner,
-                    x->dim[r->axis] * inner);
+        axis_blocks_move(t->threads, true, outer, length, y->grad, length, dx + r->first * inner,
+                         x->dim[r->axis] * inner);
 }
 
 tensor *op_slice(tape *t, tensor *x, int axis, int64_t first, int64_t count) {
@@ -37,8 +37,8 @@ tensor *op_slice(tape *t, tensor *x, int axis, int64_t first, int64_t count) {
     range *kept = y ? tape_alloc(t, sizeof *kept) : NULL;
     if (!kept) return NULL;
     *kept = (range){axis, first};
-    const int64_t outer = blocks_outer(x, axis), inner = blocks_inner(x, axis);
-    blocks_move(t->threads, false, outer, count * inner, x->value + first * inner,
-                x->dim[axis] * inner, y->value, count * inner);
+    const int64_t outer = axis_blocks_outer(x, axis), inner = axis_blocks_inner(x, axis);
+    axis_blocks_move(t->threads, false, outer, count * inner, x->value + first * inner,
+                     x->dim[axis] * inner, y->value, count * inner);
     return tape_push(t, "slice", slice_backward, y, (tensor *[]){x, NULL}, kept);
 }

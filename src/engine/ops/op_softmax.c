@@ -6,8 +6,8 @@
  * Kept: nothing; backward reads y.
  */
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
 #include "engine/row_math.h"
+#include "engine/work_chunks.h"
 
 static void softmax_row(int64_t n, const real *x, real *y) {
     row_scale(n, (real)(1 / row_exp(n, x, row_max(n, x), y)), y);
@@ -27,7 +27,7 @@ static void softmax_backward(tape *t, const tape_node *node) {
     real *dx = tape_grad(t, node->in[0], &add);
     if (!dx) return;
     const tensor *y = node->out;
-    int64_t n = tensor_features(y), rows = tensor_rows(y), step = piece_rows(n);
+    int64_t n = tensor_features(y), rows = tensor_rows(y), step = chunk_rows(n);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > step)
     for (int64_t r = 0; r < rows; r++)
         backward_row(n, add, y->value + r * n, y->grad + r * n, dx + r * n);
@@ -36,7 +36,7 @@ static void softmax_backward(tape *t, const tape_node *node) {
 tensor *op_softmax(tape *t, tensor *x) {
     tensor *y = tape_like(t, x);
     if (!y) return NULL;
-    int64_t n = tensor_features(x), rows = tensor_rows(x), step = piece_rows(n);
+    int64_t n = tensor_features(x), rows = tensor_rows(x), step = chunk_rows(n);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > step)
     for (int64_t r = 0; r < rows; r++) softmax_row(n, x->value + r * n, y->value + r * n);
     return tape_push(t, "softmax", softmax_backward, y, (tensor *[]){x, NULL}, NULL);

@@ -9,24 +9,24 @@
 #include "engine/exp_fast.h"
 #include "engine/ops/elementwise.h"
 
-static void forward_piece(int64_t n, const real *restrict x, real *restrict y) {
+static void forward_chunk(int64_t n, const real *restrict x, real *restrict y) {
     for (int64_t i = 0; i < n; i++) {
         const real e = exp_fast(x[i] < 0 ? 2 * x[i] : -2 * x[i]);
         y[i] = (x[i] < 0 ? e - 1 : 1 - e) / (1 + e);
     }
 }
 
-static void write_piece(int64_t n, const real *restrict y, const real *restrict dy,
+static void write_chunk(int64_t n, const real *restrict y, const real *restrict dy,
                         real *restrict dx) {
     for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (1 - y[i] * y[i]);
 }
 
-static void add_piece(int64_t n, const real *restrict y, const real *restrict dy,
+static void add_chunk(int64_t n, const real *restrict y, const real *restrict dy,
                       real *restrict dx) {
     for (int64_t i = 0; i < n; i++) dx[i] += dy[i] * (1 - y[i] * y[i]);
 }
 
 tensor *op_tanh(tape *t, tensor *x) {
-    static const elementwise op = {"tanh", forward_piece, write_piece, add_piece, false};
+    static const elementwise op = {"tanh", forward_chunk, write_chunk, add_chunk, false};
     return elementwise_apply(&op, t, x);
 }

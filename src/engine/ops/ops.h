@@ -52,8 +52,8 @@ enum { FEATURE_TABLES = 4 };
 /* Rows of tables by number, side by side: those of the first table for the first columns of number [count,
  * sum of columns], then those of the next. number must stay until backward. -> [count, sum of columns
  * times width]. */
-tensor *op_features(tape *t, const feature_table *table, int tables, const int32_t *number,
-                    int64_t count);
+tensor *op_feature_embedding(tape *t, const feature_table *table, int tables, const int32_t *number,
+                             int64_t count);
 
 /* Fills value [count x d] with sinusoidal positions, halves not interleaved, frequency
  * exp(-i ln(10000)/(d/2-1)), row `pad` zero (docs/models.md 2.2). */
@@ -146,7 +146,7 @@ bool crf_viterbi(tape *t, const crf_inputs *in, const uint8_t *mask, const uint8
 
 /* Each position of x [N, C, d] with its neighbours, zeros beyond the ends: [N, C, width d], width odd;
  * a 1-D convolution with op_linear behind it. */
-tensor *op_windows(tape *t, tensor *x, int64_t width);
+tensor *op_unfold(tape *t, tensor *x, int64_t width);
 /* Largest value of each feature over the positions with valid [N * C] 1 (NULL: all), 0 where there
  * is none: x [N, C, F] -> [N, F]. */
 tensor *op_masked_max(tape *t, tensor *x, const uint8_t *valid);

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hdf5/h5_inner.h"
+#include "hdf5/h5_private.h"
 
 enum { CHUNKS_LEAST = 1 << 18, CHUNK_LEAST = 1 << 20, SUMMED_MOST = 4096, SUM_BYTES = 4 };
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "journal/end_bytes.h"
+#include "journal/positional_io.h"
 
 enum { WIDTH_AT = 110, FIRST_AT = 112, LARGEST_AT = 120, END = 128, LARGEST = 1 << 24 };
 
@@ -20,8 +20,8 @@ static bool is_power(uint64_t n) {
 bool h5_heap_is_small(const void *bytes, size_t size) {
     const unsigned char *heap = bytes;
     if (size < END || memcmp(heap, "FRHP", 5) != 0) return true;
-    const uint64_t first = end_bytes_number(heap + FIRST_AT, 8),
-                   largest = end_bytes_number(heap + LARGEST_AT, 8);
-    return is_power(end_bytes_number(heap + WIDTH_AT, 2)) && is_power(first) && is_power(largest) &&
-           first <= largest && largest <= LARGEST;
+    const uint64_t first = positional_io_number(heap + FIRST_AT, 8),
+                   largest = positional_io_number(heap + LARGEST_AT, 8);
+    return is_power(positional_io_number(heap + WIDTH_AT, 2)) && is_power(first) &&
+           is_power(largest) && first <= largest && largest <= LARGEST;
 }

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "journal/end_bytes.h"
+#include "journal/positional_io.h"
 
 enum {
     ADDRESS = 8,
@@ -26,7 +26,7 @@ static uint64_t take(message *m, int bytes) {
     m->fits = m->fits && m->end - m->at >= bytes;
     if (!m->fits) return 0;
     m->at += bytes;
-    return end_bytes_number(m->at - bytes, bytes);
+    return positional_io_number(m->at - bytes, bytes);
 }
 
 static void skip(message *m, uint64_t bytes) {

@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-#include "hdf5/v1_10/h5_sum.h"
-#include "journal/end_bytes.h"
+#include "hdf5/v1_10/h5_checksum.h"
+#include "journal/positional_io.h"
 
 enum {
     NODE = 512,
@@ -44,7 +44,7 @@ typedef struct level {
 } level;
 
 typedef struct tree {
-    const end_matter *e;
+    const trailer *e;
     int fd, type;
     size_t entry; /* bytes */
     level level[DEEPEST + 1];
@@ -84,21 +84,22 @@ static bool look_at_node(tree *t, uint64_t at, size_t n, int depth) {
     const size_t pointers = HEAD + n * t->entry,
                  end = pointers + (depth ? (n + 1) * l->pointer : 0);
     if (t->nodes-- == 0) return false;
-    if (!end_bytes_read(t->fd, at, node, sizeof node)) return true;
-    if (t->e) end_matter_patch(t->e, at, node, sizeof node);
-    if (h5_sum(node, end) != end_bytes_number(node + end, SUM)) return true;
+    if (!positional_io_read(t->fd, at, node, sizeof node)) return true;
+    if (t->e) trailer_patch(t->e, at, node, sizeof node);
+    if (h5_checksum(node, end) != positional_io_number(node + end, SUM)) return true;
     t->entries += n;
     if (!none_is_shared(t, node, n)) return false;
     for (size_t i = 0; depth && i <= n; i++) {
         const unsigned char *pointer = node + pointers + i * l->pointer;
         const size_t of_child = pointer[ADDRESS];
         if (of_child > t->level[depth - 1].entries) return false;
-        if (!look_at_node(t, end_bytes_number(pointer, ADDRESS), of_child, depth - 1)) return false;
+        if (!look_at_node(t, positional_io_number(pointer, ADDRESS), of_child, depth - 1))
+            return false;
     }
     return true;
 }
 
-bool h5_tree_is_sound(const end_matter *e, int fd, const void *bytes, size_t size, uint64_t end) {
+bool h5_tree_is_sound(const trailer *e, int fd, const void *bytes, size_t size, uint64_t end) {
     enum {
         NODE_AT = 6,
         ENTRY_AT = 10,
@@ -112,12 +113,13 @@ bool h5_tree_is_sound(const end_matter *e, int fd, const void *bytes, size_t siz
     if (size < END + SUM || memcmp(h, "BTHD", 4) != 0) return true;
     tree t = {.e = e, .fd = fd, .type = h[5], .nodes = end / NODE + 1};
     t.entry = t.type < (int)sizeof entry_size ? entry_size[t.type] : 0;
-    const uint64_t depth = end_bytes_number(h + DEPTH_AT, 2), n = end_bytes_number(h + COUNT_AT, 2);
-    if (!t.entry || end_bytes_number(h + NODE_AT, 4) != NODE ||
-        end_bytes_number(h + ENTRY_AT, 2) != t.entry || depth > DEEPEST)
+    const uint64_t depth = positional_io_number(h + DEPTH_AT, 2),
+                   n = positional_io_number(h + COUNT_AT, 2);
+    if (!t.entry || positional_io_number(h + NODE_AT, 4) != NODE ||
+        positional_io_number(h + ENTRY_AT, 2) != t.entry || depth > DEEPEST)
         return false;
     measure_levels(&t);
     if (n > t.level[depth].entries) return false;
-    return n == 0 || (look_at_node(&t, end_bytes_number(h + ROOT_AT, ADDRESS), n, (int)depth) &&
-                      t.entries <= end_bytes_number(h + ALL_AT, 8));
+    return n == 0 || (look_at_node(&t, positional_io_number(h + ROOT_AT, ADDRESS), n, (int)depth) &&
+                      t.entries <= positional_io_number(h + ALL_AT, 8));
 }

@@ -62,6 +62,6 @@ tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
     tensor *y =
         op_attention(t, q, k, qkv[2], a->heads, a->scale, key_valid, causal, a->dropout, report);
     tensor *z = linear_apply(&a->o, t, y);
-    tape_lapse(t, y);
+    tape_drop_value(t, y);
     return z;
 }

@@ -64,11 +64,11 @@ tensor *conv_norm_apply(const conv_norm *c, image_pass *p, tensor *x) {
 tensor *basic_block_apply(const basic_block *k, image_pass *p, tensor *x) {
     tape *t = p->pass->tape;
     tensor *h = conv_norm_apply(&k->first, p, x);
-    h = tape_consume(t, h, op_relu(t, h));
+    h = tape_release_input(t, h, op_relu(t, h));
     tensor *y = conv_norm_apply(&k->second, p, h);
     if (!y) return NULL;
     tensor *around = k->around.w ? conv_norm_apply(&k->around, p, x)
                                  : op_shortcut(t, x, k->first.stride, tensor_features(y));
-    y = tape_consume(t, y, op_add(t, y, around));
-    return tape_consume(t, y, op_relu(t, y));
+    y = tape_release_input(t, y, op_add(t, y, around));
+    return tape_release_input(t, y, op_relu(t, y));
 }

@@ -79,7 +79,7 @@ tensor *characters_apply(const character_encoder *e, pass *p) {
                              b->word_length, 1, NULL, CHARACTER_PAD);
     if (e->kind == CHARACTERS_CNN)
         x = op_relu(t,
-                    op_masked_max(t, linear_apply(&e->filters, t, op_windows(t, x, WINDOW)), mask));
+                    op_masked_max(t, linear_apply(&e->filters, t, op_unfold(t, x, WINDOW)), mask));
     else
         x = op_masked_max(t, attended(e, p, mask, x), mask);
     const int64_t dim[3] = {b->count, b->source_length, e->width};

@@ -18,7 +18,7 @@ static tensor *attend_self(const decoder_layer *l, const text_pass *p, tensor *x
     tensor *h = attention_apply(&l->self, p->pass->tape, own, own, NULL, true, report);
     layer_report_tell(l->self_seen, report);
     x = layer_after(p, &l->self_norm, x, h, p->target);
-    tape_lapse(p->pass->tape, own.x);
+    tape_drop_value(p->pass->tape, own.x);
     return x;
 }
 
@@ -31,7 +31,7 @@ static tensor *attend_source(const decoder_layer *l, const text_pass *p, tensor 
         attention_apply(&l->cross, p->pass->tape, asks, answers, p->source_mask, false, report);
     layer_report_tell(l->cross_seen, report);
     x = layer_after(p, &l->cross_norm, x, h, p->target);
-    tape_lapse(p->pass->tape, asks.x);
+    tape_drop_value(p->pass->tape, asks.x);
     return x;
 }
 

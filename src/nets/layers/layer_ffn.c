@@ -30,6 +30,6 @@ ffn_layer ffn_init_normal(params *p, const char *name, int64_t d, int64_t inner,
 
 tensor *ffn_apply(const ffn_layer *f, tape *t, tensor *x) {
     tensor *h = linear_apply(&f->in, t, x);
-    h = tape_consume(t, h, op_relu(t, h));
-    return linear_apply(&f->out, t, tape_consume(t, h, op_dropout(t, h, f->dropout)));
+    h = tape_release_input(t, h, op_relu(t, h));
+    return linear_apply(&f->out, t, tape_release_input(t, h, op_dropout(t, h, f->dropout)));
 }

@@ -153,7 +153,7 @@ tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_
 tensor *layer_embedded(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows) {
     if (n) x = layer_normalize(p, n, x, rows);
     tape *t = p->pass->tape;
-    return tape_consume(t, x, op_dropout(t, x, p->size->dropout));
+    return tape_release_input(t, x, op_dropout(t, x, p->size->dropout));
 }
 
 tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
@@ -161,15 +161,15 @@ tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
     if (!n->before) return x;
     tensor *y = layer_normalize(p, n->before, x, rows);
     tape *t = p->pass->tape;
-    return n->scale < 1 ? tape_consume(t, y, op_scale(t, y, n->scale)) : y;
+    return n->scale < 1 ? tape_release_input(t, y, op_scale(t, y, n->scale)) : y;
 }
 
 static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                     const norm_rows *rows, double dropout) {
     tape *t = p->pass->tape;
     if (n->branch) f = layer_normalize(p, n->branch, f, rows);
-    f = tape_consume(t, f, op_dropout(t, f, dropout));
-    tensor *sum = tape_consume(t, f, op_add(t, x, f));
+    f = tape_release_input(t, f, op_dropout(t, f, dropout));
+    tensor *sum = tape_release_input(t, f, op_add(t, x, f));
     return n->sum ? layer_normalize(p, n->sum, sum, rows) : sum;
 }
 
@@ -188,7 +188,7 @@ tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *
     tape *t = p->pass->tape;
     tensor *in = layer_before(p, n, x, rows);
     tensor *y = layer_after(p, n, x, ffn_apply(f, t, in), rows);
-    tape_lapse(t, in);
+    tape_drop_value(t, in);
     return y;
 }
 

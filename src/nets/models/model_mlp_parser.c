@@ -95,7 +95,7 @@ static tensor *mlp_parser_forward(model *m, pass *p) {
                          (long long)net->features, (long long)b->features);
     const norm_rows *rows = pass_rows(p, b->count, 1, NULL);
     if (!rows) return NULL;
-    tensor *x = op_features(t, net->table, net->tables, b->feature, b->count);
+    tensor *x = op_feature_embedding(t, net->table, net->tables, b->feature, b->count);
     x = op_linear(t, x, norm_weight(net->norm, t, net->in.w), net->in.b);
     x = mlp_parser_activate(net, t, norm_apply(net->norm, t, x, rows));
     return linear_apply(&net->out, t, op_dropout(t, x, net->dropout));

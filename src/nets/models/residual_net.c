@@ -74,7 +74,7 @@ tensor *residual_net_forward(model *m, pass *p) {
     const residual_net *net = m->self;
     image_pass images = {.pass = p};
     tensor *x = conv_norm_apply(&net->stem, &images, image_input(&images));
-    x = tape_consume(p->tape, x, op_relu(p->tape, x));
+    x = tape_release_input(p->tape, x, op_relu(p->tape, x));
     for (int s = 0; s < net->plan.stages; s++)
         for (int i = 0; i < net->plan.blocks; i++)
             x = basic_block_apply(&net->block[s][i], &images, x);

@@ -1,6 +1,6 @@
 /* transformer.h -- the encoder-decoder transformer as its files see it: model_transformer.c builds it
  * and passes whole sentences through; transformer_encode.c is what they share, transformer_decoder.c writes
- * sentences word by word, with the weights of transformer_turned.c.
+ * sentences word by word, with the weights of transformer_packed.c.
  */
 #ifndef NETS_MODELS_TRANSFORMER_H
 #define NETS_MODELS_TRANSFORMER_H
@@ -40,7 +40,7 @@ typedef struct turned_weights {
     row_weight output;
 } turned_weights;
 
-/* Copies of the decoder's weights as they are now (transformer_turned.c); NULL: out of memory. Free with
+/* Copies of the decoder's weights as they are now (transformer_packed.c); NULL: out of memory. Free with
  * turned_weights_free (NULL is fine). */
 turned_weights *turned_weights_make(const transformer *net, sr_failure *why);
 void turned_weights_free(turned_weights *w);

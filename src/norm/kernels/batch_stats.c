@@ -36,9 +36,9 @@ batch_kept *batch_kept_start(const norm_call *c) {
 
 /* mu_B and, in sigma2_B, the sums of squared deviations. */
 static sr_status own_moments(norm_call *c, const real *x) {
-    columns m = columns_valid(c);
+    column_passes m = column_passes_valid(c);
     m.makes_scale = m.scale && !m.scale->made;
-    return columns_moments(&m, x, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    return column_passes_moments(&m, x, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
 }
 
 static void divide_moments(norm_call *c, double n) {
@@ -65,10 +65,10 @@ sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x) {
 }
 
 sr_status batch_fill_padded(const norm_call *c, const double *value, real *y) {
-    columns padded;
-    sr_status status = columns_padded(c, &padded);
+    column_passes padded;
+    sr_status status = column_passes_padded(c, &padded);
     if (status != SR_OK) return status;
-    columns_fill(&padded, value, y);
+    column_passes_fill(&padded, value, y);
     return SR_OK;
 }
 
@@ -101,8 +101,8 @@ void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, rea
         scale[j] = (double)c->gamma[j] * k->inverse[j];
         shift[j] = (double)c->beta[j];
     }
-    columns m = columns_valid(c);
-    columns_scale(&m, x, k->center, scale, shift, y);
+    column_passes m = column_passes_valid(c);
+    column_passes_scale(&m, x, k->center, scale, shift, y);
 }
 
 sr_status batch_again(norm_call *c, const real *x, real *y) {
@@ -113,8 +113,8 @@ sr_status batch_again(norm_call *c, const real *x, real *y) {
 sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy) {
     double *sum_g = c->stat[NORM_sum_g], *sum_gx = c->stat[NORM_sum_gx];
     size_t bytes = (size_t)c->features * sizeof(double);
-    columns m = columns_valid(c);
-    sr_status status = columns_gradient_sums(&m, x, dy, k->center, k->inverse, sum_g, sum_gx);
+    column_passes m = column_passes_valid(c);
+    sr_status status = column_passes_gradient_sums(&m, x, dy, k->center, k->inverse, sum_g, sum_gx);
     if (status != SR_OK || !c->rows->gather) return status;
     c->dbeta = memcpy(k->part_g, sum_g, bytes);
     c->dgamma = memcpy(k->part_gx, sum_gx, bytes);
@@ -138,8 +138,8 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k) {
     return t;
 }
 
-void batch_tell_norms(norm_call *c, const columns_look *look) {
-    if (!c->watched) return;
+void batch_tell_norms(norm_call *c, const dx_norms *look) {
+    if (!c->has_hook) return;
     c->scalar[NORM_SCALAR_dx_norm] = sqrt(look->dx2);
     c->scalar[NORM_SCALAR_direct_norm] = sqrt(look->direct2);
 }
@@ -153,10 +153,10 @@ double batch_part(const norm_call *c, const double *slope, norm_vector square) {
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
                         const double *weight, const real *x, const real *dy, norm_scalar rowmean,
                         real *dx) {
-    columns m = columns_valid(c);
-    columns_line line = {k->center, terms->a, terms->b, terms->slope};
-    columns_look look = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
-    sr_status status = columns_combine(&m, x, dy, &line, dx, c->watched ? &look : NULL);
+    column_passes m = column_passes_valid(c);
+    column_passes_line line = {k->center, terms->a, terms->b, terms->slope};
+    dx_norms look = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
+    sr_status status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &look : NULL);
     if (c->want_rows) c->scalar[rowmean] = look.row_norm / (double)m.rows / (double)c->features;
     batch_tell_norms(c, &look);
     return status;
@@ -184,10 +184,10 @@ sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real 
         a[j] = (double)c->gamma[j] * k->inverse[j];
         zero[j] = 0;
     }
-    columns m = columns_valid(c);
+    column_passes m = column_passes_valid(c);
     m.scale = NULL; /* dy stands for itself */
-    columns_scale(&m, dy, zero, a, zero, dx);
+    column_passes_scale(&m, dy, zero, a, zero, dx);
     m.scale = c->scale;
-    if (m.scale) columns_visit(&m, layer_scale_backward);
+    if (m.scale) column_passes_visit(&m, layer_scale_backward);
     return SR_OK;
 }

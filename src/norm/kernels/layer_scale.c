@@ -9,7 +9,7 @@
  * No parameters, no state; the same in training and inference. Kept: 1/s [rows, G]. eps is the
  * layer's.
  *
- * Speed: methods over a batch never write u: their passes divide as they read (columns.c). A row's
+ * Speed: methods over a batch never write u: their passes divide as they read (column_passes.c). A row's
  * group is a unit of w values, the q-th of the matrix at q w. Neighbouring units go by eights, so
  * that eight roots are taken at once, and singly where fewer are at hand.
  */
@@ -17,21 +17,21 @@
 
 #include <math.h>
 
-#include "norm/kernels/columns.h"
-#include "norm/kernels/wide.h"
+#include "norm/kernels/column_passes.h"
+#include "norm/kernels/simd_double.h"
 
 /* -- forward ----------------------------------------------------------------------------------- */
 
 static void make_one(const layer_scale *s, int64_t w, int64_t q) {
     const real *x = s->x + q * w;
-    s->inverse[q] = 1 / sqrt(wide_dot(x, x, w) / (double)w + s->eps);
+    s->inverse[q] = 1 / sqrt(simd_double_dot(x, x, w) / (double)w + s->eps);
 }
 
-WIDE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
+SIMD_DOUBLE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
     const real *x = s->x + q * w;
     double square[WIDE];
-    for (int j = 0; j < WIDE; j++) wide_fetch_ahead(x + j * w, AHEAD_BYTES);
-    wide_dots(square, x, x, w);
+    for (int j = 0; j < WIDE; j++) simd_double_fetch_ahead(x + j * w, AHEAD_BYTES);
+    simd_double_dots(square, x, x, w);
     for (int j = 0; j < WIDE; j++) s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
 }
 
@@ -52,28 +52,28 @@ static void apply_one(const layer_scale *s, int64_t w, int64_t q) {
 /* -- backward ---------------------------------------------------------------------------------- */
 
 /* product: sum of du x */
-WIDE_INLINE void backward_unit(const layer_scale *s, int64_t w, int64_t q, double product) {
+SIMD_DOUBLE_INLINE void backward_unit(const layer_scale *s, int64_t w, int64_t q, double product) {
     const real *x = s->x + q * w, *du = s->du + q * w;
     real *dx = s->dx + q * w;
     double inverse = s->inverse[q], slope = product / (double)w * (inverse * inverse);
-    wide a, b;
+    simd_double a, b;
     int64_t k = 0;
     for (; k + WIDE <= w; k += WIDE) {
-        wide_load(&a, x + k);
-        wide_load(&b, du + k);
+        simd_double_load(&a, x + k);
+        simd_double_load(&b, du + k);
         a = inverse * (b - a * slope);
-        wide_store(dx + k, &a);
+        simd_double_store(dx + k, &a);
     }
     for (; k < w; k++) dx[k] = (real)(inverse * ((double)du[k] - (double)x[k] * slope));
 }
 
 static void backward_one(const layer_scale *s, int64_t w, int64_t q) {
-    backward_unit(s, w, q, wide_dot(s->du + q * w, s->x + q * w, w));
+    backward_unit(s, w, q, simd_double_dot(s->du + q * w, s->x + q * w, w));
 }
 
-WIDE_INLINE void backward_units(const layer_scale *s, int64_t w, int64_t q) {
+SIMD_DOUBLE_INLINE void backward_units(const layer_scale *s, int64_t w, int64_t q) {
     double product[WIDE];
-    wide_dots(product, s->du + q * w, s->x + q * w, w);
+    simd_double_dots(product, s->du + q * w, s->x + q * w, w);
     for (int j = 0; j < WIDE; j++) backward_unit(s, w, q + j, product[j]);
 }
 
@@ -89,36 +89,36 @@ static void backward_eight(const layer_scale *s, int64_t w, int64_t q) {
 typedef void visit_units(const layer_scale *s, int64_t w, int64_t q);
 
 /* How many rows from the i-th of the pass on are neighbours, up to the end-th. */
-static int64_t neighbours(const columns *m, int64_t i, int64_t end) {
+static int64_t neighbours(const column_passes *m, int64_t i, int64_t end) {
     int64_t count = 1;
     if (!m->index) return end - i;
     while (i + count < end && m->index[i + count] == m->index[i] + count) count++;
     return count;
 }
 
-WIDE_INLINE void visit_rows(const columns *m, int64_t first, int64_t count, visit_units *one,
-                            visit_units *eight) {
+SIMD_DOUBLE_INLINE void visit_rows(const column_passes *m, int64_t first, int64_t count,
+                                   visit_units *one, visit_units *eight) {
     const layer_scale *s = m->scale;
     int64_t end = first + count, rows;
     for (int64_t i = first; i < end; i += rows) {
         rows = neighbours(m, i, end);
-        int64_t q = columns_row(m, i) * s->groups, last = q + rows * s->groups;
+        int64_t q = column_passes_row(m, i) * s->groups, last = q + rows * s->groups;
         for (; q + WIDE <= last; q += WIDE) eight(s, s->width, q);
         for (; q < last; q++) one(s, s->width, q);
     }
 }
 
-void layer_scale_make(const columns *m, int64_t first, int64_t count) {
+void layer_scale_make(const column_passes *m, int64_t first, int64_t count) {
     visit_rows(m, first, count, make_one, make_eight);
 }
 
-void layer_scale_apply(const columns *m, int64_t first, int64_t count) {
+void layer_scale_apply(const column_passes *m, int64_t first, int64_t count) {
     const layer_scale *s = m->scale;
     for (int64_t i = first; i < first + count; i++)
         for (int64_t j = 0; j < s->groups; j++)
-            apply_one(s, s->width, columns_row(m, i) * s->groups + j);
+            apply_one(s, s->width, column_passes_row(m, i) * s->groups + j);
 }
 
-void layer_scale_backward(const columns *m, int64_t first, int64_t count) {
+void layer_scale_backward(const column_passes *m, int64_t first, int64_t count) {
     visit_rows(m, first, count, backward_one, backward_eight);
 }

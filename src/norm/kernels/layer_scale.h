@@ -4,7 +4,7 @@
 
 #include "norm/kernels/norm_method.h"
 
-struct columns;
+struct column_passes;
 
 /* The layer scale of one call: u = x/s. */
 typedef struct layer_scale {
@@ -19,8 +19,8 @@ typedef struct layer_scale {
 } layer_scale;
 
 /* For rows first .. first+count-1 of m, and m->scale: x -> inverse; x -> u; du -> dx. */
-void layer_scale_make(const struct columns *m, int64_t first, int64_t count);
-void layer_scale_apply(const struct columns *m, int64_t first, int64_t count);
-void layer_scale_backward(const struct columns *m, int64_t first, int64_t count);
+void layer_scale_make(const struct column_passes *m, int64_t first, int64_t count);
+void layer_scale_apply(const struct column_passes *m, int64_t first, int64_t count);
+void layer_scale_backward(const struct column_passes *m, int64_t first, int64_t count);
 
 #endif

@@ -61,7 +61,7 @@ typedef struct norm_call {
     const norm_options *options;
     int64_t calls; /* training-mode calls of this layer, this one included */
     int threads;
-    bool watched;             /* a watcher will look at stat and scalar */
+    bool has_hook;            /* a watcher will look at stat and scalar */
     bool want_rows;           /* and asked for the scalars that need the rows again */
     const real *gamma, *beta; /* [d], never NULL (ones and zeros where the method has none) */
     /* The method's own learnable parameters in declared order, and their gradients, zeros until

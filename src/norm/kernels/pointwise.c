@@ -7,15 +7,15 @@
  *               dalpha = sum over rows and features of gamma g f'(z) x    ds = the same without x
  *
  * The same in training and inference, no state. f is computed again backwards; nothing is kept. Sums over
- * rows in double, in fixed pieces merged in order: the same bytes for any number of threads.
+ * rows in double, in fixed chunks merged in order: the same bytes for any number of threads.
  */
 #include "norm/kernels/pointwise.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Behind the sums [2 d] of a piece. */
-enum { PIECE = 64, BY_ALPHA = 0, BY_SHIFT, DX2, PIECE_SCALARS };
+/* Behind the sums [2 d] of a chunk. */
+enum { CHUNK = 64, BY_ALPHA = 0, BY_SHIFT, DX2, CHUNK_SCALARS };
 
 static int64_t row_at(const norm_call *c, int64_t i) {
     return (c->rows->index ? c->rows->index[i] : i) * c->features;
@@ -23,7 +23,7 @@ static int64_t row_at(const norm_call *c, int64_t i) {
 
 sr_status pointwise_forward(norm_call *c, const pointwise_rule *rule, const real *x, real *y) {
     const int64_t n = c->rows->valid;
-#pragma omp parallel for num_threads(c->threads) schedule(static) if (n > PIECE)
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (n > CHUNK)
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = row_at(c, i);
         for (int64_t k = 0; k < c->features; k++) {
@@ -34,9 +34,9 @@ sr_status pointwise_forward(norm_call *c, const pointwise_rule *rule, const real
     return SR_OK;
 }
 
-static void piece_backward(const norm_call *c, const pointwise_rule *rule, const real *x,
+static void chunk_backward(const norm_call *c, const pointwise_rule *rule, const real *x,
                            const real *dy, real *dx, int64_t first, double *part) {
-    const int64_t d = c->features, n = c->rows->valid, end = first + PIECE < n ? first + PIECE : n;
+    const int64_t d = c->features, n = c->rows->valid, end = first + CHUNK < n ? first + CHUNK : n;
     double *scalar = part + 2 * d;
     for (int64_t i = first; i < end; i++) {
         const int64_t at = row_at(c, i);
@@ -56,21 +56,21 @@ static void piece_backward(const norm_call *c, const pointwise_rule *rule, const
 
 sr_status pointwise_backward(norm_call *c, const pointwise_rule *rule, const real *x,
                              const real *dy, real *dx) {
-    const int64_t d = c->features, n = c->rows->valid, width = 2 * d + PIECE_SCALARS;
-    const int64_t pieces = n ? (n + PIECE - 1) / PIECE : 1;
-    double *part = tape_alloc(c->tape, (size_t)(pieces * width) * sizeof *part);
+    const int64_t d = c->features, n = c->rows->valid, width = 2 * d + CHUNK_SCALARS;
+    const int64_t chunks = n ? (n + CHUNK - 1) / CHUNK : 1;
+    double *part = tape_alloc(c->tape, (size_t)(chunks * width) * sizeof *part);
     if (!part) return SR_MEMORY;
-    memset(part, 0, (size_t)(pieces * width) * sizeof *part);
-#pragma omp parallel for num_threads(c->threads) schedule(static) if (pieces > 1)
-    for (int64_t i = 0; i < pieces; i++)
-        piece_backward(c, rule, x, dy, dx, i * PIECE, part + i * width);
-    for (int64_t i = 1; i < pieces; i++)
+    memset(part, 0, (size_t)(chunks * width) * sizeof *part);
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (chunks > 1)
+    for (int64_t i = 0; i < chunks; i++)
+        chunk_backward(c, rule, x, dy, dx, i * CHUNK, part + i * width);
+    for (int64_t i = 1; i < chunks; i++)
         for (int64_t k = 0; k < width; k++) part[k] += part[i * width + k];
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
     c->own_grad[POINTWISE_ALPHA][0] = part[2 * d + BY_ALPHA];
     if (c->own_grad[POINTWISE_SHIFT]) c->own_grad[POINTWISE_SHIFT][0] = part[2 * d + BY_SHIFT];
-    if (c->watched)
+    if (c->has_hook)
         c->scalar[NORM_SCALAR_dx_norm] = c->scalar[NORM_SCALAR_direct_norm] =
             sqrt(part[2 * d + DX2]);
     return SR_OK;

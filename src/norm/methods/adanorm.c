@@ -8,15 +8,15 @@
  *
  * No parameters to train. k = 1/10; C depends on the task (the paper has 0.3 to 2). As released
  * (unbiased = 1, placement = outside): see ln_simple.c; C is 2 there by default. phi is negative
- * for y > 10, which is not clipped. Kernel and what is kept: rows.c.
+ * for y > 10, which is not clipped. Kernel and what is kept: row_stats.c.
  */
-#include "norm/kernels/rows.h"
+#include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
 
-enum { PARAM_C = ROWS_PARAMS, PARAM_K };
+enum { PARAM_C = ROW_STATS_PARAMS, PARAM_K };
 
 static row_rule rule_of(const norm_call *c) {
-    row_rule rule = rows_rule(c);
+    row_rule rule = row_stats_rule(c);
     rule.C = c->options->param[PARAM_C];
     rule.k = c->options->param[PARAM_K];
     return rule;
@@ -24,12 +24,12 @@ static row_rule rule_of(const norm_call *c) {
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     row_rule rule = rule_of(c);
-    return rows_forward(c, &rule, x, y);
+    return row_stats_forward(c, &rule, x, y);
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     row_rule rule = rule_of(c);
-    return rows_backward(c, &rule, x, dy, dx);
+    return row_stats_backward(c, &rule, x, dy, dx);
 }
 
 const norm_method norm_adanorm = {
@@ -40,13 +40,13 @@ const norm_method norm_adanorm = {
     .uses = NORM_BIT(mu) | NORM_BIT(sigma2),
     .summary = "LayerNorm-simple times C (1 - k y), a constant in the backward pass",
     .eps = 1e-5,
-    .param = {ROWS_RELEASE_PARAMS,
+    .param = {ROW_STATS_RELEASE_PARAMS,
               {"C", 1, -1e6, 1e6, NULL, "scale of phi = C (1 - k y)", .option = "adanorm-c",
                .place = 10},
               {"k", 0.1, -1e6, 1e6, NULL, "slope of phi", .option = "adanorm-k", .place = 11}},
-    .vectors = ROWS_VECTORS,
-    .scalars = ROWS_THEOREM_SCALARS,
-    .kept_bytes = rows_kept_bytes,
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
     .again = forward, /* there is no state */
     .backward = backward,

@@ -64,10 +64,11 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 }
 
 /* Adds to the sums of the valid rows those of the padded ones; part [d] = sum of g there. */
-static sr_status add_padded(norm_call *c, const columns *padded, const batch_kept *k,
+static sr_status add_padded(norm_call *c, const column_passes *padded, const batch_kept *k,
                             const real *dy, double *part) {
     double *unused = k->scratch;
-    sr_status status = columns_gradient_sums(padded, dy, dy, k->center, k->inverse, part, unused);
+    sr_status status =
+        column_passes_gradient_sums(padded, dy, dy, k->center, k->inverse, part, unused);
     for (int64_t j = 0; j < c->features; j++) {
         c->stat[NORM_sum_g][j] += part[j];
         c->stat[NORM_sum_gx][j] += part[j] * kept_imputed(c)[j];
@@ -79,10 +80,10 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_kept *k = c->kept;
     int64_t d = c->features;
     double *part = k->scratch + 3 * d, *zero = k->part_g, valid = (double)c->rows->valid;
-    columns padded, m = columns_valid(c);
-    sr_status status = columns_gradient_sums(&m, x, dy, k->center, k->inverse, c->stat[NORM_sum_g],
-                                             c->stat[NORM_sum_gx]);
-    if (status == SR_OK) status = columns_padded(c, &padded);
+    column_passes padded, m = column_passes_valid(c);
+    sr_status status = column_passes_gradient_sums(&m, x, dy, k->center, k->inverse,
+                                                   c->stat[NORM_sum_g], c->stat[NORM_sum_gx]);
+    if (status == SR_OK) status = column_passes_padded(c, &padded);
     if (status == SR_OK) status = add_padded(c, &padded, k, dy, part);
     if (status != SR_OK) return status;
     bool running = c->rows->mode == NORM_RUNNING;

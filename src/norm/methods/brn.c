@@ -70,8 +70,8 @@ static void write_output(const norm_call *c, const batch_kept *k, const real *x,
         a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
         b[j] = (double)c->gamma[j] * shift[j] + (double)c->beta[j];
     }
-    columns m = columns_valid(c);
-    columns_scale(&m, x, k->center, a, b, y);
+    column_passes m = column_passes_valid(c);
+    column_passes_scale(&m, x, k->center, a, b, y);
 }
 
 static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x, real *y) {

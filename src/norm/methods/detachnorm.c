@@ -8,22 +8,22 @@
  *     detach-both   dx = g / s
  *
  * What detach-std cuts off is the standard deviation as a whole. Three methods in one file because
- * they differ in two flags. As released: see ln_simple.c. Kernel and what is kept: rows.c.
+ * they differ in two flags. As released: see ln_simple.c. Kernel and what is kept: row_stats.c.
  */
-#include "norm/kernels/rows.h"
+#include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
-    row_rule rule = rows_rule(c);
-    return rows_forward(c, &rule, x, y);
+    row_rule rule = row_stats_rule(c);
+    return row_stats_forward(c, &rule, x, y);
 }
 
 static sr_status detached(norm_call *c, bool mean, bool std, const real *x, const real *dy,
                           real *dx) {
-    row_rule rule = rows_rule(c);
+    row_rule rule = row_stats_rule(c);
     rule.detach_mean = mean;
     rule.detach_std = std;
-    return rows_backward(c, &rule, x, dy, dx);
+    return row_stats_backward(c, &rule, x, dy, dx);
 }
 
 static sr_status backward_mean(norm_call *c, const real *x, const real *dy, real *dx) {
@@ -47,10 +47,10 @@ const norm_method norm_detach_mean = {
     .constants = NORM_BIT(mu),
     .summary = "LayerNorm-simple, no gradient through the mean",
     .eps = 1e-5,
-    .param = {ROWS_RELEASE_PARAMS},
-    .vectors = ROWS_VECTORS,
-    .scalars = ROWS_THEOREM_SCALARS,
-    .kept_bytes = rows_kept_bytes,
+    .param = {ROW_STATS_RELEASE_PARAMS},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
     .again = forward, /* there is no state */
     .backward = backward_mean,
@@ -65,10 +65,10 @@ const norm_method norm_detach_std = {
     .constants = NORM_BIT(sigma2),
     .summary = "LayerNorm-simple, no gradient through the standard deviation",
     .eps = 1e-5,
-    .param = {ROWS_RELEASE_PARAMS},
-    .vectors = ROWS_VECTORS,
-    .scalars = ROWS_THEOREM_SCALARS,
-    .kept_bytes = rows_kept_bytes,
+    .param = {ROW_STATS_RELEASE_PARAMS},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
     .again = forward, /* there is no state */
     .backward = backward_std,
@@ -83,10 +83,10 @@ const norm_method norm_detach_both = {
     .constants = NORM_BIT(mu) | NORM_BIT(sigma2),
     .summary = "LayerNorm-simple, no gradient through mean and standard deviation",
     .eps = 1e-5,
-    .param = {ROWS_RELEASE_PARAMS},
-    .vectors = ROWS_VECTORS,
-    .scalars = ROWS_THEOREM_SCALARS,
-    .kept_bytes = rows_kept_bytes,
+    .param = {ROW_STATS_RELEASE_PARAMS},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
     .again = forward, /* there is no state */
     .backward = backward_both,

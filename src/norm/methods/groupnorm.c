@@ -1,10 +1,10 @@
 /* groupnorm.c -- group normalization (Wu and He, ECCV 2018; docs/norms.md 8).
  *
  * Mean and biased variance over all valid rows of one sample and the d/G features of one group;
- * formulas, shapes and what is kept: samples.c. For images a sample is an image, for text every
+ * formulas, shapes and what is kept: group_stats.c. For images a sample is an image, for text every
  * token is its own (GroupNorm with one group is then LN). Padded rows are excluded.
  */
-#include "norm/kernels/samples.h"
+#include "norm/kernels/group_stats.h"
 #include "norm/methods/methods.h"
 
 enum { PARAM_GROUPS };
@@ -20,11 +20,11 @@ static sr_status check(int64_t features, const norm_options *o, sr_failure *why)
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
-    return samples_forward(c, groups_of(c->options), x, y);
+    return group_stats_forward(c, groups_of(c->options), x, y);
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
-    return samples_backward(c, groups_of(c->options), x, dy, dx);
+    return group_stats_backward(c, groups_of(c->options), x, dy, dx);
 }
 
 const norm_method norm_groupnorm = {
@@ -41,7 +41,7 @@ const norm_method norm_groupnorm = {
                .place = 3}},
     .vectors = NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
     .check = check,
-    .kept_bytes = samples_kept_bytes,
+    .kept_bytes = group_stats_kept_bytes,
     .forward = forward,
     .backward = backward,
 };

@@ -2,17 +2,17 @@
  *
  * GroupNorm with as many groups as features: mean and biased variance of each feature over the
  * valid rows of one sample (an image, a sentence). A sample with one valid row gives y = beta and
- * dx = 0. No running statistics. Formulas, shapes and what is kept: samples.c.
+ * dx = 0. No running statistics. Formulas, shapes and what is kept: group_stats.c.
  */
-#include "norm/kernels/samples.h"
+#include "norm/kernels/group_stats.h"
 #include "norm/methods/methods.h"
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
-    return samples_forward(c, c->features, x, y);
+    return group_stats_forward(c, c->features, x, y);
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
-    return samples_backward(c, c->features, x, dy, dx);
+    return group_stats_backward(c, c->features, x, dy, dx);
 }
 
 const norm_method norm_instancenorm = {
@@ -25,7 +25,7 @@ const norm_method norm_instancenorm = {
     .affine = true,
     .eps = 1e-5,
     .vectors = NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
-    .kept_bytes = samples_kept_bytes,
+    .kept_bytes = group_stats_kept_bytes,
     .forward = forward,
     .backward = backward,
 };

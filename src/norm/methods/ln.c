@@ -8,9 +8,9 @@
  *               sum_g = sum over rows of g (= dbeta)    sum_gx = sum over rows of g xhat (= dgamma)
  *
  * Option unbiased: the variance is sum/(d-1), as the RBN release's option layer_1 has it; then the
- * last term is xhat sum[q xhat]/(d-1), and d = 1 gives NaN. Kernel and what is kept: rows.c.
+ * last term is xhat sum[q xhat]/(d-1), and d = 1 gives NaN. Kernel and what is kept: row_stats.c.
  */
-#include "norm/kernels/rows.h"
+#include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
 
 enum { PARAM_UNBIASED };
@@ -22,12 +22,12 @@ static row_rule rule_of(const norm_call *c) {
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     row_rule rule = rule_of(c);
-    return rows_forward(c, &rule, x, y);
+    return row_stats_forward(c, &rule, x, y);
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     row_rule rule = rule_of(c);
-    return rows_backward(c, &rule, x, dy, dx);
+    return row_stats_backward(c, &rule, x, dy, dx);
 }
 
 const norm_method norm_ln = {
@@ -40,9 +40,9 @@ const norm_method norm_ln = {
     .affine = true,
     .eps = 1e-5,
     .param = {{"unbiased", 0, 0, 1, NULL, "1: variance over d-1 (RBN release, layer_1)", true}},
-    .vectors = ROWS_VECTORS,
-    .scalars = ROWS_THEOREM_SCALARS,
-    .kept_bytes = rows_kept_bytes,
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
     .again = forward, /* there is no state */
     .backward = backward,

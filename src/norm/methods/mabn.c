@@ -104,8 +104,8 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
         shift[j] = (double)c->beta[j];
     }
-    columns m = columns_valid(c);
-    columns_scale(&m, x, k->center, a, shift, y);
+    column_passes m = column_passes_valid(c);
+    column_passes_scale(&m, x, k->center, a, shift, y);
     return SR_OK;
 }
 

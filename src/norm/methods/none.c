@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "norm/kernels/columns.h"
+#include "norm/kernels/column_passes.h"
 #include "norm/methods/methods.h"
 
 static void copy_rows(const norm_call *c, const real *from, real *to) {
@@ -27,10 +27,10 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     (void)x;
     copy_rows(c, dy, dx);
-    if (!c->watched) return SR_OK;
-    columns m = columns_valid(c);
+    if (!c->has_hook) return SR_OK;
+    column_passes m = column_passes_valid(c);
     double square;
-    sr_status status = columns_squares(&m, dy, NULL, &square);
+    sr_status status = column_passes_squares(&m, dy, NULL, &square);
     c->scalar[NORM_SCALAR_dx_norm] = c->scalar[NORM_SCALAR_direct_norm] = sqrt(square);
     return status;
 }

@@ -46,9 +46,9 @@ static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) 
     int64_t d = c->features;
     double *mean = k->scratch, *m2 = mean + d, most = -INFINITY;
     double rows = (double)c->rows->rows, valid = (double)c->rows->valid;
-    columns padded;
-    sr_status status = columns_padded(c, &padded);
-    if (status == SR_OK) status = columns_moments(&padded, x, mean, m2);
+    column_passes padded;
+    sr_status status = column_passes_padded(c, &padded);
+    if (status == SR_OK) status = column_passes_moments(&padded, x, mean, m2);
     if (status != SR_OK) return status;
     for (int64_t j = 0; j < d; j++) {
         double square = valid * c->stat[NORM_psi2_B][j];
@@ -81,8 +81,8 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         scale[j] = (double)c->gamma[j] * k->inverse[j];
         shift[j] = (double)c->beta[j];
     }
-    columns m = columns_all(c);
-    columns_scale(&m, x, k->center, scale, shift, y);
+    column_passes m = column_passes_all(c);
+    column_passes_scale(&m, x, k->center, scale, shift, y);
     return SR_OK;
 }
 
@@ -105,15 +105,15 @@ static void backward_terms(const norm_call *c, const batch_kept *k, double rows,
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     batch_kept *k = c->kept;
-    columns m = columns_all(c);
-    sr_status status = columns_gradient_sums(&m, x, dy, k->center, k->inverse, c->stat[NORM_sum_g],
-                                             c->stat[NORM_sum_gx]);
+    column_passes m = column_passes_all(c);
+    sr_status status = column_passes_gradient_sums(&m, x, dy, k->center, k->inverse,
+                                                   c->stat[NORM_sum_g], c->stat[NORM_sum_gx]);
     if (status != SR_OK) return status;
     batch_terms t = batch_terms_start(c, k);
     backward_terms(c, k, (double)m.rows, &t);
-    columns_line line = {k->center, t.a, t.b, t.slope};
-    columns_look look = {.weight = c->want_rows ? t.slope : NULL};
-    status = columns_combine(&m, x, dy, &line, dx, c->watched ? &look : NULL);
+    column_passes_line line = {k->center, t.a, t.b, t.slope};
+    dx_norms look = {.weight = c->want_rows ? t.slope : NULL};
+    status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &look : NULL);
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_psi2_rowmean] =
             look.row_norm / (double)m.rows / (double)c->features;

@@ -119,12 +119,12 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 static sr_status sums(norm_call *c, const batch_kept *k, const real *x, const real *dy, real *dx) {
     int64_t d = c->features;
     double *part = k->scratch, *unused = part + d;
-    columns padded, m = columns_valid(c);
-    sr_status status = columns_gradient_sums(&m, x, dy, k->center, k->inverse, c->stat[NORM_sum_g],
-                                             c->stat[NORM_sum_gx]);
-    if (status == SR_OK) status = columns_padded(c, &padded);
+    column_passes padded, m = column_passes_valid(c);
+    sr_status status = column_passes_gradient_sums(&m, x, dy, k->center, k->inverse,
+                                                   c->stat[NORM_sum_g], c->stat[NORM_sum_gx]);
+    if (status == SR_OK) status = column_passes_padded(c, &padded);
     if (status == SR_OK)
-        status = columns_gradient_sums(&padded, dy, dy, k->center, k->inverse, part, unused);
+        status = column_passes_gradient_sums(&padded, dy, dy, k->center, k->inverse, part, unused);
     if (status != SR_OK) return status;
     for (int64_t j = 0; j < d; j++) {
         c->stat[NORM_sum_g][j] += part[j];

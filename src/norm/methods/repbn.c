@@ -29,8 +29,8 @@
 enum { STATE_MU, STATE_SIGMA2, STATE_LAMBDA };
 enum { PARAM_ETA0, PARAM_T0 };
 enum { OWN_ETA, OWN_LN_GAMMA, OWN_LN_BETA };
-/* Behind the sums [2 d] of a piece of rows. */
-enum { PIECE = 64, ROW_NORM = 0, DX2, DIRECT2, PIECE_SCALARS };
+/* Behind the sums [2 d] of a chunk of rows. */
+enum { CHUNK = 64, ROW_NORM = 0, DX2, DIRECT2, CHUNK_SCALARS };
 
 static double first_eta(const norm_options *o, int64_t features) {
     (void)features;
@@ -96,7 +96,7 @@ static void write_both(const norm_call *c, const batch_kept *k, double lambda, c
     const real *gain = c->own[OWN_LN_GAMMA], *bias = c->own[OWN_LN_BETA];
     const int64_t n = c->rows->valid;
     double *kept = kept_rows(c);
-#pragma omp parallel for num_threads(c->threads) schedule(static) if (n > PIECE)
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (n > CHUNK)
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = row_at(c, i);
         row_statistics(c, x + at, &kept[2 * i], &kept[2 * i + 1]);
@@ -116,11 +116,11 @@ static void write_output(const norm_call *c, const batch_kept *k, const real *x,
         b[j] = (1 - lambda) * ((double)c->beta[j] + eta * k->center[j]);
         c->stat[NORM_gamma][j] = (1 - lambda) * (double)c->gamma[j];
     }
-    columns m = columns_valid(c);
+    column_passes m = column_passes_valid(c);
     if (lambda > 0)
         write_both(c, k, lambda, a, b, x, y);
     else
-        columns_scale(&m, x, k->center, a, b, y);
+        column_passes_scale(&m, x, k->center, a, b, y);
 }
 
 static void advance_lambda(const norm_call *c, const batch_kept *k) {
@@ -206,27 +206,26 @@ static void row_backward(const mixture *m, const double *kept, const real *x, co
     scalar[ROW_NORM] += sqrt(norm);
 }
 
-/* Sums of pieces of rows, merged in order. */
+/* Sums of chunks of rows, merged in order. */
 static sr_status backward_both(norm_call *c, const mixture *m, const real *x, const real *dy,
                                real *dx) {
-    const int64_t d = c->features, n = c->rows->valid, width = 2 * d + PIECE_SCALARS;
-    const int64_t pieces = n ? (n + PIECE - 1) / PIECE : 1;
-    double *part = tape_alloc(c->tape, (size_t)(pieces * width) * sizeof *part);
+    const int64_t d = c->features, n = c->rows->valid, width = 2 * d + CHUNK_SCALARS;
+    const int64_t chunks = n ? (n + CHUNK - 1) / CHUNK : 1;
+    double *part = tape_alloc(c->tape, (size_t)(chunks * width) * sizeof *part);
     if (!part) return SR_MEMORY;
-    memset(part, 0, (size_t)(pieces * width) * sizeof *part);
-#pragma omp parallel for num_threads(c->threads) schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++)
-        for (int64_t i = p * PIECE; i < n && i < (p + 1) * PIECE; i++)
+    memset(part, 0, (size_t)(chunks * width) * sizeof *part);
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++)
+        for (int64_t i = p * CHUNK; i < n && i < (p + 1) * CHUNK; i++)
             row_backward(m, kept_rows(c) + 2 * i, x + row_at(c, i), dy + row_at(c, i),
                          dx + row_at(c, i), part + p * width);
-    for (int64_t p = 1; p < pieces; p++)
+    for (int64_t p = 1; p < chunks; p++)
         for (int64_t j = 0; j < width; j++) part[j] += part[p * width + j];
     memcpy(c->own_grad[OWN_LN_GAMMA], part, (size_t)d * sizeof *part);
     memcpy(c->own_grad[OWN_LN_BETA], part + d, (size_t)d * sizeof *part);
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_sigma2_rowmean] = part[2 * d + ROW_NORM] / (double)n / (double)d;
-    batch_tell_norms(c,
-                     &(columns_look){.dx2 = part[2 * d + DX2], .direct2 = part[2 * d + DIRECT2]});
+    batch_tell_norms(c, &(dx_norms){.dx2 = part[2 * d + DX2], .direct2 = part[2 * d + DIRECT2]});
     return SR_OK;
 }
 

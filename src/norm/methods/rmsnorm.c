@@ -9,9 +9,9 @@
  *
  * The reference code has eps outside (1e-8) and no bias by default; here eps is inside and there is
  * a bias, which stays what it is at the start if it is not trained. Kernel and what is kept:
- * rows.c.
+ * row_stats.c.
  */
-#include "norm/kernels/rows.h"
+#include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
 
 enum { PARAM_PLACEMENT };
@@ -22,12 +22,12 @@ static row_rule rule_of(const norm_call *c) {
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     row_rule rule = rule_of(c);
-    return rows_forward(c, &rule, x, y);
+    return row_stats_forward(c, &rule, x, y);
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     row_rule rule = rule_of(c);
-    return rows_backward(c, &rule, x, dy, dx);
+    return row_stats_backward(c, &rule, x, dy, dx);
 }
 
 const norm_method norm_rmsnorm = {
@@ -42,9 +42,9 @@ const norm_method norm_rmsnorm = {
     .param = {{"placement", 0, 0, 1, "inside outside",
                "inside: s = sqrt(r2 + eps); outside: s = sqrt(r2) + eps, the reference code",
                .place = 12}},
-    .vectors = ROWS_VECTORS,
-    .scalars = ROWS_SCALARS,
-    .kept_bytes = rows_kept_bytes,
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
     .again = forward, /* there is no state */
     .backward = backward,

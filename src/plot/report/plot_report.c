@@ -138,13 +138,13 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
     if (request->runs == 0) return sr_fail(why, SR_USAGE, "report needs run files");
     snprintf(path, sizeof path, "%s/index.html", request->output);
     sr_status status = check_page(path, request->force, why);
-    if (status == SR_OK) status = plot_facts_read(&r.facts, request->path, request->runs, why);
+    if (status == SR_OK) status = plot_run_info_read(&r.facts, request->path, request->runs, why);
     if (status == SR_OK)
         status = plot_labels_make(&r.labels, r.facts, request->path, request->runs, request->labels,
                                   why);
     if (status == SR_OK) status = make_directory(&r, why);
     if (status == SR_OK) status = make_page(&r, path, why);
     plot_labels_free(&r.labels);
-    plot_facts_free(r.facts, request->runs);
+    plot_run_info_free(r.facts, request->runs);
     return status;
 }

@@ -6,7 +6,7 @@
 
 typedef struct report {
     const plot_request *request;
-    plot_facts *facts; /* of all runs */
+    plot_run_info *facts; /* of all runs */
     plot_labels labels;
     char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
     bool created;            /* the directory of the report was not there */

@@ -31,7 +31,7 @@ static plot_choice choice_for(const report *r, const plot_template *t, plot_choi
     if (!t->prints) c.published = false, c.published_tables = "";
     int words = 0;
     for (int i = 0; i < c.words; i++)
-        if (plot_words_take(t, c.word[i].name, c.word[i].value)) c.word[words++] = c.word[i];
+        if (plot_placeholders_take(t, c.word[i].name, c.word[i].value)) c.word[words++] = c.word[i];
     c.words = words;
     return c;
 }

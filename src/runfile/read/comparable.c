@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runfile/struct_size.h"
+#include "runfile/abi_struct.h"
 #include "statrec/runfile.h"
 
 /* Statistics whose name begins and ends so: with anything between where `begin` ends in _. */
@@ -81,7 +81,7 @@ unsigned sr_depends(const char *statistic, sr_instead *instead) {
             memcpy(ours.name, statistic, stem);
             strcpy(ours.name + stem, c->instead);
         }
-        struct_give(instead, &ours, sizeof ours, "sr_instead", NULL);
+        abi_struct_give(instead, &ours, sizeof ours, "sr_instead", NULL);
         return c->depends;
     }
     return 0;

@@ -291,7 +291,7 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = read_site_numbers(f, scratch, why);
     if (status == SR_OK) status = check_sites(f, why);
     for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
-        if (!site_names_add(&f->site_of, f->site, i))
+        if (!site_index_add(&f->site_of, f->site, i))
             status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
     free(scratch);
     return status;
@@ -466,7 +466,7 @@ void sr_run_close(sr_runfile *f) {
     if (!f) return;
     reader_leave(f);
     if (f->shelf) h5_close(f->shelf->file, NULL);
-    if (f->end) end_matter_free(f->end);
+    if (f->end) trailer_free(f->end);
     free(f->end);
 #define FREE(name) free_text(f->info.name);
     RUN_TEXTS(FREE)
@@ -483,7 +483,7 @@ void sr_run_close(sr_runfile *f) {
         next = d->next;
         free(d);
     }
-    reader_free_bands(f), site_names_free(&f->site_of);
+    scalar_cache_free(f), site_index_free(&f->site_of);
     free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);
 }

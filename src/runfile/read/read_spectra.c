@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "runfile/read/reader.h"
-#include "runfile/read/step_walk.h"
+#include "runfile/read/step_cursor.h"
 
 /* -- reading --------------------------------------------------------------------------------- */
 
@@ -203,11 +203,11 @@ static sr_status check_extents(const sr_runfile *f, sr_failure *why) {
 }
 
 /* One row, whose step is behind `last` and among those that w goes through. */
-static sr_status check_place(spectra_copy *c, step_walk *w, int64_t i, int64_t last,
+static sr_status check_place(spectra_copy *c, step_cursor *w, int64_t i, int64_t last,
                              sr_failure *why) {
     bool found = false;
     sr_status status = copy_read(c, w->f, i, why);
-    if (status == SR_OK) status = step_walk_reach(w, c->step, &found, why);
+    if (status == SR_OK) status = step_cursor_reach(w, c->step, &found, why);
     if (status == SR_OK && (c->step <= last || !found))
         status = damaged(w->f, &run_spectra_step, "not increasing, or not among the steps", why);
     return status;
@@ -215,9 +215,9 @@ static sr_status check_place(spectra_copy *c, step_walk *w, int64_t i, int64_t l
 
 static sr_status check_rows(const sr_runfile *f, sr_failure *why) {
     spectra_copy c;
-    step_walk w;
+    step_cursor w;
     if (f->info.spectra == 0) return SR_OK;
-    sr_status status = step_walk_open(&w, f, false, why);
+    sr_status status = step_cursor_open(&w, f, false, why);
     if (!reader_spectra_init(&c, f))
         status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
     c.step = -1;
@@ -225,7 +225,7 @@ static sr_status check_rows(const sr_runfile *f, sr_failure *why) {
         status = check_place(&c, &w, i, c.step, why);
         if (status == SR_OK) status = check_row(&c, f, why);
     }
-    reader_spectra_free(&c), step_walk_close(&w);
+    reader_spectra_free(&c), step_cursor_close(&w);
     return status;
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runfile/abi_struct.h"
 #include "runfile/read/reader.h"
-#include "runfile/struct_size.h"
 
 const sr_run_info *sr_run_get_info(const sr_runfile *f) {
     return &f->info;
@@ -16,7 +16,7 @@ const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site) {
 }
 
 int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
-    return site_names_find(&f->site_of, f->site, name);
+    return site_index_find(&f->site_of, f->site, name);
 }
 
 /* -- names ----------------------------------------------------------------------------------- */
@@ -205,8 +205,8 @@ sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int
     if (status != SR_OK) return status;
     int64_t columns = site < 0 ? f->info.sites : 1;
     h5_rows rows = {first, count, site < 0 ? 0 : site, columns, columns};
-    if (site >= 0 && reader_is_banded(f, count))
-        return reader_read_band(f, c, &rows, read_column, value, why);
+    if (site >= 0 && scalar_cache_holds(f, count))
+        return scalar_cache_read(f, c, &rows, read_column, value, why);
     return read_column(f, c, &rows, H5_FLOAT32, value, why);
 }
 
@@ -348,7 +348,8 @@ sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_emb
     sr_status status = find_embedding(f, name, &ours, &sets, why);
     close_embedding(&sets);
     if (status == SR_OK) status = read_method(f, name, &ours, why);
-    return status == SR_OK ? struct_give(e, &ours, sizeof ours, "sr_run_embedding", why) : status;
+    return status == SR_OK ? abi_struct_give(e, &ours, sizeof ours, "sr_run_embedding", why)
+                           : status;
 }
 
 static sr_status read_record(const sr_runfile *f, const char *name, const sr_run_embedding *e,

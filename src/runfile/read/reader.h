@@ -4,10 +4,10 @@
 #define RUNFILE_READ_READER_H
 
 #include "hdf5/h5.h"
-#include "journal/end_matter.h"
+#include "journal/trailer.h"
 #include "runfile/dataset_layout.h"
+#include "runfile/site_index.h"
 #include "runfile/site_method.h"
-#include "runfile/site_names.h"
 #include "runfile/write/writer.h"
 #include "statrec/runfile.h"
 
@@ -28,12 +28,12 @@ typedef struct reader_kept {
     bool direct; /* chunks are not cached */
 } reader_kept;
 
-/* Rows of some neighbouring sites of a scalar (read_band.c). */
-typedef struct reader_band {
+/* Rows of some neighbouring sites of a scalar (scalar_cache.c). */
+typedef struct scalar_cache {
     const run_column *column; /* NULL: nothing yet */
     h5_rows rows;             /* columns: of these sites */
     float *value;             /* [rows.count, rows.columns] */
-} reader_band;
+} scalar_cache;
 
 /* Whether a column has values: programs ask at every site, and opening a dataset takes its time. */
 typedef struct reader_answer {
@@ -41,15 +41,15 @@ typedef struct reader_answer {
     bool has;
 } reader_answer;
 
-typedef struct reader_pool reader_pool;
+typedef struct open_file_cache open_file_cache;
 
 typedef struct reader_shelf {
-    h5_id file;           /* 0: it rests */
-    reader_pool *pool;    /* NULL: it never does */
-    int64_t identity[2];  /* of the file that was opened: device, number */
-    reader_kept kept[16]; /* each may hold 1 MiB of chunks */
-    int next;             /* place of the next column that is not there */
-    reader_band band[16];
+    h5_id file;            /* 0: it rests */
+    open_file_cache *pool; /* NULL: it never does */
+    int64_t identity[2];   /* of the file that was opened: device, number */
+    reader_kept kept[16];  /* each may hold 1 MiB of chunks */
+    int next;              /* place of the next column that is not there */
+    scalar_cache band[16];
     int next_band;
     reader_answer answer[64];
     int answers;
@@ -84,13 +84,13 @@ typedef struct reader_declared {
 } reader_declared;
 
 struct sr_runfile {
-    end_matter *end; /* behind const: what of it was looked at */
+    trailer *end; /* behind const: what of it was looked at */
     char *path;
     bool unfinished;  /* opened for SWMR reading */
     int64_t cut_at;   /* bytes of an unfinished file that lacks its end; 0: it is whole */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
-    site_names site_of;    /* by name */
+    site_index site_of;    /* by name */
     reader_metric *metric; /* [metrics] by place */
     int metrics;
     reader_declared *declared; /* [declared_count] */
@@ -105,17 +105,17 @@ struct sr_runfile {
     int64_t stored_most[COMMITTED_COUNT]; /* rows that the best column has space for */
 };
 
-/* first_bytes.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
-sr_status reader_check_bytes(const char *path, const end_matter *e, bool *unfinished,
-                             int64_t *cut_at, sr_failure *why);
-/* read_end.c: fills end; what it mends of the file, and what is wrong with itself, becomes damage. Once
+/* superblock.c: what the first bytes say. Fails when it is no run file, truncated, or not begun. */
+sr_status reader_check_bytes(const char *path, const trailer *e, bool *unfinished, int64_t *cut_at,
+                             sr_failure *why);
+/* read_trailer.c: fills end; what it mends of the file, and what is wrong with itself, becomes damage. Once
  * the file is open, and check: all that nobody has read. */
 sr_status reader_load_end(sr_runfile *f, sr_failure *why);
 sr_status reader_tell_end(sr_runfile *f, sr_failure *why);
 void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
                       void *context);
-/* read_live.c: the same of a file that may be growing. */
-sr_status reader_check_live_bytes(const char *path, const end_matter *e, bool *unfinished,
+/* read_growing.c: the same of a file that may be growing. */
+sr_status reader_check_live_bytes(const char *path, const trailer *e, bool *unfinished,
                                   int64_t *cut_at, sr_failure *why);
 /* The one of its two names that a run file has; malloc'd, NULL: none. */
 char *reader_choose_path(const char *path, sr_failure *why);
@@ -126,14 +126,14 @@ bool reader_looks_again(const char *path, bool live, const sr_failure *why, int 
 /* Keeps `own`, met while opening, as one damage of the file and returns SR_OK: what else is there can
  * be read. Not where the file was cut, nor what is no damage: that goes to *why. */
 sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why);
-/* read_pool.c: the open file, which may have to be opened again: 0 where that fails. */
+/* open_file_cache.c: the open file, which may have to be opened again: 0 where that fails. */
 h5_id reader_file(const sr_runfile *f);
 sr_status reader_wake(const sr_runfile *f, sr_failure *why);
 /* f, just opened, may rest; `beside` of sr_run_open_beside. Closed, it leaves. */
 sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why);
 void reader_leave(sr_runfile *f);
 /* Opens the file at path; *cut_at and *unfinished as reader_check_bytes. */
-sr_status reader_open_file(const char *path, end_matter *end, bool *unfinished, int64_t *cut_at,
+sr_status reader_open_file(const char *path, trailer *end, bool *unfinished, int64_t *cut_at,
                            h5_id *file, sr_failure *why);
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
@@ -154,7 +154,7 @@ sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why);
 const run_column *reader_eval_column(const sr_runfile *f, const char *name);
 /* read_names.c: fills names, once metrics and declared are there. */
 sr_status reader_list_names(sr_runfile *f, sr_failure *why);
-/* read_declared.c: fills declared and info.ranks; the column of that name, or NULL. */
+/* read_custom.c: fills declared and info.ranks; the column of that name, or NULL. */
 sr_status reader_list_declared(sr_runfile *f, sr_failure *why);
 const run_column *reader_declared_column(const sr_runfile *f, const char *name, sr_scope scope);
 /* An attribute that fits into text [size] and is one line (lines: or several). */
@@ -202,15 +202,15 @@ sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int 
 bool reader_descends(const double *value, int64_t count);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
 
-/* read_band.c: whether a site's values are worth a band; rows of one of its sites. */
+/* scalar_cache.c: whether a site's values are worth a band; rows of one of its sites. */
 typedef sr_status reader_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
                               h5_type type, void *value, sr_failure *why);
-void reader_free_bands(sr_runfile *f);
-bool reader_is_banded(const sr_runfile *f, int64_t count);
-sr_status reader_read_band(const sr_runfile *f, const run_column *c, const h5_rows *rows,
-                           reader_part *read, float *value, sr_failure *why);
+void scalar_cache_free(sr_runfile *f);
+bool scalar_cache_holds(const sr_runfile *f, int64_t count);
+sr_status scalar_cache_read(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                            reader_part *read, float *value, sr_failure *why);
 
-/* norm_names.c: fills `called` from norm and layer_scale. */
+/* display_norm.c: fills `called` from norm and layer_scale. */
 void reader_call_site(sr_run_site *site);
 
 #endif

@@ -1,11 +1,11 @@
 /* check_run.c -- walks a whole run file: everything declared is there, everything counted is
- * readable and makes sense. Of a file with sums (end_matter.h) every byte is looked at. */
+ * readable and makes sense. Of a file with sums (trailer.h) every byte is looked at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runfile/read/reader.h"
-#include "runfile/read/step_walk.h"
+#include "runfile/read/step_cursor.h"
 
 #define RECOVER_HINT "`statrec recover` copies what is readable"
 
@@ -17,22 +17,22 @@ typedef struct fault {
     sr_failure why;
 } fault;
 
-typedef struct walk {
+typedef struct run_checker {
     const sr_runfile *f;
-    sr_failure *why; /* of what is looked at now; see met() */
+    sr_failure *why; /* of what is looked at now; see report_fault() */
     sr_tell_fn *tell;
     void *context;
     fault *first, **last;
     void *memory; /* BATCH_BYTES, or one row when that is more */
     size_t memory_bytes;
-} walk;
+} run_checker;
 
-static sr_status damaged(const walk *w, const char *path, const char *what) {
+static sr_status damaged(const run_checker *w, const char *path, const char *what) {
     return sr_fail(w->why, SR_FORMAT, "%s: %s: %s", w->f->path, path, what);
 }
 
 /* Behind every look: tells the fault that it found, once, and makes room for the next. */
-static void met(walk *w) {
+static void report_fault(run_checker *w) {
     const sr_failure why = *w->why;
     *w->why = (sr_failure){0};
     if (why.status == SR_OK) return;
@@ -46,12 +46,12 @@ static void met(walk *w) {
 }
 
 /* Reads every counted row of one column. */
-static void read_column(walk *w, const run_column *c, int64_t rows, bool exact) {
+static void read_column(run_checker *w, const run_column *c, int64_t rows, bool exact) {
     h5_id set;
     h5_shape shape;
     sr_status status = reader_open_column(w->f, c, &set, &shape, w->why);
     if (status != SR_OK) {
-        met(w);
+        report_fault(w);
         return;
     }
     char path[2 * SR_NAME_SIZE];
@@ -67,11 +67,11 @@ static void read_column(walk *w, const run_column *c, int64_t rows, bool exact) 
         status = h5_read_rows(set, &part, c->type, w->memory, w->why);
     }
     h5_close_dataset(set);
-    met(w);
+    report_fault(w);
 }
 
 /* All of a group's columns, or (optional) none. */
-static void read_group(walk *w, const run_column *c, int count, int64_t rows, bool exact,
+static void read_group(run_checker *w, const run_column *c, int count, int64_t rows, bool exact,
                        bool optional) {
     char path[2 * SR_NAME_SIZE];
     bool none = optional && !reader_has_column(w->f, &c[0]);
@@ -79,18 +79,18 @@ static void read_group(walk *w, const run_column *c, int count, int64_t rows, bo
     for (int i = 0; i < count; i++) {
         if (!none) read_column(w, &c[i], rows, exact);
         if (none && reader_has_column(w->f, &c[i])) damaged(w, path, "missing");
-        met(w);
+        report_fault(w);
     }
 }
 
 /* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last ends. */
-static void read_ages(walk *w, const run_column *c, const int *first, int ages, int64_t rows,
+static void read_ages(run_checker *w, const run_column *c, const int *first, int ages, int64_t rows,
                       bool exact) {
     for (int i = 0; i < ages; i++)
         read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, true);
 }
 
-static void read_statistics(walk *w, bool exact) {
+static void read_statistics(run_checker *w, bool exact) {
     static const int scalar[] = {0, SR_SCALAR_AGES, SR_SCALAR_COUNT},
                      vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT};
     enum {
@@ -100,36 +100,36 @@ static void read_statistics(walk *w, bool exact) {
     const sr_run_info *info = &w->f->info;
     read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact);
     for (int i = 0; i < w->f->declared_count; i++)
-        read_column(w, &w->f->declared[i].column, info->steps, exact), met(w);
+        read_column(w, &w->f->declared[i].column, info->steps, exact), report_fault(w);
     read_group(w, &run_vector_step, 1, info->vectors, exact, false);
     read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact);
 }
 
-static void read_running(walk *w) {
+static void read_running(run_checker *w) {
     if (!h5_has(reader_file(w->f), "/running")) return;
     read_group(w, &run_running_step, 1, 0, false, false);
     read_group(w, run_running, RUN_RUNNING, 0, false, false);
 }
 
-static void read_evals(walk *w, bool exact) {
+static void read_evals(run_checker *w, bool exact) {
     const int64_t evals = w->f->info.evals;
     read_group(w, &run_eval_step, 1, evals, exact, false);
     read_group(w, &run_eval_epoch, 1, evals, exact, false);
     for (int i = 0; i < w->f->metrics; i++)
-        read_column(w, &w->f->metric[i].column, evals, exact), met(w);
-    reader_check_metrics(w->f, w->why), met(w);
+        read_column(w, &w->f->metric[i].column, evals, exact), report_fault(w);
+    reader_check_metrics(w->f, w->why), report_fault(w);
 }
 
 /* Steps increase; steps of vectors and of spectra increase and are among them. */
-static void check_steps(walk *w, bool exact) {
+static void check_steps(run_checker *w, bool exact) {
     bool read;
-    step_walk_check_steps(w->f, &read, w->why), met(w);
+    step_cursor_check_steps(w->f, &read, w->why), report_fault(w);
     if (!read) return; /* every step of what follows would seem to be missing */
-    step_walk_check_vectors(w->f, w->why), met(w);
-    reader_check_spectra(w->f, exact, w->why), met(w);
+    step_cursor_check_vectors(w->f, w->why), report_fault(w);
+    reader_check_spectra(w->f, exact, w->why), report_fault(w);
 }
 
-static sr_status check_evals(const walk *w) {
+static sr_status check_evals(const run_checker *w) {
     double last = -1, step;
     sr_status status = SR_OK;
     for (int64_t i = 0; i < w->f->info.evals && status == SR_OK; i++) {
@@ -140,7 +140,7 @@ static sr_status check_evals(const walk *w) {
     return status;
 }
 
-static sr_status check_columns_of_sites(const walk *w) {
+static sr_status check_columns_of_sites(const run_checker *w) {
     h5_id set;
     h5_shape shape;
     const sr_run_info *info = &w->f->info;
@@ -161,7 +161,7 @@ static sr_status check_columns_of_sites(const walk *w) {
     return status;
 }
 
-static void check_embeddings(walk *w) {
+static void check_embeddings(run_checker *w) {
     const char *name;
     for (int i = 0; (name = sr_run_name(w->f, "embeddings", i)); i++) {
         sr_status status = SR_OK;
@@ -181,11 +181,11 @@ static void check_embeddings(walk *w) {
             last = step;
         }
         free(value);
-        met(w);
+        report_fault(w);
     }
 }
 
-static sr_status check_state(const walk *w) {
+static sr_status check_state(const run_checker *w) {
     const sr_run_info *info = &w->f->info;
     for (int i = 0; i < COMMITTED_COUNT; i++)
         if (!w->f->cut_at && w->f->committed[i] > w->f->extent_least[i])
@@ -198,21 +198,21 @@ static sr_status check_state(const walk *w) {
     return status;
 }
 
-static void tell_of_opening(walk *w) {
+static void tell_of_opening(run_checker *w) {
     const char *text;
     for (int i = 0; (text = sr_run_damage(w->f, i)); i++) {
         sr_fail(w->why, SR_FORMAT, "%s", text);
-        met(w);
+        report_fault(w);
     }
 }
 
 static void tell_part(void *context, sr_failure *why) {
-    walk *w = context;
+    run_checker *w = context;
     *w->why = *why;
-    met(w);
+    report_fault(w);
 }
 
-static void walk_file(walk *w) {
+static void walk_file(run_checker *w) {
     const sr_run_info *info = &w->f->info;
     bool exact = !w->f->unfinished && strcmp(info->status, "running") != 0;
     tell_of_opening(w);
@@ -222,16 +222,16 @@ static void walk_file(walk *w) {
     read_evals(w, exact);
     read_running(w);
     check_steps(w, exact);
-    check_evals(w), met(w);
-    check_columns_of_sites(w), met(w);
+    check_evals(w), report_fault(w);
+    check_columns_of_sites(w), report_fault(w);
     check_embeddings(w);
-    reader_check_final(w->f, w->why), met(w);
-    reader_check_pairs(w->f, w->why), met(w);
+    reader_check_final(w->f, w->why), report_fault(w);
+    reader_check_pairs(w->f, w->why), report_fault(w);
     reader_check_end(w->f, tell_part, w);
-    check_state(w), met(w);
+    check_state(w), report_fault(w);
 }
 
-static void check_open(walk *w) {
+static void check_open(run_checker *w) {
     w->memory_bytes = 8 * (size_t)w->f->info.width;
     if (w->memory_bytes < BATCH_BYTES) w->memory_bytes = BATCH_BYTES;
     w->memory = malloc(w->memory_bytes);
@@ -243,7 +243,7 @@ static void check_open(walk *w) {
 }
 
 /* The first fault; what is damaged may be recovered. */
-static sr_status keep_first(const walk *w, sr_failure *why) {
+static sr_status keep_first(const run_checker *w, sr_failure *why) {
     if (!w->first) return SR_OK;
     sr_failure first = w->first->why;
     if (first.status == SR_FORMAT && w->f) sr_hint(&first, "%s", RECOVER_HINT);
@@ -251,7 +251,7 @@ static sr_status keep_first(const walk *w, sr_failure *why) {
     return first.status;
 }
 
-static void forget_faults(walk *w) {
+static void forget_faults(run_checker *w) {
     for (fault *k = w->first, *next; k; k = next) {
         next = k->next;
         free(k);
@@ -260,26 +260,26 @@ static void forget_faults(walk *w) {
 }
 
 /* The first fault that is more than being unfinished. */
-static const sr_failure *first_damage(const walk *w) {
+static const sr_failure *first_damage(const run_checker *w) {
     for (const fault *k = w->first; k; k = k->next)
         if (k->why.status != SR_STATE) return &k->why;
     return NULL;
 }
 
-static void look(walk *w, const char *path) {
+static void look(run_checker *w, const char *path) {
     w->f = sr_run_open(path, w->why);
     if (w->f) check_open(w);
-    met(w);
+    report_fault(w);
 }
 
-static void close_look(walk *w) {
+static void close_look(run_checker *w) {
     forget_faults(w);
     sr_run_close((sr_runfile *)(uintptr_t)w->f);
     w->f = NULL;
 }
 
 /* What is met in a file that grows counts when it lasts. */
-static void look_until_it_lasts(walk *w, const char *path) {
+static void look_until_it_lasts(run_checker *w, const char *path) {
     for (int looks = 0;; looks++) {
         const bool live = reader_is_live(path);
         look(w, path);
@@ -291,7 +291,7 @@ static void look_until_it_lasts(walk *w, const char *path) {
 
 sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why) {
     sr_failure own = {0};
-    walk w = {.why = &own, .context = context};
+    run_checker w = {.why = &own, .context = context};
     w.last = &w.first;
     const bool live = path && reader_is_live(path);
     if (!live) w.tell = tell;

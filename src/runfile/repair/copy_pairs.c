@@ -1,11 +1,11 @@
 /* copy_pairs.c -- pairs of a run file into the recorder. */
-#include "runfile/losses.h"
 #include "runfile/read/reader.h"
 #include "runfile/repair/copy.h"
+#include "runfile/unreadable_data.h"
 
 /* A pair is none without all of its parts. */
 static void copy_site(sr_recorder *r, const sr_runfile *f, int64_t site, bool passed,
-                      const reader_pairs *p, copy_losses *losses) {
+                      const reader_pairs *p, unreadable_data *losses) {
     sr_failure why = {0};
     const run_column *missing = reader_read_pairs(f, site, p, &why);
     if (!missing && reader_check_site_pairs(f, site, passed, p, &why) != SR_OK)
@@ -17,7 +17,7 @@ static void copy_site(sr_recorder *r, const sr_runfile *f, int64_t site, bool pa
 }
 
 sr_status recorder_copy_pairs(sr_recorder *r, const sr_runfile *f, bool passed,
-                              copy_losses *losses) {
+                              unreadable_data *losses) {
     reader_pairs p;
     if (!r->options.pairs || r->options.pairs != f->info.pairs) return recorder_check(r);
     const bool made = reader_pairs_init(&p, f->info.pairs);

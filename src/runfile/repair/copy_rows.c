@@ -19,7 +19,7 @@ typedef struct copier {
     bool recovers; /* the recorder lacks what could not be declared like the file's */
     int64_t up_to, embeddings_up_to;
     sr_recovery count;
-    copy_losses *losses;
+    unreadable_data *losses;
 
     int64_t batch;                    /* steps in memory at most */
     int64_t *step_int[RUN_STEP_INTS]; /* [batch] */
@@ -414,20 +414,20 @@ static sr_status copy_run(copier *c) {
     sr_recorder *r = c->r;
     sr_status status = take_created(r, c->f->info.created);
     if (status == SR_OK) status = copy_all(c);
-    return status == SR_OK && r->resuming ? naming_take_over(r, &r->failure) : status;
+    return status == SR_OK && r->resuming ? part_file_take_over(r, &r->failure) : status;
 }
 
 static sr_status copy_and_count(copier *c, sr_recovery *result) {
     c->count = SR_INIT(sr_recovery, .running_step = -1);
     copy_run(c);
     miss_what_opening_missed(c);
-    if (result) struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
+    if (result) abi_struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
     copier_free(c);
     return recorder_check(c->r);
 }
 
 sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to_step,
-                             sr_recovery *result, copy_losses *losses) {
+                             sr_recovery *result, unreadable_data *losses) {
     if (r->failure.status != SR_OK) return recorder_check(r);
     copier c = {.r = r,
                 .f = from,
@@ -440,8 +440,8 @@ sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to_ste
 
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        int64_t embeddings_up_to, struct sr_recovery *result) {
-    copy_losses losses = {NULL, 0};
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    unreadable_data losses = {NULL, 0};
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (r->started)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
     copier c = {.r = r,
@@ -450,7 +450,7 @@ sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                 .embeddings_up_to = embeddings_up_to,
                 .losses = &losses};
     if (c.f && recorder_copy_match(r, c.f, &losses) == SR_OK) copy_and_count(&c, result);
-    losses_free(&losses);
+    unreadable_data_free(&losses);
     sr_run_close(c.f);
     return recorder_check(r);
 }

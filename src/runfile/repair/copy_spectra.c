@@ -8,7 +8,7 @@
 
 /* One part of row i; the values that it leaves are NaN or -1 where it cannot be read. */
 static bool copy_part(const sr_runfile *f, const run_column *c, int64_t i, int64_t columns,
-                      void *value, copy_losses *losses) {
+                      void *value, unreadable_data *losses) {
     h5_rows row = {i, 1, 0, columns, columns};
     sr_failure why = {0};
     if (reader_spectra_part(f, c, &row, value, &why) == SR_OK) return true;
@@ -22,7 +22,7 @@ static bool copy_part(const sr_runfile *f, const run_column *c, int64_t i, int64
 
 /* What can be read of row i; false without its step. */
 static bool copy_what_is_whole(spectra_copy *c, const sr_runfile *f, int64_t i,
-                               copy_losses *losses) {
+                               unreadable_data *losses) {
     if (!copy_part(f, &run_spectra_step, i, 1, &c->step, losses)) return false;
     copy_part(f, &run_spectra_rows, i, f->info.sites, c->rows, losses);
     for (int k = 0; k < SR_SPECTRUM_COUNT; k++)
@@ -31,7 +31,7 @@ static bool copy_what_is_whole(spectra_copy *c, const sr_runfile *f, int64_t i,
 }
 
 static void note(const sr_runfile *f, const run_column *c, int64_t rows, const char *what,
-                 copy_losses *losses) {
+                 unreadable_data *losses) {
     sr_failure why = {0};
     sr_fail(&why, SR_FORMAT, "%s: /%s/%s: %s", f->path, c->group, c->name, what);
     copy_missed(losses, c->group, c->name, rows, &why);
@@ -44,7 +44,7 @@ static bool fill_nan(double *value, int64_t count) {
 }
 
 /* What cannot have been measured is left out. */
-static void mend_row(spectra_copy *c, const sr_runfile *f, copy_losses *losses) {
+static void mend_row(spectra_copy *c, const sr_runfile *f, unreadable_data *losses) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
         if (c->rows[i] < -1) {
@@ -83,7 +83,7 @@ static bool was_copied(const int64_t *step, int64_t count, int64_t wanted, int64
 }
 
 static sr_status copy_rows(sr_recorder *r, const sr_runfile *f, const int64_t *step, int64_t up_to,
-                           spectra_copy *c, copy_losses *losses) {
+                           spectra_copy *c, unreadable_data *losses) {
     sr_status status = SR_OK;
     int64_t last = -1, at = 0;
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
@@ -106,7 +106,7 @@ static sr_status copy_rows(sr_recorder *r, const sr_runfile *f, const int64_t *s
 }
 
 sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_to,
-                                copy_losses *losses) {
+                                unreadable_data *losses) {
     spectra_copy c;
     if (!r->options.spectra || f->info.spectra == 0) return SR_OK;
     int64_t *step = copied_steps(f);
@@ -120,7 +120,7 @@ sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_
 
 /* Values of one column of /final; NaN where there is none, or none that can be. */
 static void copy_final_column(const sr_runfile *f, const run_column *c, bool passed, double *value,
-                              copy_losses *losses) {
+                              unreadable_data *losses) {
     char path[2 * SR_NAME_SIZE];
     sr_failure why = {0};
     bool odd = false;
@@ -137,7 +137,7 @@ static void copy_final_column(const sr_runfile *f, const run_column *c, bool pas
     if (odd) note(f, c, -1, passed ? "a negative value" : "values without a pass", losses);
 }
 
-sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, copy_losses *losses) {
+sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, unreadable_data *losses) {
     static const run_column counted = {"final", "batches", "", "", H5_INT64};
     int64_t batches = -1;
     double *value[SR_FINAL_COUNT], *memory;

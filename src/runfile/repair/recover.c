@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runfile/abi_struct.h"
 #include "runfile/repair/copy.h"
-#include "runfile/struct_size.h"
 
 /* Refuses to write over the file that is read, whichever of the two names it would take. */
 static sr_status check_target(const char *broken, const char *path, sr_failure *why) {
@@ -53,7 +53,7 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
 }
 
 /* A method that contradicts its family is one that nobody wrote: what follows from the family stays. */
-static void mend_method(const sr_runfile *f, sr_site *site, copy_losses *losses) {
+static void mend_method(const sr_runfile *f, sr_site *site, unreadable_data *losses) {
     sr_run_site method;
     sr_failure why = {0};
     if (recorder_take_method(&method, site)) return;
@@ -73,7 +73,7 @@ static const char *refused(const sr_recorder *r) {
 
 /* What nobody can have declared so: it is left out, and told, and the recorder goes on. */
 static void leave_out(sr_recorder *r, const sr_runfile *f, const char *group, const char *name,
-                      copy_losses *losses) {
+                      unreadable_data *losses) {
     sr_failure why = {0};
     const char *text = refused(r);
     if (!text) return;
@@ -82,7 +82,7 @@ static void leave_out(sr_recorder *r, const sr_runfile *f, const char *group, co
     r->failure = (sr_failure){0};
 }
 
-static void add_embeddings_like(sr_recorder *r, const sr_runfile *f, copy_losses *losses) {
+static void add_embeddings_like(sr_recorder *r, const sr_runfile *f, unreadable_data *losses) {
     const char *name;
     for (int i = 0; (name = sr_run_name(f, "embeddings", i)) && !sr_failed(r); i++) {
         sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
@@ -98,7 +98,7 @@ static void add_embeddings_like(sr_recorder *r, const sr_runfile *f, copy_losses
     }
 }
 
-static void add_sites_like(sr_recorder *r, sr_runfile *f, copy_losses *losses) {
+static void add_sites_like(sr_recorder *r, sr_runfile *f, unreadable_data *losses) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
         sr_site site = {.size = sizeof site,
@@ -122,7 +122,7 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f, copy_losses *losses) {
     }
 }
 
-static void add_metrics_like(sr_recorder *r, const sr_runfile *f, copy_losses *losses) {
+static void add_metrics_like(sr_recorder *r, const sr_runfile *f, unreadable_data *losses) {
     const sr_run_metric *m;
     for (int64_t i = 0; (m = sr_run_get_metric(f, i)) && !sr_failed(r); i++) {
         sr_add_metric(r, m->name, m->unit, m->definition, m->better);
@@ -137,7 +137,7 @@ static void add_metrics_like(sr_recorder *r, const sr_runfile *f, copy_losses *l
 
 typedef struct noting {
     const sr_runfile *broken;
-    copy_losses *losses;
+    unreadable_data *losses;
 } noting;
 
 /* Read from its second copy: nothing is lost. */
@@ -159,7 +159,7 @@ static void note_fault(void *context, const sr_failure *fault) {
 }
 
 static sr_status copy_all(sr_recorder *r, sr_runfile *f, int64_t up_to_step, sr_recovery *count,
-                          copy_losses *losses) {
+                          unreadable_data *losses) {
     sr_failure why = {0};
     noting to = {f, losses};
     add_sites_like(r, f, losses);
@@ -173,7 +173,7 @@ static sr_status copy_all(sr_recorder *r, sr_runfile *f, int64_t up_to_step, sr_
 }
 
 static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_recovery *count,
-                                 const copy_losses *losses, sr_failure *why) {
+                                 const unreadable_data *losses, sr_failure *why) {
     char reason[SR_REASON_SIZE], more[48] = "";
     if (losses->count)
         snprintf(more, sizeof more, ", %d damaged dataset%s", losses->count,
@@ -199,7 +199,7 @@ static sr_status give_up(sr_recorder *r, const sr_runfile *f, sr_failure *why) {
 }
 
 static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up_to_step,
-                         sr_recovery *count, copy_losses *losses, sr_failure *why) {
+                         sr_recovery *count, unreadable_data *losses, sr_failure *why) {
     char part[4096];
     if (check_target(f->path, path, why) != SR_OK) return why->status;
     sr_recorder *r = create_like(f, path, force, why);
@@ -215,16 +215,16 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
                                  int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
                                  void *context, sr_failure *why) {
     sr_recovery count = SR_INIT(sr_recovery, .running_step = -1);
-    copy_losses losses = {NULL, 0};
+    unreadable_data losses = {NULL, 0};
     sr_failure own = {0};
     if (!why) why = &own;
     if (!path || !*path) return sr_fail(why, SR_USAGE, "no path for the recovered file");
     sr_runfile *f = sr_run_open(broken, why);
     sr_status status = f ? recover(f, path, force, up_to_step, &count, &losses, why) : why->status;
-    if (status == SR_OK) losses_tell(&losses, tell, context);
-    losses_free(&losses);
+    if (status == SR_OK) unreadable_data_report(&losses, tell, context);
+    unreadable_data_free(&losses);
     sr_run_close(f);
-    if (result && struct_give(result, &count, sizeof count, "sr_recovery", why) != SR_OK)
+    if (result && abi_struct_give(result, &count, sizeof count, "sr_recovery", why) != SR_OK)
         status = why->status;
     return status;
 }

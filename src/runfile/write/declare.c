@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hdf5/scales.h"
+#include "hdf5/dimension_scales.h"
 #include "runfile/write/writer.h"
 
 /* A declaration in progress: stops at the first failure. */
@@ -404,7 +404,8 @@ static void declare_scales(declaration *d) {
     attach_all(s, d->w);
     for (size_t i = 0; i < sizeof root_scale / sizeof *root_scale && d->status == SR_OK; i++)
         d->status = h5_link(d->w->file, root_scale[i][0], root_scale[i][1], d->why);
-    if (d->status == SR_OK) d->status = scales_write(d->w->file, s->row, s->count, d->why);
+    if (d->status == SR_OK)
+        d->status = dimension_scales_write(d->w->file, s->row, s->count, d->why);
     free(s);
 }
 

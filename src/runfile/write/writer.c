@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "journal/alive.h"
+#include "journal/writer_lock.h"
 
 enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
@@ -21,7 +21,7 @@ sr_status writer_keep(run_writer *w, sr_status status) {
     if (status == SR_OK || w->broken) return status;
     w->broken = true;
     h5_divert(w->file);
-    alive_let_go(h5_descriptor(w->file));
+    writer_lock_release(h5_descriptor(w->file));
     return status;
 }
 
@@ -119,7 +119,7 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = h5_start_swmr(w->file, why);
     if (status == SR_OK) status = make_steps_direct(w, why);
-    if (status == SR_OK) status = h5_begin_log(w->file, w->sync_flushes, why);
+    if (status == SR_OK) status = h5_begin_journal(w->file, w->sync_flushes, why);
     w->ready = status == SR_OK;
     return writer_keep(w, status);
 }
@@ -398,7 +398,7 @@ sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) 
     h5_hold(w->file, false);
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) {
-        h5_seal(w->file, w->sync_end);
+        h5_finalize(w->file, w->sync_end);
         status = h5_close(w->file, why);
         w->file = 0;
     }

@@ -112,7 +112,7 @@ float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why
 /* Closes the row. ints [RUN_STEP_INTS], reals [RUN_STEP_REALS] in the order of format.h. */
 void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
 
-/* write_declared.c: one more, without name yet; NULL when memory is short. */
+/* write_custom.c: one more, without name yet; NULL when memory is short. */
 run_declared *writer_add_declared(run_writer *w, sr_failure *why);
 /* The i-th one's value in the row being filled. */
 sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why);

@@ -11,11 +11,11 @@
 enum { NO_RANK = INT32_MAX, STALE = -2 };
 
 /* A symbol of the word at work. */
-typedef struct part {
+typedef struct symbol_node {
     int32_t symbol; /* -1: in no merge */
     int32_t rank;   /* of the pair with the next part */
     uint32_t start; /* in the word */
-} part;
+} symbol_node;
 
 struct bpe_vocabulary {
     string_table piece;
@@ -27,7 +27,7 @@ struct bpe {
     char *separator;
     size_t separator_length;
     bpe_glossary *glossary; /* NULL: none */
-    part *part;             /* [parts] */
+    symbol_node *part;      /* [parts] */
     int64_t parts, capacity;
     bpe_text key; /* scratch for a text to look up */
 };
@@ -150,7 +150,7 @@ static sr_status add_part(bpe *b, const char *text, size_t length, size_t start,
     if (!table_room(&b->part, &b->capacity, b->parts, sizeof *b->part))
         return bpe_out_of_memory(why);
     int32_t symbol = string_table_find(&b->codes->symbol, text, length);
-    b->part[b->parts++] = (part){symbol, STALE, (uint32_t)start};
+    b->part[b->parts++] = (symbol_node){symbol, STALE, (uint32_t)start};
     return SR_OK;
 }
 
@@ -172,7 +172,7 @@ static sr_status spell(bpe *b, const char *word, size_t length, sr_failure *why)
 static int32_t lowest_rank(bpe *b) {
     int32_t lowest = NO_RANK;
     for (int64_t i = 0; i + 1 < b->parts; i++) {
-        part *p = &b->part[i];
+        symbol_node *p = &b->part[i];
         if (p->rank == STALE) {
             int32_t left = p[0].symbol, right = p[1].symbol;
             int32_t rank =
@@ -187,7 +187,7 @@ static int32_t lowest_rank(bpe *b) {
 static void merge(bpe *b, int32_t rank) {
     int64_t kept = 0;
     for (int64_t i = 0; i < b->parts; i++, kept++) {
-        part *to = &b->part[kept];
+        symbol_node *to = &b->part[kept];
         *to = b->part[i];
         if (i + 1 == b->parts || to->rank != rank) continue;
         to->symbol = b->codes->merged[rank];

@@ -42,8 +42,8 @@ void bpe_glossary_free(bpe_glossary *g) {
 static sr_status compile(expressions *e, const char *text, sr_failure *why) {
     bool found;
     size_t start, end;
-    if (!(e->inside = pattern_compile(text, false, why))) return SR_USAGE;
-    sr_status status = pattern_find(e->inside, "", 0, 0, true, &found, &start, &end, why);
+    if (!(e->inside = regex_compile(text, false, why))) return SR_USAGE;
+    sr_status status = regex_search(e->inside, "", 0, 0, true, &found, &start, &end, why);
     if (status != SR_OK) return status;
     if (found)
         return sr_fail(why, SR_USAGE,
@@ -56,9 +56,9 @@ static sr_status compile(expressions *e, const char *text, sr_failure *why) {
     edges[0] = '^';
     memcpy(edges + 1, text, length);
     memcpy(edges + 1 + length, "$", 2);
-    e->edges = pattern_compile(edges, false, why);
+    e->edges = regex_compile(edges, false, why);
     free(edges);
-    e->whole = e->edges ? pattern_compile(text, true, why) : NULL;
+    e->whole = e->edges ? regex_compile(text, true, why) : NULL;
     return e->whole ? SR_OK : SR_USAGE;
 }
 
@@ -89,9 +89,9 @@ static sr_status isolate(bpe_glossary *g, expressions *e, const bpe_segment *seg
     const char *text = segment->text;
     bool found;
     size_t start, end, at = 0, length = segment->length;
-    sr_status status = pattern_find(e->edges, text, length, 0, true, &found, &start, &end, why);
+    sr_status status = regex_search(e->edges, text, length, 0, true, &found, &start, &end, why);
     while (status == SR_OK && !found) {
-        status = pattern_find(e->inside, text, length, at, false, &found, &start, &end, why);
+        status = regex_search(e->inside, text, length, at, false, &found, &start, &end, why);
         if (status != SR_OK || !found) break;
         status = add_segment(&g->next, text + at, start - at, why);
         if (status == SR_OK) status = add_segment(&g->next, text + start, end - start, why);
@@ -106,7 +106,7 @@ static sr_status mark_kept(bpe_glossary *g, bpe_segment *s, sr_failure *why) {
     size_t start, end;
     for (int i = 0; status == SR_OK && !s->kept && i < g->count; i++)
         status =
-            pattern_find(g->of[i].whole, s->text, s->length, 0, true, &s->kept, &start, &end, why);
+            regex_search(g->of[i].whole, s->text, s->length, 0, true, &s->kept, &start, &end, why);
     return status;
 }
 

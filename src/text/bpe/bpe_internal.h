@@ -3,7 +3,7 @@
 #define TEXT_BPE_BPE_INTERNAL_H
 
 #include "text/bpe/bpe.h"
-#include "text/bpe/tables.h"
+#include "text/bpe/intern_table.h"
 
 /* The end of a word: part of its last symbol; in codes of version 0.1 a symbol of its own. */
 #define BPE_END "</w>"

@@ -2,7 +2,7 @@
 #ifndef TEXT_BPE_BPE_PAIRS_H
 #define TEXT_BPE_BPE_PAIRS_H
 
-#include "text/bpe/tables.h"
+#include "text/bpe/intern_table.h"
 
 /* Number of a pair in a word; the places of a pair form a list. */
 typedef struct bpe_place {

@@ -69,23 +69,24 @@ static void free_self(void *self) {
     free(b);
 }
 
-static line_step step_of(bpe_self *b) {
-    return (line_step){.name = "bpe", .begin = begin, .apply = apply, .free = free_self, .self = b};
+static line_transform step_of(bpe_self *b) {
+    return (line_transform){
+        .name = "bpe", .begin = begin, .apply = apply, .free = free_self, .self = b};
 }
 
-line_step bpe_step(const char *path, int64_t merges, sr_failure *why) {
+line_transform bpe_step(const char *path, int64_t merges, sr_failure *why) {
     bpe_self *b = calloc(1, sizeof *b);
     if (!b) {
         sr_fail(why, SR_MEMORY, "no memory for byte-pair encoding");
-        return (line_step){0};
+        return (line_transform){0};
     }
     snprintf(b->path, sizeof b->path, "%s", path);
     b->merges = merges;
     return step_of(b);
 }
 
-line_step bpe_step_of(bpe_codes *codes, sr_failure *why) {
-    line_step step = bpe_step("", 0, why);
+line_transform bpe_step_of(bpe_codes *codes, sr_failure *why) {
+    line_transform step = bpe_step("", 0, why);
     if (!step.self) {
         bpe_codes_free(codes);
         return step;
@@ -93,9 +94,9 @@ line_step bpe_step_of(bpe_codes *codes, sr_failure *why) {
     ((bpe_self *)step.self)->codes = codes;
     if (prepare(step.self, why) == SR_OK) return step;
     free_self(step.self);
-    return (line_step){0};
+    return (line_transform){0};
 }
 
-const bpe_codes *bpe_step_codes(const line_step *step) {
+const bpe_codes *bpe_step_codes(const line_transform *step) {
     return step->apply == apply ? ((const bpe_self *)step->self)->codes : NULL;
 }

@@ -19,11 +19,11 @@ typedef struct pattern pattern;
 
 /* Text is UTF-8, a zero byte ends it. whole: only what fits from end to end is a match. SR_USAGE for what is
  * not understood, with the place in the text. NULL on failure. */
-pattern *pattern_compile(const char *text, bool whole, sr_failure *why);
+pattern *regex_compile(const char *text, bool whole, sr_failure *why);
 void pattern_free(pattern *p);
 /* The first match in text [length] that begins at `from` or later (only_here: at `from`); its place in
  * *start and *end, *found false when there is none. */
-sr_status pattern_find(pattern *p, const char *text, size_t length, size_t from, bool only_here,
+sr_status regex_search(pattern *p, const char *text, size_t length, size_t from, bool only_here,
                        bool *found, size_t *start, size_t *end, sr_failure *why);
 
 #endif

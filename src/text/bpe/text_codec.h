@@ -3,7 +3,7 @@
 #ifndef TEXT_BPE_TEXT_CODEC_H
 #define TEXT_BPE_TEXT_CODEC_H
 
-#include "text/line_step.h"
+#include "text/line_transform.h"
 #include "text/text.h"
 #include "text/vocab.h"
 
@@ -12,7 +12,7 @@ enum { CODEC_SIDES = 2, CODEC_STEPS = 4 };
 /* A view: dictionaries and steps belong to others. */
 typedef struct text_codec {
     const vocab *dictionary[CODEC_SIDES]; /* source, target; the same one where it is joint */
-    const line_step *step;                /* [steps] */
+    const line_transform *step;           /* [steps] */
     int steps;
 } text_codec;
 

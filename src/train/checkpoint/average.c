@@ -1,13 +1,13 @@
 /* average.c -- the mean of checkpoints (docs/models.md 2.8): every parameter and running value, summed
  * in double in the order given. Of running variances it is the mean of variances that is taken, as in
- * the releases, not the variance of the averaged weights: trained_recompute makes those. */
+ * the releases, not the variance of the averaged weights: loaded_model_recompute makes those. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "train/checkpoint/checkpoint.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 /* Sums of all items, one behind the other. */
 typedef struct sums {
@@ -44,7 +44,7 @@ static sr_status count_values(void *context, const state_item *item, sr_failure 
     return SR_OK;
 }
 
-sr_status trained_average(trained *t, char *const *name, int count, sr_failure *why) {
+sr_status loaded_model_average(loaded_model *t, char *const *name, int count, sr_failure *why) {
     int64_t values = 0;
     sr_status status = train_model_each(t->model, count_values, &values, why);
     sums s = {calloc((size_t)values + 1, sizeof *s.value), 0, 1.0 / count, false};
@@ -63,17 +63,17 @@ sr_status trained_average(trained *t, char *const *name, int count, sr_failure *
 
 /* -- writing */
 
-sr_status trained_write(trained *t, const char *path, const char *origin, bool force,
-                        sr_failure *why) {
+sr_status loaded_model_write(loaded_model *t, const char *path, const char *origin, bool force,
+                             sr_failure *why) {
     if (!force && access(path, F_OK) == 0) {
         sr_fail(why, SR_EXISTS, "%s: exists", path);
         sr_hint(why, "another name, or --force to replace it");
         return SR_EXISTS;
     }
-    trained_text text;
+    loaded_model_text text;
     char *config = options_dump(train_options(), &t->config);
-    sr_status status =
-        config ? trained_open_text(t, &text, why) : sr_fail(why, SR_MEMORY, "%s: no memory", path);
+    sr_status status = config ? loaded_model_open_text(t, &text, why)
+                              : sr_fail(why, SR_MEMORY, "%s: no memory", path);
     if (status != SR_OK) {
         free(config);
         return status;
@@ -81,11 +81,11 @@ sr_status trained_write(trained *t, const char *path, const char *origin, bool f
     array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (w) {
         checkpoint_put_head(w, &(checkpoint_head){config, t->config.data.name, t->model, &t->shape,
-                                                  t->updates, trained_codec(&text)});
+                                                  t->updates, loaded_model_codec(&text)});
         array_writer_put_text(w, "origin", origin, NULL);
         train_model_each(t->model, checkpoint_add, w, NULL);
     }
     free(config);
-    trained_close_text(&text);
+    loaded_model_close_text(&text);
     return w ? array_writer_finish(w, why) : why->status;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/shares.h"
+#include "train/shards.h"
 
 const char *const checkpoint_groups[] = {
     [STATE_PARAMETER] = "parameters", [STATE_RUNNING] = "running", [STATE_OPTIMIZER] = "optimizer",
@@ -84,7 +84,7 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
         array_writer_put_int(w, "steps", r->result->steps, NULL);
         array_writer_put_int(w, "training_batches", r->batches, NULL);
         train_state_each(r, checkpoint_add, w, NULL);
-        shares_each_replica(r, checkpoint_add, w, NULL);
+        shards_each_replica(r, checkpoint_add, w, NULL);
     }
     free(config);
     return w ? array_writer_finish(w, why) : why->status; /* it keeps the first failure */
@@ -129,10 +129,10 @@ sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     if (!f) return why->status;
     sr_status status = check_data(r, f, why);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
-    if (status == SR_OK) status = shares_make_room(r, why);
-    if (status == SR_OK) status = shares_each_replica(r, fill_item, f, why);
-    if (status == SR_OK) shares_take_replicas(r);
-    shares_forget_replicas(r);
+    if (status == SR_OK) status = shards_reserve(r, why);
+    if (status == SR_OK) status = shards_each_replica(r, fill_item, f, why);
+    if (status == SR_OK) shards_take_replicas(r);
+    shards_forget_replicas(r);
     array_reader_close(f);
     return status;
 }

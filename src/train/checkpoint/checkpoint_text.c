@@ -8,7 +8,7 @@
 
 #include "text/bpe/bpe_step.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 /* -- writing */
 
@@ -74,12 +74,12 @@ static sr_status read_dictionary(const array_reader *f, const char *name, vocab 
     return status;
 }
 
-static sr_status read_merges(const array_reader *f, trained_text *to, sr_failure *why) {
+static sr_status read_merges(const array_reader *f, loaded_model_text *to, sr_failure *why) {
     file_bytes text;
     sr_status status = read_text(f, "text/bpe_codes", &text, why);
     if (status == SR_OK && text.byte) {
         bpe_codes *codes = bpe_codes_parse(&text, -1, why);
-        const line_step step = codes ? bpe_step_of(codes, why) : (line_step){0};
+        const line_transform step = codes ? bpe_step_of(codes, why) : (line_transform){0};
         if (step.apply)
             to->step[to->steps++] = step;
         else
@@ -89,12 +89,12 @@ static sr_status read_merges(const array_reader *f, trained_text *to, sr_failure
     return status;
 }
 
-sr_status trained_open_text(const trained *t, trained_text *text, sr_failure *why) {
-    *text = (trained_text){0};
+sr_status loaded_model_open_text(const loaded_model *t, loaded_model_text *text, sr_failure *why) {
+    *text = (loaded_model_text){0};
     array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
-    const line_step form =
-        text_form_step(t->config.tokenize, t->config.lowercase, &text->text.form);
+    const line_transform form =
+        tokenizer_option_step(t->config.tokenize, t->config.lowercase, &text->text.form);
     if (form.apply) text->step[text->steps++] = form;
     sr_status status = read_dictionary(f, "text/source_dictionary", &text->dictionary[0], why);
     if (status == SR_OK)
@@ -103,18 +103,18 @@ sr_status trained_open_text(const trained *t, trained_text *text, sr_failure *wh
     if (text->joint) text->dictionary[1] = text->dictionary[0];
     if (status == SR_OK) status = read_merges(f, text, why);
     array_reader_close(f);
-    if (status != SR_OK) trained_close_text(text);
+    if (status != SR_OK) loaded_model_close_text(text);
     return status;
 }
 
-void trained_close_text(trained_text *text) {
+void loaded_model_close_text(loaded_model_text *text) {
     vocab_free(text->dictionary[0]);
     if (!text->joint) vocab_free(text->dictionary[1]);
     for (int i = 0; i < text->steps; i++)
         if (text->step[i].free) text->step[i].free(text->step[i].self);
-    *text = (trained_text){0};
+    *text = (loaded_model_text){0};
 }
 
-text_codec trained_codec(const trained_text *text) {
+text_codec loaded_model_codec(const loaded_model_text *text) {
     return (text_codec){{text->dictionary[0], text->dictionary[1]}, text->step, text->steps};
 }

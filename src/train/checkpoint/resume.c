@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "train/checkpoint/checkpoint.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 bool train_resume_may_change(const char *key) {
     static const char *const keys[] = {
@@ -77,7 +77,7 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
         sr_failure own = {0};
         status = checkpoint_path(prefix, update[i], path, why);
         if (status != SR_OK) break;
-        if (checkpoint_card_read(path, &card, &own) == SR_OK && card.steps > steps)
+        if (checkpoint_info_read(path, &card, &own) == SR_OK && card.steps > steps)
             sr_fail(&own, SR_FORMAT, "%s: after step %lld, of which %s tells %lld", path,
                     (long long)card.steps, from->rows, (long long)steps);
         if (own.status == SR_OK) check_same_run(path, card.config, c, &own);
@@ -87,7 +87,7 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
         } else if (first.status == SR_OK) {
             first = own;
         }
-        checkpoint_card_free(&card);
+        checkpoint_info_free(&card);
     }
     free(update);
     if (first.status != SR_OK)
@@ -115,7 +115,7 @@ static sr_status write_parent(train_resume *from, const char *before, int64_t st
 static sr_status try_rows(const char *rows, const char *output, train_resume *from, train_config *c,
                           sr_failure *why) {
     char prefix[CHECKPOINT_PATH];
-    run_record_look look;
+    run_record_info look;
     *from = (train_resume){0};
     snprintf(from->rows, sizeof from->rows, "%.511s", rows);
     sr_status status = run_record_open_look(rows, &look, why);

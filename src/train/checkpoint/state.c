@@ -7,19 +7,19 @@ enum { STATE_NAME = 2 * PARAM_NAME };
 
 static const npz_type real_type = sizeof(real) == sizeof(double) ? NPZ_FLOAT64 : NPZ_FLOAT32;
 
-typedef struct walk {
+typedef struct state_visit {
     state_visit_fn *visit;
     void *context;
     sr_failure *why;
     sr_status status; /* of the first visit that failed: the rest is left out */
-} walk;
+} state_visit;
 
-static void visit(walk *w, state_kind kind, const char *name, npz_array array) {
+static void visit(state_visit *w, state_kind kind, const char *name, npz_array array) {
     const state_item item = {kind, name, array};
     if (w->status == SR_OK) w->status = w->visit(w->context, &item, w->why);
 }
 
-static void visit_number(walk *w, const char *name, npz_type type, void *data) {
+static void visit_number(state_visit *w, const char *name, npz_type type, void *data) {
     visit(w, STATE_PROGRESS, name, (npz_array){.type = type, .data = data});
 }
 
@@ -38,7 +38,7 @@ static npz_array running_value(const norm_site *s, int k) {
     return a;
 }
 
-static void visit_running(const norm_site *s, walk *w) {
+static void visit_running(const norm_site *s, state_visit *w) {
     char name[STATE_NAME];
     for (int k = 0; k < NORM_STATE_MAX; k++) {
         if (!s->state[k]) continue;
@@ -47,7 +47,7 @@ static void visit_running(const norm_site *s, walk *w) {
     }
 }
 
-static void visit_slots(const param *p, walk *w) {
+static void visit_slots(const param *p, state_visit *w) {
     char name[STATE_NAME];
     for (int k = 0; k < 2; k++) {
         if (!p->slot[k]) continue;
@@ -57,7 +57,7 @@ static void visit_slots(const param *p, walk *w) {
 }
 
 /* The sums of the last validation, which say at the end whether the run diverged. */
-static void visit_validation(const task_row *row, task_sums *last, walk *w) {
+static void visit_validation(const task_row *row, task_sums *last, state_visit *w) {
     visit_number(w, "valid_loss_sum", NPZ_FLOAT64, &last->loss);
     visit_number(w, "valid_nll_sum", NPZ_FLOAT64, &last->nll);
     visit_number(w, "valid_tokens", NPZ_INT64, &last->tokens);
@@ -70,7 +70,7 @@ static void visit_validation(const task_row *row, task_sums *last, walk *w) {
     }
 }
 
-static void visit_progress(trainer *r, walk *w) {
+static void visit_progress(trainer *r, state_visit *w) {
     train_result *result = r->result;
     visit_number(w, "steps", NPZ_INT64, &result->steps);
     visit_number(w, "updates", NPZ_INT64, &result->updates);
@@ -93,7 +93,7 @@ static void visit_progress(trainer *r, walk *w) {
     visit_number(w, "random_key", NPZ_INT64, &r->random.key);
 }
 
-static void visit_memory(model_memory *k, walk *w) {
+static void visit_memory(model_memory *k, state_visit *w) {
     if (k->rows == 0) return;
     visit(w, STATE_PROGRESS, "memory",
           (npz_array){.type = real_type,
@@ -103,7 +103,7 @@ static void visit_memory(model_memory *k, walk *w) {
     visit_number(w, "memory_filled", NPZ_INT64, &k->filled);
 }
 
-static void visit_model(const model *m, walk *w) {
+static void visit_model(const model *m, state_visit *w) {
     for (int i = 0; i < m->params.count; i++) {
         param *p = m->params.item[i];
         visit(w, STATE_PARAMETER, p->name, shaped_like(&p->t, p->t.value));
@@ -112,13 +112,13 @@ static void visit_model(const model *m, walk *w) {
 }
 
 sr_status train_model_each(model *m, state_visit_fn *visitor, void *context, sr_failure *why) {
-    walk w = {visitor, context, why, SR_OK};
+    state_visit w = {visitor, context, why, SR_OK};
     visit_model(m, &w);
     return w.status;
 }
 
 sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why) {
-    walk w = {visitor, context, why, SR_OK};
+    state_visit w = {visitor, context, why, SR_OK};
     model *m = r->model;
     visit_model(m, &w);
     for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);

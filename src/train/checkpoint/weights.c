@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "train/checkpoint/checkpoint.h"
-#include "train/trained.h"
+#include "train/loaded_model.h"
 
 /* -- from arrays */
 

@@ -42,7 +42,7 @@ bool optim_obeys(const char *name, const char *key);
 /* Every parameter once. */
 void optim_apply(const optim_row *row, const optim_step *s, params *p);
 
-/* Euclidean norm of all gradients, in double, fixed pieces: same bytes for any thread count. SR_USAGE where one is
+/* Euclidean norm of all gradients, in double, fixed chunks: same bytes for any thread count. SR_USAGE where one is
  * forgotten and not settled (params.h). */
 sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why);
 

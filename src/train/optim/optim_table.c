@@ -1,4 +1,4 @@
-/* optim_table.c -- the table of optimizers and what they share: pieces, threads, gradient norm. */
+/* optim_table.c -- the table of optimizers and what they share: chunks, threads, gradient norm. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const optim_row *const rows[] = {
 #undef OPTIM_ROW
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0], PIECE = 16384 };
+enum { ROWS = sizeof rows / sizeof rows[0], CHUNK = 16384 };
 
 const optim_row *optim_at(int i) {
     return i >= 0 && i < ROWS ? rows[i] : NULL;
@@ -30,15 +30,15 @@ bool optim_obeys(const char *name, const char *key) {
     return row && options_lists(row->options, key);
 }
 
-static int64_t pieces_of(const param *x) {
-    return (x->t.count + PIECE - 1) / PIECE;
+static int64_t chunks_of(const param *x) {
+    return (x->t.count + CHUNK - 1) / CHUNK;
 }
 
-static int64_t within(int64_t k, int64_t pieces) {
-    return k < 0 ? 0 : k < pieces ? k : pieces;
+static int64_t within(int64_t k, int64_t chunks) {
+    return k < 0 ? 0 : k < chunks ? k : chunks;
 }
 
-/* What one thread does: pieces that begin among the numbers from .. end-1 of all parameters, one behind the other. */
+/* What one thread does: chunks that begin among the numbers from .. end-1 of all parameters, one behind the other. */
 typedef struct share {
     int64_t from, end;
 } share;
@@ -50,13 +50,13 @@ static share own_share(const params *p) {
 }
 
 /* Those of a parameter whose numbers begin at `first`. */
-static share own_pieces(const share *own, int64_t first, const param *x) {
-    return (share){within((own->from - first + PIECE - 1) / PIECE, pieces_of(x)),
-                   within((own->end - first + PIECE - 1) / PIECE, pieces_of(x))};
+static share own_chunks(const share *own, int64_t first, const param *x) {
+    return (share){within((own->from - first + CHUNK - 1) / CHUNK, chunks_of(x)),
+                   within((own->end - first + CHUNK - 1) / CHUNK, chunks_of(x))};
 }
 
-static void update_piece(const optim_row *row, const optim_step *s, const param *x, int64_t at) {
-    const int64_t n = x->t.count - at < PIECE ? x->t.count - at : PIECE;
+static void update_chunk(const optim_row *row, const optim_step *s, const param *x, int64_t at) {
+    const int64_t n = x->t.count - at < CHUNK ? x->t.count - at : CHUNK;
     row->update(s, n, x->t.value + at, x->t.grad + at, x->slot[0] ? x->slot[0] + at : NULL,
                 x->slot[1] ? x->slot[1] + at : NULL);
 }
@@ -66,15 +66,15 @@ void optim_apply(const optim_row *row, const optim_step *s, params *p) {
     {
         const share own = own_share(p);
         for (int64_t i = 0, first = 0; i < p->count; first += p->item[i++]->t.count) {
-            const share pieces = own_pieces(&own, first, p->item[i]);
-            for (int64_t k = pieces.from; k < pieces.end; k++)
-                update_piece(row, s, p->item[i], k * PIECE);
+            const share chunks = own_chunks(&own, first, p->item[i]);
+            for (int64_t k = chunks.from; k < chunks.end; k++)
+                update_chunk(row, s, p->item[i], k * CHUNK);
         }
     }
 }
 
-static double piece_squares(const tensor *x, int64_t at) {
-    const int64_t end = x->count - at < PIECE ? x->count : at + PIECE;
+static double chunk_squares(const tensor *x, int64_t at) {
+    const int64_t end = x->count - at < CHUNK ? x->count : at + CHUNK;
     const real *g = x->grad;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -82,34 +82,34 @@ static double piece_squares(const tensor *x, int64_t at) {
     return sum;
 }
 
-/* sum: of every piece of every parameter, in their order. */
-static void sum_pieces(const params *p, int threads, double *sum) {
+/* sum: of every chunk of every parameter, in their order. */
+static void sum_chunks(const params *p, int threads, double *sum) {
 #pragma omp parallel num_threads(threads)
     {
         const share own = own_share(p);
         double *to = sum;
         for (int64_t i = 0, first = 0; i < p->count; first += p->item[i++]->t.count) {
             const param *x = p->item[i];
-            const share pieces = own_pieces(&own, first, x);
-            for (int64_t k = pieces.from; k < pieces.end; k++)
-                to[k] = piece_squares(&x->t, k * PIECE);
-            to += pieces_of(x);
+            const share chunks = own_chunks(&own, first, x);
+            for (int64_t k = chunks.from; k < chunks.end; k++)
+                to[k] = chunk_squares(&x->t, k * CHUNK);
+            to += chunks_of(x);
         }
     }
 }
 
 sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why) {
-    int64_t pieces = 0;
+    int64_t chunks = 0;
     for (int i = 0; i < p->count; i++) {
         if (!p->item[i]->t.has_grad) /* its memory holds that of an update before */
             return sr_fail(why, SR_USAGE, "the gradient of %s is forgotten and not settled",
                            p->item[i]->name);
-        pieces += pieces_of(p->item[i]);
+        chunks += chunks_of(p->item[i]);
     }
-    double *sum = malloc((size_t)(pieces + 1) * sizeof *sum), total = 0;
+    double *sum = malloc((size_t)(chunks + 1) * sizeof *sum), total = 0;
     if (!sum) return sr_fail(why, SR_MEMORY, "out of memory for the gradient norm");
-    sum_pieces(p, threads, sum);
-    for (int64_t k = 0; k < pieces; k++) total += sum[k];
+    sum_chunks(p, threads, sum);
+    for (int64_t k = 0; k < chunks; k++) total += sum[k];
     free(sum);
     *norm = sqrt(total);
     return SR_OK;

@@ -17,14 +17,14 @@
  * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros behind Tk), and the
  * key of the mask, which is drawn again (element number: place in P).
  * A hidden key weighs 0 but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch.
- * A piece is one sentence and head, so q, k and v may be the same tensor: within a piece the
+ * A chunk is one sentence and head, so q, k and v may be the same tensor: within a chunk the
  * gradients are added one after the other.
  */
 #include <omp.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/gemm/tile.h"
-#include "engine/ops/attention/attention_pieces.h"
+#include "engine/gemm/small_gemm.h"
+#include "engine/ops/attention/attention_stats.h"
 #include "engine/ops/dropout_mask.h"
 #include "engine/ops/ops.h"
 #include "engine/row_math.h"
@@ -38,7 +38,7 @@ typedef struct attention {
     real *P;     /* [B, heads, Tq, row] */
     real *hide;  /* [B, row]: -inf = hidden from every query, as the padding is; else 0 */
     real *stair; /* [2 row]: zeros, then -inf; stair + row - n hides from column n on */
-    attention_piece *report;    /* [B, heads] or NULL: nobody asks */
+    attention_chunk *report;    /* [B, heads] or NULL: nobody asks */
     const uint8_t *query_valid; /* [B, Tq] or NULL, for the report */
 } attention;
 
@@ -49,13 +49,13 @@ typedef struct attention_scratch {
     real *dS;     /* [Tq, row]: backward only */
 } attention_scratch;
 
-static void product(int64_t m, int64_t n, int64_t k, tile_left a, const real *b, int64_t ldb,
+static void product(int64_t m, int64_t n, int64_t k, small_gemm_rest a, const real *b, int64_t ldb,
                     bool add, real *c, int64_t ldc) {
     if (n % TILE_LANES == 0) {
-        tile_product(m, n, k, a, b, ldb, add, c, ldc);
+        small_gemm_product(m, n, k, a, b, ldb, add, c, ldc);
     } else {
         bool turned = a.step_k != 1;
-        gemm_piece(turned, false, m, n, k, 1, a.value, turned ? a.step_k : a.step_m, b, ldb, add, c,
+        gemm_chunk(turned, false, m, n, k, 1, a.value, turned ? a.step_k : a.step_m, b, ldb, add, c,
                    ldc);
     }
 }
@@ -86,34 +86,35 @@ static real softmax_row(const attention *a, int64_t i, int64_t first, const real
     return m;
 }
 
-static const real *dropped(const attention *a, int64_t piece, real *R) {
+static const real *dropped(const attention *a, int64_t chunk, real *R) {
     int64_t size = a->Tq * a->row;
-    const real *P = a->P + piece * size;
+    const real *P = a->P + chunk * size;
     if (!a->drop) return P;
-    dropout_mask_apply(&a->mask, (uint64_t)(piece * size / MASK_PER_WORD), size, false, P, R);
+    dropout_mask_apply(&a->mask, (uint64_t)(chunk * size / MASK_PER_WORD), size, false, P, R);
     return R;
 }
 
 /* y = R v */
-static void weigh(const attention *a, int64_t piece, const real *v, real *y, attention_scratch s) {
-    const real *R = dropped(a, piece, s.R);
-    product(a->Tq, a->eh, a->Tk, (tile_left){R, a->row, 1}, v, a->e, false, y, a->e);
+static void weigh(const attention *a, int64_t chunk, const real *v, real *y, attention_scratch s) {
+    const real *R = dropped(a, chunk, s.R);
+    product(a->Tq, a->eh, a->Tk, (small_gemm_rest){R, a->row, 1}, v, a->e, false, y, a->e);
 }
 
-static void forward_piece(const attention *a, int64_t piece, const real *q, const real *k,
+static void forward_chunk(const attention *a, int64_t chunk, const real *q, const real *k,
                           const real *v, real *y, attention_scratch s) {
-    int64_t b = piece / a->heads, first = 0;
+    int64_t b = chunk / a->heads, first = 0;
     const real *hide = a->hide + b * a->row;
     while (first < a->Tk && hide[first] < 0) first++;
-    real *P = a->P + piece * a->Tq * a->row;
-    tile_turn(a->Tk, a->dh, k, a->d, s.turned, a->row);
-    product(a->Tq, a->row, a->dh, (tile_left){q, a->d, 1}, s.turned, a->row, false, P, a->row);
+    real *P = a->P + chunk * a->Tq * a->row;
+    small_transpose(a->Tk, a->dh, k, a->d, s.turned, a->row);
+    product(a->Tq, a->row, a->dh, (small_gemm_rest){q, a->d, 1}, s.turned, a->row, false, P,
+            a->row);
     for (int64_t i = 0; i < a->Tq; i++) {
         const real largest = softmax_row(a, i, first, hide, P + i * a->row);
         if (a->report && (!a->query_valid || a->query_valid[b * a->Tq + i]))
-            attention_piece_add(&a->report[piece], a->row, largest, P + i * a->row);
+            attention_chunk_add(&a->report[chunk], a->row, largest, P + i * a->row);
     }
-    weigh(a, piece, v, y, s);
+    weigh(a, chunk, v, y, s);
 }
 
 /* dS = c (R * dR - D P); dR comes in, dS goes out, in x. */
@@ -127,18 +128,18 @@ typedef struct attention_gradient {
     bool add;
 } attention_gradient;
 
-static void backward_piece(const attention *a, int64_t piece, const real *q, const real *k,
+static void backward_chunk(const attention *a, int64_t chunk, const real *q, const real *k,
                            const real *v, const real *dy, const attention_gradient g[3],
                            attention_scratch s) {
-    const real *P = a->P + piece * a->Tq * a->row, *R = dropped(a, piece, s.R);
+    const real *P = a->P + chunk * a->Tq * a->row, *R = dropped(a, chunk, s.R);
     int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, eh = a->eh, e = a->e, row = a->row;
-    tile_turn(Tk, eh, v, e, s.turned, row);
-    product(Tq, row, eh, (tile_left){dy, e, 1}, s.turned, row, false, s.dS, row);
+    small_transpose(Tk, eh, v, e, s.turned, row);
+    product(Tq, row, eh, (small_gemm_rest){dy, e, 1}, s.turned, row, false, s.dS, row);
     for (int64_t i = 0; i < Tq; i++)
         softmax_gradient(row, a->scale, R + i * row, P + i * row, s.dS + i * row);
-    if (g[0].d) product(Tq, dh, Tk, (tile_left){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
-    if (g[1].d) product(Tk, dh, Tq, (tile_left){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
-    if (g[2].d) product(Tk, eh, Tq, (tile_left){R, 1, row}, dy, e, g[2].add, g[2].d, e);
+    if (g[0].d) product(Tq, dh, Tk, (small_gemm_rest){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
+    if (g[1].d) product(Tk, dh, Tq, (small_gemm_rest){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
+    if (g[2].d) product(Tk, eh, Tq, (small_gemm_rest){R, 1, row}, dy, e, g[2].add, g[2].d, e);
 }
 
 static int64_t turned_size(const attention *a) {
@@ -160,9 +161,9 @@ static size_t scratch_bytes(const tape *t, const attention *a, bool backward) {
     return (size_t)(scratch_size(a, backward) * t->threads) * sizeof(real);
 }
 
-/* Offset of a piece in a tensor of T positions and `width` features. */
-static int64_t place(const attention *a, int64_t piece, int64_t T, int64_t width) {
-    return piece / a->heads * T * width + piece % a->heads * (width / a->heads);
+/* Offset of a chunk in a tensor of T positions and `width` features. */
+static int64_t place(const attention *a, int64_t chunk, int64_t T, int64_t width) {
+    return chunk / a->heads * T * width + chunk % a->heads * (width / a->heads);
 }
 
 /* y again, from P. */
@@ -195,7 +196,7 @@ static void attention_backward(tape *t, const tape_node *node) {
             own[i] = g[i];
             if (own[i].d) own[i].d += at[i];
         }
-        backward_piece(a, p, node->in[0]->value + at[0], node->in[1]->value + at[1],
+        backward_chunk(a, p, node->in[0]->value + at[0], node->in[1]->value + at[1],
                        node->in[2]->value + at[2], y->grad + place(a, p, a->Tq, a->e), own,
                        scratch_of(a, true, scratch));
     }
@@ -252,7 +253,7 @@ static void hide_keys(const attention *a, const uint8_t *key_valid) {
 static bool report_begin(tape *t, attention *a, const attention_report *report) {
     if (!report) return true;
     a->query_valid = report->query_valid;
-    a->report = attention_pieces_begin(t, a->B * a->heads);
+    a->report = attention_stats_begin(t, a->B * a->heads);
     return a->report != NULL;
 }
 
@@ -267,13 +268,13 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double
     hide_keys(a, key_valid);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * a->heads; i++) {
-        forward_piece(a, i, q->value + place(a, i, a->Tq, a->d),
+        forward_chunk(a, i, q->value + place(a, i, a->Tq, a->d),
                       k->value + place(a, i, a->Tk, a->d), v->value + place(a, i, a->Tk, a->e),
                       y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
     tape_return(t, scratch, bytes);
-    if (report) attention_pieces_end(a->report, a->B, heads, report);
+    if (report) attention_stats_end(a->report, a->B, heads, report);
     y = tape_push_reading(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a,
                           READS_INPUTS);
-    return tape_remakes(t, y, attention_again);
+    return tape_set_recompute(t, y, attention_again);
 }

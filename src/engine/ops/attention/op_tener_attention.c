@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
+#include "engine/work_chunks.h"
 
 typedef struct wide {
     int64_t B, T, d, dh;
@@ -146,7 +146,7 @@ static void queries_backward(tape *t, const tape_node *node) {
 static tensor *queries(tape *t, const wide *w, tensor *qkv, tensor *u, tensor *z) {
     tensor *y = w ? tape_tensor(t, 3, (int64_t[]){w->B, w->T, 3 * w->d}) : NULL;
     if (!y) return NULL;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > PIECE)
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > CHUNK)
     for (int64_t r = 0; r < w->B * w->T; r++)
         for (int64_t at = 0; at < w->d; at += w->dh)
             query_row(w, w->R + r % w->T * w->dh, qkv->value + r * 3 * w->d + w->first + at,
@@ -184,7 +184,7 @@ static void keys_backward(tape *t, const tape_node *node) {
     const real *dy = node->out->grad;
     real *dqkv = tape_grad_zeroed(t, node->in[0]);
     if (!dqkv) return;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (node->out->count > PIECE)
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (node->out->count > CHUNK)
     for (int64_t r = 0; r < w->B * w->T; r++)
         for (int64_t at = 0; at < w->d; at += w->dh)
             key_row_back(w, w->R + r % w->T * w->dh, dy + r * 3 * w->d + 3 * at,
@@ -194,7 +194,7 @@ static void keys_backward(tape *t, const tape_node *node) {
 static tensor *keys(tape *t, const wide *w, tensor *qkv) {
     tensor *y = w ? tape_tensor(t, 3, (int64_t[]){w->B, w->T, 3 * w->d}) : NULL;
     if (!y) return NULL;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > PIECE)
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > CHUNK)
     for (int64_t r = 0; r < w->B * w->T; r++)
         for (int64_t at = 0; at < w->d; at += w->dh)
             key_row(w, w->R + r % w->T * w->dh, qkv->value + r * 3 * w->d + w->first + at,

@@ -18,7 +18,7 @@
  *   dk = dS^T (q + u),  dr = dW^T (q + z),  a = dS k,  e = dW r
  *   dq = a + e,  du = sum_i a_i,  dz = sum_i e_i
  * Kept: P [B, heads, T, row] with row = K rounded up to whole vectors (zeros behind K), and the key of
- * the mask (element number: place in P). A piece is one sequence and head. What sequences share (r, u,
+ * the mask (element number: place in P). A chunk is one sequence and head. What sequences share (r, u,
  * z) gets the sum over them in double, in their order.
  */
 #include <math.h>
@@ -26,8 +26,8 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/gemm/tile.h"
-#include "engine/ops/attention/attention_pieces.h"
+#include "engine/gemm/small_gemm.h"
+#include "engine/ops/attention/attention_stats.h"
 #include "engine/ops/dropout_mask.h"
 #include "engine/ops/ops.h"
 #include "engine/row_math.h"
@@ -40,7 +40,7 @@ typedef struct xl_attention {
     bool drop;
     dropout_mask mask;
     real *P;                 /* [B, heads, T, row] */
-    attention_piece *report; /* [B, heads] or NULL: nobody asks */
+    attention_chunk *report; /* [B, heads] or NULL: nobody asks */
 } xl_attention;
 
 /* Memory of one thread. */
@@ -52,15 +52,15 @@ typedef struct xl_scratch {
 } xl_scratch;
 
 /* Of one sequence and head: first element, row stride `width`. */
-typedef struct xl_piece {
+typedef struct xl_chunk {
     int64_t number;
     const real *q, *k, *v, *r, *u, *z;
     real *dq, *dk, *dv; /* NULL: not wanted */
     bool add_q, add_k, add_v;
     real *shared; /* [n + 2, dh]: dr, then du, dz */
-} xl_piece;
+} xl_chunk;
 
-/* -- one piece */
+/* -- one chunk */
 
 /* Keys [*first, *last) are those that query i sees. */
 static void seen(const xl_attention *a, int64_t i, int64_t *first, int64_t *last) {
@@ -74,7 +74,7 @@ static int64_t row_of_first(const xl_attention *a, int64_t i) {
     return a->n - 1 - (a->K - a->T) - i;
 }
 
-static void add_bias(const xl_attention *a, const xl_piece *p, xl_scratch s) {
+static void add_bias(const xl_attention *a, const xl_chunk *p, xl_scratch s) {
     for (int64_t i = 0; i < a->T; i++)
         for (int64_t h = 0; h < a->dh; h++) {
             const real q = p->q[i * a->width + h];
@@ -100,28 +100,28 @@ static real softmax_row(const xl_attention *a, int64_t i, const real *restrict W
     return m;
 }
 
-static const real *dropped(const xl_attention *a, int64_t piece, real *R) {
+static const real *dropped(const xl_attention *a, int64_t chunk, real *R) {
     const int64_t size = a->T * a->row;
-    const real *P = a->P + piece * size;
+    const real *P = a->P + chunk * size;
     if (!a->drop) return P;
-    dropout_mask_apply(&a->mask, (uint64_t)(piece * size / MASK_PER_WORD), size, false, P, R);
+    dropout_mask_apply(&a->mask, (uint64_t)(chunk * size / MASK_PER_WORD), size, false, P, R);
     return R;
 }
 
-static void forward_piece(const xl_attention *a, const xl_piece *p, real *y, xl_scratch s) {
+static void forward_chunk(const xl_attention *a, const xl_chunk *p, real *y, xl_scratch s) {
     const int64_t T = a->T, K = a->K, dh = a->dh, n = a->n, width = a->width, row = a->row;
     real *P = a->P + p->number * T * row;
     add_bias(a, p, s);
-    gemm_piece(false, true, T, K, dh, a->scale, s.qu, dh, p->k, width, 0, P, row);
-    gemm_piece(false, true, T, n, dh, a->scale, s.qz, dh, p->r, width, 0, s.W, n);
+    gemm_chunk(false, true, T, K, dh, a->scale, s.qu, dh, p->k, width, 0, P, row);
+    gemm_chunk(false, true, T, n, dh, a->scale, s.qz, dh, p->r, width, 0, s.W, n);
     for (int64_t i = 0; i < T; i++) {
         const real largest = softmax_row(a, i, s.W + i * n, P + i * row);
         const uint8_t *valid = a->report ? a->o.report->query_valid : NULL;
         if (a->report && (!valid || valid[p->number / a->o.heads * T + i]))
-            attention_piece_add(&a->report[p->number], row, largest, P + i * row);
+            attention_chunk_add(&a->report[p->number], row, largest, P + i * row);
     }
     const real *R = dropped(a, p->number, s.R);
-    gemm_piece(false, false, T, dh, K, 1, R, row, p->v, width, 0, y, width);
+    gemm_chunk(false, false, T, dh, K, 1, R, row, p->v, width, 0, y, width);
 }
 
 /* dS of one query, in x, where dR comes in; and its dW. */
@@ -145,8 +145,8 @@ static void softmax_gradient(const xl_attention *a, int64_t i, const real *R, co
     dW[0] = (real)clamped;
 }
 
-/* dq, and this piece's share of du and dz; a in qu, e in qz. */
-static void write_queries(const xl_attention *a, const xl_piece *p, xl_scratch s) {
+/* dq, and this chunk's share of du and dz; a in qu, e in qz. */
+static void write_queries(const xl_attention *a, const xl_chunk *p, xl_scratch s) {
     for (int64_t h = 0; h < a->dh; h++) {
         double du = 0, dz = 0;
         for (int64_t i = 0; i < a->T; i++) {
@@ -164,19 +164,19 @@ static void write_queries(const xl_attention *a, const xl_piece *p, xl_scratch s
         }
 }
 
-static void backward_piece(const xl_attention *a, const xl_piece *p, const real *dy, xl_scratch s) {
+static void backward_chunk(const xl_attention *a, const xl_chunk *p, const real *dy, xl_scratch s) {
     const int64_t T = a->T, K = a->K, dh = a->dh, n = a->n, width = a->width, row = a->row;
     const real *P = a->P + p->number * T * row, *R = dropped(a, p->number, s.R);
     add_bias(a, p, s);
-    gemm_piece(false, true, T, K, dh, 1, dy, width, p->v, width, 0, s.dS, row);
+    gemm_chunk(false, true, T, K, dh, 1, dy, width, p->v, width, 0, s.dS, row);
     for (int64_t i = 0; i < T; i++)
         softmax_gradient(a, i, R + i * row, P + i * row, s.dS + i * row, s.dW + i * n);
-    gemm_piece(true, false, n, dh, T, 1, s.dW, n, s.qz, dh, 0, p->shared, dh);
-    if (p->dk) gemm_piece(true, false, K, dh, T, 1, s.dS, row, s.qu, dh, p->add_k, p->dk, width);
-    gemm_piece(false, false, T, dh, K, 1, s.dS, row, p->k, width, 0, s.qu, dh);
-    gemm_piece(false, false, T, dh, n, 1, s.dW, n, p->r, width, 0, s.qz, dh);
+    gemm_chunk(true, false, n, dh, T, 1, s.dW, n, s.qz, dh, 0, p->shared, dh);
+    if (p->dk) gemm_chunk(true, false, K, dh, T, 1, s.dS, row, s.qu, dh, p->add_k, p->dk, width);
+    gemm_chunk(false, false, T, dh, K, 1, s.dS, row, p->k, width, 0, s.qu, dh);
+    gemm_chunk(false, false, T, dh, n, 1, s.dW, n, p->r, width, 0, s.qz, dh);
     write_queries(a, p, s);
-    if (p->dv) gemm_piece(true, false, K, dh, T, 1, R, row, dy, width, p->add_v, p->dv, width);
+    if (p->dv) gemm_chunk(true, false, K, dh, T, 1, R, row, dy, width, p->add_v, p->dv, width);
 }
 
 /* -- all of them */
@@ -200,9 +200,9 @@ static real *scratch_alloc(tape *t, const xl_attention *a, bool backward) {
     return tape_alloc(t, (size_t)(scratch_size(a, backward) * t->threads) * sizeof(real));
 }
 
-static xl_piece piece_of(const xl_attention *a, int64_t number) {
+static xl_chunk chunk_of(const xl_attention *a, int64_t number) {
     const int64_t b = number / a->o.heads, column = number % a->o.heads * a->dh;
-    return (xl_piece){.number = number,
+    return (xl_chunk){.number = number,
                       .q = a->in.q->value + b * a->T * a->width + column,
                       .k = a->in.k->value + b * a->K * a->width + column,
                       .v = a->in.v->value + b * a->K * a->width + column,
@@ -229,23 +229,23 @@ static void add_shares(tape *t, const xl_attention *a, tensor *x, const real *sh
 
 static void xl_attention_backward(tape *t, const tape_node *node) {
     const xl_attention *a = node->kept;
-    const int64_t pieces = a->B * a->o.heads, each = (a->n + 2) * a->dh;
-    xl_piece all = {0};
-    all.dk = tape_grad(t, a->in.k, &all.add_k); /* as a piece writes them: they may be one */
+    const int64_t chunks = a->B * a->o.heads, each = (a->n + 2) * a->dh;
+    xl_chunk all = {0};
+    all.dk = tape_grad(t, a->in.k, &all.add_k); /* as a chunk writes them: they may be one */
     all.dq = tape_grad(t, a->in.q, &all.add_q);
     all.dv = tape_grad(t, a->in.v, &all.add_v);
-    real *shared = tape_alloc(t, (size_t)(pieces * each) * sizeof *shared);
+    real *shared = tape_alloc(t, (size_t)(chunks * each) * sizeof *shared);
     real *scratch = shared ? scratch_alloc(t, a, true) : NULL;
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
-    for (int64_t i = 0; i < pieces; i++) {
-        xl_piece p = piece_of(a, i);
+    for (int64_t i = 0; i < chunks; i++) {
+        xl_chunk p = chunk_of(a, i);
         const int64_t at_q = p.q - a->in.q->value, at_k = p.k - a->in.k->value;
         p.dq = all.dq ? all.dq + at_q : NULL, p.add_q = all.add_q;
         p.dk = all.dk ? all.dk + at_k : NULL, p.add_k = all.add_k;
         p.dv = all.dv ? all.dv + at_k : NULL, p.add_v = all.add_v;
         p.shared = shared + i * each;
-        backward_piece(a, &p, node->out->grad + at_q, scratch_of(a, true, scratch));
+        backward_chunk(a, &p, node->out->grad + at_q, scratch_of(a, true, scratch));
     }
     add_shares(t, a, a->in.r, shared, 0, a->n);
     add_shares(t, a, a->in.u, shared, a->n, 1);
@@ -290,7 +290,7 @@ static xl_attention *xl_attention_create(tape *t, const xl_inputs *in, const xl_
     const int64_t count = a->B * o->heads * a->T * a->row;
     if (a->drop) a->mask = dropout_mask_create(t, count, o->p);
     a->P = tape_alloc(t, (size_t)count * sizeof *a->P);
-    if (o->report) a->report = attention_pieces_begin(t, a->B * o->heads);
+    if (o->report) a->report = attention_stats_begin(t, a->B * o->heads);
     return a->P && !a->report == !o->report ? a : NULL;
 }
 
@@ -304,9 +304,9 @@ tensor *op_xl_attention(tape *t, const xl_inputs *in, const xl_options *o) {
     if (!y) return NULL;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * o->heads; i++) {
-        const xl_piece p = piece_of(a, i);
-        forward_piece(a, &p, y->value + (p.q - in->q->value), scratch_of(a, false, scratch));
+        const xl_chunk p = chunk_of(a, i);
+        forward_chunk(a, &p, y->value + (p.q - in->q->value), scratch_of(a, false, scratch));
     }
-    if (o->report) attention_pieces_end(a->report, a->B, o->heads, o->report);
+    if (o->report) attention_stats_end(a->report, a->B, o->heads, o->report);
     return tape_push(t, "xl_attention", xl_attention_backward, y, used, a);
 }

@@ -11,7 +11,7 @@
 
 #include "engine/ops/ops.h"
 
-/* Images are the pieces. */
+/* Images are the chunks. */
 static void sample(const tape *t, const tensor *x, tensor *y, int64_t stride) {
     int64_t channels = y->dim[3], c = x->dim[3], front = (channels - c) / 2;
 #pragma omp parallel for num_threads(t->threads) schedule(static)

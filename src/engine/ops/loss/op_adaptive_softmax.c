@@ -21,10 +21,10 @@
 #include "engine/ops/ops.h"
 #include "engine/row_math.h"
 
-enum { COLUMN_PIECE = 256, PARALLEL_ROWS = 16 };
+enum { COLUMN_CHUNK = 256, PARALLEL_ROWS = 16 };
 
 /* The head, or one tail. */
-typedef struct part {
+typedef struct softmax_cluster {
     int64_t first, words; /* of the dictionary */
     int64_t width;        /* words, and in the head one column for each cluster */
     int64_t count;        /* rows */
@@ -33,12 +33,12 @@ typedef struct part {
     int32_t *column;      /* [count], of the target */
     real *logit;          /* [count, width] */
     real *max, *inverse;  /* [count] */
-} part;
+} softmax_cluster;
 
 typedef struct adaptive {
     adaptive_inputs in;
     int64_t rows, d, V;
-    part *part; /* [cutoffs + 1], the head first */
+    softmax_cluster *part; /* [cutoffs + 1], the head first */
 } adaptive;
 
 /* -- which rows are where */
@@ -50,7 +50,7 @@ static int part_of(const adaptive *a, int32_t word) {
     return m;
 }
 
-static bool part_alloc(tape *t, const adaptive *a, part *p) {
+static bool part_alloc(tape *t, const adaptive *a, softmax_cluster *p) {
     const size_t count = (size_t)(p->count ? p->count : 1);
     const bool head = p->first == 0;
     real *h = head ? a->in.h->value : tape_alloc(t, count * (size_t)a->d * sizeof *h);
@@ -64,7 +64,7 @@ static bool part_alloc(tape *t, const adaptive *a, part *p) {
 }
 
 static void set_part(adaptive *a, int m, const int32_t *target) {
-    part *p = &a->part[m];
+    softmax_cluster *p = &a->part[m];
     const int n = a->in.cutoffs;
     p->first = m ? a->in.cutoff[m - 1] : 0;
     p->words = (m < n ? a->in.cutoff[m] : a->V) - p->first;
@@ -79,7 +79,7 @@ static int32_t head_column(const adaptive *a, int32_t target) {
 }
 
 static void fill_part(const adaptive *a, int m, const int32_t *target) {
-    part *p = &a->part[m];
+    softmax_cluster *p = &a->part[m];
     real *h = (real *)p->h;
     int64_t k = 0;
     for (int64_t r = 0; r < a->rows; r++) {
@@ -93,7 +93,7 @@ static void fill_part(const adaptive *a, int m, const int32_t *target) {
 
 /* -- forward */
 
-static void part_logits(tape *t, const adaptive *a, const part *p) {
+static void part_logits(tape *t, const adaptive *a, const softmax_cluster *p) {
     const adaptive_inputs *in = &a->in;
     const int64_t clusters = p->width - p->words;
     for (int64_t r = 0; r < p->count; r++) {
@@ -109,7 +109,7 @@ static void part_logits(tape *t, const adaptive *a, const part *p) {
 }
 
 /* Adds -log p of the targets' columns to the rows of nll. */
-static void part_forward(tape *t, const adaptive *a, const part *p, real *nll) {
+static void part_forward(tape *t, const adaptive *a, const softmax_cluster *p, real *nll) {
     if (p->count == 0) return;
     part_logits(t, a, p);
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (p->count > PARALLEL_ROWS)
@@ -127,7 +127,7 @@ static void part_forward(tape *t, const adaptive *a, const part *p, real *nll) {
 
 /* -- backward */
 
-static void logit_gradients(const tape *t, const part *p, const real *dy) {
+static void logit_gradients(const tape *t, const softmax_cluster *p, const real *dy) {
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (p->count > PARALLEL_ROWS)
     for (int64_t r = 0; r < p->count; r++) {
         real *x = p->logit + r * p->width;
@@ -138,13 +138,14 @@ static void logit_gradients(const tape *t, const part *p, const real *dy) {
 }
 
 /* db[v] += sum over rows of column `from + v`, in double and in the order of the rows. */
-static void add_columns(const tape *t, const part *p, int64_t from, int64_t columns, real *db) {
-    const int64_t pieces = (columns + COLUMN_PIECE - 1) / COLUMN_PIECE;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (pieces > 1)
-    for (int64_t k = 0; k < pieces; k++) {
-        const int64_t first = k * COLUMN_PIECE;
-        const int64_t n = columns - first < COLUMN_PIECE ? columns - first : COLUMN_PIECE;
-        double sum[COLUMN_PIECE];
+static void add_columns(const tape *t, const softmax_cluster *p, int64_t from, int64_t columns,
+                        real *db) {
+    const int64_t chunks = (columns + COLUMN_CHUNK - 1) / COLUMN_CHUNK;
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t k = 0; k < chunks; k++) {
+        const int64_t first = k * COLUMN_CHUNK;
+        const int64_t n = columns - first < COLUMN_CHUNK ? columns - first : COLUMN_CHUNK;
+        double sum[COLUMN_CHUNK];
         for (int64_t v = 0; v < n; v++) sum[v] = (double)db[first + v];
         for (int64_t r = 0; r < p->count; r++) {
             const real *x = p->logit + r * p->width + from + first;
@@ -155,8 +156,8 @@ static void add_columns(const tape *t, const part *p, int64_t from, int64_t colu
 }
 
 /* Gradients of a weight whose outputs are `columns` columns of the part, and of its bias. */
-static void add_weights(tape *t, const adaptive *a, const part *p, int64_t from, int64_t columns,
-                        real *dw, real *db) {
+static void add_weights(tape *t, const adaptive *a, const softmax_cluster *p, int64_t from,
+                        int64_t columns, real *dw, real *db) {
     if (dw)
         gemm(&t->operands, t->threads, true, false, columns, a->d, p->count, p->logit + from,
              p->width, p->h, a->d, 1, dw, a->d);
@@ -164,7 +165,7 @@ static void add_weights(tape *t, const adaptive *a, const part *p, int64_t from,
 }
 
 /* dh of the head's rows; of a tail's into its own buffer, then to where they belong. */
-static void add_hidden(tape *t, const adaptive *a, const part *p, real *dh) {
+static void add_hidden(tape *t, const adaptive *a, const softmax_cluster *p, real *dh) {
     const int64_t d = a->d, clusters = p->width - p->words;
     const real *w = a->in.w->value + p->first * d;
     const bool head = p->first == 0;
@@ -189,7 +190,7 @@ static void adaptive_backward(tape *t, const tape_node *node) {
     if (tape_failure(t)) return;
     a->part[0].h = in->h->value; /* made again, it may stand elsewhere */
     for (int m = 0; m <= in->cutoffs; m++) {
-        const part *p = &a->part[m];
+        const softmax_cluster *p = &a->part[m];
         if (p->count == 0) continue;
         logit_gradients(t, p, node->out->grad);
         add_weights(t, a, p, 0, p->words, dw ? dw + p->first * a->d : NULL,

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "engine/ops/ops.h"
-#include "engine/pieces.h"
 #include "engine/row_math.h"
+#include "engine/work_chunks.h"
 
 typedef struct row_result {
     double loss, nll;
@@ -77,7 +77,7 @@ static void cross_entropy_backward(tape *t, const tape_node *node) {
     const tensor *x = node->in[0];
     int64_t V = tensor_features(x), rows = tensor_rows(x);
     real g = node->out->grad[0];
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > piece_rows(V))
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > chunk_rows(V))
     for (int64_t r = 0; r < rows; r++)
         backward_row(node->kept, r, V, g, add, x->value + r * V, dx + r * V);
 }
@@ -128,7 +128,7 @@ tensor *op_cross_entropy(tape *t, tensor *logits, const int32_t *target, int32_t
     cross_entropy *kept = cross_entropy_create(t, rows, V, target, ignore, eps, form);
     tensor *loss = kept ? tape_tensor(t, 1, (int64_t[]){1}) : NULL;
     if (!loss) return NULL;
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > piece_rows(V))
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > chunk_rows(V))
     for (int64_t r = 0; r < rows; r++)
         if (target[r] != ignore)
             kept->row[r] = forward_row(kept, V, logits->value + r * V, target[r]);
